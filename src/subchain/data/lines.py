@@ -1,0 +1,72 @@
+"""Text files line by line: compressed or not, with the line number at hand for whoever finds something wrong."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import zlib
+from collections.abc import Iterator
+from contextlib import nullcontext
+from os import PathLike
+from pathlib import Path
+from typing import IO, Any
+
+from subchain.errors import FileFormatError, InputError
+
+TextSource = str | PathLike[str] | IO[str] | IO[bytes]
+
+_OPENERS = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
+
+
+def existing_file(path: str | PathLike[str]) -> Path:
+    """Check that a path leads to a file."""
+    found = Path(path).expanduser()
+    try:
+        exists, is_folder = found.exists(), found.is_dir()
+    except (OSError, ValueError) as error:
+        raise InputError(f"{str(path)!r} is not a usable path: {error}.") from error
+    if not exists:
+        raise InputError(f"the file {str(path)!r} does not exist; check the path (the current folder is {Path.cwd()}).")
+    if is_folder:
+        raise InputError(f"{str(path)!r} is a folder; give the path of one file.")
+    return found
+
+
+def numbered_lines(source: TextSource) -> Iterator[tuple[int, str]]:
+    """Read lines without their ends, numbered from 1, from a path (.gz, .xz, .bz2 unpacked) or an open file.
+
+    Bytes are taken as UTF-8.
+    """
+    number = 0
+    try:
+        with _opened(source) as file:
+            for number, line in enumerate(file, start=1):
+                text = _decoded(line, number, source) if isinstance(line, bytes) else line
+                yield number, text.rstrip("\r\n")
+    except (UnicodeDecodeError, OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        raise FileFormatError(f"{_name(source)} cannot be read after line {number}: {error}.") from error
+
+
+def _decoded(line: bytes, number: int, source: TextSource) -> str:
+    try:
+        return line.decode("utf-8-sig" if number == 1 else "utf-8")
+    except UnicodeDecodeError as error:
+        raise FileFormatError(
+            f"line {number} of {_name(source)} is not UTF-8 text (byte {line[error.start]:#04x}); "
+            "convert the file to UTF-8 first."
+        ) from error
+
+
+def _opened(source: TextSource) -> Any:
+    """Open a path in binary mode, so that a bad byte can be blamed on its line; leave an open file as it is."""
+    if not isinstance(source, (str, PathLike)):
+        if not hasattr(source, "read"):
+            raise InputError(f"text is read from a path or an open file, not from a {type(source).__name__}.")
+        return nullcontext(source)
+    path = existing_file(source)
+    return _OPENERS.get(path.suffix.lower(), open)(path, "rb")
+
+
+def _name(source: TextSource) -> str:
+    return repr(str(source)) if isinstance(source, (str, PathLike)) else str(getattr(source, "name", "the open file"))

@@ -1,0 +1,96 @@
+"""Values that are not there and values that cannot be: -1 in integer data and nan in floating data mean "missing",
+infinite values are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.errors import InputError
+
+BLOCK_VALUES = 1 << 18
+"""How many values a scan of a large array looks at in one go."""
+
+
+def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Mark the missing entries of a block of values.
+
+    Parameters
+    ----------
+    values : array, shape (n,) or (n, D)
+        Integers (-1 is missing) or floating numbers (nan is missing).
+
+    Returns
+    -------
+    array of bool, same shape
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subchain.data import is_missing
+    >>> is_missing(np.array([3, -1, 0]))
+    array([False,  True, False])
+    """
+    if values.dtype.kind == "f":
+        return np.asarray(np.isnan(values))
+    if values.dtype.kind == "u":
+        return np.zeros(values.shape, dtype=np.bool_)
+    return np.asarray(values == -1)
+
+
+def missing_rows(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Mark the positions of a block at which nothing at all was observed.
+
+    Parameters
+    ----------
+    values : array, shape (n,) or (n, D)
+
+    Returns
+    -------
+    array of bool, shape (n,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subchain.data import missing_rows
+    >>> missing_rows(np.array([[1.0, np.nan], [np.nan, np.nan]]))
+    array([False,  True])
+    """
+    missing = is_missing(values)
+    return missing if values.ndim == 1 else missing.all(axis=1)
+
+
+def check_finite(values: NDArray[Any], describe: Callable[[int], str] = "position {}".format) -> None:
+    """Refuse infinite values; nan is fine, as it means missing.
+
+    The values are looked at block by block, so a memory-mapped array is read once and never held whole.
+
+    Parameters
+    ----------
+    values : array, shape (n,) or (n, D)
+    describe : callable
+        Turns a row number into the words of the message; pass :meth:`Sequences.describe` to name the sequence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subchain.data import check_finite
+    >>> check_finite(np.array([0.5, np.nan]))
+    >>> check_finite(np.array([0.5, np.inf]))
+    Traceback (most recent call last):
+    ...
+    subchain.errors.InputError: position 1 holds inf; ...
+    """
+    if values.dtype.kind != "f":
+        return
+    rows = max(1, BLOCK_VALUES // max(1, values[:1].size))
+    for start in range(0, len(values), rows):
+        infinite = np.isinf(values[start : start + rows])
+        if infinite.any():
+            row, *column = (int(i) for i in np.argwhere(infinite)[0])
+            where = describe(start + row) + "".join(f", column {j}" for j in column)
+            value = values[(start + row, *column)]
+            raise InputError(f"{where} holds {value}; observations must be finite, or nan where they are missing.")

@@ -1,0 +1,411 @@
+"""The observations of many sequences as one flat array and the offsets at which the sequences begin.
+
+Nothing is padded and nothing is copied: sequence *i* is ``values[offsets[i]:offsets[i + 1]]``, a view. The flat array
+may be a file on disk (``numpy.memmap``), which is not even read until somebody asks for a piece.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import operator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, SupportsIndex, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from subchain.data.dtypes import SUPPORTED, is_supported
+from subchain.data.vocabulary import Vocabulary, recode
+from subchain.errors import InputError, unknown_name
+
+FINGERPRINT_VALUES = 4096
+
+Columns = str | int | Iterable[str | int]
+Vocabularies = Vocabulary | Sequence[Vocabulary | None] | None
+
+
+class Sequences:
+    """Observation sequences of any lengths in one flat array.
+
+    Use :func:`as_sequences` to make one from lists, tables and files; use this class when the flat form is at hand.
+
+    Parameters
+    ----------
+    values : array, shape (N,) or (N, D)
+        All observations, one sequence after the other. Missing: -1 in integer data, nan in floating data. Never
+        copied; booleans are seen as 0 and 1.
+    offsets : array of int, shape (n_sequences + 1,), optional
+        Where each sequence begins, and N. One single sequence if not given. Empty sequences are fine.
+    columns : sequence of str, optional
+        Names of the D columns.
+    names : sequence of str or int, optional
+        Names of the sequences.
+    vocabulary : Vocabulary, or one Vocabulary or None per column, optional
+        What integer codes stand for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subchain.data import Sequences
+    >>> data = Sequences(np.array([5, 6, 7, 8, 9]), offsets=[0, 3, 3, 5])
+    >>> data.n_sequences, data.n_observations, data.lengths
+    (3, 5, array([3, 0, 2]))
+    >>> data[2]
+    array([8, 9])
+    """
+
+    __slots__ = ("columns", "names", "offsets", "values", "vocabularies")
+
+    def __init__(
+        self,
+        values: NDArray[Any],
+        offsets: ArrayLike | None = None,
+        *,
+        columns: Iterable[str] | None = None,
+        names: Iterable[str | int] | None = None,
+        vocabulary: Vocabularies = None,
+    ) -> None:
+        self.values: Final[NDArray[Any]] = _checked_values(values)
+        self.offsets: Final[NDArray[np.int64]] = _checked_offsets(offsets, len(self.values))
+        self.columns: Final[tuple[str, ...] | None] = _checked_columns(columns, self.n_features)
+        self.names: Final[tuple[str | int, ...] | None] = _checked_names(names, self.n_sequences)
+        self.vocabularies: Final[tuple[Vocabulary | None, ...]] = one_per_column(vocabulary, self.n_features)
+
+    @property
+    def n_sequences(self) -> int:
+        """How many sequences there are, empty ones included."""
+        return len(self.offsets) - 1
+
+    @property
+    def n_observations(self) -> int:
+        """How many positions there are in all sequences together."""
+        return len(self.values)
+
+    @property
+    def n_features(self) -> int:
+        """How many columns an observation has; 1 for a flat array of numbers."""
+        return 1 if self.values.ndim == 1 else int(self.values.shape[1])
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Number of positions of each sequence, shape (n_sequences,)."""
+        return np.diff(self.offsets)
+
+    @property
+    def vocabulary(self) -> Vocabulary | None:
+        """What the codes of single-column data stand for, or None."""
+        return self.vocabularies[0] if self.n_features == 1 else None
+
+    def __len__(self) -> int:
+        return self.n_sequences
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        return (self[i] for i in range(self.n_sequences))
+
+    @overload
+    def __getitem__(self, which: SupportsIndex) -> NDArray[Any]: ...
+    @overload
+    def __getitem__(self, which: slice | Sequence[int] | NDArray[Any]) -> Sequences: ...
+    def __getitem__(self, which: SupportsIndex | slice | Sequence[int] | NDArray[Any]) -> NDArray[Any] | Sequences:
+        if isinstance(which, SupportsIndex) and not isinstance(which, np.ndarray):
+            return self._one(operator.index(which))
+        if isinstance(which, slice):
+            return self._several(np.arange(self.n_sequences)[which])
+        return self._several(self._chosen(np.asarray(which)))
+
+    def _one(self, index: int) -> NDArray[Any]:
+        if not -self.n_sequences <= index < self.n_sequences:
+            raise IndexError(f"sequence {index} was asked for, but there are {self.n_sequences} sequences.")
+        index %= self.n_sequences
+        return self.values[self.offsets[index] : self.offsets[index + 1]]
+
+    def _chosen(self, which: NDArray[Any]) -> NDArray[np.int64]:
+        if which.dtype == np.bool_ and which.shape == (self.n_sequences,):
+            return np.flatnonzero(which)
+        if which.ndim != 1 or (which.size and which.dtype.kind not in "iu"):
+            raise IndexError(
+                f"sequences are chosen by a number, a slice, an array of numbers or {self.n_sequences} booleans, "
+                f"not by {which.dtype} of shape {which.shape}."
+            )
+        chosen = which.astype(np.int64)
+        outside = chosen[(chosen < -self.n_sequences) | (chosen >= self.n_sequences)]
+        if outside.size:
+            raise IndexError(f"sequence {outside[0]} was asked for, but there are {self.n_sequences} sequences.")
+        return np.asarray(chosen % max(1, self.n_sequences))
+
+    def _several(self, chosen: NDArray[np.int64]) -> Sequences:
+        offsets = np.concatenate([[0], np.cumsum(self.lengths[chosen])])
+        if len(chosen) and np.array_equal(chosen, np.arange(chosen[0], chosen[0] + len(chosen))):
+            values = self.values[self.offsets[chosen[0]] : self.offsets[chosen[-1] + 1]]  # neighbours: still a view
+        else:
+            starts = np.repeat(self.offsets[chosen] - offsets[:-1], np.diff(offsets))
+            values = np.asarray(self.values[starts + np.arange(offsets[-1])])
+        names = None if self.names is None else [self.names[i] for i in chosen]
+        return Sequences(values, offsets, columns=self.columns, names=names, vocabulary=self.vocabularies)
+
+    def split(self, table: NDArray[Any]) -> list[NDArray[Any]]:
+        """Cut a table with one row per position into one piece (a view) per sequence.
+
+        Parameters
+        ----------
+        table : array, shape (N, ...)
+
+        Returns
+        -------
+        list of n_sequences arrays
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from subchain.data import Sequences
+        >>> Sequences(np.zeros(3), [0, 1, 3]).split(np.array([7, 8, 9]))
+        [array([7]), array([8, 9])]
+        """
+        if len(table) != self.n_observations:
+            raise InputError(f"the table has {len(table)} rows, but the data have {self.n_observations} positions.")
+        ends = self.offsets.tolist()
+        return [table[start:end] for start, end in zip(ends[:-1], ends[1:], strict=True)]
+
+    def column_indices(self, columns: Columns | None) -> NDArray[np.int64]:
+        """Find the numbers of columns given by name or by number; None means all.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from subchain.data import Sequences
+        >>> Sequences(np.zeros((4, 2)), columns=["speed", "angle"]).column_indices("angle")
+        array([1])
+        """
+        return resolve_columns(columns, self.columns, self.n_features)
+
+    def select(self, columns: Columns | None) -> NDArray[Any]:
+        """Take the values of some columns, named or numbered; shape (N, number of columns).
+
+        Columns that stand at equal distances come as a view; others are copied.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from subchain.data import Sequences
+        >>> Sequences(np.array([[1, 2], [3, 4]]), columns=["a", "b"]).select("b")
+        array([[2],
+               [4]])
+        """
+        indices = self.column_indices(columns)
+        table = self.values.reshape(-1, 1) if self.values.ndim == 1 else self.values
+        return table[:, _as_slice(indices)]
+
+    def locate(self, position: int) -> tuple[int, int]:
+        """Find the sequence that holds a flat position, and the position inside it.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from subchain.data import Sequences
+        >>> Sequences(np.zeros(5), [0, 3, 3, 5]).locate(4)
+        (2, 1)
+        """
+        sequence = int(np.searchsorted(self.offsets, position, side="right")) - 1
+        return sequence, position - int(self.offsets[sequence])
+
+    def label(self, sequence: int) -> str:
+        """Say which sequence it is, for messages: its number and its name.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from subchain.data import Sequences
+        >>> Sequences(np.zeros(5), names=["p7"]).label(0)
+        "sequence 0 ('p7')"
+        """
+        return f"sequence {sequence}" + ("" if self.names is None else f" ({self.names[sequence]!r})")
+
+    def describe(self, position: int) -> str:
+        """Say where a flat position is, for messages.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from subchain.data import Sequences
+        >>> Sequences(np.zeros(5), [0, 3, 5]).describe(4)
+        'sequence 1, position 1'
+        """
+        sequence, inside = self.locate(position)
+        return f"{self.label(sequence)}, position {inside}"
+
+    def recode(self, vocabulary: Vocabularies) -> Sequences:
+        """Express the codes in other vocabularies, for instance those that a model was trained with.
+
+        A column without a vocabulary of its own keeps its codes and takes the new vocabulary. Nothing is copied
+        where the vocabularies agree.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from subchain.data import Sequences, Vocabulary
+        >>> data = Sequences(np.array([0, 1, 1]), vocabulary=Vocabulary(["no", "yes"]))
+        >>> data.recode(Vocabulary(["yes", "no"])).values
+        array([1, 0, 0], dtype=int32)
+        """
+        pairs = list(zip(self.vocabularies, one_per_column(vocabulary, self.n_features), strict=True))
+        values = self.values
+        if any(old and new and old != new for old, new in pairs):
+            columns = [_recoded(column, old, new) for column, (old, new) in zip(self.select(None).T, pairs, strict=True)]
+            values = columns[0] if self.values.ndim == 1 else np.column_stack(columns)
+        kept = [old if new is None else new for old, new in pairs]
+        return Sequences(values, self.offsets, columns=self.columns, names=self.names, vocabulary=kept)
+
+    def fingerprint(self) -> str:
+        """Identify the data cheaply: shape, type, offsets and a fixed sample of at most 4096 values, hashed.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from subchain.data import Sequences
+        >>> a, b = Sequences(np.arange(6)), Sequences(np.arange(6), [0, 2, 6])
+        >>> a.fingerprint() == b.fingerprint()
+        False
+        """
+        table = self.select(None)
+        columns = _spread(table.shape[1], FINGERPRINT_VALUES)
+        rows = _spread(len(table), FINGERPRINT_VALUES // len(columns))
+        state = hashlib.blake2b(digest_size=8)
+        state.update(f"{self.values.shape} {self.values.dtype.str}".encode())
+        state.update(self.offsets.tobytes())
+        state.update(table[rows[:, None], columns].tobytes())
+        return state.hexdigest()
+
+    def __repr__(self) -> str:
+        features = "" if self.values.ndim == 1 else f", {self.n_features} columns"
+        return f"Sequences({self.n_sequences} sequences, {self.n_observations} positions{features}, {self.values.dtype})"
+
+
+def resolve_columns(columns: Columns | None, names: Sequence[str] | None, n_columns: int) -> NDArray[np.int64]:
+    """Find the numbers of columns given by name or number; the error names the one that is not there."""
+    if columns is None:
+        return np.arange(n_columns)
+    wanted = [columns] if isinstance(columns, (str, int, np.integer)) else list(columns)
+    if not wanted:
+        raise InputError("no column is chosen; name at least one, or leave columns out to take all.")
+    indices = [_column_index(column, names, n_columns) for column in wanted]
+    for i, index in enumerate(indices):
+        if index in indices[:i]:
+            raise InputError(f"column {wanted[i]!r} is chosen twice; name each column once.")
+    return np.array(indices, dtype=np.int64)
+
+
+def one_per_column(vocabulary: Vocabularies, n_features: int) -> tuple[Vocabulary | None, ...]:
+    """Spell a choice of vocabularies out: one, or None, for every column."""
+    if vocabulary is None:
+        return (None,) * n_features
+    checked = (vocabulary,) if isinstance(vocabulary, Vocabulary) else tuple(vocabulary)
+    if len(checked) != n_features:
+        raise InputError(
+            f"one vocabulary (or None) is needed for each of {n_features} columns, but {len(checked)} are given."
+        )
+    return checked
+
+
+def is_memory_mapped(values: object) -> bool:
+    """Say whether an array is a file on disk or a view into one."""
+    while isinstance(values, np.ndarray):
+        if isinstance(values, np.memmap):
+            return True
+        values = values.base
+    return False
+
+
+def _column_index(column: str | int, names: Sequence[str] | None, n_columns: int) -> int:
+    if isinstance(column, str):
+        if names is None:
+            raise InputError(f"column {column!r} is asked for by name, but the {n_columns} columns have no names.")
+        if column not in names:
+            raise unknown_name("column", column, names)
+        if names.count(column) > 1:
+            raise InputError(f"several columns are called {column!r}; choose by number, or rename them.")
+        return names.index(column)
+    try:
+        index = operator.index(column)
+    except TypeError:
+        raise InputError(f"a column is chosen by name or number, not by {column!r}.") from None
+    if not -n_columns <= index < n_columns:
+        raise InputError(f"column {index} is asked for, but there are {n_columns} columns, 0 to {n_columns - 1}.")
+    return index % n_columns
+
+
+def _as_slice(indices: NDArray[np.int64]) -> slice | NDArray[np.int64]:
+    """Equally spaced, rising indices as a slice, which makes a view instead of a copy."""
+    steps = np.diff(indices)
+    if len(steps) == 0:
+        return slice(indices[0], indices[0] + 1)
+    if steps[0] > 0 and (steps == steps[0]).all():
+        return slice(indices[0], indices[-1] + 1, steps[0])
+    return indices
+
+
+def _spread(n: int, at_most: int) -> NDArray[np.int64]:
+    """At most so many of the numbers below n, spread evenly, the first and the last among them."""
+    count = min(n, at_most)
+    return np.arange(count) * (n - 1) // max(1, count - 1)
+
+
+def _recoded(column: NDArray[Any], old: Vocabulary | None, new: Vocabulary | None) -> NDArray[Any]:
+    if old is None or new is None or old == new:
+        return column
+    if column.dtype.kind != "f":
+        return recode(column, old.symbols, new)
+    codes = recode(np.where(np.isnan(column), -1, column).astype(np.int64), old.symbols, new)
+    return np.where(codes == -1, np.nan, codes)
+
+
+def _checked_values(values: NDArray[Any]) -> NDArray[Any]:
+    if isinstance(values, np.ma.MaskedArray):
+        raise InputError("Sequences takes plain arrays; as_sequences turns masked entries into missing values.")
+    values = values if isinstance(values, np.ndarray) else np.asarray(values)
+    if values.dtype == np.bool_:
+        values = values.view(np.uint8)
+    if not is_supported(values.dtype):
+        raise InputError(f"observations of type {values.dtype} cannot be used; what can is {SUPPORTED}.")
+    if values.ndim not in (1, 2):
+        raise InputError(f"observations need the shape (N,) or (N, D), but have the shape {values.shape}.")
+    if values.ndim == 2 and values.shape[1] == 0:
+        raise InputError(f"observations of shape {values.shape} have no columns.")
+    return values
+
+
+def _checked_offsets(offsets: ArrayLike | None, n_observations: int) -> NDArray[np.int64]:
+    given = np.asarray([0, n_observations] if offsets is None else offsets)
+    if given.ndim != 1 or given.dtype.kind not in "iu" or not len(given):
+        raise InputError(f"offsets need whole numbers in one dimension, but are {given.dtype} of shape {given.shape}.")
+    checked = given.astype(np.int64)
+    if checked[0] != 0 or checked[-1] != n_observations:
+        raise InputError(
+            f"offsets must run from 0 to the number of observations, {n_observations}, but run from {checked[0]} to "
+            f"{checked[-1]}."
+        )
+    falls = np.flatnonzero(np.diff(checked) < 0)
+    if falls.size:
+        i = int(falls[0])
+        raise InputError(f"offsets must not fall, but sequence {i} would run from {checked[i]} to {checked[i + 1]}.")
+    checked.flags.writeable = False
+    return checked
+
+
+def _checked_columns(columns: Iterable[str] | None, n_features: int) -> tuple[str, ...] | None:
+    if columns is None:
+        return None
+    checked = (columns,) if isinstance(columns, str) else tuple(columns)
+    if len(checked) != n_features or not all(isinstance(name, str) for name in checked):
+        raise InputError(f"one name (a string) is needed for each of {n_features} columns, but columns is {checked!r}.")
+    if len(set(checked)) < len(checked):
+        raise InputError(f"the names of the columns must differ, but are {', '.join(map(repr, checked))}.")
+    return checked
+
+
+def _checked_names(names: Iterable[str | int] | None, n_sequences: int) -> tuple[str | int, ...] | None:
+    if names is None:
+        return None
+    checked = tuple(names)
+    if len(checked) != n_sequences:
+        raise InputError(f"one name is needed for each of {n_sequences} sequences, but there are {len(checked)} names.")
+    return checked

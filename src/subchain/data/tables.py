@@ -1,0 +1,361 @@
+"""Tables: Parquet and CSV files, pandas, polars and Arrow objects, all seen as one Arrow table.
+
+The chosen columns become the columns of one array. Strings become codes with a vocabulary. What is null in the table
+is missing in the array: -1 among integers, nan among floating numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.data.dtypes import cast, joined, signed
+from subchain.data.lines import existing_file
+from subchain.data.missing import check_finite
+from subchain.data.sequences import Columns, Sequences, Vocabularies, one_per_column, resolve_columns
+from subchain.data.vocabulary import MISSING, Vocabulary, code_symbols, recode
+from subchain.errors import FileFormatError, InputError
+
+_TABLE_LIBRARIES = ("pandas", "polars", "pyarrow")
+_CSV_BLOCK = 1 << 26
+_LARGEST_CSV_BLOCK = (1 << 31) - 1
+
+ArrowTable = Any
+ArrowColumn = Any
+
+
+class _Rows(NamedTuple):
+    """How the rows of a table fall into sequences."""
+
+    offsets: NDArray[np.int64]
+    order: NDArray[np.int64] | None
+    names: list[str | int] | None
+
+
+def read_parquet(
+    path: str | PathLike[str],
+    columns: Columns | None = None,
+    sequence: str | int | None = None,
+    vocabulary: Vocabularies = None,
+) -> Sequences:
+    """Read the columns of a Parquet file; only those asked for are read.
+
+    Parameters
+    ----------
+    path : path
+    columns : str, int or list of them, optional
+        The observations; all columns but ``sequence`` if not given. A column of lists holds one sequence per row.
+    sequence : str or int, optional
+        The column that says which sequence a row belongs to. Rows of one sequence keep their order; sequences come in
+        the order of first appearance.
+    vocabulary : Vocabulary, or one Vocabulary or None per column, optional
+        Code strings with these instead of building them.
+
+    Returns
+    -------
+    Sequences
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, pyarrow, pyarrow.parquet
+    >>> from subchain.data import read_parquet
+    >>> table = pyarrow.table({"patient": [7, 7, 8], "pulse": [61.0, None, 72.0]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "pulse.parquet"
+    ...     pyarrow.parquet.write_table(table, path)
+    ...     data = read_parquet(path, columns="pulse", sequence="patient")
+    >>> list(data)
+    [array([61., nan]), array([72.])]
+    """
+    from pyarrow import parquet  # type: ignore[import-untyped]
+
+    found = existing_file(path)
+    with _blaming_file(path, "Parquet"):
+        file = parquet.ParquetFile(found)
+        names = file.schema_arrow.names
+    observed, sequence = _chosen(names, columns, sequence)
+    with _blaming_file(path, "Parquet"):
+        table = file.read(columns=observed if sequence is None else [*observed, sequence])
+    return from_table(table, observed, sequence, vocabulary)
+
+
+def read_csv(
+    path: str | PathLike[str],
+    columns: Columns | None = None,
+    sequence: str | int | None = None,
+    vocabulary: Vocabularies = None,
+) -> Sequences:
+    """Read the columns of a CSV file whose first line names them; empty fields are missing.
+
+    Fields of .tsv files are separated by tabs, those of all others by commas; .gz and .bz2 are unpacked on the way.
+
+    Parameters
+    ----------
+    path : path
+    columns, sequence, vocabulary
+        As in :func:`read_parquet`.
+
+    Returns
+    -------
+    Sequences
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from subchain.data import read_csv
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "walks.csv"
+    ...     _ = path.write_text("day,weather\\n1,rain\\n1,sun\\n2,sun\\n")
+    ...     data = read_csv(path, columns="weather", sequence="day")
+    >>> list(data), data.vocabulary.symbols
+    ([array([1, 0], dtype=int32), array([0], dtype=int32)], ('sun', 'rain'))
+    """
+    import pyarrow
+    from pyarrow import csv
+
+    found = existing_file(path)
+    suffixes = [suffix.lower() for suffix in found.suffixes]
+    # Types are guessed from the first block alone, so let the file be one block if it can: a column that starts with
+    # whole numbers and goes on with fractions is then read as what it is.
+    block = _CSV_BLOCK if {".gz", ".bz2"} & set(suffixes) else min(found.stat().st_size + 1, _LARGEST_CSV_BLOCK)
+    with _blaming_file(path, "CSV"):
+        table = csv.read_csv(
+            found,
+            read_options=csv.ReadOptions(block_size=max(block, 1 << 16)),
+            parse_options=csv.ParseOptions(delimiter="\t" if ".tsv" in suffixes else ","),
+        )
+        for i, column in enumerate(table.columns):
+            if pyarrow.types.is_string(column.type):
+                table = table.set_column(i, table.column_names[i], _empty_to_null(column))
+    return from_table(table, columns, sequence, vocabulary)
+
+
+def is_table(x: object) -> bool:
+    """Say whether an object is a table or a column of pandas, polars, Arrow or whoever speaks Arrow's protocol."""
+    library = type(x).__module__.partition(".")[0]
+    return library in _TABLE_LIBRARIES or hasattr(x, "__arrow_c_stream__") or hasattr(x, "__arrow_c_array__")
+
+
+def to_arrow(x: Any) -> ArrowTable:
+    """See a table or a column of any library as an Arrow table."""
+    import pyarrow
+
+    library = type(x).__module__.partition(".")[0]
+    try:
+        if isinstance(x, (pyarrow.Array, pyarrow.ChunkedArray)):
+            return pyarrow.table({"values": x})
+        if library == "polars" and hasattr(x, "collect"):
+            x = x.collect()
+        if library in ("pandas", "polars") and hasattr(x, "to_frame"):
+            x = x.to_frame("values" if x.name in (None, "") else x.name)
+        if library == "pandas":
+            return pyarrow.Table.from_pandas(x, preserve_index=False)
+        return pyarrow.table(x)
+    except (pyarrow.ArrowException, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"a {type(x).__module__}.{type(x).__name__} cannot be read as a table: {error}") from error
+
+
+def from_table(
+    table: ArrowTable,
+    columns: Columns | None = None,
+    sequence: str | int | None = None,
+    vocabulary: Vocabularies = None,
+) -> Sequences:
+    """Turn columns of an Arrow table into sequences; the arguments are those of :func:`read_parquet`."""
+    observed, sequence = _chosen(table.column_names, columns, sequence)
+    cells = [_combined(table.column(name)) for name in observed]
+    ids = None if sequence is None else _combined(table.column(sequence))
+    if any(_is_list(column.type) for column in cells):
+        rows = _rows_of_lists(cells, observed, ids)
+        cells = [column.flatten() for column in cells]
+    else:
+        rows = _rows_of_ids(ids, table.num_rows)
+    values, vocabularies = _side_by_side(cells, observed, vocabulary)
+    values = values if rows.order is None else values[rows.order]
+    found = Sequences(values, rows.offsets, columns=observed, names=rows.names, vocabulary=vocabularies)
+    check_finite(found.values, found.describe)
+    return found
+
+
+@contextmanager
+def _blaming_file(path: str | PathLike[str], kind: str) -> Iterator[None]:
+    import pyarrow
+
+    try:
+        yield
+    except (pyarrow.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
+        raise FileFormatError(
+            f"{str(path)!r} cannot be read as {kind}; it may be damaged or of another kind: {error}"
+        ) from error
+
+
+def _chosen(
+    names: list[str], columns: Columns | None, sequence: str | int | None
+) -> tuple[list[str], str | None]:
+    """Find the names of the observed columns and of the column of sequence names."""
+    repeated = [name for i, name in enumerate(names) if name in names[:i]]
+    if repeated:
+        raise InputError(f"several columns of the table are called {repeated[0]!r}; rename them.")
+    known = ", ".join(map(repr, names))
+    id_name = None if sequence is None else names[resolve_columns(sequence, names, len(names))[0]]
+    observed = [names[i] for i in resolve_columns(columns, names, len(names))]
+    if columns is None:
+        observed = [name for name in observed if name != id_name]
+    if not observed:
+        raise InputError(f"the table has no column of observations; its columns are: {known or 'none'}.")
+    if id_name in observed:
+        raise InputError(f"column {id_name!r} is chosen for the observations and for the names of the sequences.")
+    return observed, id_name
+
+
+def _combined(column: ArrowColumn) -> ArrowColumn:
+    """One piece of memory; strings with 64-bit offsets, so that a long text fits."""
+    import pyarrow
+
+    if pyarrow.types.is_string(column.type) or pyarrow.types.is_string_view(column.type):
+        column = column.cast(pyarrow.large_string())
+    return column.combine_chunks()
+
+
+def _empty_to_null(column: ArrowColumn) -> ArrowColumn:
+    import pyarrow
+    from pyarrow import compute
+
+    return compute.if_else(compute.equal(column, ""), pyarrow.scalar(None, column.type), column)
+
+
+def _is_list(kind: Any) -> bool:
+    from pyarrow import types
+
+    tests = (types.is_list, types.is_large_list, types.is_fixed_size_list, types.is_list_view, types.is_large_list_view)
+    return any(test(kind) for test in tests)
+
+
+def _rows_of_ids(ids: ArrowColumn | None, n_rows: int) -> _Rows:
+    """Rows with the same id are one sequence, in the order of first appearance."""
+    if ids is None:
+        return _Rows(np.array([0, n_rows]), None, None)
+    codes, names = _coded_ids(ids)
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(names)))])
+    grouped = bool((np.diff(codes) >= 0).all())
+    return _Rows(offsets, None if grouped else np.argsort(codes, kind="stable"), names)
+
+
+def _rows_of_lists(cells: list[ArrowColumn], columns: list[str], ids: ArrowColumn | None) -> _Rows:
+    """Every row is one sequence; its lists in several columns need the same length."""
+    from pyarrow import compute
+
+    lengths: list[NDArray[np.int64]] = []
+    for cell, name in zip(cells, columns, strict=True):
+        if not _is_list(cell.type):
+            raise InputError(f"column {name!r} holds single values ({cell.type}) while another holds lists.")
+        if cell.null_count:
+            raise InputError(f"row {_first_null(cell)} of column {name!r} is null; an empty sequence is an empty list.")
+        lengths.append(compute.list_value_length(cell).to_numpy(zero_copy_only=False).astype(np.int64))
+        unequal = np.flatnonzero(lengths[-1] != lengths[0])
+        if unequal.size:
+            row = unequal[0]
+            raise InputError(
+                f"row {row} has {lengths[0][row]} values in column {columns[0]!r} but {lengths[-1][row]} in column "
+                f"{name!r}; the lists of a row need the same length."
+            )
+    codes, names = (None, None) if ids is None else _coded_ids(ids)
+    if codes is not None and names is not None and len(names) < len(codes):
+        row = int(np.flatnonzero(np.bincount(codes)[codes] > 1)[0])
+        raise InputError(f"several rows are called {names[codes[row]]!r}, but every list is a sequence of its own.")
+    return _Rows(np.concatenate([[0], np.cumsum(lengths[0])]), None, names)
+
+
+def _coded_ids(ids: ArrowColumn) -> tuple[NDArray[np.int64], list[str | int]]:
+    """Number the ids in the order of first appearance."""
+    import pyarrow
+
+    if ids.null_count:
+        raise InputError(f"row {_first_null(ids)} has no name of a sequence; fill the column or drop the row.")
+    try:
+        plain = ids.dictionary_decode() if pyarrow.types.is_dictionary(ids.type) else ids
+        encoded = plain.dictionary_encode()
+    except pyarrow.ArrowException as error:
+        raise InputError(f"a column of type {ids.type} cannot name the sequences: {error}") from error
+    names = [name if isinstance(name, (str, int)) else str(name) for name in encoded.dictionary.to_pylist()]
+    return encoded.indices.to_numpy().astype(np.int64), names
+
+
+def _first_null(column: ArrowColumn) -> int:
+    return int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
+
+
+def _side_by_side(
+    cells: list[ArrowColumn], names: list[str], vocabulary: Vocabularies
+) -> tuple[NDArray[Any], list[Vocabulary | None]]:
+    """Turn columns into one array (N,) or (N, D), and find the vocabularies of the coded ones."""
+    given = one_per_column(vocabulary, len(cells))
+    parts = [_values(*column) for column in zip(cells, names, given, strict=True)]
+    vocabularies = [part[1] for part in parts]
+    if len(parts) == 1:
+        return parts[0][0], vocabularies
+    dtype = joined(part[0].dtype for part in parts)
+    table = np.empty((len(cells[0]), len(cells)), dtype=dtype)
+    for j, (cell, (values, _)) in enumerate(zip(cells, parts, strict=True)):
+        table[:, j] = cast(values, dtype, f"column {names[j]!r}")
+        if dtype.kind == "f" and cell.null_count:
+            table[cell.is_null().to_numpy(zero_copy_only=False), j] = np.nan
+    return table, vocabularies
+
+
+def _values(
+    cells: ArrowColumn, name: str, vocabulary: Vocabulary | None
+) -> tuple[NDArray[Any], Vocabulary | None]:
+    """Turn one column into numbers; strings and categories come with their vocabulary."""
+    from pyarrow import types
+
+    if types.is_dictionary(cells.type):
+        if not _is_text(cells.type.value_type):
+            return _values(cells.dictionary_decode(), name, vocabulary)
+        symbols = cells.dictionary.to_pylist()
+        vocabulary = Vocabulary(symbols) if vocabulary is None else vocabulary
+        return recode(_codes(cells.indices), symbols, vocabulary), vocabulary
+    if _is_text(cells.type):
+        encoded = cells.dictionary_encode()
+        return code_symbols(encoded.dictionary.to_pylist(), _codes(encoded.indices), vocabulary)
+    return _numbers(cells, name), vocabulary
+
+
+def _is_text(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def _codes(indices: ArrowColumn) -> NDArray[np.int64]:
+    import pyarrow
+
+    return np.asarray(indices.cast(pyarrow.int64()).fill_null(MISSING).to_numpy(zero_copy_only=False))
+
+
+def _numbers(cells: ArrowColumn, name: str) -> NDArray[Any]:
+    import pyarrow
+    from pyarrow import types
+
+    kind = cells.type
+    if types.is_boolean(kind):
+        cells = cells.cast(pyarrow.uint8())
+    elif types.is_decimal(kind) or types.is_null(kind):
+        cells = cells.cast(pyarrow.float64())
+    elif not (types.is_integer(kind) or types.is_floating(kind)):
+        raise InputError(
+            f"column {name!r} is of type {kind}, which cannot be observed; choose other columns with columns=..., or "
+            "convert it to numbers or strings."
+        )
+    if not types.is_integer(cells.type):
+        return np.asarray(cells.to_numpy(zero_copy_only=False))
+    if not cells.null_count:
+        return np.asarray(cells.to_numpy())
+    plain = cells.fill_null(0).to_numpy()
+    values = cast(plain, signed(plain.dtype), f"column {name!r}")
+    return np.where(cells.is_null().to_numpy(zero_copy_only=False), values.dtype.type(MISSING), values)

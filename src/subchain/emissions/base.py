@@ -1,0 +1,185 @@
+"""What a family of emissions is made of: a specification, a conjugate distribution, its parameters and its sums.
+
+A family is written as four small classes in one file:
+
+* an `Emission`: what the user writes, `Poisson(shape=2.0)`; it checks data and builds the prior;
+* a `Conjugate`: a distribution over the parameters of all K states, the same class for prior and posterior; it knows the
+  three surrogates that inference algorithms ask for;
+* a `Parameters`: one point in parameter space, which is at the same time the `Likelihood` of the point surrogate;
+* a `Sums`: the expected sufficient statistics.
+
+The engine sees nothing of this but `Likelihood`. Tables are state-major: row k holds state k at all n positions of a
+block, so that kernels run along positions.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from subchain.data.sequences import Sequences
+from subchain.records import Record, Sums
+
+Values = NDArray[Any]
+Table = NDArray[np.float64]
+
+
+def exponentiate(log_likelihood: Table, out: Table) -> NDArray[np.float64]:
+    """Write exp(log_likelihood − shift) into `out`, shift being each position's largest entry; return shift.
+
+    A position that is impossible in every state has shift 0 and a column of zeros.
+    """
+    shift: NDArray[np.float64] = log_likelihood.max(axis=0)
+    shift[~np.isfinite(shift)] = 0.0
+    np.subtract(log_likelihood, shift, out=out)
+    np.exp(out, out=out)
+    return shift
+
+
+class Likelihood(ABC):
+    """What K states say about observations; possibly unnormalised, as under a variational surrogate."""
+
+    @property
+    @abstractmethod
+    def n_states(self) -> int:
+        """Number of states."""
+
+    @abstractmethod
+    def log_likelihood(self, values: Values) -> Table:
+        """Log likelihood of n observations in each state, (K, n); 0 where the observation is missing."""
+
+    def scaled(self, values: Values, out: Table) -> NDArray[np.float64]:
+        """Write likelihoods divided by exp(shift) into `out` (K, n) and return shift (n,).
+
+        Families that can do without logarithms and exponentials override this.
+        """
+        return exponentiate(self.log_likelihood(values), out)
+
+    @abstractmethod
+    def zeros(self) -> Sums:
+        """Empty sums for this family and number of states."""
+
+    @abstractmethod
+    def accumulate(self, values: Values, beliefs: Table, sums: Any) -> None:
+        """Add the sufficient statistics of n observations, weighted by `beliefs` (K, n), to `sums` in place."""
+
+
+@dataclasses.dataclass
+class Parameters(Record, Likelihood):
+    """One point in parameter space. The fields are what users read: `probabilities`, `means`, `rates`, ..."""
+
+    @abstractmethod
+    def sample(self, states: NDArray[np.int64], rng: np.random.Generator) -> Values:
+        """Draw one observation for each entry of `states`."""
+
+    @property
+    @abstractmethod
+    def n_free(self) -> int:
+        """Number of free parameters, for information criteria."""
+
+    @abstractmethod
+    def expectation(self) -> NDArray[np.float64]:
+        """Mean observation of each state, (K, D); for codes the probabilities of the symbols, (K, W)."""
+
+
+class Posterior(Protocol):
+    """What inference asks of a component: a `Conjugate`, or a `Frozen` one."""
+
+    def update(self, sums: Any) -> Posterior: ...
+    def mean(self) -> Parameters: ...
+    def mode(self) -> Parameters: ...
+    def expected_log(self) -> Likelihood: ...
+    def predictive(self) -> Likelihood: ...
+    def sample(self, rng: np.random.Generator) -> Parameters: ...
+    def kl(self, prior: Any) -> float: ...
+    def log_density(self, parameters: Any) -> float: ...
+
+
+@dataclasses.dataclass
+class Conjugate(Record, ABC):
+    """A conjugate distribution over the parameters of K states."""
+
+    @abstractmethod
+    def update(self, sums: Any) -> Self:
+        """The posterior, this distribution being the prior."""
+
+    @abstractmethod
+    def mean(self) -> Parameters:
+        """Posterior mean of the parameters."""
+
+    @abstractmethod
+    def mode(self) -> Parameters:
+        """The most probable parameters; under a flat prior the maximum-likelihood estimate."""
+
+    @abstractmethod
+    def expected_log(self) -> Likelihood:
+        """exp E[log p(x | θ)], the surrogate of variational inference; not normalised."""
+
+    @abstractmethod
+    def predictive(self) -> Likelihood:
+        """E[p(x | θ)], the surrogate of collapsed inference."""
+
+    @abstractmethod
+    def sample(self, rng: np.random.Generator) -> Parameters:
+        """Draw parameters."""
+
+    @abstractmethod
+    def kl(self, prior: Any) -> float:
+        """Kullback-Leibler divergence from `prior`, summed over states; both proper."""
+
+    @abstractmethod
+    def log_density(self, parameters: Any) -> float:
+        """Log density at `parameters`, up to a constant that depends on this distribution alone."""
+
+
+@dataclasses.dataclass
+class Frozen(Record):
+    """A posterior that is one point and learns nothing: components that are frozen or were given by hand."""
+
+    parameters: Parameters
+
+    def update(self, sums: Any) -> Frozen:
+        return self
+
+    def mean(self) -> Parameters:
+        return self.parameters
+
+    mode = expected_log = predictive = mean
+
+    def sample(self, rng: np.random.Generator) -> Parameters:
+        return self.parameters
+
+    def kl(self, prior: Any) -> float:
+        return 0.0
+
+    def log_density(self, parameters: Any) -> float:
+        return 0.0
+
+
+class Emission(BaseEstimator, ABC):  # type: ignore[misc]
+    """What the user writes. The constructor only stores; `prior` fills in what was left open from the data."""
+
+    name: ClassVar[str]
+    columns: Any
+    frozen: bool
+
+    @abstractmethod
+    def check(self, data: Sequences) -> None:
+        """Raise an `InputError` that says what and where if the data cannot come from this family."""
+
+    @abstractmethod
+    def prior(self, data: Sequences, n_states: int, *, flat: bool) -> Conjugate:
+        """Build the prior. `flat` asks for maximum likelihood wherever the user has not set a hyperparameter."""
+
+    @abstractmethod
+    def features(self, data: Sequences, index: NDArray[np.int64]) -> NDArray[np.float64] | None:
+        """Rows to cluster for a k-means start, (len(index), D), or None where distance means nothing."""
+
+    @abstractmethod
+    def parameters_type(self) -> type[Parameters]:
+        """The class of this family's parameters."""

@@ -1,0 +1,256 @@
+"""Categorical emissions: each state has its own distribution over W symbols, with a Dirichlet prior.
+
+Tables are symbol-major, (W, K): an observation touches one row, that is one or two cache lines, whatever W is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Self
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import digamma, gammaln
+
+from subchain.data.sequences import Sequences
+from subchain.emissions.base import Conjugate, Emission, Likelihood, Parameters, Table, Values
+from subchain.emissions.checks import as_vector, check_probabilities, integer_range, positive
+from subchain.errors import InputError
+from subchain.records import Sums, states_on
+
+
+@njit(nogil=True, cache=True)
+def _gather(table, symbols, out):  # type: ignore[no-untyped-def]
+    for position in range(symbols.shape[0]):
+        symbol = symbols[position]
+        if symbol < 0:
+            for k in range(table.shape[1]):
+                out[k, position] = 1.0
+        else:
+            for k in range(table.shape[1]):
+                out[k, position] = table[symbol, k]
+
+
+@njit(nogil=True, cache=True)
+def _scatter(counts, symbols, beliefs):  # type: ignore[no-untyped-def]
+    for position in range(symbols.shape[0]):
+        symbol = symbols[position]
+        if symbol >= 0:
+            for k in range(counts.shape[1]):
+                counts[symbol, k] += beliefs[k, position]
+
+
+@dataclasses.dataclass
+class CategoricalSums(Sums):
+    """Expected number of times each symbol was emitted by each state."""
+
+    counts: NDArray[np.float64] = states_on(1)
+
+
+class CategoricalLikelihood(Likelihood):
+    """A (W, K) table of weights; missing symbols (−1) weigh 1 in every state."""
+
+    weights: NDArray[np.float64]
+
+    @property
+    def n_states(self) -> int:
+        return int(self.weights.shape[1])
+
+    @property
+    def n_categories(self) -> int:
+        return int(self.weights.shape[0])
+
+    def _symbols(self, values: Values) -> NDArray[np.int64]:
+        return as_vector(values).astype(np.int64, copy=False)
+
+    def log_likelihood(self, values: Values) -> Table:
+        symbols = self._symbols(values)
+        out = np.empty((self.n_states, len(symbols)))
+        _gather(self.weights, symbols, out)
+        with np.errstate(divide="ignore"):
+            return np.log(out)
+
+    def scaled(self, values: Values, out: Table) -> NDArray[np.float64]:
+        """Look the symbols up in a table whose rows were divided by their largest entry: no exponential is needed."""
+        table, shift = self._scaled_table
+        symbols = self._symbols(values)
+        _gather(table, symbols, out)
+        return shift[symbols]
+
+    @property
+    def _scaled_table(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Scaled weights and the logarithm of each row's scale, with a last row for the missing symbol −1."""
+        cached = self.__dict__.get("_scaled_cache")
+        if cached is None:
+            largest = self.weights.max(axis=1)
+            largest[largest <= 0.0] = 1.0
+            shift = np.append(np.log(largest), 0.0)
+            cached = self.__dict__["_scaled_cache"] = (self.weights / largest[:, None], shift)
+        return cached  # type: ignore[no-any-return]
+
+    def zeros(self) -> CategoricalSums:
+        return CategoricalSums(np.zeros_like(self.weights))
+
+    def accumulate(self, values: Values, beliefs: Table, sums: CategoricalSums) -> None:
+        _scatter(sums.counts, self._symbols(values), beliefs)
+
+
+@dataclasses.dataclass
+class CategoricalTable(CategoricalLikelihood):
+    """A surrogate: weights that need not sum to one."""
+
+    weights: NDArray[np.float64]
+
+
+@dataclasses.dataclass
+class CategoricalParameters(CategoricalLikelihood, Parameters):
+    """Probabilities of the symbols in each state."""
+
+    weights: NDArray[np.float64] = states_on(1)
+
+    @property
+    def probabilities(self) -> NDArray[np.float64]:
+        """Probability of each symbol in each state, (K, W)."""
+        return np.ascontiguousarray(self.weights.T)
+
+    def sample(self, states: NDArray[np.int64], rng: np.random.Generator) -> Values:
+        cumulative = np.cumsum(self.weights, axis=0)
+        draws = rng.random(len(states))
+        symbols = np.empty(len(states), dtype=np.int64)
+        for state in np.unique(states):
+            chosen = states == state
+            column = cumulative[:, state]
+            symbols[chosen] = np.searchsorted(column, draws[chosen] * column[-1], side="right")
+        return np.minimum(symbols, self.n_categories - 1)
+
+    @property
+    def n_free(self) -> int:
+        return self.n_states * (self.n_categories - 1)
+
+    def expectation(self) -> NDArray[np.float64]:
+        return self.probabilities
+
+
+@dataclasses.dataclass
+class DirichletTable(Conjugate):
+    """Independent Dirichlet distributions over the symbols, one a state; `concentration` is (W, K)."""
+
+    concentration: NDArray[np.float64] = states_on(1)
+
+    def update(self, sums: CategoricalSums) -> Self:
+        return dataclasses.replace(self, concentration=self.concentration + sums.counts)
+
+    def mean(self) -> CategoricalParameters:
+        return CategoricalParameters(self.concentration / self.concentration.sum(axis=0))
+
+    def mode(self) -> CategoricalParameters:
+        excess = np.maximum(self.concentration - 1.0, 0.0)
+        total = excess.sum(axis=0)
+        uniform = 1.0 / len(excess)
+        return CategoricalParameters(np.where(total > 0.0, excess / np.where(total > 0.0, total, 1.0), uniform))
+
+    def expected_log(self) -> CategoricalTable:
+        return CategoricalTable(np.exp(digamma(self.concentration) - digamma(self.concentration.sum(axis=0))))
+
+    def predictive(self) -> CategoricalTable:
+        return CategoricalTable(self.mean().weights)
+
+    def sample(self, rng: np.random.Generator) -> CategoricalParameters:
+        draws = np.maximum(rng.gamma(self.concentration), 1e-300)
+        return CategoricalParameters(draws / draws.sum(axis=0))
+
+    def kl(self, prior: DirichletTable) -> float:
+        ours, theirs = self.concentration, prior.concentration
+        total, their_total = ours.sum(axis=0), theirs.sum(axis=0)
+        return float(
+            (gammaln(total) - gammaln(their_total)).sum()
+            - (gammaln(ours) - gammaln(theirs)).sum()
+            + ((ours - theirs) * (digamma(ours) - digamma(total))).sum()
+        )
+
+    def log_density(self, parameters: CategoricalParameters) -> float:
+        excess = self.concentration - 1.0
+        used = excess != 0.0
+        with np.errstate(divide="ignore"):
+            return float((excess[used] * np.log(parameters.weights[used])).sum())
+
+
+class Categorical(Emission):
+    """Symbols out of a finite vocabulary; observations are codes 0 … W−1, −1 where missing.
+
+    Parameters
+    ----------
+    concentration : float or (W,) or (K, W), optional
+        Dirichlet prior. Left open it is 0.1 for variational and collapsed inference, and flat (maximum likelihood) for EM.
+    n_categories : int, optional
+        W; by default the size of the data's vocabulary, or the largest code plus one.
+    columns : name or index, optional
+        Which column holds the codes, inside a `Product`.
+    frozen : bool
+        Keep the parameters of the start.
+
+    Examples
+    --------
+    >>> from subchain.emissions import Categorical
+    >>> Categorical.from_parameters([[0.9, 0.1], [0.2, 0.8]]).n_categories
+    2
+    """
+
+    name = "categorical"
+
+    def __init__(
+        self, concentration: Any = None, n_categories: int | None = None, columns: Any = None, frozen: bool = False
+    ) -> None:
+        self.concentration = concentration
+        self.n_categories = n_categories
+        self.columns = columns
+        self.frozen = frozen
+
+    @staticmethod
+    def from_parameters(probabilities: ArrayLike) -> CategoricalParameters:
+        """Parameters from a table of probabilities, (K, W)."""
+        table = check_probabilities("probabilities", probabilities)
+        return CategoricalParameters(np.ascontiguousarray(table.T))
+
+    def _size(self, data: Sequences) -> int:
+        if self.n_categories is not None:
+            return int(self.n_categories)
+        if data.vocabulary is not None:
+            return len(data.vocabulary)
+        return max(integer_range(data, "Categorical")[1] + 1, 1)
+
+    def check(self, data: Sequences) -> None:
+        smallest, largest = integer_range(data, "Categorical")
+        if smallest < -1:
+            raise InputError(
+                f"Categorical data hold the code {smallest}; codes run from 0, and −1 alone means missing."
+            )
+        size = self._size(data)
+        if largest >= size:
+            raise InputError(
+                f"Categorical data hold the symbol {largest}, but there are only {size} categories "
+                f"(0 to {size - 1}); set n_categories={largest + 1} or encode the data with the model's vocabulary."
+            )
+
+    def prior(self, data: Sequences, n_states: int, *, flat: bool) -> DirichletTable:
+        given = self.concentration if self.concentration is not None else (1.0 if flat else 0.1)
+        value = positive("concentration", given)
+        if value.ndim == 2:
+            value = value.T
+        elif value.ndim == 1:
+            value = value[:, None]
+        try:
+            table = np.broadcast_to(value, (self._size(data), n_states)).copy()
+        except ValueError:
+            raise InputError(
+                f"Categorical concentration has shape {np.shape(given)}; expected a number, ({self._size(data)},) or "
+                f"({n_states}, {self._size(data)}) for {n_states} states and {self._size(data)} categories."
+            ) from None
+        return DirichletTable(table)
+
+    def features(self, data: Sequences, index: NDArray[np.int64]) -> None:
+        return None
+
+    def parameters_type(self) -> type[CategoricalParameters]:
+        return CategoricalParameters

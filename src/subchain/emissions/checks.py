@@ -1,0 +1,93 @@
+"""Checks that the families share: is this data of my kind, is this hyperparameter usable?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from subchain.data.sequences import Sequences
+from subchain.errors import InputError
+
+
+def as_vector(values: NDArray[Any]) -> NDArray[Any]:
+    """Observations of one column as a vector."""
+    return values if values.ndim == 1 else values[:, 0]
+
+
+def as_matrix(values: NDArray[Any]) -> NDArray[Any]:
+    """Observations as a matrix with one column a feature."""
+    return values if values.ndim == 2 else values[:, None]
+
+
+def where_is(data: Sequences, position: int) -> str:
+    """Say in words where a flat position lies."""
+    sequence = int(np.searchsorted(data.offsets, position, side="right")) - 1
+    return f"sequence {sequence}, position {position - int(data.offsets[sequence])}"
+
+
+def integer_range(data: Sequences, family: str) -> tuple[int, int]:
+    """Smallest and largest code of one column of integers; floating data must be whole numbers or nan."""
+    if data.n_features != 1:
+        raise InputError(
+            f"{family} needs one column of codes, the data have {data.n_features}; "
+            "use a Product of families for several columns."
+        )
+    if data.values.dtype.kind not in "iuf":
+        raise InputError(f"{family} needs integer codes, the data are of type {data.values.dtype}.")
+    smallest, largest = data.value_range()
+    if data.values.dtype.kind == "f":
+        raise InputError(
+            f"{family} needs integer codes, the data are of type {data.values.dtype} "
+            f"(from {smallest:g} to {largest:g}); convert them with .astype(int), or choose a Gaussian family."
+        )
+    return int(smallest), int(largest)
+
+
+def real_columns(data: Sequences, family: str) -> None:
+    """Check that the data are numbers without infinity."""
+    if data.values.dtype.kind not in "iufb":
+        raise InputError(f"{family} needs numbers, the data are of type {data.values.dtype}.")
+    smallest, largest = data.value_range()
+    if not (np.isfinite(smallest) and np.isfinite(largest)):
+        position = first_where(data, lambda block: np.isinf(block))
+        raise InputError(
+            f"{family} data hold an infinite value at {where_is(data, position)}; "
+            "replace it by nan if it is missing, or remove it."
+        )
+
+
+def first_where(data: Sequences, test: Any) -> int:
+    """Flat position of the first row for which `test` holds in any column."""
+    block = 1 << 20
+    for start in range(0, data.n_observations, block):
+        hit = as_matrix(test(np.asarray(data.values[start : start + block]))).any(axis=1)
+        if hit.any():
+            return start + int(hit.argmax())
+    return -1
+
+
+def positive(name: str, given: Any) -> NDArray[np.float64]:
+    """A hyperparameter, or an array of them, that must be positive and finite."""
+    try:
+        value = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be a positive number or an array of them, not {given!r}.") from None
+    if not (np.isfinite(value).all() and (value > 0.0).all()):
+        raise InputError(f"{name} must be positive and finite, not {given!r}.")
+    return value
+
+
+def check_probabilities(name: str, given: ArrayLike) -> NDArray[np.float64]:
+    """A table whose rows are probability distributions."""
+    table = np.asarray(given, dtype=np.float64)
+    if table.ndim != 2:
+        raise InputError(f"{name} must be a table with one row a state, not of shape {table.shape}.")
+    if not np.isfinite(table).all() or (table < 0.0).any():
+        raise InputError(f"{name} must be finite and not negative.")
+    off = np.abs(table.sum(axis=1) - 1.0)
+    if (off > 1e-6).any():
+        row = int(off.argmax())
+        raise InputError(f"row {row} of {name} sums to {table[row].sum():.6g}, not to 1.")
+    return table

@@ -1,0 +1,307 @@
+"""The engine of this machine's processor cores.
+
+It cuts the data into tiles, runs the tiles' groups on a pool of threads (the kernels release Python's lock) and adds the
+groups' results in a fixed order, so that one core and many give the same bits.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
+
+from subchain.data.evidence import Evidence
+from subchain.data.sequences import Sequences
+from subchain.engines.borders import Borders
+from subchain.engines.hard import LogBlock, LogChain
+from subchain.engines.messages import Filtered, Messages, Workspace
+from subchain.engines.partition import Index, Partition, partition
+from subchain.engines.surrogate import Surrogate
+from subchain.errors import ImpossibleSequenceError, InputError
+from subchain.propagation import lanes
+from subchain.statistics import Statistics
+
+Array = NDArray[np.float64]
+Result = TypeVar("Result")
+
+#: Sequences up to this length are never cut.
+WHOLE = 1024
+#: Rounds in which pieces learn from their neighbours before a plain sweep decides.
+ROUNDS = 3
+#: Places where a chain's memory is measured.
+PROBES = 16
+
+
+class Consumer(Generic[Result]):
+    """What a pass is made for: takes the messages of tiles (and of hard sequences) and makes something of them."""
+
+    smooth = True
+
+    def begin(self) -> Result:
+        """An empty result for one group."""
+        raise NotImplementedError
+
+    def tile(self, result: Result, run: TileRun) -> None:
+        """Take one tile."""
+        raise NotImplementedError
+
+    def hard(self, result: Result, sequence: int, block: LogBlock) -> None:
+        """Take one block of a sequence that was run in logarithms."""
+        raise NotImplementedError
+
+
+class TileRun:
+    """A tile with its messages."""
+
+    def __init__(
+        self, filtered: Filtered, beliefs: Array | None, cut: Partition, borders: Borders | None, kernels: Any
+    ) -> None:
+        self.filtered = filtered
+        self._beliefs = beliefs
+        self.kernels = kernels
+        pieces = filtered.tile.pieces
+        self.sequences = cut.sequence[pieces]
+        self.is_first = cut.is_first[pieces]
+        self.before = None if borders is None else borders.before[pieces]
+
+    @property
+    def beliefs(self) -> Array:
+        assert self._beliefs is not None
+        return self._beliefs
+
+
+class CpuEngine:
+    """Runs passes on `n_jobs` cores (all by default)."""
+
+    name = "cpu"
+
+    def __init__(self, n_jobs: int | None = None) -> None:
+        if n_jobs is not None and n_jobs == 0:
+            raise InputError("n_jobs must be a positive number of cores, −1 or None for all of them, not 0.")
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self.n_jobs = cores if n_jobs is None else n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+        self._blas = ThreadpoolController()
+
+    # ---- what passes are made for ------------------------------------------------------------------------------------
+
+    def statistics(
+        self,
+        surrogate: Surrogate,
+        data: Sequences,
+        evidence: Evidence | None = None,
+        weights: Array | None = None,
+    ) -> Statistics:
+        """Expected statistics of all sequences; raises if one of them is impossible."""
+        consumer = _Collect(surrogate, weights)
+        parts, totals, impossible = self.run(Messages(surrogate, data, evidence), consumer)
+        if impossible:
+            raise impossible_error(impossible)
+        total = parts[0]
+        for part in parts[1:]:
+            total.absorb(part)
+        total.pairs *= surrogate.transition
+        total.pairs += consumer.hard_pairs
+        total.log_normalizer = float(totals @ weights if weights is not None else totals.sum())
+        lengths = data.lengths
+        total.n_observations = float(lengths @ weights if weights is not None else lengths.sum())
+        return total
+
+    def scores(
+        self, surrogate: Surrogate, data: Sequences, evidence: Evidence | None = None
+    ) -> tuple[Array, dict[int, int]]:
+        """Log likelihood of each sequence, and for impossible ones (−inf) the position where every path ends."""
+        _, totals, impossible = self.run(Messages(surrogate, data, evidence), _Nothing())
+        return totals, impossible
+
+    # ---- the pass ----------------------------------------------------------------------------------------------------
+
+    def run(self, messages: Messages, consumer: Consumer[Result]) -> tuple[list[Result], Array, dict[int, int]]:
+        """Pass over all sequences; return the groups' results, each sequence's log likelihood, and impossible ones.
+
+        The last result is that of the sequences which had to be run in logarithms.
+        """
+        data = messages.data
+        totals = np.zeros(data.n_sequences)
+        chosen = np.arange(data.n_sequences)
+        hard = np.empty(0, dtype=np.int64)
+        with self._blas.limit(limits=1):
+            while True:
+                results = self._scaled(messages, chosen, consumer, totals)
+                failed = chosen[~np.isfinite(totals[chosen])]
+                if not len(failed):
+                    break
+                hard = np.union1d(hard, failed)
+                chosen = np.setdiff1d(chosen, failed)
+            last, impossible = consumer.begin(), {}
+            for sequence in hard:
+                chain = LogChain(messages, int(data.offsets[sequence]), int(data.offsets[sequence + 1]))
+                totals[sequence] = chain.log_total
+                if chain.impossible_at is not None:
+                    impossible[int(sequence)] = chain.impossible_at
+                    continue
+                for block in chain.blocks():
+                    consumer.hard(last, int(sequence), block)
+        return [*results, last], totals, impossible
+
+    def _scaled(self, messages: Messages, chosen: Index, consumer: Consumer[Result], totals: Array) -> list[Result]:
+        cut, lead = self._cut(messages, chosen)
+        totals[chosen] = 0.0
+        if not cut.tiles:
+            return []
+        piece_totals = np.empty(len(cut.start))
+        borders = Borders.unknown(len(cut.start), messages.surrogate.n_states) if cut.is_cut else None
+
+        def run_group(group: slice) -> Result:
+            space, result = Workspace(), consumer.begin()
+            for tile in cut.tiles[group]:
+                if borders is not None and lead is not None:
+                    messages.warm_up(tile, cut, borders, lead, space)
+                filtered = messages.filter(tile, cut, borders, space)
+                piece_totals[tile.pieces] = filtered.log_totals
+                beliefs = messages.smooth(filtered, cut, borders, space) if consumer.smooth else None
+                consumer.tile(result, TileRun(filtered, beliefs, cut, borders, messages.kernels))
+            return result
+
+        if borders is not None and lead is None:
+            self._sweep(messages, cut, borders, np.unique(cut.sequence[~cut.is_first]))
+        results = self._map(run_group, cut.groups)
+        if borders is not None and lead is not None:
+            self._reconcile(messages, cut, borders, results, run_group, consumer.smooth)
+        np.add.at(totals, cut.sequence, piece_totals)
+        return results
+
+    def _reconcile(
+        self,
+        messages: Messages,
+        cut: Partition,
+        borders: Borders,
+        results: list[Result],
+        run_group: Callable[[slice], Result],
+        smooth: bool,
+    ) -> None:
+        """Run groups again until every border agrees with its neighbour; sweep where that takes too long."""
+        group_of = np.empty(len(cut.start), dtype=np.int64)
+        for number, group in enumerate(cut.groups):
+            for tile in cut.tiles[group]:
+                group_of[tile.pieces] = number
+        for attempt in range(ROUNDS + 1):
+            wrong = borders.adopt(cut, smooth=smooth)
+            if not len(wrong):
+                return
+            if attempt == ROUNDS:
+                sequences = np.unique(cut.sequence[wrong])
+                self._sweep(messages, cut, borders, sequences)
+                wrong = np.flatnonzero(np.isin(cut.sequence, sequences))
+            again = np.unique(group_of[wrong])
+            for number, result in zip(again, self._map(run_group, [cut.groups[g] for g in again]), strict=True):
+                results[number] = result
+
+    def _sweep(self, messages: Messages, cut: Partition, borders: Borders, sequences: Index) -> None:
+        """Exact borders of whole sequences: forward from the left beside backward from the right."""
+        jobs: list[tuple[Callable[..., None], Index]] = []
+        for sequence in sequences:
+            pieces = np.flatnonzero(cut.sequence == sequence)
+            jobs += [(messages.sweep_forward, pieces), (messages.sweep_backward, pieces)]
+        self._map(lambda job: job[0](job[1], cut, borders), jobs)
+        borders.known[np.isin(cut.sequence, sequences)] = True
+
+    def _cut(self, messages: Messages, chosen: Index) -> tuple[Partition, int | None]:
+        """Choose the length of pieces by the chain's memory; return the cut and how early pieces must start."""
+        data, n_states = messages.data, messages.surrogate.n_states
+        sums_bytes = sum(array.nbytes for array in messages.surrogate.emission.zeros().arrays().values())
+        lengths = data.lengths[chosen]
+        longest = int(lengths.max(initial=0))
+        if longest <= WHOLE:
+            return partition(data.offsets, chosen, max(longest, 1), n_states, sums_bytes), 0
+        lead = self._memory(messages, chosen[lengths > WHOLE])
+        piece = 2 * WHOLE + 1 if lead is None else max(8 * lead, 128) + 1
+        if lead is not None and int(lengths.sum()) < 32 * piece:
+            piece = max(int(lengths.sum()) // 32, 2 * lead, 64) + 1
+        return partition(data.offsets, chosen, piece, n_states, sums_bytes), lead
+
+    def _memory(self, messages: Messages, long: Index) -> int | None:
+        """How many steps early a piece has to start, by probes spread over the long sequences; None: no number helps."""
+        offsets = messages.data.offsets
+        steps = WHOLE // 16
+        while steps < WHOLE:
+            room = offsets[long + 1] - offsets[long] - steps
+            ends = np.cumsum(room)
+            at = np.linspace(0, ends[-1] - 1, PROBES).astype(np.int64)
+            which = np.searchsorted(ends, at, side="right")
+            starts = offsets[long[which]] + at - (ends[which] - room[which])
+            time = messages.forgetting_time(starts, steps)
+            if time is not None:
+                return min(time + time // 4 + 8, WHOLE // 2)
+            steps *= 2
+        return None
+
+    def _map(self, task: Callable[[Any], Result], items: list[Any]) -> list[Result]:
+        if self.n_jobs == 1 or len(items) == 1:
+            return [task(item) for item in items]
+        with ThreadPoolExecutor(self.n_jobs) as pool:
+            return list(pool.map(task, items))
+
+
+class _Nothing(Consumer[None]):
+    """For passes that want log likelihoods alone."""
+
+    smooth = False
+
+    def begin(self) -> None:
+        return None
+
+    def tile(self, result: None, run: TileRun) -> None:
+        pass
+
+    def hard(self, result: None, sequence: int, block: LogBlock) -> None:
+        pass
+
+
+class _Collect(Consumer[Statistics]):
+    """Sums expected statistics; pair sums are kept without the factor of the transition matrix."""
+
+    def __init__(self, surrogate: Surrogate, weights: Array | None) -> None:
+        self.surrogate = surrogate
+        self.weights = weights
+        self.hard_pairs = np.zeros((surrogate.n_states, surrogate.n_states))
+
+    def begin(self) -> Statistics:
+        return Statistics.zeros(self.surrogate.n_states, self.surrogate.emission.zeros())
+
+    def tile(self, result: Statistics, run: TileRun) -> None:
+        filtered, beliefs = run.filtered, run.beliefs
+        offsets, weighted = filtered.tile.offsets, filtered.likelihood
+        if self.weights is not None:
+            lane_weights = self.weights[run.sequences]
+            lanes.weigh(beliefs, offsets, lane_weights)
+            lanes.weigh(weighted, offsets, lane_weights)
+        result.initial += beliefs[:, : filtered.tile.lanes][:, run.is_first].sum(axis=1)
+        run.kernels.pair_sums(filtered.alpha, weighted, offsets, result.pairs)
+        if run.before is not None:
+            inner = ~run.is_first
+            result.pairs += run.before[inner].T @ weighted[:, : filtered.tile.lanes][:, inner].T
+        self.surrogate.emission.accumulate(filtered.values, beliefs, result.emission)
+
+    def hard(self, result: Statistics, sequence: int, block: LogBlock) -> None:
+        weight = 1.0 if self.weights is None else self.weights[sequence]
+        beliefs = block.beliefs * weight
+        if block.is_first:
+            result.initial += beliefs[:, 0]
+        self.hard_pairs += weight * block.pairs
+        self.surrogate.emission.accumulate(block.values, beliefs, result.emission)
+
+
+def impossible_error(impossible: dict[int, int]) -> ImpossibleSequenceError:
+    """The error for sequences of probability zero."""
+    sequence, position = next(iter(impossible.items()))
+    more = f" (and {len(impossible) - 1} more)" if len(impossible) > 1 else ""
+    return ImpossibleSequenceError(
+        f"sequence {sequence}{more} has probability zero under the model: no path of states explains its observations "
+        f"up to position {position}. Check that symbol, the structural zeros of the transitions and what was said about "
+        "allowed or known states; a prior with positive concentration makes rare symbols possible."
+    )

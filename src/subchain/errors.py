@@ -1,0 +1,38 @@
+"""The words for what can go wrong: one class per kind of trouble, every message says what, where and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class SubchainError(Exception):
+    """Base class of every error that this package raises on purpose."""
+
+
+class InputError(SubchainError, ValueError):
+    """Data or settings that cannot be used; the message says what was given, what was expected and what to do."""
+
+
+class ImpossibleSequenceError(SubchainError, ValueError):
+    """A sequence that has probability zero under the model; the message says which one and where."""
+
+
+class InferenceError(SubchainError, ArithmeticError):
+    """A run that had to stop: a bound fell where it must not, or a value became infinite or undefined."""
+
+
+class FileFormatError(SubchainError, ValueError):
+    """A file that is corrupt, truncated, or not of the kind that was expected."""
+
+
+class ConvergenceWarning(UserWarning):
+    """A run ended before its objective settled."""
+
+
+def unknown_name(kind: str, given: object, known: Iterable[str]) -> InputError:
+    """Build the error for a misspelt name, with the nearest known name as a suggestion."""
+    names = sorted(known)
+    close = difflib.get_close_matches(str(given), names, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    return InputError(f"unknown {kind} {given!r}; known are {', '.join(map(repr, names))}.{hint}")

@@ -1,0 +1,152 @@
+"""Named arrays that belong together and know which of their axes runs over the states.
+
+Statistics, parameters and conjugate distributions are all such records. What is common to them lives here once: putting
+states in another order, checking for values that are not finite, copying, and going to and from flat dictionaries of
+arrays (the form in which models and checkpoints are written).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+STATE_AXES = "state_axes"
+
+
+def states_on(*axes: int) -> Any:
+    """Declare a dataclass field whose given axes run over the states (none for a field all states share)."""
+    return dataclasses.field(metadata={STATE_AXES: axes})
+
+
+@dataclasses.dataclass
+class Record:
+    """A dataclass whose fields are arrays, numbers or further records; arrays run over states on axis 0 by default."""
+
+    def _entries(self) -> Iterator[tuple[str, Any, tuple[int, ...]]]:
+        for item in dataclasses.fields(self):
+            yield item.name, getattr(self, item.name), item.metadata.get(STATE_AXES, (0,))
+
+    def _rebuild(self, values: Mapping[str, Any]) -> Self:
+        return dataclasses.replace(self, **values)
+
+    def take(self, order: NDArray[np.int64]) -> Self:
+        """Return the record with its states in the given order."""
+        changed: dict[str, Any] = {}
+        for name, value, axes in self._entries():
+            if isinstance(value, Record):
+                changed[name] = value.take(order)
+            elif isinstance(value, dict):
+                changed[name] = {key: part.take(order) for key, part in value.items()}
+            elif isinstance(value, np.ndarray):
+                for axis in axes:
+                    value = np.take(value, order, axis=axis)
+                changed[name] = value
+        return self._rebuild(changed)
+
+    def keep_states(self, keep: NDArray[np.bool_], other: Self) -> Self:
+        """Return this record with the states marked in `keep` taken from `other`."""
+        changed: dict[str, Any] = {}
+        for name, value, axes in self._entries():
+            theirs = getattr(other, name)
+            if isinstance(value, Record):
+                changed[name] = value.keep_states(keep, theirs)
+            elif isinstance(value, dict):
+                changed[name] = {key: part.keep_states(keep, theirs[key]) for key, part in value.items()}
+            elif isinstance(value, np.ndarray) and axes:
+                value = value.copy()
+                index = (slice(None),) * axes[0] + (keep,)
+                value[index] = theirs[index]
+                changed[name] = value
+        return self._rebuild(changed)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all arrays under dotted names; numbers become arrays of no dimension."""
+        flat: dict[str, NDArray[Any]] = {}
+        for name, value, _ in self._entries():
+            if isinstance(value, Record):
+                flat.update({f"{name}.{key}": array for key, array in value.arrays().items()})
+            elif isinstance(value, dict):
+                for part_name, part in value.items():
+                    flat.update({f"{name}.{part_name}.{key}": array for key, array in part.arrays().items()})
+            else:
+                flat[name] = np.asarray(value)
+        return flat
+
+    def with_arrays(self, flat: Mapping[str, NDArray[Any]]) -> Self:
+        """Return a record of this one's shape with the arrays of `flat` (the inverse of `arrays`)."""
+
+        def below(prefix: str) -> dict[str, NDArray[Any]]:
+            return {key[len(prefix) + 1 :]: array for key, array in flat.items() if key.startswith(prefix + ".")}
+
+        changed: dict[str, Any] = {}
+        for name, value, _ in self._entries():
+            if isinstance(value, Record):
+                changed[name] = value.with_arrays(below(name))
+            elif isinstance(value, dict):
+                changed[name] = {key: part.with_arrays(below(f"{name}.{key}")) for key, part in value.items()}
+            elif isinstance(value, np.ndarray):
+                changed[name] = np.asarray(flat[name])
+            else:
+                changed[name] = type(value)(flat[name])
+        return self._rebuild(changed)
+
+    def not_finite(self) -> tuple[str, int] | None:
+        """Name the first array with an infinite or undefined entry and the state it belongs to (−1: none)."""
+        for name, array in self.arrays().items():
+            bad = ~np.isfinite(array)
+            if bad.any():
+                return name, int(np.argwhere(bad)[0][0]) if array.ndim else -1
+        return None
+
+
+@dataclasses.dataclass
+class Sums(Record):
+    """Sufficient statistics: a record that forms a commutative monoid under addition."""
+
+    def _combine(self, other: Self, sign: float) -> Self:
+        changed: dict[str, Any] = {}
+        for name, value, _ in self._entries():
+            theirs = getattr(other, name)
+            if isinstance(value, Sums):
+                changed[name] = value._combine(theirs, sign)
+            elif isinstance(value, dict):
+                changed[name] = {key: part._combine(theirs[key], sign) for key, part in value.items()}
+            else:
+                changed[name] = value + sign * theirs
+        return self._rebuild(changed)
+
+    def __add__(self, other: Self) -> Self:
+        return self._combine(other, 1.0)
+
+    def __sub__(self, other: Self) -> Self:
+        return self._combine(other, -1.0)
+
+    def scale(self, factor: float) -> Self:
+        """Return the statistics of data counted `factor` times."""
+        changed: dict[str, Any] = {}
+        for name, value, _ in self._entries():
+            if isinstance(value, Sums):
+                changed[name] = value.scale(factor)
+            elif isinstance(value, dict):
+                changed[name] = {key: part.scale(factor) for key, part in value.items()}
+            else:
+                changed[name] = value * factor
+        return self._rebuild(changed)
+
+    def absorb(self, other: Self) -> None:
+        """Add `other` in place."""
+        for name, value, _ in self._entries():
+            theirs = getattr(other, name)
+            if isinstance(value, Sums):
+                value.absorb(theirs)
+            elif isinstance(value, dict):
+                for key, part in value.items():
+                    part.absorb(theirs[key])
+            elif isinstance(value, np.ndarray):
+                value += theirs
+            else:
+                setattr(self, name, value + theirs)

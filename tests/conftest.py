@@ -1,0 +1,23 @@
+"""What every test may use: the folder of the experiments' data, and one setting for property tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# Compilation and a busy machine make single examples slow; neither is a fault of the code under test.
+settings.register_profile("fast", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("fast")
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of the experiments' data, which do not belong to the repository."""
+    beside_the_repository = Path(__file__).resolve().parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("SUBCHAIN_DATA", beside_the_repository))
+    if not folder.is_dir():
+        pytest.skip(f"no data in {folder}; set SUBCHAIN_DATA to the folder that holds them")
+    return folder
