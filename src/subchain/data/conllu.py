@@ -140,11 +140,13 @@ def _fields(line: str, number: int) -> list[str]:
     fields = line.split("\t")
     if len(fields) != len(FIELDS):
         raise FileFormatError(
-            f"line {number} has {len(fields)} field{'s'[:len(fields) != 1]} separated by tabs, but a word of CoNLL-U "
-            f"has {len(FIELDS)}: {line[:60]!r}."
+            f"line {number} has {len(fields)} of the {len(FIELDS)} fields, separated by tabs, of a word of CoNLL-U: "
+            f"{line[:60]!r}."
         )
     if not _ID.fullmatch(fields[0]):
-        raise FileFormatError(f"line {number} begins with {fields[0]!r}, which is no number of a word, as 3, 3-4 or 3.1.")
+        raise FileFormatError(
+            f"line {number} begins with {fields[0][:20]!r}; a word begins with its number, as in 3, 3-4 or 3.1."
+        )
     return fields
 
 

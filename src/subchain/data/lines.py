@@ -6,7 +6,7 @@ import bz2
 import gzip
 import lzma
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from os import PathLike
 from pathlib import Path
@@ -16,7 +16,7 @@ from subchain.errors import FileFormatError, InputError
 
 TextSource = str | PathLike[str] | IO[str] | IO[bytes]
 
-_OPENERS = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
+_OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 
 
 def existing_file(path: str | PathLike[str]) -> Path:

@@ -60,7 +60,7 @@ def missing_rows(values: NDArray[Any]) -> NDArray[np.bool_]:
     array([False,  True])
     """
     missing = is_missing(values)
-    return missing if values.ndim == 1 else missing.all(axis=1)
+    return missing if values.ndim == 1 else np.asarray(missing.all(axis=1))
 
 
 def check_finite(values: NDArray[Any], describe: Callable[[int], str] = "position {}".format) -> None:

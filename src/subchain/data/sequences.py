@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import operator
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, SupportsIndex, overload
+from itertools import pairwise
+from typing import Any, Final, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +20,7 @@ from subchain.data.vocabulary import Vocabulary, recode
 from subchain.errors import InputError, unknown_name
 
 FINGERPRINT_VALUES = 4096
+RANGE_BLOCK = 1 << 20
 
 Columns = str | int | Iterable[str | int]
 Vocabularies = Vocabulary | Sequence[Vocabulary | None] | None
@@ -54,7 +56,7 @@ class Sequences:
     array([8, 9])
     """
 
-    __slots__ = ("columns", "names", "offsets", "values", "vocabularies")
+    __slots__ = ("_range", "columns", "names", "offsets", "values", "vocabularies")
 
     def __init__(
         self,
@@ -70,6 +72,7 @@ class Sequences:
         self.columns: Final[tuple[str, ...] | None] = _checked_columns(columns, self.n_features)
         self.names: Final[tuple[str | int, ...] | None] = _checked_names(names, self.n_sequences)
         self.vocabularies: Final[tuple[Vocabulary | None, ...]] = one_per_column(vocabulary, self.n_features)
+        self._range: tuple[float, float] | None = None
 
     @property
     def n_sequences(self) -> int:
@@ -103,12 +106,14 @@ class Sequences:
         return (self[i] for i in range(self.n_sequences))
 
     @overload
-    def __getitem__(self, which: SupportsIndex) -> NDArray[Any]: ...
+    def __getitem__(self, which: int | np.integer[Any]) -> NDArray[Any]: ...
     @overload
     def __getitem__(self, which: slice | Sequence[int] | NDArray[Any]) -> Sequences: ...
-    def __getitem__(self, which: SupportsIndex | slice | Sequence[int] | NDArray[Any]) -> NDArray[Any] | Sequences:
-        if isinstance(which, SupportsIndex) and not isinstance(which, np.ndarray):
-            return self._one(operator.index(which))
+    def __getitem__(
+        self, which: int | np.integer[Any] | slice | Sequence[int] | NDArray[Any]
+    ) -> NDArray[Any] | Sequences:
+        if isinstance(which, (int, np.integer)):
+            return self._one(int(which))
         if isinstance(which, slice):
             return self._several(np.arange(self.n_sequences)[which])
         return self._several(self._chosen(np.asarray(which)))
@@ -163,8 +168,7 @@ class Sequences:
         """
         if len(table) != self.n_observations:
             raise InputError(f"the table has {len(table)} rows, but the data have {self.n_observations} positions.")
-        ends = self.offsets.tolist()
-        return [table[start:end] for start, end in zip(ends[:-1], ends[1:], strict=True)]
+        return [table[start:end] for start, end in pairwise(self.offsets.tolist())]
 
     def column_indices(self, columns: Columns | None) -> NDArray[np.int64]:
         """Find the numbers of columns given by name or by number; None means all.
@@ -249,11 +253,32 @@ class Sequences:
         """
         pairs = list(zip(self.vocabularies, one_per_column(vocabulary, self.n_features), strict=True))
         values = self.values
-        if any(old and new and old != new for old, new in pairs):
-            columns = [_recoded(column, old, new) for column, (old, new) in zip(self.select(None).T, pairs, strict=True)]
+        if any(old is not None and new is not None and old != new for old, new in pairs):
+            columns = [_recoded(column, *pair) for column, pair in zip(self.select(None).T, pairs, strict=True)]
             values = columns[0] if self.values.ndim == 1 else np.column_stack(columns)
         kept = [old if new is None else new for old, new in pairs]
         return Sequences(values, self.offsets, columns=self.columns, names=self.names, vocabulary=kept)
+
+    def value_range(self) -> tuple[float, float]:
+        """Smallest and largest value, missing ones (nan) left out; (0, 0) if all are missing.
+
+        The data are read block by block, once.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> Sequences(np.array([2.0, np.nan, -1.5])).value_range()
+        (-1.5, 2.0)
+        """
+        if self._range is None:
+            smallest, largest = np.inf, -np.inf
+            for start in range(0, self.n_observations, RANGE_BLOCK):
+                block = np.asarray(self.values[start : start + RANGE_BLOCK])
+                if block.size:
+                    smallest = min(smallest, float(np.fmin.reduce(block, axis=None)))
+                    largest = max(largest, float(np.fmax.reduce(block, axis=None)))
+            self._range = (smallest, largest) if smallest <= largest else (0.0, 0.0)
+        return self._range
 
     def fingerprint(self) -> str:
         """Identify the data cheaply: shape, type, offsets and a fixed sample of at most 4096 values, hashed.
@@ -276,8 +301,8 @@ class Sequences:
         return state.hexdigest()
 
     def __repr__(self) -> str:
-        features = "" if self.values.ndim == 1 else f", {self.n_features} columns"
-        return f"Sequences({self.n_sequences} sequences, {self.n_observations} positions{features}, {self.values.dtype})"
+        parts = [f"{self.n_sequences} sequences", f"{self.n_observations} positions", f"{self.n_features} columns"]
+        return f"Sequences({', '.join(parts)}, {self.values.dtype})"
 
 
 def resolve_columns(columns: Columns | None, names: Sequence[str] | None, n_columns: int) -> NDArray[np.int64]:

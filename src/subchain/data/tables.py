@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.data.dtypes import cast, joined, signed
+from subchain.data.arrow import ArrowColumn, first_null, is_list, require_pyarrow, side_by_side
 from subchain.data.lines import existing_file
 from subchain.data.missing import check_finite
-from subchain.data.sequences import Columns, Sequences, Vocabularies, one_per_column, resolve_columns
-from subchain.data.vocabulary import MISSING, Vocabulary, code_symbols, recode
+from subchain.data.sequences import Columns, Sequences, Vocabularies, resolve_columns
 from subchain.errors import FileFormatError, InputError
 
 _TABLE_LIBRARIES = ("pandas", "polars", "pyarrow")
@@ -26,7 +25,6 @@ _CSV_BLOCK = 1 << 26
 _LARGEST_CSV_BLOCK = (1 << 31) - 1
 
 ArrowTable = Any
-ArrowColumn = Any
 
 
 class _Rows(NamedTuple):
@@ -72,7 +70,8 @@ def read_parquet(
     >>> list(data)
     [array([61., nan]), array([72.])]
     """
-    from pyarrow import parquet  # type: ignore[import-untyped]
+    require_pyarrow()
+    from pyarrow import parquet
 
     found = existing_file(path)
     with _blaming_file(path, "Parquet"):
@@ -115,6 +114,7 @@ def read_csv(
     >>> list(data), data.vocabulary.symbols
     ([array([1, 0], dtype=int32), array([0], dtype=int32)], ('sun', 'rain'))
     """
+    require_pyarrow()
     import pyarrow
     from pyarrow import csv
 
@@ -143,6 +143,7 @@ def is_table(x: object) -> bool:
 
 def to_arrow(x: Any) -> ArrowTable:
     """See a table or a column of any library as an Arrow table."""
+    require_pyarrow()
     import pyarrow
 
     library = type(x).__module__.partition(".")[0]
@@ -170,12 +171,12 @@ def from_table(
     observed, sequence = _chosen(table.column_names, columns, sequence)
     cells = [_combined(table.column(name)) for name in observed]
     ids = None if sequence is None else _combined(table.column(sequence))
-    if any(_is_list(column.type) for column in cells):
+    if any(is_list(column.type) for column in cells):
         rows = _rows_of_lists(cells, observed, ids)
         cells = [column.flatten() for column in cells]
     else:
         rows = _rows_of_ids(ids, table.num_rows)
-    values, vocabularies = _side_by_side(cells, observed, vocabulary)
+    values, vocabularies = side_by_side(cells, observed, vocabulary)
     values = values if rows.order is None else values[rows.order]
     found = Sequences(values, rows.offsets, columns=observed, names=rows.names, vocabulary=vocabularies)
     check_finite(found.values, found.describe)
@@ -194,9 +195,7 @@ def _blaming_file(path: str | PathLike[str], kind: str) -> Iterator[None]:
         ) from error
 
 
-def _chosen(
-    names: list[str], columns: Columns | None, sequence: str | int | None
-) -> tuple[list[str], str | None]:
+def _chosen(names: list[str], columns: Columns | None, sequence: str | int | None) -> tuple[list[str], str | None]:
     """Find the names of the observed columns and of the column of sequence names."""
     repeated = [name for i, name in enumerate(names) if name in names[:i]]
     if repeated:
@@ -229,13 +228,6 @@ def _empty_to_null(column: ArrowColumn) -> ArrowColumn:
     return compute.if_else(compute.equal(column, ""), pyarrow.scalar(None, column.type), column)
 
 
-def _is_list(kind: Any) -> bool:
-    from pyarrow import types
-
-    tests = (types.is_list, types.is_large_list, types.is_fixed_size_list, types.is_list_view, types.is_large_list_view)
-    return any(test(kind) for test in tests)
-
-
 def _rows_of_ids(ids: ArrowColumn | None, n_rows: int) -> _Rows:
     """Rows with the same id are one sequence, in the order of first appearance."""
     if ids is None:
@@ -252,10 +244,10 @@ def _rows_of_lists(cells: list[ArrowColumn], columns: list[str], ids: ArrowColum
 
     lengths: list[NDArray[np.int64]] = []
     for cell, name in zip(cells, columns, strict=True):
-        if not _is_list(cell.type):
+        if not is_list(cell.type):
             raise InputError(f"column {name!r} holds single values ({cell.type}) while another holds lists.")
         if cell.null_count:
-            raise InputError(f"row {_first_null(cell)} of column {name!r} is null; an empty sequence is an empty list.")
+            raise InputError(f"row {first_null(cell)} of column {name!r} is null; an empty sequence is an empty list.")
         lengths.append(compute.list_value_length(cell).to_numpy(zero_copy_only=False).astype(np.int64))
         unequal = np.flatnonzero(lengths[-1] != lengths[0])
         if unequal.size:
@@ -276,7 +268,7 @@ def _coded_ids(ids: ArrowColumn) -> tuple[NDArray[np.int64], list[str | int]]:
     import pyarrow
 
     if ids.null_count:
-        raise InputError(f"row {_first_null(ids)} has no name of a sequence; fill the column or drop the row.")
+        raise InputError(f"row {first_null(ids)} has no name of a sequence; fill the column or drop the row.")
     try:
         plain = ids.dictionary_decode() if pyarrow.types.is_dictionary(ids.type) else ids
         encoded = plain.dictionary_encode()
@@ -284,78 +276,3 @@ def _coded_ids(ids: ArrowColumn) -> tuple[NDArray[np.int64], list[str | int]]:
         raise InputError(f"a column of type {ids.type} cannot name the sequences: {error}") from error
     names = [name if isinstance(name, (str, int)) else str(name) for name in encoded.dictionary.to_pylist()]
     return encoded.indices.to_numpy().astype(np.int64), names
-
-
-def _first_null(column: ArrowColumn) -> int:
-    return int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
-
-
-def _side_by_side(
-    cells: list[ArrowColumn], names: list[str], vocabulary: Vocabularies
-) -> tuple[NDArray[Any], list[Vocabulary | None]]:
-    """Turn columns into one array (N,) or (N, D), and find the vocabularies of the coded ones."""
-    given = one_per_column(vocabulary, len(cells))
-    parts = [_values(*column) for column in zip(cells, names, given, strict=True)]
-    vocabularies = [part[1] for part in parts]
-    if len(parts) == 1:
-        return parts[0][0], vocabularies
-    dtype = joined(part[0].dtype for part in parts)
-    table = np.empty((len(cells[0]), len(cells)), dtype=dtype)
-    for j, (cell, (values, _)) in enumerate(zip(cells, parts, strict=True)):
-        table[:, j] = cast(values, dtype, f"column {names[j]!r}")
-        if dtype.kind == "f" and cell.null_count:
-            table[cell.is_null().to_numpy(zero_copy_only=False), j] = np.nan
-    return table, vocabularies
-
-
-def _values(
-    cells: ArrowColumn, name: str, vocabulary: Vocabulary | None
-) -> tuple[NDArray[Any], Vocabulary | None]:
-    """Turn one column into numbers; strings and categories come with their vocabulary."""
-    from pyarrow import types
-
-    if types.is_dictionary(cells.type):
-        if not _is_text(cells.type.value_type):
-            return _values(cells.dictionary_decode(), name, vocabulary)
-        symbols = cells.dictionary.to_pylist()
-        vocabulary = Vocabulary(symbols) if vocabulary is None else vocabulary
-        return recode(_codes(cells.indices), symbols, vocabulary), vocabulary
-    if _is_text(cells.type):
-        encoded = cells.dictionary_encode()
-        return code_symbols(encoded.dictionary.to_pylist(), _codes(encoded.indices), vocabulary)
-    return _numbers(cells, name), vocabulary
-
-
-def _is_text(kind: Any) -> bool:
-    from pyarrow import types
-
-    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
-
-
-def _codes(indices: ArrowColumn) -> NDArray[np.int64]:
-    import pyarrow
-
-    return np.asarray(indices.cast(pyarrow.int64()).fill_null(MISSING).to_numpy(zero_copy_only=False))
-
-
-def _numbers(cells: ArrowColumn, name: str) -> NDArray[Any]:
-    import pyarrow
-    from pyarrow import types
-
-    kind = cells.type
-    if types.is_boolean(kind):
-        cells = cells.cast(pyarrow.uint8())
-    elif types.is_decimal(kind) or types.is_null(kind):
-        cells = cells.cast(pyarrow.float64())
-    elif not (types.is_integer(kind) or types.is_floating(kind)):
-        raise InputError(
-            f"column {name!r} is of type {kind}, which cannot be observed; choose other columns with columns=..., or "
-            "convert it to numbers or strings."
-        )
-    if not types.is_integer(cells.type):
-        return np.asarray(cells.to_numpy(zero_copy_only=False))
-    if not cells.null_count:
-        return np.asarray(cells.to_numpy())
-    plain = cells.fill_null(0).to_numpy()
-    values = cast(plain, signed(plain.dtype), f"column {name!r}")
-    return np.where(cells.is_null().to_numpy(zero_copy_only=False), values.dtype.type(MISSING), values)

@@ -265,7 +265,7 @@ def recode(codes: NDArray[Any], symbols: Sequence[str], vocabulary: Vocabulary) 
         raise InputError(f"code {outside[0]} does not belong to its vocabulary of {len(symbols)} symbols.")
     translation = np.full(len(symbols) + 1, MISSING, dtype=np.int32)  # the last entry serves the code -1
     translation[used] = vocabulary.encode([symbols[code] for code in used])
-    return translation[codes]
+    return np.asarray(translation[codes])
 
 
 def _check_symbols(symbols: tuple[str, ...], unknown: str | None) -> None:

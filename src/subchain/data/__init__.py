@@ -1,0 +1,25 @@
+"""In from the outside: observations as one flat array with offsets, readers, vocabularies and side knowledge."""
+
+from subchain.data.conllu import TaggedText, read_conllu
+from subchain.data.convert import as_sequences
+from subchain.data.evidence import Evidence
+from subchain.data.missing import check_finite, is_missing, missing_rows
+from subchain.data.sequences import Sequences
+from subchain.data.tables import read_csv, read_parquet
+from subchain.data.text import read_text
+from subchain.data.vocabulary import Vocabulary
+
+__all__ = [
+    "Evidence",
+    "Sequences",
+    "TaggedText",
+    "Vocabulary",
+    "as_sequences",
+    "check_finite",
+    "is_missing",
+    "missing_rows",
+    "read_conllu",
+    "read_csv",
+    "read_parquet",
+    "read_text",
+]

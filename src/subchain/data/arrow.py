@@ -1,0 +1,109 @@
+"""Arrow columns as arrays: numbers as they are, strings and categories as codes, nulls as missing values."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.data.dtypes import cast, joined, signed
+from subchain.data.sequences import Vocabularies, one_per_column
+from subchain.data.vocabulary import MISSING, Vocabulary, code_symbols, recode
+from subchain.errors import InputError
+
+ArrowColumn = Any
+
+
+def require_pyarrow() -> None:
+    """Say how to get pyarrow if it is not installed."""
+    if find_spec("pyarrow") is None:
+        raise ImportError('tables are read with pyarrow, which is not installed: pip install "subchain[tables]".')
+
+
+def first_null(column: ArrowColumn) -> int:
+    """The number of the first row that is null."""
+    return int(np.flatnonzero(_nulls(column))[0])
+
+
+def is_list(kind: Any) -> bool:
+    """Say whether a column of this Arrow type holds a list in every row."""
+    from pyarrow import types
+
+    tests = (types.is_list, types.is_large_list, types.is_fixed_size_list, types.is_list_view, types.is_large_list_view)
+    return any(test(kind) for test in tests)
+
+
+def side_by_side(
+    cells: list[ArrowColumn], names: list[str], vocabulary: Vocabularies
+) -> tuple[NDArray[Any], list[Vocabulary | None]]:
+    """Turn columns into one array (N,) or (N, D), and find the vocabularies of the coded ones."""
+    given = one_per_column(vocabulary, len(cells))
+    parts = [_values(*column) for column in zip(cells, names, given, strict=True)]
+    vocabularies = [part[1] for part in parts]
+    if len(parts) == 1:
+        return parts[0][0], vocabularies
+    dtype = joined(part[0].dtype for part in parts)
+    table = np.empty((len(cells[0]), len(cells)), dtype=dtype)
+    for j, (cell, (values, _)) in enumerate(zip(cells, parts, strict=True)):
+        table[:, j] = cast(values, dtype, f"column {names[j]!r}")
+        if dtype.kind == "f" and cell.null_count:
+            table[_nulls(cell), j] = np.nan
+    return table, vocabularies
+
+
+def _values(cells: ArrowColumn, name: str, vocabulary: Vocabulary | None) -> tuple[NDArray[Any], Vocabulary | None]:
+    """Turn one column into numbers; strings and categories come with their vocabulary."""
+    import pyarrow
+    from pyarrow import types
+
+    if types.is_dictionary(cells.type):
+        if not _is_text(cells.type.value_type):
+            return _values(cells.dictionary_decode(), name, vocabulary)
+        symbols = cells.dictionary.to_pylist()
+        vocabulary = Vocabulary(symbols) if vocabulary is None else vocabulary
+        return recode(_codes(cells.indices), symbols, vocabulary), vocabulary
+    if _is_text(cells.type):
+        encoded = cells.cast(pyarrow.large_string()).dictionary_encode()
+        return code_symbols(encoded.dictionary.to_pylist(), _codes(encoded.indices), vocabulary)
+    return _numbers(cells, name), vocabulary
+
+
+def _is_text(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def _codes(indices: ArrowColumn) -> NDArray[np.int64]:
+    import pyarrow
+
+    return np.asarray(indices.cast(pyarrow.int64()).fill_null(MISSING).to_numpy(zero_copy_only=False))
+
+
+def _numbers(cells: ArrowColumn, name: str) -> NDArray[Any]:
+    import pyarrow
+    from pyarrow import types
+
+    kind = cells.type
+    if types.is_boolean(kind):
+        cells = cells.cast(pyarrow.uint8())
+    elif types.is_decimal(kind) or types.is_null(kind):
+        cells = cells.cast(pyarrow.float64())
+    elif not (types.is_integer(kind) or types.is_floating(kind)):
+        raise InputError(
+            f"column {name!r} is of type {kind}, which cannot be observed; choose other columns with columns=..., or "
+            "convert it to numbers or strings."
+        )
+    if not types.is_integer(cells.type):
+        return np.asarray(cells.to_numpy(zero_copy_only=False))
+    if not cells.null_count:
+        return np.asarray(cells.to_numpy())
+    plain = cells.fill_null(0).to_numpy()
+    values = cast(plain, signed(plain.dtype), f"column {name!r}")
+    return np.where(_nulls(cells), values.dtype.type(MISSING), values)
+
+
+def _nulls(cells: ArrowColumn) -> NDArray[np.bool_]:
+    return np.asarray(cells.is_null().to_numpy(zero_copy_only=False))

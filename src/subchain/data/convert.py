@@ -1,0 +1,320 @@
+"""Whatever a user calls data, as :class:`Sequences`: the one door through which observations come in.
+
+Arrays are taken as they are, without a copy. Lists hold one sequence per item. Files are opened where they lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Number
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from subchain.data.coding import CodedLines
+from subchain.data.dtypes import SUPPORTED, cast, is_supported, joined, signed
+from subchain.data.lines import existing_file
+from subchain.data.missing import check_finite
+from subchain.data.sequences import Columns, Sequences, Vocabularies, is_memory_mapped, one_per_column
+from subchain.data.tables import from_table, is_table, read_csv, read_parquet, to_arrow
+from subchain.errors import FileFormatError, InputError
+
+Symbols = list[str | None]
+Piece = NDArray[Any] | Symbols
+_COMPRESSED = (".gz", ".bz2", ".xz")
+
+
+def as_sequences(
+    x: object,
+    lengths: ArrayLike | None = None,
+    columns: Columns | None = None,
+    sequence: str | int | None = None,
+    vocabulary: Vocabularies = None,
+) -> Sequences:
+    """Understand data of any usual form as sequences of observations.
+
+    Parameters
+    ----------
+    x : data
+        - an array (N,) or (N, D): one sequence, or several if ``lengths`` is given. Masked entries become missing.
+        - a list of arrays or lists: one sequence per item, so ``[[1, 2], [3, 4]]`` is two sequences. A list of
+          single numbers or strings is one sequence; ``None`` in it is missing.
+        - a tuple ``(X, lengths)``. A tuple of two is read so if its second item is a flat array or list of whole
+          numbers whose sum is the length of the first; use a list for two sequences of whole numbers.
+        - a path: ``.npy`` is memory-mapped and not read here; ``.parquet``, ``.csv`` and ``.tsv`` are tables. For
+          text there are :func:`read_text` and :func:`read_conllu`.
+        - a table or column of pandas, polars or Arrow, or a list of tables (one sequence each).
+        - :class:`Sequences`, which come back as they are.
+
+        Missing observations are -1 in integer data and nan in floating data. Booleans become 0 and 1. Strings become
+        codes with a vocabulary, the most frequent symbol first.
+    lengths : array of int, shape (n_sequences,), optional
+        How many positions each sequence has, where x is one flat array, file or table.
+    columns : str, int or list of them, optional
+        Of a table: the columns that are observed (all if not given). Of arrays: names for the D columns.
+    sequence : str or int, optional
+        Of a table: the column that says which sequence a row belongs to.
+    vocabulary : Vocabulary, or one Vocabulary or None per column, optional
+        Code strings with these (those of the training data) instead of building new ones; data that come with other
+        vocabularies are coded anew.
+
+    Returns
+    -------
+    Sequences
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subchain.data import as_sequences
+    >>> as_sequences([np.array([0, 1, 1]), np.array([2, 0])]).lengths
+    array([3, 2])
+    >>> as_sequences((np.zeros((5, 2)), [3, 2])).lengths
+    array([3, 2])
+    >>> as_sequences([["sun", "rain"], ["sun"]]).vocabulary.symbols
+    ('sun', 'rain')
+    """
+    if lengths is None and isinstance(x, tuple) and _is_pair(x):
+        x, lengths = x
+    found = _read(x, columns, sequence, vocabulary)
+    if lengths is not None:
+        found = _divided(found, lengths)
+    if found.n_observations == 0:
+        raise InputError(f"the data hold no observations ({found.n_sequences} sequences, all empty).")
+    return found
+
+
+def _read(x: Any, columns: Columns | None, sequence: str | int | None, vocabulary: Vocabularies) -> Sequences:
+    if isinstance(x, (str, PathLike)):
+        return _read_path(x, columns, sequence, vocabulary)
+    if is_table(x):
+        return from_table(to_arrow(x), columns, sequence, vocabulary)
+    if sequence is not None:
+        raise InputError(f"sequence={sequence!r} names a column of a table, but x is {_kind(x)}; use lengths instead.")
+    if isinstance(x, Sequences):
+        if columns is not None:
+            raise InputError("columns cannot be given along with Sequences, which have their own.")
+        return x if vocabulary is None else x.recode(vocabulary)
+    if isinstance(x, (list, tuple)) and x and is_table(x[0]):
+        return _from_tables(x, columns, vocabulary)
+    if isinstance(x, (list, tuple)) and not (x and _is_scalar(x[0])):
+        pieces = [_piece(item, f"sequence {i}") for i, item in enumerate(x)]
+    else:
+        pieces = [_piece(x, "x")]
+    return _from_pieces(pieces, columns, vocabulary)
+
+
+def _is_pair(x: tuple[Any, ...]) -> bool:
+    """Decide whether a tuple is (X, lengths); complain if it can be nothing else but does not add up."""
+    if len(x) != 2 or not _are_whole_numbers(x[1]):
+        return False
+    if isinstance(x[0], (str, PathLike)):
+        return True
+    n_observations = len(x[0]) if hasattr(x[0], "__len__") else -1
+    return int(np.sum(x[1])) == n_observations or not _are_whole_numbers(x[0])
+
+
+def _are_whole_numbers(x: object) -> bool:
+    if isinstance(x, (list, tuple)):
+        return bool(x) and all(isinstance(item, (int, np.integer)) and not isinstance(item, bool) for item in x)
+    return isinstance(x, np.ndarray) and x.ndim == 1 and x.dtype.kind in "iu"
+
+
+def _divided(found: Sequences, lengths: ArrayLike) -> Sequences:
+    """Cut one flat sequence into several of given lengths."""
+    given = np.asarray(lengths)
+    if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
+        raise InputError(f"lengths need whole numbers in one dimension, not {given.dtype} of shape {given.shape}.")
+    if found.n_sequences != 1:
+        raise InputError(f"lengths are given, but the data are already divided into {found.n_sequences} sequences.")
+    negative = np.flatnonzero(given < 0)
+    if negative.size:
+        raise InputError(f"the length of sequence {negative[0]} is {given[negative[0]]}; lengths must not be negative.")
+    total = int(given.sum())
+    if total != found.n_observations:
+        raise InputError(f"the lengths add up to {total}, but there are {found.n_observations} observations.")
+    offsets = np.concatenate([[0], np.cumsum(given, dtype=np.int64)])
+    return Sequences(found.values, offsets, columns=found.columns, vocabulary=found.vocabularies)
+
+
+def _read_path(
+    path: str | PathLike[str], columns: Columns | None, sequence: str | int | None, vocabulary: Vocabularies
+) -> Sequences:
+    found = existing_file(path)
+    suffixes = [suffix.lower() for suffix in found.suffixes]
+    kind = next((suffix for suffix in reversed(suffixes) if suffix not in _COMPRESSED), "")
+    if kind in (".parquet", ".pq"):
+        return read_parquet(found, columns, sequence, vocabulary)
+    if kind in (".csv", ".tsv"):
+        return read_csv(found, columns, sequence, vocabulary)
+    if kind == ".npy":
+        return _read(_mapped(found), columns, sequence, vocabulary)
+    reader = {".txt": "read_text", ".conllu": "read_conllu"}.get(kind)
+    hint = f"; read it with subchain.data.{reader}(path) first" if reader else ""
+    raise InputError(
+        f"data are read from files that end in .npy, .parquet, .csv or .tsv, but the path is {str(path)!r}{hint}."
+    )
+
+
+def _mapped(path: Path) -> NDArray[Any]:
+    try:
+        return np.lib.format.open_memmap(path, mode="r")
+    except (ValueError, OSError, EOFError, TypeError, OverflowError, MemoryError) as error:
+        raise FileFormatError(
+            f"{str(path)!r} cannot be read as a NumPy array; it may be damaged or of another kind: {error}"
+        ) from error
+
+
+def _from_tables(tables: Iterable[Any], columns: Columns | None, vocabulary: Vocabularies) -> Sequences:
+    """One table per sequence, joined row by row."""
+    import pyarrow
+
+    arrows = []
+    for i, table in enumerate(tables):
+        if not is_table(table):
+            raise InputError(f"sequence {i} is {_kind(table)}, but sequence 0 is a table.")
+        arrows.append(to_arrow(table))
+    try:
+        joint = pyarrow.concat_tables(arrows, promote_options="permissive")
+    except pyarrow.ArrowException as error:
+        raise InputError(f"the tables of the sequences do not fit together: {error}") from error
+    return _divided(from_table(joint, columns, None, vocabulary), [len(arrow) for arrow in arrows])
+
+
+def _from_pieces(pieces: list[Piece], columns: Columns | None, vocabulary: Vocabularies) -> Sequences:
+    if any(isinstance(piece, list) for piece in pieces):
+        found = _from_symbols(pieces, vocabulary)
+    else:
+        arrays = [piece for piece in pieces if isinstance(piece, np.ndarray)]
+        values = _end_to_end(arrays)
+        found = Sequences(values, _offsets(arrays), vocabulary=vocabulary)
+        if not is_memory_mapped(values):
+            check_finite(values, found.describe)
+    if columns is None:
+        return found
+    names: Any = [columns] if isinstance(columns, str) else columns
+    return Sequences(found.values, found.offsets, columns=names, vocabulary=found.vocabularies)
+
+
+def _from_symbols(pieces: list[Piece], vocabulary: Vocabularies) -> Sequences:
+    coded = CodedLines()
+    for i, piece in enumerate(pieces):
+        if isinstance(piece, np.ndarray) and piece.size:
+            raise InputError(f"sequence {i} holds numbers ({piece.dtype}), but others hold strings.")
+        coded.append(piece if isinstance(piece, list) else [])
+    known = one_per_column(vocabulary, 1)[0]
+    return coded.as_lines(coded.build_vocabulary() if known is None else known)
+
+
+def _end_to_end(pieces: list[NDArray[Any]]) -> NDArray[Any]:
+    """Join arrays of the same kind; a single one is taken as it is. Empty ones have no say in shape and type."""
+    filled = [(i, piece) for i, piece in enumerate(pieces) if len(piece)]
+    if not filled:
+        return pieces[0] if pieces else np.empty(0)
+    first, model = filled[0]
+    for i, piece in filled:
+        if piece.shape[1:] != model.shape[1:]:
+            raise InputError(
+                f"sequence {i} has {_columns_of(piece)}, but sequence {first} has {_columns_of(model)}; all sequences "
+                "need the same columns."
+            )
+    if len(filled) == 1:
+        return model
+    dtype = joined(piece.dtype for _, piece in filled)
+    return np.concatenate([cast(piece, dtype, f"sequence {i}") for i, piece in filled])
+
+
+def _offsets(pieces: list[NDArray[Any]]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum([len(piece) for piece in pieces], dtype=np.int64)])
+
+
+def _columns_of(piece: NDArray[Any]) -> str:
+    return "one number per position" if piece.ndim == 1 else f"{piece.shape[1]} columns (shape {piece.shape})"
+
+
+def _piece(item: Any, where: str) -> Piece:
+    """Understand one sequence: an array of numbers, or a list of symbols."""
+    if isinstance(item, (list, tuple)) and item and _is_scalar(item[0]):
+        return _from_scalars(item, where)
+    if not isinstance(item, (list, tuple, np.ndarray)) and not hasattr(item, "__array__"):
+        raise InputError(
+            f"{where} is {_kind(item)}; what is understood is an array, a list of arrays, (X, lengths), Sequences, a "
+            "path, or a table of pandas, polars or Arrow."
+        )
+    try:
+        array = item if isinstance(item, np.ndarray) else np.asarray(item)
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise InputError(f"{where} cannot be turned into an array: {error}") from error
+    return _from_array(array, where)
+
+
+def _from_scalars(items: list[Any] | tuple[Any, ...], where: str) -> Piece:
+    """Understand a list of single numbers, or of strings, with None where one is missing."""
+    if any(isinstance(item, str) for item in items):
+        for position, item in enumerate(items):
+            if not (item is None or isinstance(item, str)):
+                raise InputError(f"{where}, position {position} holds {item!r}, but other positions hold strings.")
+        return list(items)
+    missing = [item is None for item in items]
+    try:
+        array = np.asarray([0 if item is None else item for item in items])
+    except (ValueError, TypeError, OverflowError) as error:
+        raise InputError(f"{where} is no list of single numbers: {error}") from error
+    return _from_array(np.ma.masked_array(array, missing) if any(missing) else array, where)
+
+
+def _from_array(array: NDArray[Any], where: str) -> Piece:
+    """Check shape and type of one array; masked entries become missing values."""
+    if array.ndim == 3:
+        raise InputError(
+            f"{where} has three dimensions, {array.shape}, but a sequence has the shape (N,) or (N, D); if the first "
+            "axis counts sequences, pass list(x)."
+        )
+    if array.ndim not in (1, 2):
+        raise InputError(f"{where} has the shape {array.shape}, but a sequence has the shape (N,) or (N, D).")
+    if array.dtype.kind in "UT" and array.ndim == 1 and not isinstance(array, np.ma.MaskedArray):
+        return [str(symbol) for symbol in array]
+    if isinstance(array, np.ma.MaskedArray):
+        array = _unmasked(array, where)
+    if array.dtype == np.bool_:
+        return array.view(np.uint8)
+    if is_supported(array.dtype):
+        return array
+    if array.dtype.kind in "iuf" and not is_memory_mapped(array):
+        return array.astype(f"{array.dtype.kind}{min(8, array.dtype.itemsize)}")
+    raise InputError(
+        f"{where} is of type {array.dtype}, which cannot be observed; what can is {SUPPORTED}. {_advice(array)}"
+    )
+
+
+def _unmasked(array: np.ma.MaskedArray[Any, Any], where: str) -> NDArray[Any]:
+    if not np.ma.is_masked(array):
+        return np.asarray(array.data)
+    if array.dtype.kind == "f":
+        return np.asarray(array.filled(np.nan))
+    if array.dtype.kind not in "iub":
+        return np.asarray(array.data)
+    plain = array.filled(0).astype(np.uint8) if array.dtype.kind == "b" else array.filled(0)
+    values = cast(plain, signed(plain.dtype), where)
+    values[np.ma.getmaskarray(array)] = -1
+    return values
+
+
+def _advice(array: NDArray[Any]) -> str:
+    if array.dtype.kind == "O":
+        return "An array of objects may be a list of sequences: pass list(x); or convert it with astype."
+    if array.dtype.kind in "UST":
+        return "Strings may be a list or a flat array of str, or a column of a table."
+    if array.dtype.kind in "iuf":
+        return "Write the file again in this machine's byte order, with at most 64 bits."
+    return "Convert it to numbers first."
+
+
+def _is_scalar(item: object) -> bool:
+    return item is None or isinstance(item, (str, bytes, Number, np.generic))
+
+
+def _kind(x: object) -> str:
+    return f"of type {type(x).__name__}"
