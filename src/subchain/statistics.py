@@ -27,9 +27,9 @@ class Statistics(Sums):
     n_observations : number of positions visited (weighted)
     """
 
-    initial: NDArray[np.float64]
+    initial: NDArray[np.float64] = states_on(0)
     pairs: NDArray[np.float64] = states_on(0, 1)
-    emission: Sums
+    emission: Sums = states_on(0)
     log_normalizer: float = 0.0
     n_observations: float = 0.0
 

@@ -177,7 +177,7 @@ class _LegalStatesOfSymbols:
         self._legal[:, :n_symbols] = legal.T
 
     def add(self, index: Index, values: NDArray[Any], weights: Weights) -> None:
-        codes = values.reshape(-1)
+        codes = values.reshape(-1).astype(np.int64, copy=False)
         rows = np.where((codes < 0) | (codes >= self._free), self._free, codes)
         weights[~self._legal[:, rows]] = -np.inf
 
@@ -221,6 +221,8 @@ def _allowed(sequences: Sequences, n_states: int, allowed: Any, n_symbols: int |
         n_symbols = len(sequences.vocabulary)
     if isinstance(allowed, Mapping):
         return _from_mapping(sequences, n_states, allowed, n_symbols)
+    if not isinstance(allowed, (list, tuple, Sequences)):
+        allowed = np.asarray(allowed)
     if isinstance(allowed, np.ndarray) and _is_per_symbol(sequences, allowed, n_symbols):
         return _from_symbol_table(sequences, n_states, allowed, n_symbols)
     legal = _per_position(sequences, allowed, "allowed", n_states, fill=True)
@@ -228,7 +230,7 @@ def _allowed(sequences: Sequences, n_states: int, allowed: Any, n_symbols: int |
 
 
 def _is_per_symbol(sequences: Sequences, allowed: NDArray[Any], n_symbols: int | None) -> bool:
-    per_position = len(allowed) == sequences.n_observations
+    per_position = allowed.shape[:1] == (sequences.n_observations,)
     if per_position and n_symbols == len(allowed):
         raise InputError(
             f"allowed has {len(allowed)} rows, and there are as many symbols as positions; give a mapping from symbols "
@@ -370,7 +372,8 @@ def _from_list(
     pieces = []
     for i, (item, length) in enumerate(zip(given, sequences.lengths.tolist(), strict=True)):
         expected = (length, *tail)
-        piece = np.full(expected, fill) if item is None or not length else np.asarray(item)
+        unknown = item is None or (length == 0 and np.size(item) == 0)
+        piece = np.full(expected, fill) if unknown else np.asarray(item)
         if piece.shape != expected:
             raise InputError(
                 f"{what} for {sequences.label(i)} has the shape {piece.shape}, but the sequence needs {expected}."
@@ -382,7 +385,7 @@ def _from_list(
 def _as_booleans(table: NDArray[Any]) -> NDArray[np.bool_]:
     if table.dtype == np.bool_:
         return table
-    if table.dtype.kind not in "iu" or table.min() < 0 or table.max() > 1:
+    if table.dtype.kind not in "iu" or ((table != 0) & (table != 1)).any():
         raise InputError(f"allowed holds True and False (or 1 and 0), but is of type {table.dtype} with other values.")
     return table.astype(np.bool_)
 

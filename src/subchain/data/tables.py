@@ -129,9 +129,9 @@ def read_csv(
             read_options=csv.ReadOptions(block_size=max(block, 1 << 16)),
             parse_options=csv.ParseOptions(delimiter="\t" if ".tsv" in suffixes else ","),
         )
-        for i, column in enumerate(table.columns):
-            if pyarrow.types.is_string(column.type):
-                table = table.set_column(i, table.column_names[i], _empty_to_null(column))
+        for i, name in enumerate(table.column_names):
+            if pyarrow.types.is_string(table.column(i).type):
+                table = table.set_column(i, name, _empty_to_null(table.column(i)))
     return from_table(table, columns, sequence, vocabulary)
 
 
@@ -218,7 +218,7 @@ def _combined(column: ArrowColumn) -> ArrowColumn:
 
     if pyarrow.types.is_string(column.type) or pyarrow.types.is_string_view(column.type):
         column = column.cast(pyarrow.large_string())
-    return column.combine_chunks()
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _empty_to_null(column: ArrowColumn) -> ArrowColumn:

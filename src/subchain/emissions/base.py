@@ -180,6 +180,15 @@ class Emission(BaseEstimator, ABC):  # type: ignore[misc]
     def features(self, data: Sequences, index: NDArray[np.int64]) -> NDArray[np.float64] | None:
         """Rows to cluster for a k-means start, (len(index), D), or None where distance means nothing."""
 
+    def random_sums(
+        self, data: Sequences, reference: Likelihood, index: NDArray[np.int64], rng: np.random.Generator
+    ) -> Sums:
+        """Sums of a start that breaks symmetry and no more: every observation weighs at random in every state."""
+        sums = reference.zeros()
+        weights = rng.exponential(1.0 / reference.n_states, (reference.n_states, len(index)))
+        reference.accumulate(np.take(data.values, index, axis=0), weights, sums)
+        return sums.scale(data.n_observations / max(len(index), 1))
+
     @abstractmethod
     def parameters_type(self) -> type[Parameters]:
         """The class of this family's parameters."""

@@ -252,5 +252,12 @@ class Categorical(Emission):
     def features(self, data: Sequences, index: NDArray[np.int64]) -> None:
         return None
 
+    def random_sums(
+        self, data: Sequences, reference: Likelihood, index: NDArray[np.int64], rng: np.random.Generator
+    ) -> CategoricalSums:
+        """Exponential counts with mean N / (K W), independent of the data."""
+        counts = reference.zeros().counts  # type: ignore[attr-defined]
+        return CategoricalSums(rng.exponential(data.n_observations / counts.size, counts.shape))
+
     def parameters_type(self) -> type[CategoricalParameters]:
         return CategoricalParameters

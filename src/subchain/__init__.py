@@ -1,0 +1,35 @@
+"""Hidden Markov models on data too large, too long or too little understood for the usual tools.
+
+Everything a user needs can be imported from here; modules are loaded when their names are first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_ROOMS = {
+    "subchain.model": ["HMM"],
+    "subchain.inference": ["EM", "VI"],
+    "subchain.transitions": ["Dirichlet", "banded", "cyclic", "left_right", "stationary_distribution"],
+    "subchain.emissions": ["Bernoulli", "Categorical", "DiagonalGaussian", "Gaussian", "Poisson", "Product"],
+    "subchain.data": ["Sequences", "Vocabulary", "as_sequences", "read_conllu", "read_csv", "read_parquet", "read_text"],
+}
+_HOME = {name: room for room, names in _ROOMS.items() for name in names}
+_MODULES = ["data", "datasets", "emissions", "engines", "errors", "inference", "propagation", "transitions"]
+
+__all__ = sorted(_HOME)  # noqa: PLE0605 (a list of strings)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    if name in _MODULES:
+        return importlib.import_module(f"subchain.{name}")
+    raise AttributeError(f"module 'subchain' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME, *_MODULES])

@@ -1,0 +1,192 @@
+"""Bernoulli emissions: vectors of zeros and ones, independent given the state, with a Beta prior on every probability."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaln, digamma, xlog1py, xlogy
+
+from subchain.data.sequences import Sequences
+from subchain.emissions.base import Conjugate, Emission, Parameters, Table, Values
+from subchain.emissions.counts import (
+    CountLikelihood,
+    CountSums,
+    check_counts,
+    filled_rows,
+    read_block,
+    weigh,
+    weigh_logs,
+)
+from subchain.emissions.hyperparameters import check_mode, per_column, state_table
+
+#: Jeffreys' prior: as weak as one observation.
+JEFFREYS = 0.5
+
+
+class BernoulliLikelihood(CountLikelihood):
+    """Weights x · log p + (1 − x) · log(1 − p), where both logarithms may be expectations or −inf."""
+
+    @abstractmethod
+    def logs(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Weights of a one and of a zero, (K, D)."""
+
+    def log_likelihood(self, values: Values) -> Table:
+        amounts, known = read_block(values)
+        one, zero = self.logs()
+        if np.isfinite(one).all() and np.isfinite(zero).all():
+            return np.asarray((one - zero) @ amounts + weigh(zero, known))
+        zeros = (1.0 if known is None else known) - amounts
+        return weigh_logs(one, amounts) + weigh_logs(zero, zeros)
+
+
+@dataclasses.dataclass
+class BernoulliWeights(BernoulliLikelihood):
+    """The surrogate of variational inference: E[log p] and E[log(1 − p)]."""
+
+    one: NDArray[np.float64]
+    zero: NDArray[np.float64]
+
+    @property
+    def n_states(self) -> int:
+        return len(self.one)
+
+    @property
+    def n_columns(self) -> int:
+        return int(self.one.shape[1])
+
+    def logs(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return self.one, self.zero
+
+
+@dataclasses.dataclass
+class BernoulliParameters(BernoulliLikelihood, Parameters):
+    """Probability of a one in each state and column, `probabilities` (K, D); 0 and 1 are legal."""
+
+    probabilities: NDArray[np.float64]
+
+    @property
+    def n_states(self) -> int:
+        return len(self.probabilities)
+
+    @property
+    def n_columns(self) -> int:
+        return int(self.probabilities.shape[1])
+
+    def logs(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        with np.errstate(divide="ignore"):
+            return np.log(self.probabilities), np.log1p(-self.probabilities)
+
+    def sample(self, states: NDArray[np.int64], rng: np.random.Generator) -> Values:
+        return (rng.random((len(states), self.n_columns)) < self.probabilities[states]).astype(np.int64)
+
+    @property
+    def n_free(self) -> int:
+        return int(self.probabilities.size)
+
+    def expectation(self) -> NDArray[np.float64]:
+        return self.probabilities
+
+
+@dataclasses.dataclass
+class BetaTable(Conjugate):
+    """Independent Beta distributions of the probabilities, one a state and column, (K, D)."""
+
+    successes: NDArray[np.float64]
+    failures: NDArray[np.float64]
+
+    def update(self, sums: CountSums) -> Self:
+        return dataclasses.replace(
+            self, successes=self.successes + sums.total, failures=self.failures + (sums.weight - sums.total)
+        )
+
+    def mean(self) -> BernoulliParameters:
+        return BernoulliParameters(self.successes / (self.successes + self.failures))
+
+    def mode(self) -> BernoulliParameters:
+        one, zero = np.maximum(self.successes - 1.0, 0.0), np.maximum(self.failures - 1.0, 0.0)
+        total = one + zero
+        return BernoulliParameters(np.where(total > 0.0, one / np.where(total > 0.0, total, 1.0), 0.5))
+
+    def expected_log(self) -> BernoulliWeights:
+        total = digamma(self.successes + self.failures)
+        return BernoulliWeights(digamma(self.successes) - total, digamma(self.failures) - total)
+
+    def predictive(self) -> BernoulliWeights:
+        total = np.log(self.successes + self.failures)
+        return BernoulliWeights(np.log(self.successes) - total, np.log(self.failures) - total)
+
+    def sample(self, rng: np.random.Generator) -> BernoulliParameters:
+        # A draw that rounds to 0 or 1 would bar ones or zeros for good.
+        return BernoulliParameters(np.clip(rng.beta(self.successes, self.failures), 1e-300, 1.0 - 2.0**-53))
+
+    def kl(self, prior: BetaTable) -> float:
+        ones, zeros = self.successes - prior.successes, self.failures - prior.failures
+        normalizer = betaln(prior.successes, prior.failures) - betaln(self.successes, self.failures)
+        total = digamma(self.successes + self.failures)
+        expected = ones * (digamma(self.successes) - total) + zeros * (digamma(self.failures) - total)
+        return float((normalizer + expected).sum())
+
+    def log_density(self, parameters: BernoulliParameters) -> float:
+        chance = parameters.probabilities
+        return float((xlogy(self.successes - 1.0, chance) + xlog1py(self.failures - 1.0, -chance)).sum())
+
+
+class Bernoulli(Emission):
+    """Vectors of zeros and ones, (N, D) or (N,), whose columns are independent given the state.
+
+    Entries are booleans, integers (−1 where missing) or floating numbers (nan where missing). A missing entry drops out
+    alone; the other columns of its row still count.
+
+    Parameters
+    ----------
+    successes, failures : float or (D,) or (K, D), optional
+        Beta prior, worth as many ones and zeros already seen. Left open both are 0.5 (Jeffreys' prior) for variational
+        and collapsed inference, and 1 for EM, which makes the estimate maximum likelihood.
+    columns : names or indices, optional
+        Which columns hold the zeros and ones, inside a `Product`.
+    frozen : bool
+        Keep the parameters of the start.
+
+    Examples
+    --------
+    >>> from subchain.emissions import Bernoulli
+    >>> Bernoulli.from_parameters([[0.5, 0.25], [1.0, 0.0]]).log_likelihood([[1, 1]]).round(3)
+    array([[-2.079],
+           [  -inf]])
+    """
+
+    name = "bernoulli"
+
+    def __init__(self, successes: Any = None, failures: Any = None, columns: Any = None, frozen: bool = False) -> None:
+        self.successes = successes
+        self.failures = failures
+        self.columns = columns
+        self.frozen = frozen
+
+    @staticmethod
+    def from_parameters(probabilities: ArrayLike) -> BernoulliParameters:
+        """Parameters from a table of probabilities of a one, (K, D), or (K,) for one column."""
+        return BernoulliParameters(state_table("probabilities", probabilities, largest=1.0))
+
+    def check(self, data: Sequences) -> None:
+        check_counts(data, "Bernoulli", "0 or 1", largest=1.0)
+
+    def prior(self, data: Sequences, n_states: int, *, flat: bool) -> BetaTable:
+        tables = []
+        for name, given in (("successes", self.successes), ("failures", self.failures)):
+            if flat and given is not None:
+                check_mode(name, given)
+            left_open = 1.0 if flat else JEFFREYS
+            tables.append(per_column(name, left_open if given is None else given, n_states, data.n_features))
+        return BetaTable(*tables)
+
+    def features(self, data: Sequences, index: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The zeros and ones themselves."""
+        return filled_rows(data, index)
+
+    def parameters_type(self) -> type[BernoulliParameters]:
+        return BernoulliParameters

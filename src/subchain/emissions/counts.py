@@ -1,0 +1,150 @@
+"""What families of whole numbers share: reading a block, checking data, sums, and logarithms that may be −inf.
+
+A block comes as (n, D) integers, −1 where an entry is missing, or floating numbers, nan where it is missing. It is worked
+on as two (D, n) tables, the amounts (0 where missing) and which entries are known, so that likelihoods and sums are matrix
+products.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.data.missing import is_missing
+from subchain.data.sequences import Sequences
+from subchain.emissions.base import Likelihood, Table, Values
+from subchain.emissions.checks import as_matrix, as_vector, first_where, where_is
+from subchain.errors import InputError
+from subchain.records import Sums
+
+#: Largest count that floating numbers tell from its neighbours.
+LARGEST_COUNT = 2.0**53
+#: Rows looked at in one go by a pass over all data.
+PASS_ROWS = 1 << 18
+
+
+class Block(NamedTuple):
+    """Counts of n positions, (D, n), 0 where missing; `known` is 1 where not missing, None if nothing is missing."""
+
+    amounts: NDArray[np.float64]
+    known: NDArray[np.float64] | None
+
+
+def read_block(values: Values) -> Block:
+    """Put a block of counts into the form in which it is worked on."""
+    rows = as_matrix(values)
+    amounts = rows.T.astype(np.float64, copy=False)
+    missing = is_missing(rows).T
+    if not missing.any():
+        return Block(amounts, None)
+    return Block(np.where(missing, 0.0, amounts), (~missing).astype(np.float64))
+
+
+def weigh(weights: NDArray[np.float64], known: NDArray[np.float64] | None) -> Table:
+    """Sum each state's weights (K, D) over the known columns, (K, n) or (K, 1) where everything is known."""
+    return weights.sum(axis=1)[:, None] if known is None else weights @ known
+
+
+def weigh_logs(logs: NDArray[np.float64], amounts: NDArray[np.float64]) -> Table:
+    """Sum amounts (D, n), none negative, times logarithms (K, D) over columns; −inf counts only where there is an amount.
+
+    A plain product would make 0 · −inf undefined.
+    """
+    barred = np.isneginf(logs)
+    if not barred.any():
+        return logs @ amounts
+    total: Table = np.where(barred, 0.0, logs) @ amounts
+    total[barred.astype(np.float64) @ amounts > 0.0] = -np.inf
+    return total
+
+
+@dataclasses.dataclass
+class CountSums(Sums):
+    """Expected number of known entries (`weight`) and sum of the counts (`total`) in each state and column, (K, D)."""
+
+    weight: NDArray[np.float64]
+    total: NDArray[np.float64]
+
+
+class CountLikelihood(Likelihood):
+    """Whole numbers in D columns that are independent given the state; missing entries drop out one by one."""
+
+    @property
+    @abstractmethod
+    def n_columns(self) -> int:
+        """Number of columns."""
+
+    def scaled(self, values: Values, out: Table) -> NDArray[np.float64]:
+        """Look a single column's counts up in a table made for the block: few exponentials instead of one a position."""
+        if self.n_columns > 1:
+            return super().scaled(values, out)
+        counts = as_codes(as_vector(values))
+        largest = int(counts.max(initial=0))
+        if largest > len(counts) // 4:
+            return super().scaled(values, out)
+        table = np.empty((self.n_states, largest + 2))
+        shift = super().scaled(np.append(np.arange(largest + 1), -1), table)
+        np.take(table, counts, axis=1, out=out, mode="wrap")
+        return shift[counts]
+
+    def zeros(self) -> CountSums:
+        shape = (self.n_states, self.n_columns)
+        return CountSums(np.zeros(shape), np.zeros(shape))
+
+    def accumulate(self, values: Values, beliefs: Table, sums: CountSums) -> None:
+        amounts, known = read_block(values)
+        sums.total += beliefs @ amounts.T
+        sums.weight += beliefs.sum(axis=1)[:, None] if known is None else beliefs @ known.T
+
+
+def as_codes(column: Values) -> NDArray[Any]:
+    """Whole numbers as integers, −1 where missing."""
+    if column.dtype.kind != "f":
+        return column
+    return np.where(np.isnan(column), -1.0, column).astype(np.int64)
+
+
+def check_counts(data: Sequences, family: str, expected: str, largest: float = LARGEST_COUNT) -> None:
+    """Raise an `InputError` at the first entry that is not a whole number from 0 to `largest`, nor missing."""
+
+    def unusable(block: Values) -> NDArray[np.bool_]:
+        usable = (block >= 0) & (block <= largest) & (np.floor(block) == block)
+        return ~(usable | is_missing(block))
+
+    if data.values.dtype.kind in "iu":
+        bottom, top = data.value_range()
+        if bottom >= -1 and top <= largest:
+            return
+    position = first_where(data, unusable)
+    if position < 0:
+        return
+    row = as_matrix(np.asarray(data.values[position : position + 1]))
+    column = int(unusable(row)[0].argmax())
+    label = column if data.columns is None else repr(data.columns[column])
+    raise InputError(
+        f"{family} data hold {row[0, column]} at {where_is(data, position)}, column {label}; expected {expected}, "
+        "or −1 in integer data and nan in floating data where an entry is missing."
+    )
+
+
+def column_means(data: Sequences) -> NDArray[np.float64]:
+    """Mean count of each column over its known entries, (D,); a column without counts is given one, so none is 0."""
+    total, known = np.zeros(data.n_features), np.zeros(data.n_features)
+    for start in range(0, data.n_observations, PASS_ROWS):
+        block = read_block(np.asarray(data.values[start : start + PASS_ROWS]))
+        total += block.amounts.sum(axis=1)
+        known += block.amounts.shape[1] if block.known is None else block.known.sum(axis=1)
+    return np.maximum(total, 1.0) / np.maximum(known, 1.0)
+
+
+def filled_rows(data: Sequences, index: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The chosen rows, missing entries replaced by their column's mean over these rows, (len(index), D)."""
+    amounts, known = read_block(np.take(data.values, index, axis=0))
+    if known is not None:
+        mean = amounts.sum(axis=1) / np.maximum(known.sum(axis=1), 1.0)
+        amounts = amounts + (1.0 - known) * mean[:, None]
+    return np.ascontiguousarray(amounts.T)

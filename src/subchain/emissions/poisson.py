@@ -1,0 +1,234 @@
+"""Poisson emissions: vectors of counts, independent given the state, with a Gamma prior on every rate.
+
+The predictive surrogate, the Poisson distribution with its rate integrated out, is the negative binomial distribution.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import digamma, gammaln, xlogy
+
+from subchain.data.sequences import Sequences
+from subchain.emissions.base import Conjugate, Emission, Parameters, Table, Values
+from subchain.emissions.counts import (
+    CountLikelihood,
+    CountSums,
+    check_counts,
+    column_means,
+    filled_rows,
+    read_block,
+    weigh,
+    weigh_logs,
+)
+from subchain.emissions.hyperparameters import check_mode, per_column, state_table
+
+_LOG_FACTORIALS = gammaln(np.arange(1.0, 1025.0))
+#: From this shape on, Stirling's series is exact to rounding after two terms.
+_STIRLING = 1e4
+
+
+def log_factorial(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """log x! of whole numbers."""
+    if counts.max(initial=0.0) < len(_LOG_FACTORIALS):
+        return np.asarray(_LOG_FACTORIALS[counts.astype(np.intp)])
+    return np.asarray(gammaln(counts + 1.0))
+
+
+def log_rising(shape: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """log Γ(shape + count) − log Γ(shape), without the cancellation that two logarithms of large shapes would suffer."""
+    top = shape + counts
+    tail = (1.0 / top - 1.0 / shape) / 12.0
+    series = (top - 0.5) * np.log1p(counts / shape) + counts * (np.log(shape) - 1.0) + tail
+    return np.where(shape > _STIRLING, series, gammaln(top) - gammaln(shape))
+
+
+class PoissonLikelihood(CountLikelihood):
+    """Weights x · log λ − λ − log x!, where log λ and λ may be expectations."""
+
+    @abstractmethod
+    def terms(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """log λ (−inf for rates of zero) and λ, (K, D)."""
+
+    def log_likelihood(self, values: Values) -> Table:
+        amounts, known = read_block(values)
+        log_rates, rates = self.terms()
+        return weigh_logs(log_rates, amounts) - weigh(rates, known) - log_factorial(amounts).sum(axis=0)
+
+
+@dataclasses.dataclass
+class PoissonWeights(PoissonLikelihood):
+    """The surrogate of variational inference: E[log λ] and E[λ]."""
+
+    log_rates: NDArray[np.float64]
+    rates: NDArray[np.float64]
+
+    @property
+    def n_states(self) -> int:
+        return len(self.rates)
+
+    @property
+    def n_columns(self) -> int:
+        return int(self.rates.shape[1])
+
+    def terms(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return self.log_rates, self.rates
+
+
+@dataclasses.dataclass
+class NegativeBinomial(CountLikelihood):
+    """The surrogate of collapsed inference: a count whose rate has a Gamma(shape, rate) distribution, both (K, D)."""
+
+    shape: NDArray[np.float64]
+    rate: NDArray[np.float64]
+
+    @property
+    def n_states(self) -> int:
+        return len(self.shape)
+
+    @property
+    def n_columns(self) -> int:
+        return int(self.shape.shape[1])
+
+    def log_likelihood(self, values: Values) -> Table:
+        amounts, known = read_block(values)
+        logs = -weigh(self.shape * np.log1p(1.0 / self.rate), known) - np.log1p(self.rate) @ amounts
+        logs -= log_factorial(amounts).sum(axis=0)
+        for column, counts in enumerate(amounts):
+            distinct, place = np.unique(counts, return_inverse=True)
+            logs += log_rising(self.shape[:, column, None], distinct)[:, place]
+        return logs
+
+
+@dataclasses.dataclass
+class PoissonParameters(PoissonLikelihood, Parameters):
+    """Mean count of each state and column, `rates` (K, D); a rate of 0 makes every positive count impossible."""
+
+    rates: NDArray[np.float64]
+
+    @property
+    def n_states(self) -> int:
+        return len(self.rates)
+
+    @property
+    def n_columns(self) -> int:
+        return int(self.rates.shape[1])
+
+    def terms(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        with np.errstate(divide="ignore"):
+            return np.log(self.rates), self.rates
+
+    def sample(self, states: NDArray[np.int64], rng: np.random.Generator) -> Values:
+        return rng.poisson(self.rates[states])
+
+    @property
+    def n_free(self) -> int:
+        return int(self.rates.size)
+
+    def expectation(self) -> NDArray[np.float64]:
+        return self.rates
+
+
+@dataclasses.dataclass
+class GammaRates(Conjugate):
+    """Independent Gamma distributions of the rates, one a state and column; `shape` and `rate` are (K, D)."""
+
+    shape: NDArray[np.float64]
+    rate: NDArray[np.float64]
+
+    def update(self, sums: CountSums) -> Self:
+        return dataclasses.replace(self, shape=self.shape + sums.total, rate=self.rate + sums.weight)
+
+    def mean(self) -> PoissonParameters:
+        return PoissonParameters(self._per_rate(self.shape))
+
+    def mode(self) -> PoissonParameters:
+        return PoissonParameters(self._per_rate(np.maximum(self.shape - 1.0, 0.0)))
+
+    def _per_rate(self, amounts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Divide by `rate`; where a flat prior has met no data, any answer is as good: that of all states together."""
+        total, weight = amounts.sum(axis=0), self.rate.sum(axis=0)
+        together = np.where(weight > 0.0, total / np.where(weight > 0.0, weight, 1.0), 1.0)
+        known = self.rate > 0.0
+        return np.where(known, amounts / np.where(known, self.rate, 1.0), together)
+
+    def expected_log(self) -> PoissonWeights:
+        return PoissonWeights(digamma(self.shape) - np.log(self.rate), self.shape / self.rate)
+
+    def predictive(self) -> NegativeBinomial:
+        return NegativeBinomial(self.shape, self.rate)
+
+    def sample(self, rng: np.random.Generator) -> PoissonParameters:
+        # A draw that underflows to 0 would bar every positive count for good.
+        return PoissonParameters(np.maximum(rng.gamma(self.shape) / self.rate, 1e-300))
+
+    def kl(self, prior: GammaRates) -> float:
+        gain = (self.shape - prior.shape) * digamma(self.shape) - gammaln(self.shape) + gammaln(prior.shape)
+        scale = prior.shape * np.log(self.rate / prior.rate) + self.shape * (prior.rate / self.rate - 1.0)
+        return float((gain + scale).sum())
+
+    def log_density(self, parameters: PoissonParameters) -> float:
+        return float((xlogy(self.shape - 1.0, parameters.rates) - self.rate * parameters.rates).sum())
+
+
+class Poisson(Emission):
+    """Vectors of counts, (N, D) or (N,), whose columns are independent given the state.
+
+    Counts are whole numbers from 0, as integers (−1 where missing) or floating numbers (nan where missing). A missing
+    entry drops out alone; the other columns of its row still count.
+
+    Parameters
+    ----------
+    shape : float or (D,) or (K, D), optional
+        Shape of the Gamma prior, worth as many counts already seen. Left open it is 1.
+    rate : float or (D,) or (K, D), optional
+        Rate of the Gamma prior, worth as many positions already seen. Left open, the prior's mean is the mean of the
+        column in the data; for EM it is 0, which together with a shape of 1 makes the estimate maximum likelihood.
+    columns : names or indices, optional
+        Which columns hold the counts, inside a `Product`.
+    frozen : bool
+        Keep the parameters of the start.
+
+    Examples
+    --------
+    >>> from subchain.emissions import Poisson
+    >>> Poisson.from_parameters([[0.5, 3.0], [8.0, 0.0]]).log_likelihood([[0, 1]]).round(3)
+    array([[-2.401],
+           [  -inf]])
+    """
+
+    name = "poisson"
+
+    def __init__(self, shape: Any = None, rate: Any = None, columns: Any = None, frozen: bool = False) -> None:
+        self.shape = shape
+        self.rate = rate
+        self.columns = columns
+        self.frozen = frozen
+
+    @staticmethod
+    def from_parameters(rates: ArrayLike) -> PoissonParameters:
+        """Parameters from a table of rates, (K, D), or (K,) for one column."""
+        return PoissonParameters(state_table("rates", rates, largest=float(np.finfo(np.float64).max)))
+
+    def check(self, data: Sequences) -> None:
+        check_counts(data, "Poisson", "whole numbers from 0")
+
+    def prior(self, data: Sequences, n_states: int, *, flat: bool) -> GammaRates:
+        if flat and self.shape is not None:
+            check_mode("shape", self.shape)
+        given = 1.0 if self.shape is None else self.shape
+        shape = per_column("shape", given, n_states, data.n_features)
+        if self.rate is not None:
+            return GammaRates(shape, per_column("rate", self.rate, n_states, data.n_features))
+        return GammaRates(shape, np.zeros_like(shape) if flat else shape / column_means(data))
+
+    def features(self, data: Sequences, index: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Square roots of the counts, whose spread does not depend on the rate."""
+        return np.sqrt(filled_rows(data, index))
+
+    def parameters_type(self) -> type[PoissonParameters]:
+        return PoissonParameters

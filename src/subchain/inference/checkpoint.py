@@ -1,0 +1,114 @@
+"""Where a long run stands, on disk.
+
+A checkpoint holds the state of the run that is going on, the best run so far, and what identifies the data and the settings.
+It is written after an iteration whenever the last write is long enough ago for writing to cost less than a twentieth of the
+time, and at the end. A run that is resumed from it ends in the same bits as one that was never interrupted.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+from typing import Any
+
+from subchain.errors import InputError
+from subchain.files import read_arrays, write_arrays
+from subchain.inference.loop import RunState
+from subchain.inference.posterior import Point
+from subchain.inference.trace import Status, Trace
+from subchain.statistics import Statistics
+
+KIND = "checkpoint"
+VERSION = 1
+#: Writing may take this share of the time.
+SHARE = 0.05
+
+
+@dataclasses.dataclass(frozen=True)
+class RunSummary:
+    """How one restart ended."""
+
+    objective: float
+    status: Status
+    iterations: int
+
+
+@dataclasses.dataclass
+class Journey:
+    """All restarts of a fit: those that ended, the best of them, and the one under way."""
+
+    summaries: list[RunSummary] = dataclasses.field(default_factory=list)
+    best: RunState | None = None
+    current: RunState | None = None
+
+
+class Checkpoint:
+    """Writes and reads the journey of one fit.
+
+    Parameters
+    ----------
+    path : file, or None for no checkpoint
+    identity : what must agree between the interrupted and the resumed fit
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None, identity: dict[str, Any]) -> None:
+        self.path = path
+        self.identity = identity
+        self._due = 0.0
+
+    def save(self, journey: Journey, *, force: bool = False) -> None:
+        """Write the journey if it is time to, or if forced."""
+        began = time.perf_counter()
+        if self.path is None or (began < self._due and not force):
+            return
+        arrays: dict[str, Any] = {}
+        header: dict[str, Any] = {"kind": KIND, "version": VERSION, "identity": self.identity}
+        header["runs"] = [dataclasses.asdict(summary) for summary in journey.summaries]
+        for name, state in (("best", journey.best), ("current", journey.current)):
+            header[name] = None if state is None else _pack(state, name, arrays)
+        write_arrays(self.path, arrays, header)
+        ended = time.perf_counter()
+        self._due = ended + (ended - began) / SHARE
+
+    def load(self, statistics: Statistics, point: Point) -> Journey:
+        """Read the journey back; the arguments tell the shapes of what it holds."""
+        if self.path is None:
+            raise InputError("resume=True needs checkpoint=PATH, the file to resume from.")
+        arrays, header = read_arrays(self.path, KIND)
+        if header["version"] > VERSION:
+            raise InputError(f"{self.path} was written by a newer version of subchain; update the package to resume.")
+        for key, value in self.identity.items():
+            if header["identity"].get(key) != value:
+                raise InputError(
+                    f"{self.path} belongs to another fit: its {key} was {header['identity'].get(key)!r}, "
+                    f"now it is {value!r}. Resume with the same data and settings, or choose another file."
+                )
+        states = [
+            None if header[name] is None else _unpack(header[name], name, arrays, statistics, point)
+            for name in ("best", "current")
+        ]
+        return Journey([RunSummary(**summary) for summary in header["runs"]], *states)
+
+
+def _pack(state: RunState, name: str, arrays: dict[str, Any]) -> dict[str, Any]:
+    if state.statistics is not None:
+        arrays.update({f"{name}.statistics.{key}": array for key, array in state.statistics.arrays().items()})
+    arrays.update({f"{name}.point.{key}": array for key, array in state.point.arrays().items()})
+    return {"iteration": state.iteration, "status": state.status, "trace": state.trace.to_json()}
+
+
+def _unpack(
+    plain: dict[str, Any], name: str, arrays: dict[str, Any], statistics: Statistics, point: Point
+) -> RunState:
+    def below(prefix: str) -> dict[str, Any]:
+        return {key[len(prefix) :]: array for key, array in arrays.items() if key.startswith(prefix)}
+
+    held = below(f"{name}.statistics.")
+    return RunState(
+        statistics.with_arrays(held) if held else None,
+        point.with_arrays(below(f"{name}.point.")),
+        Trace.from_json(plain["trace"]),
+        plain["iteration"],
+        plain["status"],
+    )

@@ -1,0 +1,51 @@
+"""Several runs from different starts; the best by its objective is kept, the others' objectives are remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from subchain.inference.base import Algorithm
+from subchain.inference.checkpoint import Checkpoint, Journey, RunSummary
+from subchain.inference.loop import RunState, run
+from subchain.inference.problem import Problem
+from subchain.inference.progress import Progress
+
+
+def best_of(
+    problem: Problem,
+    algorithm: Algorithm,
+    starts: list[Callable[[], RunState]],
+    journey: Journey,
+    checkpoint: Checkpoint,
+    progress: Progress,
+) -> Journey:
+    """Run every start that the journey has not seen the end of; an interrupted run ends the journey."""
+
+    def watch(state: RunState) -> None:
+        progress.update(state)
+        checkpoint.save(journey)
+
+    for number in range(len(journey.summaries), len(starts)):
+        progress.begin(number)
+        if journey.current is None:
+            journey.current = starts[number]()
+        if journey.current.status == "interrupted":
+            journey.current.status = None
+        try:
+            state = run(problem, algorithm, journey.current, watch)
+        except KeyboardInterrupt:
+            if journey.best is None:
+                raise
+            return journey
+        if state.status == "interrupted":
+            checkpoint.save(journey, force=True)
+            if journey.best is None or state.objective > journey.best.objective:
+                journey.best = state
+            return journey
+        assert state.status is not None
+        journey.summaries.append(RunSummary(state.objective, state.status, state.iteration))
+        if journey.best is None or state.objective > journey.best.objective:
+            journey.best = state
+        journey.current = None
+        checkpoint.save(journey, force=number == len(starts) - 1)
+    return journey

@@ -1,0 +1,97 @@
+"""Where runs begin.
+
+A start is a set of statistics, as if somebody had guessed the hidden states: at random, by clustering the observations, or by
+exponential draws. Or it is another model, whose parameters are taken as they are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.data.sequences import Sequences
+from subchain.emissions.base import Emission, Likelihood
+from subchain.statistics import Statistics
+
+Index = NDArray[np.int64]
+
+STARTS = ("auto", "exponential", "kmeans", "random")
+
+#: Observations that a start looks at.
+SAMPLE = 1 << 16
+#: Length of the stretches that the sample consists of, so that it holds transitions.
+STRETCH = 256
+#: Share of the transitions that are guessed to go anywhere.
+ANYWHERE = 0.1
+
+
+def start_statistics(
+    data: Sequences, emission: Emission, reference: Likelihood, init: str, rng: np.random.Generator
+) -> Statistics:
+    """Statistics to begin with, by the rule called `init`.
+
+    Parameters
+    ----------
+    reference : the family at some sensible point, which accumulates
+    init : "kmeans" (where distances mean something), "random" (nearest of K random observations), "exponential" (no look at
+        the hidden structure at all), "auto" (k-means if possible, else exponential)
+    """
+    index = _sample(data, rng)
+    features = None if init == "exponential" else emission.features(data, index)
+    if features is None or not len(features):
+        return _exponential(data, emission, reference, index, rng)
+    n_states = reference.n_states
+    labels = (_nearest_of_random if init == "random" else _kmeans)(features, n_states, rng)
+    return _guessed(data, reference, index, labels)
+
+
+def _sample(data: Sequences, rng: np.random.Generator) -> Index:
+    """Positions of a sample of the data: all of it, or random stretches in their order."""
+    if data.n_observations <= SAMPLE:
+        return np.arange(data.n_observations)
+    stretches = rng.choice(data.n_observations // STRETCH, SAMPLE // STRETCH, replace=False)
+    return (np.sort(stretches)[:, None] * STRETCH + np.arange(STRETCH)).ravel()
+
+
+def _exponential(
+    data: Sequences, emission: Emission, reference: Likelihood, index: Index, rng: np.random.Generator
+) -> Statistics:
+    n_states = reference.n_states
+    return Statistics(
+        initial=rng.exponential(data.n_sequences / n_states, n_states),
+        pairs=rng.exponential(max(data.n_observations, 1) / n_states**2, (n_states, n_states)),
+        emission=emission.random_sums(data, reference, index, rng),
+    )
+
+
+def _kmeans(features: NDArray[np.float64], n_states: int, rng: np.random.Generator) -> Index:
+    from sklearn.cluster import MiniBatchKMeans
+
+    clusters = min(n_states, len(np.unique(features, axis=0)))
+    kmeans = MiniBatchKMeans(clusters, n_init=10, batch_size=4096, random_state=int(rng.integers(2**31)))
+    labels = kmeans.fit_predict(features).astype(np.int64)
+    order = rng.permutation(n_states)
+    return order[labels]
+
+
+def _nearest_of_random(features: NDArray[np.float64], n_states: int, rng: np.random.Generator) -> Index:
+    centres = features[rng.choice(len(features), n_states, replace=len(features) < n_states)]
+    distance = (centres**2).sum(axis=1) - 2.0 * features @ centres.T
+    return distance.argmin(axis=1)
+
+
+def _guessed(data: Sequences, reference: Likelihood, index: Index, labels: Index) -> Statistics:
+    """Statistics as if the sampled observations' states were the labels."""
+    n_states = reference.n_states
+    scale = data.n_observations / len(index)
+    sums = reference.zeros()
+    beliefs = np.ascontiguousarray(np.eye(n_states)[:, labels])
+    reference.accumulate(np.take(data.values, index, axis=0), beliefs, sums)
+    joined = np.diff(index) == 1
+    joined &= ~np.isin(index[1:], data.offsets)
+    pairs = np.zeros((n_states, n_states))
+    np.add.at(pairs, (labels[:-1][joined], labels[1:][joined]), scale)
+    moves = max(data.n_observations - data.n_sequences, 1)
+    pairs = (1.0 - ANYWHERE) * pairs + ANYWHERE * moves / n_states**2
+    initial = np.full(n_states, data.n_sequences / n_states)
+    return Statistics(initial, pairs, sums.scale(scale))

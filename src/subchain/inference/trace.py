@@ -1,0 +1,53 @@
+"""What happened during a run: the objective, held-out scores, times, and events worth telling."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Literal
+
+Status = Literal["converged", "max_iter", "time_limit", "interrupted", "stopped_improving"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Event:
+    """Something a user should know: when, and what."""
+
+    iteration: int
+    message: str
+
+
+@dataclasses.dataclass
+class Trace:
+    """The course of one run, one entry an iteration.
+
+    Attributes
+    ----------
+    objective : the bound, or the log posterior; nan where an iteration has none (the first one after a start that is not
+        a posterior)
+    validation : held-out log likelihood per observation, empty without validation data
+    seconds : time since the run began
+    events : what was out of the ordinary
+    """
+
+    objective: list[float] = dataclasses.field(default_factory=list)
+    validation: list[float] = dataclasses.field(default_factory=list)
+    seconds: list[float] = dataclasses.field(default_factory=list)
+    events: list[Event] = dataclasses.field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.objective)
+
+    def tell(self, iteration: int, message: str) -> None:
+        """Record an event, once for each message."""
+        if all(event.message != message for event in self.events):
+            self.events.append(Event(iteration, message))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain lists, for files."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_json(cls, plain: dict[str, Any]) -> Trace:
+        """The inverse of `to_json`."""
+        events = [Event(**event) for event in plain["events"]]
+        return cls(plain["objective"], plain["validation"], plain["seconds"], events)

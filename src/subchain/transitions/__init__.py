@@ -1,0 +1,36 @@
+"""Priors over the hidden chain: where it begins and how it moves."""
+
+from subchain.errors import unknown_name
+from subchain.transitions.base import Chain, ChainPosterior, FrozenChain, TransitionPrior
+from subchain.transitions.dirichlet import Dirichlet, DirichletChain
+from subchain.transitions.stationary import stationary_distribution
+from subchain.transitions.topology import banded, cyclic, left_right
+
+TRANSITIONS: dict[str, type[TransitionPrior]] = {"dirichlet": Dirichlet}
+
+
+def resolve_transition(given: str | TransitionPrior | None) -> TransitionPrior:
+    """A prior from its name, itself, or the default."""
+    if given is None:
+        return Dirichlet()
+    if isinstance(given, TransitionPrior):
+        return given
+    if isinstance(given, str) and given in TRANSITIONS:
+        return TRANSITIONS[given]()
+    raise unknown_name("transition prior", given, TRANSITIONS)
+
+
+__all__ = [
+    "TRANSITIONS",
+    "Chain",
+    "ChainPosterior",
+    "Dirichlet",
+    "DirichletChain",
+    "FrozenChain",
+    "TransitionPrior",
+    "banded",
+    "cyclic",
+    "left_right",
+    "resolve_transition",
+    "stationary_distribution",
+]
