@@ -20,7 +20,7 @@ _ROOMS = {
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 _MODULES = ["data", "datasets", "emissions", "engines", "errors", "inference", "propagation", "transitions"]
 
-__all__ = sorted(_HOME)  # noqa: PLE0605 (a list of strings)
+__all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:

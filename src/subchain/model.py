@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from subchain.data import Evidence, Sequences, as_sequences
 from subchain.emissions import Emission, Frozen, Parameters, resolve_emission
-from subchain.engines import CpuEngine, resolve_engine
+from subchain.engines import resolve_engine
 from subchain.errors import ConvergenceWarning, InputError, unknown_name
 from subchain.inference import Algorithm, resolve_inference
 from subchain.inference.checkpoint import Checkpoint, Journey, RunSummary
@@ -30,7 +30,7 @@ from subchain.inference.restarts import best_of
 from subchain.inference.starts import STARTS, start_statistics
 from subchain.inference.trace import Status, Trace
 from subchain.statistics import Statistics
-from subchain.transitions import Chain, FrozenChain, TransitionPrior, resolve_transition
+from subchain.transitions import FrozenChain, TransitionPrior, resolve_transition
 
 Array = NDArray[np.float64]
 
@@ -142,7 +142,7 @@ class HMM(BaseEstimator):  # type: ignore[misc]
         """
         fit = _Fit(self, x, allowed, states, evidence, sample_weight, validation)
         marks = Checkpoint(checkpoint, fit.identity())
-        journey = marks.load(fit.empty, fit.reference) if resume else Journey()
+        journey = marks.load() if resume else Journey()
         with Progress(self.progress, fit.algorithm.max_iter, fit.data.n_observations, self.n_init) as progress:
             best_of(fit.problem, fit.algorithm, fit.starts(), journey, marks, progress)
         self._adopt(fit, journey)

@@ -16,6 +16,10 @@ from numpy.typing import NDArray
 
 STATE_AXES = "state_axes"
 
+#: All kinds of records by name, so that files can be read back without running anything they contain.
+_KINDS: dict[str, type[Record]] = {}
+_NUMBERS: dict[str, type] = {"float": float, "int": int, "bool": bool}
+
 
 def states_on(*axes: int) -> Any:
     """Declare a dataclass field whose given axes run over the states (none for a field all states share)."""
@@ -25,6 +29,10 @@ def states_on(*axes: int) -> Any:
 @dataclasses.dataclass
 class Record:
     """A dataclass whose fields are arrays, numbers or further records; arrays run over states on axis 0 by default."""
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        _KINDS[cls.__name__] = cls
 
     def _entries(self) -> Iterator[tuple[str, Any, tuple[int, ...]]]:
         for item in dataclasses.fields(self):
@@ -76,23 +84,17 @@ class Record:
                 flat[name] = np.asarray(value)
         return flat
 
-    def with_arrays(self, flat: Mapping[str, NDArray[Any]]) -> Self:
-        """Return a record of this one's shape with the arrays of `flat` (the inverse of `arrays`)."""
-
-        def below(prefix: str) -> dict[str, NDArray[Any]]:
-            return {key[len(prefix) + 1 :]: array for key, array in flat.items() if key.startswith(prefix + ".")}
-
-        changed: dict[str, Any] = {}
+    def schema(self) -> dict[str, Any]:
+        """What is needed beside `arrays` to build the record again, as plain JSON values."""
+        fields: dict[str, Any] = {}
         for name, value, _ in self._entries():
             if isinstance(value, Record):
-                changed[name] = value.with_arrays(below(name))
+                fields[name] = value.schema()
             elif isinstance(value, dict):
-                changed[name] = {key: part.with_arrays(below(f"{name}.{key}")) for key, part in value.items()}
-            elif isinstance(value, np.ndarray):
-                changed[name] = np.asarray(flat[name])
+                fields[name] = {"parts": {key: part.schema() for key, part in value.items()}}
             else:
-                changed[name] = type(value)(flat[name])
-        return self._rebuild(changed)
+                fields[name] = "array" if isinstance(value, np.ndarray) else type(value).__name__
+        return {"record": type(self).__name__, "fields": fields}
 
     def not_finite(self) -> tuple[str, int] | None:
         """Name the first array with an infinite or undefined entry and the state it belongs to (−1: none)."""
@@ -101,6 +103,25 @@ class Record:
             if bad.any():
                 return name, int(np.argwhere(bad)[0][0]) if array.ndim else -1
         return None
+
+
+def build_record(schema: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], prefix: str = "") -> Record:
+    """The inverse of `Record.schema` and `Record.arrays`; names in `arrays` begin with `prefix`.
+
+    Raises KeyError or TypeError where the schema does not fit the arrays or names an unknown kind of record.
+    """
+    values: dict[str, Any] = {}
+    for name, kind in schema["fields"].items():
+        if isinstance(kind, str):
+            array = arrays[prefix + name]
+            values[name] = array if kind == "array" else _NUMBERS[kind](array)
+        elif "parts" in kind:
+            values[name] = {
+                key: build_record(part, arrays, f"{prefix}{name}.{key}.") for key, part in kind["parts"].items()
+            }
+        else:
+            values[name] = build_record(kind, arrays, f"{prefix}{name}.")
+    return _KINDS[schema["record"]](**values)
 
 
 @dataclasses.dataclass

@@ -54,7 +54,7 @@ def test_a_sequence_without_labels_is_unknown() -> None:
 
 @pytest.mark.parametrize("as_type", [np.bool_, np.uint8, np.int64])
 def test_legal_states_per_symbol(as_type: type) -> None:
-    legal = np.array([[1, 1, 0], [0, 1, 0], [1, 1, 1]]).astype(as_type)
+    legal: np.ndarray = np.array([[1, 1, 0], [0, 1, 0], [1, 1, 1]]).astype(as_type)
     assert forbidden(Evidence.build(DATA, N_STATES, allowed=legal)) == [[2], [0, 2], [], [], [0, 2]]
 
 

@@ -13,7 +13,7 @@ from subchain.errors import InputError
 @pytest.mark.parametrize("dtype", [np.int8, np.int64, np.float16, np.float32, np.float64])
 def test_missing_entries_and_rows_are_found(dtype: type) -> None:
     gap = np.nan if np.issubdtype(dtype, np.floating) else -1
-    values = np.array([[1, gap], [gap, gap], [0, 2]]).astype(dtype)
+    values: np.ndarray = np.array([[1, gap], [gap, gap], [0, 2]]).astype(dtype)
     assert is_missing(values).tolist() == [[False, True], [True, True], [False, False]]
     assert missing_rows(values).tolist() == [False, True, False]
     assert missing_rows(values[:, 1]).tolist() == [True, True, False]

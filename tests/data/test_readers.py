@@ -44,7 +44,7 @@ def parquet(columns: dict[str, list[Any]]) -> bytes:
     return buffer.getvalue()
 
 
-GOOD = {
+GOOD: dict[str, tuple[Any, bytes]] = {
     ".npy": (as_sequences, npy(np.arange(60.0).reshape(20, 3))),
     ".parquet": (read_parquet, parquet({"x": [1, 2, None], "w": ["a", "b", "c"]})),
     ".csv": (read_csv, "x,w\n1,a\n2,b\n,ä\n".encode()),
@@ -62,7 +62,7 @@ def test_whole_files_are_read(tmp_path: Path, suffix: str) -> None:
     read, content = GOOD[suffix]
     path = tmp_path / f"x{suffix}"
     path.write_bytes(content)
-    found: Any = read(path)
+    found = read(path)
     assert len(found) > 0
 
 

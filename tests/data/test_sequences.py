@@ -119,7 +119,7 @@ def test_offsets_that_do_not_fit_are_refused(offsets: list[int], message: str) -
         (np.zeros(3, complex), "complex128 cannot be used"),
         (np.array(["a"]), "cannot be used"),
         (np.zeros(3, ">f8"), ">f8 cannot be used|float64 cannot be used"),
-        (np.ma.masked_array([1, 2], [0, 1]), "as_sequences turns masked entries"),
+        (np.ma.masked_array([1, 2], [False, True]), "as_sequences turns masked entries"),
     ],
 )
 def test_values_of_the_wrong_kind_are_refused(values: np.ndarray, message: str) -> None:

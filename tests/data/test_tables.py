@@ -30,7 +30,7 @@ LIBRARIES: dict[str, Callable[[dict[str, list[Any]]], Any]] = {
     "arrow batch": lambda columns: pa.RecordBatch.from_pydict(columns),
     "arrow reader": lambda columns: pa.table(columns).to_reader(),
 }
-PATIENTS = {
+PATIENTS: dict[str, list[Any]] = {
     "patient": ["p", "p", "q", "q", "q"],
     "pulse": [60.5, None, 61.0, 62.0, 63.5],
     "mood": ["good", "bad", "bad", None, "bad"],

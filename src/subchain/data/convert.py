@@ -9,16 +9,24 @@ from collections.abc import Iterable
 from numbers import Number
 from os import PathLike
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from subchain.data.coding import CodedLines
+from subchain.data.columns import Columns
 from subchain.data.dtypes import SUPPORTED, cast, is_supported, joined, signed
 from subchain.data.lines import existing_file
 from subchain.data.missing import check_finite
-from subchain.data.sequences import Columns, Sequences, Vocabularies, is_memory_mapped, one_per_column
+from subchain.data.sequences import (
+    Sequences,
+    Vocabularies,
+    is_memory_mapped,
+    one_per_column,
+    require_observations,
+)
 from subchain.data.tables import from_table, is_table, read_csv, read_parquet, to_arrow
 from subchain.errors import FileFormatError, InputError
 
@@ -81,9 +89,7 @@ def as_sequences(
     found = _read(x, columns, sequence, vocabulary)
     if lengths is not None:
         found = _divided(found, lengths)
-    if found.n_observations == 0:
-        raise InputError(f"the data hold no observations ({found.n_sequences} sequences, all empty).")
-    return found
+    return require_observations(found)
 
 
 def _read(x: Any, columns: Columns | None, sequence: str | int | None, vocabulary: Vocabularies) -> Sequences:
@@ -161,7 +167,7 @@ def _read_path(
 def _mapped(path: Path) -> NDArray[Any]:
     try:
         return np.lib.format.open_memmap(path, mode="r")
-    except (ValueError, OSError, EOFError, TypeError, OverflowError, MemoryError) as error:
+    except (ValueError, OSError, EOFError, TypeError, OverflowError, MemoryError, TokenError) as error:
         raise FileFormatError(
             f"{str(path)!r} cannot be read as a NumPy array; it may be damaged or of another kind: {error}"
         ) from error

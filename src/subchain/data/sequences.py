@@ -7,7 +7,6 @@ may be a file on disk (``numpy.memmap``), which is not even read until somebody 
 from __future__ import annotations
 
 import hashlib
-import operator
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Final, overload
@@ -15,14 +14,14 @@ from typing import Any, Final, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from subchain.data.columns import Columns, as_slice, resolve_columns
 from subchain.data.dtypes import SUPPORTED, is_supported
 from subchain.data.vocabulary import Vocabulary, recode
-from subchain.errors import InputError, unknown_name
+from subchain.errors import InputError
 
 FINGERPRINT_VALUES = 4096
 RANGE_BLOCK = 1 << 20
 
-Columns = str | int | Iterable[str | int]
 Vocabularies = Vocabulary | Sequence[Vocabulary | None] | None
 
 
@@ -197,7 +196,7 @@ class Sequences:
         """
         indices = self.column_indices(columns)
         table = self.values.reshape(-1, 1) if self.values.ndim == 1 else self.values
-        return table[:, _as_slice(indices)]
+        return table[:, as_slice(indices)]
 
     def locate(self, position: int) -> tuple[int, int]:
         """Find the sequence that holds a flat position, and the position inside it.
@@ -305,20 +304,6 @@ class Sequences:
         return f"Sequences({', '.join(parts)}, {self.values.dtype})"
 
 
-def resolve_columns(columns: Columns | None, names: Sequence[str] | None, n_columns: int) -> NDArray[np.int64]:
-    """Find the numbers of columns given by name or number; the error names the one that is not there."""
-    if columns is None:
-        return np.arange(n_columns)
-    wanted = [columns] if isinstance(columns, (str, int, np.integer)) else list(columns)
-    if not wanted:
-        raise InputError("no column is chosen; name at least one, or leave columns out to take all.")
-    indices = [_column_index(column, names, n_columns) for column in wanted]
-    for i, index in enumerate(indices):
-        if index in indices[:i]:
-            raise InputError(f"column {wanted[i]!r} is chosen twice; name each column once.")
-    return np.array(indices, dtype=np.int64)
-
-
 def one_per_column(vocabulary: Vocabularies, n_features: int) -> tuple[Vocabulary | None, ...]:
     """Spell a choice of vocabularies out: one, or None, for every column."""
     if vocabulary is None:
@@ -331,6 +316,13 @@ def one_per_column(vocabulary: Vocabularies, n_features: int) -> tuple[Vocabular
     return checked
 
 
+def require_observations(sequences: Sequences) -> Sequences:
+    """Refuse data in which nothing was observed."""
+    if sequences.n_observations == 0:
+        raise InputError(f"the data hold no observations ({sequences.n_sequences} sequences, all empty).")
+    return sequences
+
+
 def is_memory_mapped(values: object) -> bool:
     """Say whether an array is a file on disk or a view into one."""
     while isinstance(values, np.ndarray):
@@ -338,34 +330,6 @@ def is_memory_mapped(values: object) -> bool:
             return True
         values = values.base
     return False
-
-
-def _column_index(column: str | int, names: Sequence[str] | None, n_columns: int) -> int:
-    if isinstance(column, str):
-        if names is None:
-            raise InputError(f"column {column!r} is asked for by name, but the {n_columns} columns have no names.")
-        if column not in names:
-            raise unknown_name("column", column, names)
-        if names.count(column) > 1:
-            raise InputError(f"several columns are called {column!r}; choose by number, or rename them.")
-        return names.index(column)
-    try:
-        index = operator.index(column)
-    except TypeError:
-        raise InputError(f"a column is chosen by name or number, not by {column!r}.") from None
-    if not -n_columns <= index < n_columns:
-        raise InputError(f"column {index} is asked for, but there are {n_columns} columns, 0 to {n_columns - 1}.")
-    return index % n_columns
-
-
-def _as_slice(indices: NDArray[np.int64]) -> slice | NDArray[np.int64]:
-    """Equally spaced, rising indices as a slice, which makes a view instead of a copy."""
-    steps = np.diff(indices)
-    if len(steps) == 0:
-        return slice(indices[0], indices[0] + 1)
-    if steps[0] > 0 and (steps == steps[0]).all():
-        return slice(indices[0], indices[-1] + 1, steps[0])
-    return indices
 
 
 def _spread(n: int, at_most: int) -> NDArray[np.int64]:

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.data.arrow import ArrowColumn, first_null, is_list, require_pyarrow, side_by_side
+from subchain.data.columns import Columns, resolve_columns
 from subchain.data.lines import existing_file
 from subchain.data.missing import check_finite
-from subchain.data.sequences import Columns, Sequences, Vocabularies, resolve_columns
+from subchain.data.sequences import Sequences, Vocabularies, require_observations
 from subchain.errors import FileFormatError, InputError
 
 _TABLE_LIBRARIES = ("pandas", "polars", "pyarrow")
@@ -80,6 +81,7 @@ def read_parquet(
     observed, sequence = _chosen(names, columns, sequence)
     with _blaming_file(path, "Parquet"):
         table = file.read(columns=observed if sequence is None else [*observed, sequence])
+        table.validate(full=True)
     return from_table(table, observed, sequence, vocabulary)
 
 
@@ -180,7 +182,7 @@ def from_table(
     values = values if rows.order is None else values[rows.order]
     found = Sequences(values, rows.offsets, columns=observed, names=rows.names, vocabulary=vocabularies)
     check_finite(found.values, found.describe)
-    return found
+    return require_observations(found)
 
 
 @contextmanager

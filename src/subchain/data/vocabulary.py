@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -276,8 +277,7 @@ def _check_symbols(symbols: tuple[str, ...], unknown: str | None) -> None:
             "convert the symbols with str() first."
         )
     if len(set(symbols)) < len(symbols):
-        seen: set[str] = set()
-        twice = next(symbol for symbol in symbols if symbol in seen or seen.add(symbol))  # type: ignore[func-returns-value]
+        twice = Counter(symbols).most_common(1)[0][0]
         raise InputError(f"symbol {twice!r} occurs more than once in the vocabulary; each needs one code.")
     if unknown is not None and unknown not in symbols:
         raise InputError(f"the symbol for unknown ones, {unknown!r}, is not among the symbols of the vocabulary.")

@@ -1,4 +1,4 @@
-"""Bernoulli emissions: vectors of zeros and ones, independent given the state, with a Beta prior on every probability."""
+"""Bernoulli emissions: vectors of zeros and ones, independent given the state, with a Beta prior on each chance."""
 
 from __future__ import annotations
 
@@ -51,12 +51,8 @@ class BernoulliWeights(BernoulliLikelihood):
     zero: NDArray[np.float64]
 
     @property
-    def n_states(self) -> int:
-        return len(self.one)
-
-    @property
-    def n_columns(self) -> int:
-        return int(self.one.shape[1])
+    def dimensions(self) -> tuple[int, ...]:
+        return self.one.shape
 
     def logs(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         return self.one, self.zero
@@ -69,12 +65,8 @@ class BernoulliParameters(BernoulliLikelihood, Parameters):
     probabilities: NDArray[np.float64]
 
     @property
-    def n_states(self) -> int:
-        return len(self.probabilities)
-
-    @property
-    def n_columns(self) -> int:
-        return int(self.probabilities.shape[1])
+    def dimensions(self) -> tuple[int, ...]:
+        return self.probabilities.shape
 
     def logs(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         with np.errstate(divide="ignore"):
@@ -153,8 +145,9 @@ class Bernoulli(Emission):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from subchain.emissions import Bernoulli
-    >>> Bernoulli.from_parameters([[0.5, 0.25], [1.0, 0.0]]).log_likelihood([[1, 1]]).round(3)
+    >>> Bernoulli.from_parameters([[0.5, 0.25], [1.0, 0.0]]).log_likelihood(np.array([[1, 1]])).round(3)
     array([[-2.079],
            [  -inf]])
     """

@@ -6,18 +6,30 @@ Tables are symbol-major, (W, K): an observation touches one row, that is one or 
 from __future__ import annotations
 
 import dataclasses
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import digamma, gammaln
 
+from subchain import simplex
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Conjugate, Emission, Likelihood, Parameters, Table, Values
-from subchain.emissions.checks import as_vector, check_probabilities, integer_range, positive
+from subchain.emissions.checks import (
+    as_vector,
+    check_probabilities,
+    first_where,
+    integer_range,
+    positive,
+    where_is,
+)
+from subchain.emissions.hyperparameters import check_mode
 from subchain.errors import InputError
 from subchain.records import Sums, states_on
+
+#: Weights below exp(−690) would round to zero, which means impossible and not just unheard of.
+SMALLEST_LOG = -690.0
 
 
 @njit(nogil=True, cache=True)
@@ -62,7 +74,10 @@ class CategoricalLikelihood(Likelihood):
         return int(self.weights.shape[0])
 
     def _symbols(self, values: Values) -> NDArray[np.int64]:
-        return as_vector(values).astype(np.int64, copy=False)
+        column = as_vector(values)
+        if column.dtype.kind == "f":  # codes in a table of floating numbers, nan where missing
+            column = np.where(np.isnan(column), -1.0, column)
+        return column.astype(np.int64, copy=False)
 
     def log_likelihood(self, values: Values) -> Table:
         symbols = self._symbols(values)
@@ -138,42 +153,33 @@ class DirichletTable(Conjugate):
 
     concentration: NDArray[np.float64] = states_on(1)
 
+    @cached_property
+    def _moments(self) -> simplex.LogMoments:
+        return simplex.log_moments(self.concentration, axis=0)
+
     def update(self, sums: CategoricalSums) -> Self:
         return dataclasses.replace(self, concentration=self.concentration + sums.counts)
 
     def mean(self) -> CategoricalParameters:
-        return CategoricalParameters(self.concentration / self.concentration.sum(axis=0))
+        return CategoricalParameters(simplex.normalized(self.concentration, axis=0))
 
     def mode(self) -> CategoricalParameters:
-        excess = np.maximum(self.concentration - 1.0, 0.0)
-        total = excess.sum(axis=0)
-        uniform = 1.0 / len(excess)
-        return CategoricalParameters(np.where(total > 0.0, excess / np.where(total > 0.0, total, 1.0), uniform))
+        return CategoricalParameters(simplex.mode(self.concentration, axis=0))
 
     def expected_log(self) -> CategoricalTable:
-        return CategoricalTable(np.exp(digamma(self.concentration) - digamma(self.concentration.sum(axis=0))))
+        return CategoricalTable(np.exp(self._moments.expected))
 
     def predictive(self) -> CategoricalTable:
         return CategoricalTable(self.mean().weights)
 
     def sample(self, rng: np.random.Generator) -> CategoricalParameters:
-        draws = np.maximum(rng.gamma(self.concentration), 1e-300)
-        return CategoricalParameters(draws / draws.sum(axis=0))
+        return CategoricalParameters(simplex.draw(self.concentration, 0, rng))
 
     def kl(self, prior: DirichletTable) -> float:
-        ours, theirs = self.concentration, prior.concentration
-        total, their_total = ours.sum(axis=0), theirs.sum(axis=0)
-        return float(
-            (gammaln(total) - gammaln(their_total)).sum()
-            - (gammaln(ours) - gammaln(theirs)).sum()
-            + ((ours - theirs) * (digamma(ours) - digamma(total))).sum()
-        )
+        return simplex.divergence(self.concentration, self._moments, prior.concentration, prior._moments)
 
     def log_density(self, parameters: CategoricalParameters) -> float:
-        excess = self.concentration - 1.0
-        used = excess != 0.0
-        with np.errstate(divide="ignore"):
-            return float((excess[used] * np.log(parameters.weights[used])).sum())
+        return simplex.log_density(self.concentration, parameters.weights)
 
 
 class Categorical(Emission):
@@ -182,7 +188,8 @@ class Categorical(Emission):
     Parameters
     ----------
     concentration : float or (W,) or (K, W), optional
-        Dirichlet prior. Left open it is 0.1 for variational and collapsed inference, and flat (maximum likelihood) for EM.
+        Dirichlet prior. Left open it is 0.1 for variational and collapsed inference, and flat (maximum likelihood)
+        for EM, which accepts no concentration below 1.
     n_categories : int, optional
         W; by default the size of the data's vocabulary, or the largest code plus one.
     columns : name or index, optional
@@ -215,6 +222,8 @@ class Categorical(Emission):
 
     def _size(self, data: Sequences) -> int:
         if self.n_categories is not None:
+            if not isinstance(self.n_categories, (int, np.integer)) or self.n_categories < 1:
+                raise InputError(f"n_categories must be a whole number of at least 1, not {self.n_categories!r}.")
             return int(self.n_categories)
         if data.vocabulary is not None:
             return len(data.vocabulary)
@@ -223,17 +232,23 @@ class Categorical(Emission):
     def check(self, data: Sequences) -> None:
         smallest, largest = integer_range(data, "Categorical")
         if smallest < -1:
+            where = where_is(data, first_where(data, lambda block: block < -1))
             raise InputError(
-                f"Categorical data hold the code {smallest}; codes run from 0, and −1 alone means missing."
+                f"Categorical data hold a code below −1 at {where} (the smallest is {smallest}); "
+                "codes run from 0, and −1 alone means missing."
             )
         size = self._size(data)
         if largest >= size:
+            where = where_is(data, first_where(data, lambda block: block >= size))
             raise InputError(
-                f"Categorical data hold the symbol {largest}, but there are only {size} categories "
-                f"(0 to {size - 1}); set n_categories={largest + 1} or encode the data with the model's vocabulary."
+                f"Categorical data hold a symbol too large at {where} (the largest is {largest}); there are only "
+                f"{size} categories (0 to {size - 1}); set n_categories={largest + 1} or encode the data with the "
+                "model's vocabulary."
             )
 
     def prior(self, data: Sequences, n_states: int, *, flat: bool) -> DirichletTable:
+        if flat and self.concentration is not None:
+            check_mode("concentration", self.concentration)
         given = self.concentration if self.concentration is not None else (1.0 if flat else 0.1)
         value = positive("concentration", given)
         if value.ndim == 2:

@@ -1,8 +1,8 @@
 """What families of whole numbers share: reading a block, checking data, sums, and logarithms that may be −inf.
 
-A block comes as (n, D) integers, −1 where an entry is missing, or floating numbers, nan where it is missing. It is worked
-on as two (D, n) tables, the amounts (0 where missing) and which entries are known, so that likelihoods and sums are matrix
-products.
+A block comes as (n, D) integers, −1 where an entry is missing, or floating numbers, nan where it is missing. It is
+worked on as two (D, n) tables, the amounts (0 where missing) and which entries are known, so that likelihoods and sums
+are matrix products.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def weigh(weights: NDArray[np.float64], known: NDArray[np.float64] | None) -> Ta
 
 
 def weigh_logs(logs: NDArray[np.float64], amounts: NDArray[np.float64]) -> Table:
-    """Sum amounts (D, n), none negative, times logarithms (K, D) over columns; −inf counts only where there is an amount.
+    """Sum amounts (D, n), none negative, times logarithms (K, D) over columns; −inf counts where there is an amount.
 
     A plain product would make 0 · −inf undefined.
     """
@@ -75,11 +75,19 @@ class CountLikelihood(Likelihood):
 
     @property
     @abstractmethod
+    def dimensions(self) -> tuple[int, ...]:
+        """Number of states and number of columns."""
+
+    @property
+    def n_states(self) -> int:
+        return self.dimensions[0]
+
+    @property
     def n_columns(self) -> int:
-        """Number of columns."""
+        return self.dimensions[1]
 
     def scaled(self, values: Values, out: Table) -> NDArray[np.float64]:
-        """Look a single column's counts up in a table made for the block: few exponentials instead of one a position."""
+        """Look a single column's counts up in a table made for the block, which spares an exponential a position."""
         if self.n_columns > 1:
             return super().scaled(values, out)
         counts = as_codes(as_vector(values))
@@ -89,11 +97,10 @@ class CountLikelihood(Likelihood):
         table = np.empty((self.n_states, largest + 2))
         shift = super().scaled(np.append(np.arange(largest + 1), -1), table)
         np.take(table, counts, axis=1, out=out, mode="wrap")
-        return shift[counts]
+        return np.asarray(shift[counts])
 
     def zeros(self) -> CountSums:
-        shape = (self.n_states, self.n_columns)
-        return CountSums(np.zeros(shape), np.zeros(shape))
+        return CountSums(np.zeros(self.dimensions), np.zeros(self.dimensions))
 
     def accumulate(self, values: Values, beliefs: Table, sums: CountSums) -> None:
         amounts, known = read_block(values)
@@ -113,7 +120,7 @@ def check_counts(data: Sequences, family: str, expected: str, largest: float = L
 
     def unusable(block: Values) -> NDArray[np.bool_]:
         usable = (block >= 0) & (block <= largest) & (np.floor(block) == block)
-        return ~(usable | is_missing(block))
+        return np.asarray(~(usable | is_missing(block)))
 
     if data.values.dtype.kind in "iu":
         bottom, top = data.value_range()

@@ -40,7 +40,7 @@ def log_factorial(counts: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def log_rising(shape: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """log Γ(shape + count) − log Γ(shape), without the cancellation that two logarithms of large shapes would suffer."""
+    """log Γ(shape + count) − log Γ(shape), without the cancellation that the difference suffers for large shapes."""
     top = shape + counts
     tail = (1.0 / top - 1.0 / shape) / 12.0
     series = (top - 0.5) * np.log1p(counts / shape) + counts * (np.log(shape) - 1.0) + tail
@@ -57,7 +57,7 @@ class PoissonLikelihood(CountLikelihood):
     def log_likelihood(self, values: Values) -> Table:
         amounts, known = read_block(values)
         log_rates, rates = self.terms()
-        return weigh_logs(log_rates, amounts) - weigh(rates, known) - log_factorial(amounts).sum(axis=0)
+        return np.asarray(weigh_logs(log_rates, amounts) - weigh(rates, known) - log_factorial(amounts).sum(axis=0))
 
 
 @dataclasses.dataclass
@@ -68,12 +68,8 @@ class PoissonWeights(PoissonLikelihood):
     rates: NDArray[np.float64]
 
     @property
-    def n_states(self) -> int:
-        return len(self.rates)
-
-    @property
-    def n_columns(self) -> int:
-        return int(self.rates.shape[1])
+    def dimensions(self) -> tuple[int, ...]:
+        return self.rates.shape
 
     def terms(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         return self.log_rates, self.rates
@@ -87,12 +83,8 @@ class NegativeBinomial(CountLikelihood):
     rate: NDArray[np.float64]
 
     @property
-    def n_states(self) -> int:
-        return len(self.shape)
-
-    @property
-    def n_columns(self) -> int:
-        return int(self.shape.shape[1])
+    def dimensions(self) -> tuple[int, ...]:
+        return self.shape.shape
 
     def log_likelihood(self, values: Values) -> Table:
         amounts, known = read_block(values)
@@ -111,12 +103,8 @@ class PoissonParameters(PoissonLikelihood, Parameters):
     rates: NDArray[np.float64]
 
     @property
-    def n_states(self) -> int:
-        return len(self.rates)
-
-    @property
-    def n_columns(self) -> int:
-        return int(self.rates.shape[1])
+    def dimensions(self) -> tuple[int, ...]:
+        return self.rates.shape
 
     def terms(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         with np.errstate(divide="ignore"):
@@ -195,8 +183,9 @@ class Poisson(Emission):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from subchain.emissions import Poisson
-    >>> Poisson.from_parameters([[0.5, 3.0], [8.0, 0.0]]).log_likelihood([[0, 1]]).round(3)
+    >>> Poisson.from_parameters([[0.5, 3.0], [8.0, 0.0]]).log_likelihood(np.array([[0, 1]])).round(3)
     array([[-2.401],
            [  -inf]])
     """

@@ -15,9 +15,8 @@ from typing import Any
 from subchain.errors import InputError
 from subchain.files import read_arrays, write_arrays
 from subchain.inference.loop import RunState
-from subchain.inference.posterior import Point
 from subchain.inference.trace import Status, Trace
-from subchain.statistics import Statistics
+from subchain.records import build_record
 
 KIND = "checkpoint"
 VERSION = 1
@@ -71,8 +70,8 @@ class Checkpoint:
         ended = time.perf_counter()
         self._due = ended + (ended - began) / SHARE
 
-    def load(self, statistics: Statistics, point: Point) -> Journey:
-        """Read the journey back; the arguments tell the shapes of what it holds."""
+    def load(self) -> Journey:
+        """Read the journey back."""
         if self.path is None:
             raise InputError("resume=True needs checkpoint=PATH, the file to resume from.")
         arrays, header = read_arrays(self.path, KIND)
@@ -85,30 +84,24 @@ class Checkpoint:
                     f"now it is {value!r}. Resume with the same data and settings, or choose another file."
                 )
         states = [
-            None if header[name] is None else _unpack(header[name], name, arrays, statistics, point)
-            for name in ("best", "current")
+            None if header[name] is None else _unpack(header[name], name, arrays) for name in ("best", "current")
         ]
         return Journey([RunSummary(**summary) for summary in header["runs"]], *states)
 
 
 def _pack(state: RunState, name: str, arrays: dict[str, Any]) -> dict[str, Any]:
-    if state.statistics is not None:
-        arrays.update({f"{name}.statistics.{key}": array for key, array in state.statistics.arrays().items()})
-    arrays.update({f"{name}.point.{key}": array for key, array in state.point.arrays().items()})
-    return {"iteration": state.iteration, "status": state.status, "trace": state.trace.to_json()}
+    plain = {"iteration": state.iteration, "status": state.status, "trace": state.trace.to_json()}
+    for part, record in (("statistics", state.statistics), ("point", state.point)):
+        plain[part] = None if record is None else record.schema()
+        if record is not None:
+            arrays.update({f"{name}.{part}.{key}": array for key, array in record.arrays().items()})
+    return plain
 
 
-def _unpack(
-    plain: dict[str, Any], name: str, arrays: dict[str, Any], statistics: Statistics, point: Point
-) -> RunState:
-    def below(prefix: str) -> dict[str, Any]:
-        return {key[len(prefix) :]: array for key, array in arrays.items() if key.startswith(prefix)}
-
-    held = below(f"{name}.statistics.")
-    return RunState(
-        statistics.with_arrays(held) if held else None,
-        point.with_arrays(below(f"{name}.point.")),
-        Trace.from_json(plain["trace"]),
-        plain["iteration"],
-        plain["status"],
-    )
+def _unpack(plain: dict[str, Any], name: str, arrays: dict[str, Any]) -> RunState:
+    records: dict[str, Any] = {
+        part: None if plain[part] is None else build_record(plain[part], arrays, f"{name}.{part}.")
+        for part in ("statistics", "point")
+    }
+    trace = Trace.from_json(plain["trace"])
+    return RunState(records["statistics"], records["point"], trace, plain["iteration"], plain["status"])

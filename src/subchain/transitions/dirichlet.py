@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import digamma, gammaln
 
+from subchain import simplex
 from subchain.errors import InputError, unknown_name
 from subchain.records import Record, states_on
 from subchain.transitions.base import Chain, TransitionPrior
@@ -50,49 +51,27 @@ class DirichletRows(Record):
     def update(self, pairs: Array) -> DirichletRows:
         return dataclasses.replace(self, concentration=np.where(self.free, self.concentration + pairs, 0.0))
 
+    @cached_property
+    def _moments(self) -> simplex.LogMoments:
+        return simplex.log_moments(self.concentration, axis=1)
+
     def mean(self) -> Array:
-        total = self.concentration.sum(axis=1, keepdims=True)
-        return self._matrix(self.concentration / np.where(total > 0.0, total, 1.0))
+        return self._matrix(simplex.normalized(self.concentration, axis=1))
 
     def mode(self) -> Array:
-        excess = np.where(self.free, np.maximum(self.concentration - 1.0, 0.0), 0.0)
-        total = excess.sum(axis=1, keepdims=True)
-        even = self.free / np.maximum(self.free.sum(axis=1, keepdims=True), 1)
-        return self._matrix(np.where(total > 0.0, excess / np.where(total > 0.0, total, 1.0), even))
-
-    def _expected_logs(self) -> Array:
-        total = self.concentration.sum(axis=1, keepdims=True)
-        with np.errstate(invalid="ignore"):
-            return np.where(
-                self.free,
-                digamma(np.where(self.free, self.concentration, 1.0)) - digamma(np.where(total > 0, total, 1.0)),
-                0.0,
-            )
+        return self._matrix(simplex.mode(self.concentration, axis=1))
 
     def expected_log(self) -> Array:
-        return self._matrix(np.exp(self._expected_logs()))
+        return self._matrix(np.exp(self._moments.expected))
 
     def sample(self, rng: np.random.Generator) -> Array:
-        draws = np.where(self.free, np.maximum(rng.gamma(self.concentration), 1e-300), 0.0)
-        total = draws.sum(axis=1, keepdims=True)
-        return self._matrix(draws / np.where(total > 0.0, total, 1.0))
+        return self._matrix(simplex.draw(self.concentration, 1, rng))
 
     def kl(self, prior: DirichletRows) -> float:
-        free, ours, theirs = self.free, self.concentration, prior.concentration
-        rows = free.any(axis=1)
-        total, their_total = ours.sum(axis=1)[rows], theirs.sum(axis=1)[rows]
-        return float(
-            (gammaln(total) - gammaln(their_total)).sum()
-            - (gammaln(ours[free]) - gammaln(theirs[free])).sum()
-            + ((ours - theirs) * self._expected_logs())[free].sum()
-        )
+        return simplex.divergence(self.concentration, self._moments, prior.concentration, prior._moments)
 
     def log_density(self, transition: Array) -> float:
-        excess = np.where(self.free, self.concentration - 1.0, 0.0)
-        used = excess != 0.0
-        share = np.broadcast_to(self.share, excess.shape)[used]
-        with np.errstate(divide="ignore"):
-            return float((excess[used] * np.log(transition[used] / share)).sum())
+        return simplex.log_density(self.concentration, transition / np.where(self.share > 0.0, self.share, 1.0))
 
     def n_free(self) -> int:
         return int(np.maximum(self.free.sum(axis=1) - 1, 0).sum())

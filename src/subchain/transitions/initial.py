@@ -6,12 +6,13 @@ Each is a small record with the same verbs; they are told the transition matrix,
 from __future__ import annotations
 
 import dataclasses
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import digamma, gammaln
 
+from subchain import simplex
 from subchain.records import Record
 from subchain.transitions.stationary import stationary_distribution
 
@@ -27,34 +28,27 @@ class LearnedInitial(Record):
     def update(self, counts: Array) -> LearnedInitial:
         return LearnedInitial(self.concentration + counts)
 
+    @cached_property
+    def _moments(self) -> simplex.LogMoments:
+        return simplex.log_moments(self.concentration, axis=0)
+
     def mean(self, transition: Array) -> Array:
-        return self.concentration / self.concentration.sum()
+        return simplex.normalized(self.concentration, axis=0)
 
     def mode(self, transition: Array) -> Array:
-        excess = np.maximum(self.concentration - 1.0, 0.0)
-        total = excess.sum()
-        return excess / total if total > 0.0 else np.full(len(excess), 1.0 / len(excess))
+        return simplex.mode(self.concentration, axis=0)
 
     def expected_log(self, transition: Array) -> Array:
-        return np.exp(digamma(self.concentration) - digamma(self.concentration.sum()))
+        return np.exp(self._moments.expected)
 
     def sample(self, transition: Array, rng: np.random.Generator) -> Array:
-        draws = np.maximum(rng.gamma(self.concentration), 1e-300)
-        return draws / draws.sum()
+        return simplex.draw(self.concentration, 0, rng)
 
     def kl(self, prior: Any) -> float:
-        ours, theirs = self.concentration, prior.concentration
-        spread = digamma(ours) - digamma(ours.sum())
-        return float(
-            gammaln(ours.sum()) - gammaln(theirs.sum()) - (gammaln(ours) - gammaln(theirs)).sum()
-            + ((ours - theirs) * spread).sum()
-        )
+        return simplex.divergence(self.concentration, self._moments, prior.concentration, prior._moments)
 
     def log_density(self, initial: Array) -> float:
-        excess = self.concentration - 1.0
-        used = excess != 0.0
-        with np.errstate(divide="ignore"):
-            return float((excess[used] * np.log(initial[used])).sum())
+        return simplex.log_density(self.concentration, initial)
 
     def n_free(self) -> int:
         return len(self.concentration) - 1

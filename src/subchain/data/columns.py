@@ -1,0 +1,55 @@
+"""Columns by name or by number, and an error that names the one that is not there."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.errors import InputError, unknown_name
+
+Columns = str | int | Iterable[str | int]
+
+
+def resolve_columns(columns: Columns | None, names: Sequence[str] | None, n_columns: int) -> NDArray[np.int64]:
+    """Find the numbers of columns given by name or number; None means all."""
+    if columns is None:
+        return np.arange(n_columns)
+    wanted = [columns] if isinstance(columns, (str, int, np.integer)) else list(columns)
+    if not wanted:
+        raise InputError("no column is chosen; name at least one, or leave columns out to take all.")
+    indices = [_column_index(column, names, n_columns) for column in wanted]
+    for i, index in enumerate(indices):
+        if index in indices[:i]:
+            raise InputError(f"column {wanted[i]!r} is chosen twice; name each column once.")
+    return np.array(indices, dtype=np.int64)
+
+
+def as_slice(indices: NDArray[np.int64]) -> slice | NDArray[np.int64]:
+    """Equally spaced, rising indices as a slice, which makes a view instead of a copy."""
+    steps = np.diff(indices)
+    if len(steps) == 0:
+        return slice(indices[0], indices[0] + 1)
+    if steps[0] > 0 and (steps == steps[0]).all():
+        return slice(indices[0], indices[-1] + 1, steps[0])
+    return indices
+
+
+def _column_index(column: str | int, names: Sequence[str] | None, n_columns: int) -> int:
+    if isinstance(column, str):
+        if names is None:
+            raise InputError(f"column {column!r} is asked for by name, but the {n_columns} columns have no names.")
+        if column not in names:
+            raise unknown_name("column", column, names)
+        if names.count(column) > 1:
+            raise InputError(f"several columns are called {column!r}; choose by number, or rename them.")
+        return names.index(column)
+    try:
+        index = operator.index(column)
+    except TypeError:
+        raise InputError(f"a column is chosen by name or number, not by {column!r}.") from None
+    if not -n_columns <= index < n_columns:
+        raise InputError(f"column {index} is asked for, but there are {n_columns} columns, 0 to {n_columns - 1}.")
+    return index % n_columns

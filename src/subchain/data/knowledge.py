@@ -1,0 +1,258 @@
+"""The kinds of knowledge about hidden states, each checked and kept in its own compact form.
+
+Legal states of symbols are a small boolean table; known states are one integer per position; legal states and log
+weights of positions stay the arrays that were given. :class:`Evidence` asks them for one block of positions at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.data.missing import BLOCK_VALUES
+from subchain.data.sequences import Sequences
+from subchain.errors import InputError, unknown_name
+
+Index = NDArray[np.int64]
+Weights = NDArray[np.float64]
+
+
+class Source(Protocol):
+    """One kind of knowledge; ``add`` adds its log weights at some positions to a table (K, n)."""
+
+    def add(self, index: Index, values: NDArray[Any], weights: Weights) -> None: ...
+
+
+class LegalStatesOfSymbols:
+    """Which states each symbol may have; symbols beyond the table, and missing ones, may have any."""
+
+    def __init__(self, legal: NDArray[np.bool_]) -> None:
+        n_symbols, n_states = legal.shape
+        self._free = n_symbols
+        self._legal = np.ones((n_states, n_symbols + 1), dtype=np.bool_)
+        self._legal[:, :n_symbols] = legal.T
+
+    def add(self, index: Index, values: NDArray[Any], weights: Weights) -> None:
+        codes = values.reshape(-1).astype(np.int64, copy=False)
+        rows = np.where((codes < 0) | (codes >= self._free), self._free, codes)
+        weights[~self._legal[:, rows]] = -np.inf
+
+
+class LegalStatesOfPositions:
+    """Which states each position may have."""
+
+    def __init__(self, legal: NDArray[np.bool_]) -> None:
+        self._legal = legal
+
+    def add(self, index: Index, values: NDArray[Any], weights: Weights) -> None:
+        weights[~self._legal[index].T] = -np.inf
+
+
+class KnownStates:
+    """The state at each position, -1 where it is not known."""
+
+    def __init__(self, states: NDArray[Any]) -> None:
+        self._states = states
+
+    def add(self, index: Index, values: NDArray[Any], weights: Weights) -> None:
+        states = self._states[index]
+        known = np.flatnonzero(states >= 0)
+        here = weights[states[known], known]
+        weights[:, known] = -np.inf
+        weights[states[known], known] = here
+
+
+class WeightsOfPositions:
+    """Log weights of all states at each position."""
+
+    def __init__(self, log_weights: NDArray[Any]) -> None:
+        self._log_weights = log_weights
+
+    def add(self, index: Index, values: NDArray[Any], weights: Weights) -> None:
+        weights += self._log_weights[index].T
+
+
+def legal_states(sequences: Sequences, n_states: int, allowed: Any, n_symbols: int | None) -> Source:
+    """Check the legal states of symbols or of positions."""
+    if n_symbols is None and sequences.vocabulary is not None:
+        n_symbols = len(sequences.vocabulary)
+    if isinstance(allowed, Mapping):
+        return _from_mapping(sequences, n_states, allowed, n_symbols)
+    if not isinstance(allowed, (list, tuple, Sequences)):
+        allowed = np.asarray(allowed)
+    if isinstance(allowed, np.ndarray) and _is_per_symbol(sequences, allowed, n_symbols):
+        return _from_symbol_table(sequences, n_states, allowed, n_symbols)
+    legal = _per_position(sequences, allowed, "allowed", n_states, fill=True)
+    return LegalStatesOfPositions(_as_booleans(legal))
+
+
+def _is_per_symbol(sequences: Sequences, allowed: NDArray[Any], n_symbols: int | None) -> bool:
+    per_position = allowed.shape[:1] == (sequences.n_observations,)
+    if per_position and n_symbols == len(allowed):
+        raise InputError(
+            f"allowed has {len(allowed)} rows, and there are as many symbols as positions; give a mapping from symbols "
+            "to states, or a list with one array per sequence, to say which is meant."
+        )
+    return not per_position and sequences.values.dtype.kind in "iu" and sequences.n_features == 1
+
+
+def _from_symbol_table(
+    sequences: Sequences, n_states: int, allowed: NDArray[Any], n_symbols: int | None
+) -> LegalStatesOfSymbols:
+    if allowed.ndim != 2 or allowed.shape[1] != n_states or n_symbols not in (None, len(allowed)):
+        symbols = "number of symbols" if n_symbols is None else f"{n_symbols} symbols"
+        raise InputError(
+            f"allowed has the shape {allowed.shape}; it needs ({symbols}, {n_states} states), or one row for each of "
+            f"the {sequences.n_observations} positions."
+        )
+    legal = _as_booleans(allowed)
+    _check_symbols_have_states(sequences, legal)
+    if n_symbols is None:
+        _check_symbols_are_covered(sequences, len(legal))
+    return LegalStatesOfSymbols(legal)
+
+
+def _from_mapping(
+    sequences: Sequences, n_states: int, allowed: Mapping[Any, Any], n_symbols: int | None
+) -> LegalStatesOfSymbols:
+    if sequences.values.dtype.kind not in "iu" or sequences.n_features != 1:
+        raise InputError(
+            f"legal states per symbol need one column of integer codes, but the data are {sequences!r}; give allowed "
+            "per position instead."
+        )
+    rows = {_code(sequences, symbol, n_symbols): symbol for symbol in allowed}
+    legal = np.ones((max(rows, default=-1) + 1, n_states), dtype=np.bool_)
+    for code, symbol in rows.items():
+        legal[code] = False
+        legal[code, _legal_states(symbol, allowed[symbol], n_states)] = True
+    _check_symbols_have_states(sequences, legal)
+    return LegalStatesOfSymbols(legal)
+
+
+def _code(sequences: Sequences, symbol: object, n_symbols: int | None) -> int:
+    if isinstance(symbol, str):
+        if sequences.vocabulary is None:
+            raise InputError(f"allowed names the symbol {symbol!r}, but the data have no vocabulary; use its code.")
+        if symbol not in sequences.vocabulary:
+            raise unknown_name("symbol in allowed", symbol, sequences.vocabulary)
+        return int(sequences.vocabulary.encode([symbol])[0])
+    if not isinstance(symbol, (int, np.integer)) or symbol < 0 or (n_symbols is not None and symbol >= n_symbols):
+        known = "codes from 0 on" if n_symbols is None else f"codes from 0 to {n_symbols - 1}"
+        raise InputError(f"allowed names {symbol!r}, which is no symbol; the symbols are {known}.")
+    return int(symbol)
+
+
+def _legal_states(symbol: object, given: Any, n_states: int) -> list[int]:
+    states = [given] if isinstance(given, (int, np.integer)) else list(given)
+    for state in states:
+        if not isinstance(state, (int, np.integer)) or not 0 <= state < n_states:
+            raise InputError(
+                f"allowed gives the state {state!r} to symbol {symbol!r}; the states are 0 to {n_states - 1}."
+            )
+    return [int(state) for state in states]
+
+
+def _check_symbols_have_states(sequences: Sequences, legal: NDArray[np.bool_]) -> None:
+    stuck = np.flatnonzero(~legal.any(axis=1))
+    if stuck.size:
+        names = sequences.vocabulary
+        name = f" ({names.symbols[stuck[0]]!r})" if names is not None and stuck[0] < len(names) else ""
+        raise InputError(f"allowed leaves symbol {stuck[0]}{name} without a legal state; give it at least one.")
+
+
+def _check_symbols_are_covered(sequences: Sequences, n_symbols: int) -> None:
+    for index in blocks(sequences.n_observations, 1):
+        beyond = np.flatnonzero(sequences.values[index[0] : index[-1] + 1].reshape(-1) >= n_symbols)
+        if beyond.size:
+            position = int(index[beyond[0]])
+            code = sequences.values.reshape(-1)[position]
+            raise InputError(
+                f"allowed has {n_symbols} rows, but {sequences.describe(position)} holds symbol {code}; give one row "
+                f"per symbol, or one for each of the {sequences.n_observations} positions."
+            )
+
+
+def known_states(sequences: Sequences, n_states: int, given: object) -> KnownStates:
+    """Check the known states of positions."""
+    states = _per_position(sequences, given, "states", None, fill=-1)
+    if states.dtype.kind not in "iu":
+        raise InputError(f"states must be integers, -1 where unknown, but are of type {states.dtype}.")
+    for index in blocks(len(states), 1):
+        block = states[index[0] : index[-1] + 1]
+        outside = np.flatnonzero((block < -1) | (block >= n_states))
+        if outside.size:
+            where = sequences.describe(int(index[outside[0]]))
+            raise InputError(
+                f"the state given at {where} is {block[outside[0]]}; states run from 0 to {n_states - 1}, and -1 means "
+                "unknown."
+            )
+    return KnownStates(states)
+
+
+def position_weights(sequences: Sequences, n_states: int, given: object) -> WeightsOfPositions:
+    """Check the shape of log weights; their values are checked along with all that is known."""
+    weights = _per_position(sequences, given, "evidence", n_states, fill=0.0)
+    if weights.dtype.kind not in "iuf":
+        raise InputError(f"evidence must be real numbers, but is of type {weights.dtype}.")
+    return WeightsOfPositions(weights)
+
+
+def _per_position(
+    sequences: Sequences, given: Any, what: str, n_states: int | None, fill: bool | int | float
+) -> NDArray[Any]:
+    """Bring an array, Sequences or a list with one item per sequence to one flat array with one row per position."""
+    tail = () if n_states is None else (n_states,)
+    if isinstance(given, (list, tuple)) and not _is_flat(given, tail):
+        return _from_list(sequences, given, what, tail, fill)
+    if isinstance(given, Sequences):
+        return _from_list(sequences, list(given), what, tail, fill)
+    flat = np.asarray(given)
+    expected = (sequences.n_observations, *tail)
+    if flat.shape != expected:
+        raise InputError(
+            f"{what} has the shape {flat.shape}, but the data need {expected}; or a list with one array per sequence."
+        )
+    return flat
+
+
+def _is_flat(given: list[Any] | tuple[Any, ...], tail: tuple[int, ...]) -> bool:
+    """A list of single numbers stands for a flat array."""
+    return not tail and len(given) > 0 and isinstance(given[0], (int, float, np.generic))
+
+
+def _from_list(
+    sequences: Sequences, given: list[Any] | tuple[Any, ...], what: str, tail: tuple[int, ...], fill: bool | int | float
+) -> NDArray[Any]:
+    if len(given) != sequences.n_sequences:
+        raise InputError(
+            f"{what} is a list of {len(given)}, but there are {sequences.n_sequences} sequences; give one array (or "
+            "None) per sequence."
+        )
+    pieces = []
+    for i, (item, length) in enumerate(zip(given, sequences.lengths.tolist(), strict=True)):
+        expected = (length, *tail)
+        unknown = item is None or (length == 0 and np.size(item) == 0)
+        piece = np.full(expected, fill) if unknown else np.asarray(item)
+        if piece.shape != expected:
+            raise InputError(
+                f"{what} for {sequences.label(i)} has the shape {piece.shape}, but the sequence needs {expected}."
+            )
+        pieces.append(piece)
+    return np.concatenate(pieces)
+
+
+def _as_booleans(table: NDArray[Any]) -> NDArray[np.bool_]:
+    if table.dtype == np.bool_:
+        return table
+    if table.dtype.kind not in "iu" or ((table != 0) & (table != 1)).any():
+        raise InputError(f"allowed holds True and False (or 1 and 0), but is of type {table.dtype} with other values.")
+    return table.astype(np.bool_)
+
+
+def blocks(n: int, width: int) -> Iterable[Index]:
+    """Flat positions 0 to n in pieces, such that a table with so many columns stays small."""
+    rows = max(1, BLOCK_VALUES // width)
+    return (np.arange(start, min(n, start + rows)) for start in range(0, n, rows))

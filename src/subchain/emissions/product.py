@@ -1,0 +1,348 @@
+"""Products of families: each family sees its own columns of the table, and given the state they are independent.
+
+So log likelihoods add, and everything else (sums, parameters, prior, posterior) is a dictionary of the parts'.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.data.sequences import Sequences
+from subchain.emissions.base import Conjugate, Emission, Frozen, Likelihood, Parameters, Posterior, Table, Values
+from subchain.emissions.categorical import Categorical
+from subchain.emissions.checks import as_matrix
+from subchain.emissions.counts import PASS_ROWS, as_codes, check_counts
+from subchain.errors import InputError, unknown_name
+from subchain.records import Record, Sums, states_on
+
+
+@dataclasses.dataclass
+class Layout(Record):
+    """Which columns of the table belong to which part; `columns` lists those of the first part, of the second, …"""
+
+    columns: NDArray[np.int64] = states_on()
+    widths: NDArray[np.int64] = states_on()
+    n_columns: int = 1
+
+    @classmethod
+    def of(cls, columns: Iterable[NDArray[np.int64]], n_columns: int) -> Layout:
+        """The layout in which each part has the given columns of a table."""
+        parts = list(columns)
+        return cls(np.concatenate(parts), np.array([len(part) for part in parts], dtype=np.int64), n_columns)
+
+    def slots(self) -> list[NDArray[np.int64]]:
+        """The columns of each part."""
+        return np.split(self.columns, np.cumsum(self.widths)[:-1])
+
+    def take_apart(self, values: Values) -> list[Values]:
+        """Each part's columns of a block of rows."""
+        table = as_matrix(values)
+        return [table[:, columns] for columns in self.slots()]
+
+    def put_together(self, blocks: Iterable[Values]) -> Values:
+        """The table whose columns are the parts'; columns that no part describes are missing."""
+        parts = [as_matrix(block) for block in blocks]
+        kind = np.result_type(*parts)
+        table = np.full((len(parts[0]), self.n_columns), np.nan if kind.kind == "f" else -1, dtype=kind)
+        for columns, part in zip(self.slots(), parts, strict=True):
+            table[:, columns] = part
+        return table
+
+
+@dataclasses.dataclass
+class ProductSums(Sums):
+    """The sums of every part."""
+
+    parts: dict[str, Sums]
+
+
+class ProductLikelihood(Likelihood):
+    """Likelihoods of the parts, multiplied."""
+
+    parts: Any  # dict[str, Likelihood]; a dictionary of parameters is one too
+    layout: Layout
+
+    @property
+    def n_states(self) -> int:
+        first: Likelihood = next(iter(self.parts.values()))
+        return first.n_states
+
+    def log_likelihood(self, values: Values) -> Table:
+        blocks = self.layout.take_apart(values)
+        first, *others = (part.log_likelihood(block) for part, block in zip(self.parts.values(), blocks, strict=True))
+        total: Table = sum(others, start=first)
+        return total
+
+    def zeros(self) -> ProductSums:
+        return ProductSums({name: part.zeros() for name, part in self.parts.items()})
+
+    def accumulate(self, values: Values, beliefs: Table, sums: ProductSums) -> None:
+        for (name, part), block in zip(self.parts.items(), self.layout.take_apart(values), strict=True):
+            part.accumulate(block, beliefs, sums.parts[name])
+
+
+@dataclasses.dataclass
+class ProductTable(ProductLikelihood):
+    """A surrogate: the surrogates of the parts."""
+
+    parts: dict[str, Likelihood]
+    layout: Layout
+
+
+@dataclasses.dataclass
+class ProductParameters(ProductLikelihood, Parameters):
+    """The parameters of every part, by name: `parameters["a"]`."""
+
+    parts: dict[str, Parameters]
+    layout: Layout
+
+    def __getitem__(self, name: str) -> Parameters:
+        if name not in self.parts:
+            raise unknown_name("part", name, self.parts)
+        return self.parts[name]
+
+    def sample(self, states: NDArray[np.int64], rng: np.random.Generator) -> Values:
+        """Draw rows (n, D) with every part's columns in their place; floating numbers if any part's are."""
+        return self.layout.put_together([part.sample(states, rng) for part in self.parts.values()])
+
+    @property
+    def n_free(self) -> int:
+        return sum(part.n_free for part in self.parts.values())
+
+    def expectation(self) -> NDArray[np.float64]:
+        """The parts' expectations side by side, in the order of the parts."""
+        return np.hstack([part.expectation() for part in self.parts.values()])
+
+
+@dataclasses.dataclass
+class ProductPosterior(Conjugate):
+    """Independent distributions over the parameters of every part; a part may be `Frozen`."""
+
+    parts: dict[str, Posterior]
+    layout: Layout
+
+    def update(self, sums: ProductSums) -> Self:
+        updated = {name: part.update(sums.parts[name]) for name, part in self.parts.items()}
+        return dataclasses.replace(self, parts=updated)
+
+    def mean(self) -> ProductParameters:
+        return ProductParameters({name: part.mean() for name, part in self.parts.items()}, self.layout)
+
+    def mode(self) -> ProductParameters:
+        return ProductParameters({name: part.mode() for name, part in self.parts.items()}, self.layout)
+
+    def expected_log(self) -> ProductTable:
+        return ProductTable({name: part.expected_log() for name, part in self.parts.items()}, self.layout)
+
+    def predictive(self) -> ProductTable:
+        return ProductTable({name: part.predictive() for name, part in self.parts.items()}, self.layout)
+
+    def sample(self, rng: np.random.Generator) -> ProductParameters:
+        return ProductParameters({name: part.sample(rng) for name, part in self.parts.items()}, self.layout)
+
+    def kl(self, prior: ProductPosterior) -> float:
+        return sum(part.kl(prior.parts[name]) for name, part in self.parts.items())
+
+    def log_density(self, parameters: ProductParameters) -> float:
+        return sum(part.log_density(parameters.parts[name]) for name, part in self.parts.items())
+
+
+class Product(Emission):
+    """Columns of several kinds: each family describes its own columns, independently given the state.
+
+    Parameters
+    ----------
+    **families : Emission
+        The parts by name, each with its `columns` set to names or numbers (a single part may leave them out and takes
+        all). Columns that no part names are ignored. Symbols for a `Categorical` part may stand in a table of floating
+        numbers as whole numbers, nan where missing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subchain.data import Sequences
+    >>> from subchain.emissions import Bernoulli, Poisson, Product
+    >>> data = Sequences(np.array([[3, 1], [0, 0]]), columns=["clicks", "paid"])
+    >>> emission = Product(visit=Poisson(columns="clicks"), sale=Bernoulli(columns="paid"))
+    >>> emission.prior(data, n_states=2, flat=False).mean()["visit"].rates
+    array([[1.5],
+           [1.5]])
+    >>> emission.set_params(visit__shape=3.0).get_params()["visit__shape"]
+    3.0
+    """
+
+    name: ClassVar[str] = "product"
+
+    def __init__(self, **families: Emission) -> None:
+        self.families = families
+        self.columns = None
+
+    @property
+    def frozen(self) -> bool:  # type: ignore[override]
+        """Whether all parts keep the parameters of the start."""
+        return all(family.frozen for family in self.families.values())
+
+    def freeze(self, prior: ProductPosterior, start: ProductParameters) -> ProductPosterior:
+        """The prior in which the parts that are frozen stay at their parameters of the start."""
+        parts = {
+            name: Frozen(start.parts[name]) if self.families[name].frozen else part
+            for name, part in prior.parts.items()
+        }
+        return dataclasses.replace(prior, parts=parts)
+
+    @staticmethod
+    def from_parameters(*, columns: Mapping[str, int | Iterable[int]], **parts: Parameters) -> ProductParameters:
+        """Parameters from those of the parts, and the numbers of the columns that each part describes.
+
+        Examples
+        --------
+        >>> from subchain.emissions import Categorical, Poisson, Product
+        >>> a, b = Poisson.from_parameters([1.0, 9.0]), Categorical.from_parameters([[0.5, 0.5], [0.9, 0.1]])
+        >>> Product.from_parameters(a=a, b=b, columns={"a": 1, "b": 0})["a"].rates
+        array([[1.],
+               [9.]])
+        """
+        if set(columns) != set(parts) or not parts:
+            raise InputError(f"columns are given for {sorted(columns)}, but the parts are {sorted(parts)}.")
+        sizes = {name: part.n_states for name, part in parts.items()}
+        if len(set(sizes.values())) > 1:
+            raise InputError(f"the parts of a Product must have the same number of states, not {sizes}.")
+        slots = {name: np.atleast_1d(np.asarray(columns[name], dtype=np.int64)) for name in parts}
+        _check_disjoint(slots)
+        return ProductParameters(dict(parts), Layout.of(slots.values(), 1 + max(int(s.max()) for s in slots.values())))
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parts by name and, if `deep`, their settings as `name__setting`."""
+        params: dict[str, Any] = dict(self.families)
+        if deep:
+            for name, family in self.families.items():
+                params.update({f"{name}__{key}": value for key, value in family.get_params().items()})
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Replace parts (`name=Family()`) or settings of parts (`name__setting=value`)."""
+        for key in sorted(params, key=lambda key: "__" in key):  # whole parts first, then settings inside them
+            name, _, setting = key.partition("__")
+            if name not in self.families:
+                raise unknown_name("part", name, self.families)
+            if setting:
+                self.families[name].set_params(**{setting: params[key]})
+            else:
+                self.families[name] = params[key]
+        return self
+
+    def check(self, data: Sequences) -> None:
+        for name, family, columns in self._assigned(data):
+            with _in_part(name):
+                family.check(_view(data, family, columns))
+
+    def prior(self, data: Sequences, n_states: int, *, flat: bool) -> ProductPosterior:
+        parts: dict[str, Posterior] = {}
+        assigned = self._assigned(data)
+        for name, family, columns in assigned:
+            with _in_part(name):
+                parts[name] = family.prior(_view(data, family, columns), n_states, flat=flat)
+        return ProductPosterior(parts, Layout.of([columns for _, _, columns in assigned], data.n_features))
+
+    def features(self, data: Sequences, index: NDArray[np.int64]) -> NDArray[np.float64] | None:
+        """The parts' features side by side, each column divided by its standard deviation, as units differ."""
+        found = [family.features(_view(data, family, columns), index) for _, family, columns in self._assigned(data)]
+        tables = [table for table in found if table is not None]
+        if not tables:
+            return None
+        table = np.hstack(tables)
+        spread = table.std(axis=0)
+        return np.asarray(table / np.where(spread > 0.0, spread, 1.0))
+
+    def random_sums(
+        self, data: Sequences, reference: Likelihood, index: NDArray[np.int64], rng: np.random.Generator
+    ) -> ProductSums:
+        """Each part's own random start."""
+        likelihoods: dict[str, Likelihood] = reference.parts  # type: ignore[attr-defined]
+        return ProductSums(
+            {
+                name: family.random_sums(_view(data, family, columns), likelihoods[name], index, rng)
+                for name, family, columns in self._assigned(data)
+            }
+        )
+
+    def parameters_type(self) -> type[ProductParameters]:
+        return ProductParameters
+
+    def _assigned(self, data: Sequences) -> list[tuple[str, Emission, NDArray[np.int64]]]:
+        """Every part with the numbers of its columns in the data."""
+        self._check_families()
+        slots = {}
+        for name, family in self.families.items():
+            with _in_part(name):
+                slots[name] = data.column_indices(family.columns)
+        _check_disjoint(slots)
+        return [(name, family, slots[name]) for name, family in self.families.items()]
+
+    def _check_families(self) -> None:
+        if not self.families:
+            raise InputError("a Product needs at least one family: Product(a=Gaussian(columns=['x', 'y'])).")
+        for name, family in self.families.items():
+            if not isinstance(family, Emission) or isinstance(family, Product):
+                raise InputError(
+                    f"part {name!r} of a Product is {family!r}; expected a family such as Gaussian(columns=['x', 'y'])."
+                )
+            if "__" in name:
+                raise InputError(f"the name {name!r} of a part has two underscores in a row; choose another.")
+            if family.columns is None and len(self.families) > 1:
+                raise InputError(
+                    f"part {name!r} of the Product does not say which columns it describes; set "
+                    f"{name}={type(family).__name__}(columns=...) to names or numbers of columns."
+                )
+
+
+@contextlib.contextmanager
+def _in_part(name: str) -> Iterator[None]:
+    """Let errors say which part they are about."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"part {name!r} of the Product: {error}") from error
+
+
+def _check_disjoint(slots: Mapping[str, NDArray[np.int64]]) -> None:
+    owner: dict[int, str] = {}
+    for name, columns in slots.items():
+        for column in columns.tolist():
+            if column < 0:
+                raise InputError(f"part {name!r} of the Product has column {column}; columns are numbered from 0.")
+            if column in owner:
+                raise InputError(
+                    f"column {column} is given to part {owner[column]!r} and to part {name!r} of the Product; "
+                    "a column can belong to one part only."
+                )
+            owner[column] = name
+
+
+def _view(data: Sequences, family: Emission, columns: NDArray[np.int64]) -> Sequences:
+    """A part's columns as data of their own; columns that stand at equal distances are not copied."""
+    values = data.select(columns.tolist())
+    view = Sequences(
+        values,
+        data.offsets,
+        columns=[str(column) if data.columns is None else data.columns[column] for column in columns],
+        names=data.names,
+        vocabulary=[data.vocabularies[column] for column in columns],
+    )
+    return _coded(view) if isinstance(family, Categorical) and values.dtype.kind == "f" else view
+
+
+def _coded(data: Sequences) -> Sequences:
+    """Symbols that stand as whole numbers in a table of floating numbers, as codes."""
+    check_counts(data, "Categorical", "codes, which are whole numbers from 0")
+    codes = np.empty(data.values.shape, dtype=np.int64)
+    for start in range(0, len(codes), PASS_ROWS):
+        rows = slice(start, start + PASS_ROWS)
+        codes[rows] = as_codes(np.asarray(data.values[rows]))
+    return Sequences(codes, data.offsets, columns=data.columns, names=data.names, vocabulary=data.vocabularies)

@@ -1,0 +1,92 @@
+"""Models in files: exact, versioned, without pickle.
+
+A model file is a safetensors file with the arrays of the point, the prior and the statistics, and a JSON header with the
+settings, the names of the states, the vocabulary and the course of the run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import subchain
+from subchain.data import Vocabulary
+from subchain.errors import FileFormatError, SubchainError
+from subchain.files import read_arrays, write_arrays
+from subchain.inference.checkpoint import RunSummary
+from subchain.inference.trace import Trace
+from subchain.records import build_record
+from subchain.settings import build, describe
+
+if TYPE_CHECKING:
+    from subchain.model import HMM
+
+KIND = "model"
+VERSION = 1
+RECORDS = ("point_", "prior_", "statistics_")
+
+
+def save_model(model: HMM, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model."""
+    arrays: dict[str, Any] = {}
+    for name in RECORDS:
+        arrays.update({f"{name}.{key}": array for key, array in getattr(model, name).arrays().items()})
+    n_states = model.n_states_
+    settings = {
+        name: describe(value, n_states)
+        for name, value in model.get_params(deep=False).items()
+        if name not in ("init", "random_state", "progress")
+    }
+    settings["init"] = model.init if isinstance(model.init, str) else "auto"
+    seed = model.random_state
+    settings["random_state"] = int(seed) if isinstance(seed, (int, np.integer)) else None
+    header = {
+        "kind": KIND,
+        "version": VERSION,
+        "subchain": subchain.__version__,
+        "settings": settings,
+        "family": describe(model.family_, n_states),
+        "schemas": {name: getattr(model, name).schema() for name in RECORDS},
+        "state_names": list(model.state_names_),
+        "vocabulary": None if model.vocabulary_ is None else model.vocabulary_.to_list(),
+        "columns": None if model.columns_ is None else list(model.columns_),
+        "n_sequences": model.n_sequences_,
+        "status": model.status_,
+        "trace": model.trace_.to_json(),
+        "runs": [dataclasses.asdict(run) for run in model.runs_],
+    }
+    write_arrays(path, arrays, header)
+
+
+def load_model(kind: type[HMM], path: str | os.PathLike[str]) -> HMM:
+    """Read a model file."""
+    arrays, header = read_arrays(path, KIND)
+    if not isinstance(header.get("version"), int) or header["version"] > VERSION:
+        raise FileFormatError(
+            f"{path} was written by subchain {header.get('subchain')} in a newer format; update the package to read it."
+        )
+    try:
+        return _restore(kind, arrays, header)
+    except SubchainError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise FileFormatError(f"{path} is damaged: its header does not fit its arrays ({error!r}).") from None
+
+
+def _restore(kind: type[HMM], arrays: dict[str, Any], header: dict[str, Any]) -> HMM:
+    model = kind(**{name: build(value) for name, value in header["settings"].items()})
+    for name in RECORDS:
+        setattr(model, name, build_record(header["schemas"][name], arrays, f"{name}."))
+    model.family_ = build(header["family"])
+    model.n_states_ = len(model.point_.chain.initial)
+    model.state_names_ = [str(name) for name in header["state_names"]]
+    model.vocabulary_ = None if header["vocabulary"] is None else Vocabulary.from_list(header["vocabulary"])
+    model.columns_ = None if header["columns"] is None else tuple(header["columns"])
+    model.n_sequences_ = int(header["n_sequences"])
+    model.status_ = header["status"]
+    model.trace_ = Trace.from_json(header["trace"])
+    model.runs_ = [RunSummary(**run) for run in header["runs"]]
+    return model

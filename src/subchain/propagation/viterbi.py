@@ -1,0 +1,182 @@
+# mypy: disable-error-code="no-untyped-def"
+"""The most probable path: max-product recursions in logarithms, and the way back through them.
+
+δ_t(k) is the log probability of the best path that ends in state k at position t (Viterbi 1967). No back pointers are
+kept: the state before k is the one whose δ plus move to k is largest, found again on the way back for the one k that
+the path visits, which is K comparisons where pointers would take K² selections on the way out. Among equals the lowest
+state wins.
+
+There are two layouts. `sweep` and `trace` work on one chain, position-major, and run along states. `sweep_lanes` and
+`trace_lanes` work on many chains side by side, state-major, as described in `lanes`. Rounding is never reordered here,
+so the same chain gives the same bits in any lane.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+#: Lanes that are worked on together; not a power of two, which would send the rows of a table to the same cache lines.
+STRIP = 96
+
+kernel = njit(nogil=True, cache=True, error_model="numpy")
+
+
+@kernel
+def _best_moves(log_transition, delta, best):
+    """best[k] = max_j δ[j] + log_transition[j, k], four sources at a time."""
+    n_states = delta.shape[0]
+    best[:] = -np.inf
+    j = 0
+    while j + 4 <= n_states:
+        a, b, c, d = delta[j], delta[j + 1], delta[j + 2], delta[j + 3]
+        p, q, r, s = log_transition[j], log_transition[j + 1], log_transition[j + 2], log_transition[j + 3]
+        for k in range(n_states):
+            left, right = a + p[k], b + q[k]
+            left = left if left > right else right
+            other, right = c + r[k], d + s[k]
+            other = other if other > right else right
+            left = left if left > other else other
+            best[k] = left if left > best[k] else best[k]
+        j += 4
+    while j < n_states:
+        a, p = delta[j], log_transition[j]
+        for k in range(n_states):
+            left = a + p[k]
+            best[k] = left if left > best[k] else best[k]
+        j += 1
+
+
+@kernel
+def sweep(log_likelihood, log_transition, start):
+    """Turn the log likelihoods of one chain into δ, in place.
+
+    Parameters
+    ----------
+    log_likelihood : (n, K) in: log likelihoods; out: δ
+    log_transition : (K, K)
+    start : (K,) log weights of the first position's states before its observation is seen
+    """
+    predicted = start.copy()
+    for position in range(log_likelihood.shape[0]):
+        row = log_likelihood[position]
+        for k in range(start.shape[0]):
+            row[k] += predicted[k]
+        _best_moves(log_transition, row, predicted)
+
+
+@kernel
+def trace(delta, log_transposed, arrival, states):
+    """Write the best path of one chain, from its last position to its first.
+
+    Parameters
+    ----------
+    delta : (n, K) as made by `sweep`
+    log_transposed : (K, K) the logarithm of the transition matrix, transposed
+    arrival : (K,) log weights of what comes after the last position, zeros where nothing does
+    states : (n,) output
+    """
+    n_states = delta.shape[1]
+    onward = arrival
+    for position in range(delta.shape[0] - 1, -1, -1):
+        row = delta[position]
+        best, state = row[0] + onward[0], 0
+        for j in range(1, n_states):
+            value = row[j] + onward[j]
+            state = j if value > best else state
+            best = value if value > best else best
+        states[position] = state
+        onward = log_transposed[state]
+
+
+@kernel
+def _best_moves_lanes(log_transition, table, at, best, count):
+    """best[k] = max_j table[j] + log_transition[j, k] for `count` lanes, four sources at a time."""
+    n_states = log_transition.shape[0]
+    for k in range(n_states):
+        out = best[k, :count]
+        out[:] = -np.inf
+        j = 0
+        while j + 4 <= n_states:
+            a, b = log_transition[j, k], log_transition[j + 1, k]
+            c, d = log_transition[j + 2, k], log_transition[j + 3, k]
+            p, q = table[j, at : at + count], table[j + 1, at : at + count]
+            r, s = table[j + 2, at : at + count], table[j + 3, at : at + count]
+            for lane in range(count):
+                left, right = a + p[lane], b + q[lane]
+                left = left if left > right else right
+                other, right = c + r[lane], d + s[lane]
+                other = other if other > right else right
+                left = left if left > other else other
+                out[lane] = left if left > out[lane] else out[lane]
+            j += 4
+        while j < n_states:
+            a, p = log_transition[j, k], table[j, at : at + count]
+            for lane in range(count):
+                left = a + p[lane]
+                out[lane] = left if left > out[lane] else out[lane]
+            j += 1
+
+
+@kernel
+def sweep_lanes(log_likelihood, log_transition, start, offsets):
+    """Turn the log likelihoods of many chains side by side into δ, in place.
+
+    Parameters
+    ----------
+    log_likelihood : (K, n) in: log likelihoods; out: δ
+    log_transition : (K, K)
+    start : (K, lanes) log weights of the first position's states before its observation is seen
+    offsets : (steps + 1,) where each step's columns begin
+    """
+    n_states = log_transition.shape[0]
+    predicted = np.empty((n_states, STRIP))
+    for strip in range(0, offsets[1], STRIP):
+        for step in range(offsets.shape[0] - 1):
+            at = offsets[step] + strip
+            width = min(STRIP, offsets[step + 1] - at)
+            if width <= 0:
+                break
+            if step == 0:
+                predicted[:, :width] = start[:, strip : strip + width]
+            else:
+                _best_moves_lanes(log_transition, log_likelihood, offsets[step - 1] + strip, predicted, width)
+            for k in range(n_states):
+                out, reached = log_likelihood[k, at : at + width], predicted[k, :width]
+                for lane in range(width):
+                    out[lane] += reached[lane]
+
+
+@kernel
+def trace_lanes(delta, log_transposed, offsets, origins, first, stop, states):
+    """Write the best paths of many chains side by side, each from its last position to its first.
+
+    Parameters
+    ----------
+    delta : (K, n) as made by `sweep_lanes`
+    log_transposed : (K, K) the logarithm of the transition matrix, transposed
+    offsets : (steps + 1,)
+    origins : (lanes,) position in `states` of each lane's first step
+    first, stop : (lanes,) positions of `states` that each lane writes
+    states : (N,) output
+    """
+    n_states = delta.shape[0]
+    nothing_after = np.zeros(n_states)
+    state_of = np.empty(STRIP, dtype=np.int64)
+    for strip in range(0, offsets[1], STRIP):
+        running = 0
+        for step in range(offsets.shape[0] - 2, -1, -1):
+            at = offsets[step] + strip
+            width = min(STRIP, offsets[step + 1] - at)
+            for lane in range(width):
+                onward = log_transposed[state_of[lane]] if lane < running else nothing_after
+                best, state = delta[0, at + lane] + onward[0], 0
+                for j in range(1, n_states):
+                    value = delta[j, at + lane] + onward[j]
+                    state = j if value > best else state
+                    best = value if value > best else best
+                state_of[lane] = state
+                position = origins[strip + lane] + step
+                if first[strip + lane] <= position < stop[strip + lane]:
+                    states[position] = state
+            running = max(running, width)
