@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -21,3 +22,9 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no data in {folder}; set SUBCHAIN_DATA to the folder that holds them")
     return folder
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """A seeded source of random numbers."""
+    return np.random.default_rng(20161115)

@@ -15,7 +15,15 @@ _ROOMS = {
     "subchain.inference": ["EM", "VI"],
     "subchain.transitions": ["Dirichlet", "banded", "cyclic", "left_right", "stationary_distribution"],
     "subchain.emissions": ["Bernoulli", "Categorical", "DiagonalGaussian", "Gaussian", "Poisson", "Product"],
-    "subchain.data": ["Sequences", "Vocabulary", "as_sequences", "read_conllu", "read_csv", "read_parquet", "read_text"],
+    "subchain.data": [
+        "Sequences",
+        "Vocabulary",
+        "as_sequences",
+        "read_conllu",
+        "read_csv",
+        "read_parquet",
+        "read_text",
+    ],
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 _MODULES = ["data", "datasets", "emissions", "engines", "errors", "inference", "propagation", "transitions"]

@@ -1,7 +1,7 @@
 """Named arrays in a file: safetensors, written atomically, read with suspicion.
 
-No pickle: a file can hold numbers and text, nothing that runs. A write goes to a temporary file beside the target, which it
-replaces only when complete, so a crash leaves either the old file or the new one.
+No pickle: a file can hold numbers and text, nothing that runs. A write goes to a temporary file beside the target,
+which it replaces only when complete, so a crash leaves either the old file or the new one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]
         raise InputError(f"cannot write {target}: the folder {target.parent} does not exist.")
     if target.is_dir():
         raise InputError(f"cannot write {target}: it is a folder; give the name of a file.")
-    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     content = save(contiguous, metadata={HEADER: json.dumps(header)})
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:

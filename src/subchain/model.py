@@ -1,7 +1,7 @@
 """The estimator: one class that wires data, families, priors, inference and engines together.
 
-It follows scikit-learn's life cycle: the constructor only stores, `fit` learns, what was learned ends in an underscore. What
-a fitted model can be used for lives in `subchain.tasks`; the methods here only pass on.
+It follows scikit-learn's life cycle: the constructor only stores, `fit` learns, what was learned ends in an
+underscore. What a fitted model can be used for lives in `subchain.tasks`; the methods here only pass on.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from subchain.inference.progress import Progress
 from subchain.inference.restarts import best_of
 from subchain.inference.starts import STARTS, start_statistics
 from subchain.inference.trace import Status, Trace
+from subchain.persistence import load_model, save_model
+from subchain.settings import describe
 from subchain.statistics import Statistics
 from subchain.transitions import FrozenChain, TransitionPrior, resolve_transition
 
@@ -150,7 +152,8 @@ class HMM(BaseEstimator):  # type: ignore[misc]
 
     def _adopt(self, fit: _Fit, journey: Journey) -> None:
         best = journey.best
-        assert best is not None and best.status is not None
+        assert best is not None
+        assert best.status is not None
         self.point_: Point = best.point
         self.prior_: ModelPosterior = fit.problem.prior
         self.statistics_: Statistics = best.statistics if best.statistics is not None else fit.empty
@@ -159,13 +162,13 @@ class HMM(BaseEstimator):  # type: ignore[misc]
         self.runs_: list[RunSummary] = journey.summaries
         self.n_states_: int = self.n_states
         self.family_: Emission = fit.emission
-        self.vocabulary_ = fit.data.vocabulary
+        self.vocabularies_ = fit.data.vocabularies
         self.columns_ = fit.data.columns
         self.n_sequences_: int = fit.data.n_sequences
         self.state_names_: list[str] = [str(state) for state in range(self.n_states)]
         if self.status_ == "max_iter" and fit.algorithm.tolerance > 0.0:
             warnings.warn(
-                f"{type(fit.algorithm).__name__} stopped after {best.iteration} iterations before its objective settled; "
+                f"{type(fit.algorithm).__name__} stopped after {best.iteration} iterations before it settled; "
                 f"raise max_iter, or loosen tolerance={fit.algorithm.tolerance:g}.",
                 ConvergenceWarning,
                 stacklevel=3,
@@ -181,8 +184,8 @@ class HMM(BaseEstimator):  # type: ignore[misc]
         x : as in `fit`
         total : float, optional
             Number of observations of the whole stream, if it is known. Then every batch stands for all of it, and the
-            statistics move towards the batch's by a step that shrinks with the number of batches. Without it batches simply
-            add up, as new data do.
+            statistics move towards the batch's by a step that shrinks with the number of batches. Without it batches
+            simply add up, as new data do.
         """
         if not hasattr(self, "point_"):
             fit = _Fit(self, x, None, None, None, None, None)
@@ -244,17 +247,26 @@ class HMM(BaseEstimator):  # type: ignore[misc]
         self.trace_, self.status_, self.runs_ = Trace(), "converged", []
         self.n_states_ = len(point.chain.initial)
         self.family_ = family
-        self.vocabulary_ = self.columns_ = None
+        self.vocabularies_ = ()
+        self.columns_ = None
         self.n_sequences_ = 0
         self.state_names_ = [str(state) for state in range(self.n_states_)]
 
     def _read(self, x: Any) -> Sequences:
         """Data for a fitted model: coded with its vocabulary, checked by its family."""
-        data = as_sequences(x)
-        if self.vocabulary_ is not None and data.vocabulary is not None:
-            data = data.recode(self.vocabulary_)
+        data = as_sequences(x, vocabulary=self.vocabularies_ if any(self.vocabularies_) else None)
         self.family_.check_against(data, self.emission_)
         return data
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file, exactly and atomically; `HMM.load` reads it back."""
+        check_is_fitted(self, "point_")
+        save_model(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model that `save` wrote."""
+        return load_model(cls, path)
 
     # ---- results -----------------------------------------------------------------------------------------------------
 
@@ -316,7 +328,9 @@ class _Fit:
         engine = resolve_engine(model.engine, model.n_jobs)
         whole = Part(
             self.data,
-            Evidence.build(self.data, n_states, allowed, states, evidence),
+            Evidence.build(
+                self.data, n_states, allowed, states, evidence, n_symbols=getattr(likely, "n_categories", None)
+            ),
             _weights(sample_weight, self.data.n_sequences),
         )
         held_out = None if validation is None else Part(self._like_training(validation))
@@ -325,9 +339,8 @@ class _Fit:
         self._freeze(n_states)
 
     def _like_training(self, x: Any) -> Sequences:
-        data = as_sequences(x)
-        if self.data.vocabulary is not None and data.vocabulary is not None:
-            data = data.recode(self.data.vocabulary)
+        vocabularies = self.data.vocabularies
+        data = as_sequences(x, vocabulary=vocabularies if any(vocabularies) else None)
         self.emission.check(data)
         return data
 
@@ -379,8 +392,8 @@ class _Fit:
         return {
             "data": self.data.fingerprint(),
             "n_states": int(model.n_states),
-            "emission": repr(self.emission),
-            "transition": repr(self.transition),
+            "emission": describe(self.emission, model.n_states),
+            "transition": describe(self.transition, model.n_states),
             "inference": type(self.algorithm).__name__,
             "n_init": int(model.n_init),
             "random_state": repr(model.random_state),
@@ -392,7 +405,7 @@ def _weights(given: ArrayLike | None, n_sequences: int) -> Array | None:
         return None
     weights = np.asarray(given, dtype=np.float64)
     if weights.shape != (n_sequences,):
-        raise InputError(f"sample_weight has shape {weights.shape}; expected one weight for each of {n_sequences} sequences.")
+        raise InputError(f"sample_weight has shape {weights.shape}; expected one for each of {n_sequences} sequences.")
     if not np.isfinite(weights).all() or (weights < 0.0).any() or not weights.any():
         raise InputError("sample_weight must be finite, not negative, and not all zero.")
     return weights

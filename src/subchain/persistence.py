@@ -1,14 +1,14 @@
 """Models in files: exact, versioned, without pickle.
 
-A model file is a safetensors file with the arrays of the point, the prior and the statistics, and a JSON header with the
-settings, the names of the states, the vocabulary and the course of the run.
+A model file is a safetensors file with the arrays of the point, the prior and the statistics, and a JSON header with
+the settings, the names of the states, the vocabulary and the course of the run.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from subchain.settings import build, describe
 
 if TYPE_CHECKING:
     from subchain.model import HMM
+
+    Model = TypeVar("Model", bound=HMM)
 
 KIND = "model"
 VERSION = 1
@@ -51,7 +53,7 @@ def save_model(model: HMM, path: str | os.PathLike[str]) -> None:
         "family": describe(model.family_, n_states),
         "schemas": {name: getattr(model, name).schema() for name in RECORDS},
         "state_names": list(model.state_names_),
-        "vocabulary": None if model.vocabulary_ is None else model.vocabulary_.to_list(),
+        "vocabularies": [_plain_vocabulary(vocabulary) for vocabulary in model.vocabularies_],
         "columns": None if model.columns_ is None else list(model.columns_),
         "n_sequences": model.n_sequences_,
         "status": model.status_,
@@ -61,7 +63,7 @@ def save_model(model: HMM, path: str | os.PathLike[str]) -> None:
     write_arrays(path, arrays, header)
 
 
-def load_model(kind: type[HMM], path: str | os.PathLike[str]) -> HMM:
+def load_model(kind: type[Model], path: str | os.PathLike[str]) -> Model:
     """Read a model file."""
     arrays, header = read_arrays(path, KIND)
     if not isinstance(header.get("version"), int) or header["version"] > VERSION:
@@ -76,17 +78,25 @@ def load_model(kind: type[HMM], path: str | os.PathLike[str]) -> HMM:
         raise FileFormatError(f"{path} is damaged: its header does not fit its arrays ({error!r}).") from None
 
 
-def _restore(kind: type[HMM], arrays: dict[str, Any], header: dict[str, Any]) -> HMM:
+def _restore(kind: type[Model], arrays: dict[str, Any], header: dict[str, Any]) -> Model:
     model = kind(**{name: build(value) for name, value in header["settings"].items()})
     for name in RECORDS:
         setattr(model, name, build_record(header["schemas"][name], arrays, f"{name}."))
     model.family_ = build(header["family"])
     model.n_states_ = len(model.point_.chain.initial)
     model.state_names_ = [str(name) for name in header["state_names"]]
-    model.vocabulary_ = None if header["vocabulary"] is None else Vocabulary.from_list(header["vocabulary"])
+    model.vocabularies_ = tuple(_vocabulary(plain) for plain in header["vocabularies"])
     model.columns_ = None if header["columns"] is None else tuple(header["columns"])
     model.n_sequences_ = int(header["n_sequences"])
     model.status_ = header["status"]
     model.trace_ = Trace.from_json(header["trace"])
     model.runs_ = [RunSummary(**run) for run in header["runs"]]
     return model
+
+
+def _plain_vocabulary(vocabulary: Vocabulary | None) -> dict[str, Any] | None:
+    return None if vocabulary is None else {"symbols": vocabulary.to_list(), "unknown": vocabulary.unknown}
+
+
+def _vocabulary(plain: dict[str, Any] | None) -> Vocabulary | None:
+    return None if plain is None else Vocabulary(plain["symbols"], unknown=plain["unknown"])

@@ -1,6 +1,7 @@
 """Components as plain JSON values and back: what the user wrote, for model files and for telling fits apart.
 
-Only classes that are known to the package (or to the program that imported it) are ever built; nothing in a file can run.
+Only classes that are known to the package (or to the program that imported it) are ever built; nothing in a file can
+run.
 """
 
 from __future__ import annotations

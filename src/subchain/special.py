@@ -1,8 +1,8 @@
 """Digamma and log gamma of many positive numbers at once.
 
-A variational posterior over a vocabulary needs both for every word and state in every iteration; computed together, with one
-division and vectorised logarithms, they cost about a tenth of two library calls. The argument is raised by recurrence to
-where the asymptotic series holds to full precision.
+A variational posterior over a vocabulary needs both for every word and state in every iteration; computed together,
+with one division and vectorised logarithms, they cost about a tenth of two library calls. The argument is raised by
+recurrence to where the asymptotic series holds to full precision.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ class DirichletTable(Conjugate):
         return CategoricalParameters(simplex.mode(self.concentration, axis=0))
 
     def expected_log(self) -> CategoricalTable:
-        return CategoricalTable(np.exp(self._moments.expected))
+        return CategoricalTable(np.exp(np.maximum(self._moments.expected, SMALLEST_LOG)))
 
     def predictive(self) -> CategoricalTable:
         return CategoricalTable(self.mean().weights)

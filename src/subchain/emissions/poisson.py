@@ -29,7 +29,7 @@ from subchain.emissions.hyperparameters import check_mode, per_column, state_tab
 
 _LOG_FACTORIALS = gammaln(np.arange(1.0, 1025.0))
 #: From this shape on, Stirling's series is exact to rounding after two terms.
-_STIRLING = 1e4
+_STIRLING = 1e3
 
 
 def log_factorial(counts: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -42,7 +42,7 @@ def log_factorial(counts: NDArray[np.float64]) -> NDArray[np.float64]:
 def log_rising(shape: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
     """log Γ(shape + count) − log Γ(shape), without the cancellation that the difference suffers for large shapes."""
     top = shape + counts
-    tail = (1.0 / top - 1.0 / shape) / 12.0
+    tail = (1.0 / top - 1.0 / shape) / 12.0 - (top**-3.0 - shape**-3.0) / 360.0
     series = (top - 0.5) * np.log1p(counts / shape) + counts * (np.log(shape) - 1.0) + tail
     return np.where(shape > _STIRLING, series, gammaln(top) - gammaln(shape))
 

@@ -1,12 +1,12 @@
 """Messages at the borders between the pieces of a long chain.
 
-A chain that is cut into pieces can be worked on side by side only if every piece knows what its neighbours would tell it.
-A hidden Markov model forgets: started a little early from any message, a pass arrives at the border with the true one, up
-to rounding. How early is measured on the chain itself (`forgetting_time`); whether it was enough is checked afterwards, for
-every border, against the message that the neighbour has computed meanwhile. The comparison is relative, entry by entry
-(in Hilbert's projective metric, which no observation can enlarge), so that a belief of 1e-20 that a later observation
-brings back to life is right as well. Borders that disagree are given the neighbour's message and their pieces are run
-again; chains that never forget get their messages from a plain sweep from end to end.
+A chain that is cut into pieces can be worked on side by side only if every piece knows what its neighbours would tell
+it. A hidden Markov model forgets: started a little early from any message, a pass arrives at the border with the true
+one, up to rounding. How early is measured on the chain itself (`forgetting_time`); whether it was enough is checked
+afterwards, for every border, against the message that the neighbour has computed meanwhile. The comparison is
+relative, entry by entry (in Hilbert's projective metric, which no observation can enlarge), so that a belief of 1e-20
+that a later observation brings back to life is right as well. Borders that disagree are given the neighbour's message
+and their pieces are run again; chains that never forget get their messages from a plain sweep from end to end.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The engine of this machine's processor cores.
 
-It cuts the data into tiles, runs the tiles' groups on a pool of threads (the kernels release Python's lock) and adds the
-groups' results in a fixed order, so that one core and many give the same bits.
+It cuts the data into tiles, runs the tiles' groups on a pool of threads (the kernels release Python's lock) and adds
+the groups' results in a fixed order, so that one core and many give the same bits.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ class CpuEngine:
         return partition(data.offsets, chosen, piece, n_states, sums_bytes), lead
 
     def _memory(self, messages: Messages, long: Index) -> int | None:
-        """How many steps early a piece has to start, by probes spread over the long sequences; None: no number helps."""
+        """How many steps early a piece has to start, by probes spread over the long sequences; None: never enough."""
         offsets = messages.data.offsets
         steps = WHOLE // 16
         while steps < WHOLE:
@@ -302,6 +302,6 @@ def impossible_error(impossible: dict[int, int]) -> ImpossibleSequenceError:
     more = f" (and {len(impossible) - 1} more)" if len(impossible) > 1 else ""
     return ImpossibleSequenceError(
         f"sequence {sequence}{more} has probability zero under the model: no path of states explains its observations "
-        f"up to position {position}. Check that symbol, the structural zeros of the transitions and what was said about "
-        "allowed or known states; a prior with positive concentration makes rare symbols possible."
+        f"up to position {position}. Check that symbol, the structural zeros of the transitions and what was said "
+        "about allowed or known states; a prior with positive concentration makes rare symbols possible."
     )

@@ -1,8 +1,8 @@
 """Sequences that defeat scaled probabilities, worked out in logarithms.
 
-A state that is 1e-400 times less likely than another is a zero to a double; if the other turns out to be impossible later,
-the scaled pass finds a chain of probability zero although it is only improbable. Such sequences are rare; they are found by
-their zero normaliser and redone here, block by block, with forward messages kept at the blocks' borders.
+A state that is 1e-400 times less likely than another is a zero to a double; if the other turns out to be impossible
+later, the scaled pass finds a chain of probability zero although it is only improbable. Such sequences are rare; they
+are found by their zero normaliser and redone here, block by block, with forward messages kept at the blocks' borders.
 """
 
 from __future__ import annotations

@@ -55,14 +55,15 @@ class Algorithm(BaseEstimator, ABC):  # type: ignore[misc]
 
     def check(self) -> None:
         """Raise an `InputError` if a setting is out of range."""
+        name = type(self).__name__
         if not isinstance(self.max_iter, int) or self.max_iter < 1:
-            raise InputError(f"{type(self).__name__}: max_iter must be a whole number of at least 1, not {self.max_iter!r}.")
+            raise InputError(f"{name}: max_iter must be a whole number of at least 1, not {self.max_iter!r}.")
         if not self.tolerance >= 0.0:
-            raise InputError(f"{type(self).__name__}: tolerance must be at least 0, not {self.tolerance!r}.")
+            raise InputError(f"{name}: tolerance must be at least 0, not {self.tolerance!r}.")
         if self.time_limit is not None and not self.time_limit > 0.0:
-            raise InputError(f"{type(self).__name__}: time_limit must be positive, not {self.time_limit!r}.")
+            raise InputError(f"{name}: time_limit must be positive, not {self.time_limit!r}.")
         if self.patience is not None and self.patience < 1:
-            raise InputError(f"{type(self).__name__}: patience must be at least 1, not {self.patience!r}.")
+            raise InputError(f"{name}: patience must be at least 1, not {self.patience!r}.")
 
     def schedule(self) -> Schedule:
         """Which parts of the data are visited, in which order."""
@@ -77,7 +78,9 @@ class Algorithm(BaseEstimator, ABC):  # type: ignore[misc]
         """The plain HMM that stands in for the posterior in the next pass."""
 
     @abstractmethod
-    def point(self, posterior: ModelPosterior, statistics: Statistics, previous: Point | None) -> tuple[Point, list[str]]:
+    def point(
+        self, posterior: ModelPosterior, statistics: Statistics, previous: Point | None
+    ) -> tuple[Point, list[str]]:
         """The HMM to report for this posterior, and what was out of the ordinary in finding it."""
 
     @abstractmethod

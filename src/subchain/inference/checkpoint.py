@@ -1,8 +1,9 @@
 """Where a long run stands, on disk.
 
-A checkpoint holds the state of the run that is going on, the best run so far, and what identifies the data and the settings.
-It is written after an iteration whenever the last write is long enough ago for writing to cost less than a twentieth of the
-time, and at the end. A run that is resumed from it ends in the same bits as one that was never interrupted.
+A checkpoint holds the state of the run that is going on, the best run so far, and what identifies the data and the
+settings. It is written after an iteration whenever the last write is long enough ago for writing to cost less than a
+twentieth of the time, and at the end. A run that is resumed from it ends in the same bits as one that was never
+interrupted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Expectation maximisation (Baum et al. 1970): the surrogate is the most probable HMM itself.
 
-Every pass computes expected counts under the present parameters; the next parameters maximise the posterior those counts
-make (the likelihood, where no prior was given). The log posterior never falls.
+Every pass computes expected counts under the present parameters; the next parameters maximise the posterior those
+counts make (the likelihood, where no prior was given). The log posterior never falls.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ class EM(Algorithm):
     def surrogate(self, posterior: ModelPosterior, point: Point) -> Surrogate:
         return point.surrogate()
 
-    def point(self, posterior: ModelPosterior, statistics: Statistics, previous: Point | None) -> tuple[Point, list[str]]:
+    def point(
+        self, posterior: ModelPosterior, statistics: Statistics, previous: Point | None
+    ) -> tuple[Point, list[str]]:
         mode = posterior.mode()
         if previous is None:
             return mode, []

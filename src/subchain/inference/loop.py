@@ -6,8 +6,8 @@
     fresh     = engine.statistics(surrogate, part)    forward-backward and friends
     S         = discipline.combine(S, fresh)
 
-and around it what every run needs: objective, held-out score, stopping, events, checkpoints, progress. The state of a run is
-one small object; a run that is resumed from it does what the first would have done, to the bit.
+and around it what every run needs: objective, held-out score, stopping, events, checkpoints, progress. The state of a
+run is one small object; a run that is resumed from it does what the first would have done, to the bit.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ def _take(problem: Problem, algorithm: Algorithm, state: RunState, statistics: S
         name, index = culprit or ("objective", -1)
         raise InferenceError(
             f"iteration {state.iteration}: {name} is not finite" + (f" (state {index})" if index >= 0 else "") + ". "
-            "The run was stopped; its last good state is that of the iteration before. Look for observations of extreme "
-            "size, or use a stronger prior."
+            "The run was stopped; its last good state is that of the iteration before. Look for observations of "
+            "extreme size, or use a stronger prior."
         )
     _check_monotone(problem, algorithm, state, value)
     state.statistics, state.point = statistics, point

@@ -1,6 +1,7 @@
 """The posterior of the whole model: that of the hidden chain and that of the emissions, side by side.
 
-It is a function of the prior and of the statistics alone. Inference algorithms ask it for a surrogate, users for its mean.
+It is a function of the prior and of the statistics alone. Inference algorithms ask it for a surrogate, users for its
+mean.
 """
 
 from __future__ import annotations

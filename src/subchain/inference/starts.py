@@ -1,7 +1,7 @@
 """Where runs begin.
 
-A start is a set of statistics, as if somebody had guessed the hidden states: at random, by clustering the observations, or by
-exponential draws. Or it is another model, whose parameters are taken as they are.
+A start is a set of statistics, as if somebody had guessed the hidden states: at random, by clustering the
+observations, or by exponential draws. Or it is another model, whose parameters are taken as they are.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ def start_statistics(
     Parameters
     ----------
     reference : the family at some sensible point, which accumulates
-    init : "kmeans" (where distances mean something), "random" (nearest of K random observations), "exponential" (no look at
+    init : "kmeans" (where distances mean something), "random" (nearest of K random observations), "exponential" (no
+        look at
         the hidden structure at all), "auto" (k-means if possible, else exponential)
     """
     index = _sample(data, rng)

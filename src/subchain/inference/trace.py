@@ -22,7 +22,8 @@ class Trace:
 
     Attributes
     ----------
-    objective : the bound, or the log posterior; nan where an iteration has none (the first one after a start that is not
+    objective : the bound, or the log posterior; nan where an iteration has none (the first one after a start that is
+        not
         a posterior)
     validation : held-out log likelihood per observation, empty without validation data
     seconds : time since the run began

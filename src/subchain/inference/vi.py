@@ -1,7 +1,8 @@
 """Variational inference (Beal 2003): the surrogate is exp E[log θ] under the posterior of the parameters.
 
-Beliefs over the hidden chains and a distribution over the parameters take turns; each turn raises a lower bound on the log
-evidence. The bound is the log normaliser of the surrogate less the divergence of the parameters from their prior.
+Beliefs over the hidden chains and a distribution over the parameters take turns; each turn raises a lower bound on
+the log evidence. The bound is the log normaliser of the surrogate less the divergence of the parameters from their
+prior.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ class VI(Algorithm):
     def surrogate(self, posterior: ModelPosterior, point: Point) -> Surrogate:
         return posterior.expected_log()
 
-    def point(self, posterior: ModelPosterior, statistics: Statistics, previous: Point | None) -> tuple[Point, list[str]]:
+    def point(
+        self, posterior: ModelPosterior, statistics: Statistics, previous: Point | None
+    ) -> tuple[Point, list[str]]:
         return posterior.mean(), []
 
     def objective(self, problem: Problem, posterior: ModelPosterior, point: Point, log_normalizer: float) -> float:

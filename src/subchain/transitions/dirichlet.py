@@ -1,7 +1,8 @@
 """Dirichlet rows: the standard prior over the moves of a hidden chain.
 
-Entries can be forbidden (`mask`: structural zeros, exact), or fixed to a given probability; the rest of each row is shared
-by its free entries, which have a Dirichlet prior, with more weight on the diagonal if the chain is to be sticky.
+Entries can be forbidden (`mask`: structural zeros, exact), or fixed to a given probability; the rest of each row is
+shared by its free entries, which have a Dirichlet prior, with more weight on the diagonal if the chain is to be
+sticky.
 """
 
 from __future__ import annotations
@@ -200,7 +201,7 @@ class Dirichlet(TransitionPrior):
             if not allowed[row].any():
                 raise InputError(f"the mask leaves state {row} without any move; allow at least one.")
             if total[row] > 1.0 + 1e-9 or (not free[row].any() and abs(total[row] - 1.0) > 1e-9):
-                raise InputError(f"the fixed probabilities of row {row} sum to {total[row]:.6g}; they leave no row of sum 1.")
+                raise InputError(f"the fixed probabilities of row {row} sum to {total[row]:.6g}, not to 1.")
         return fixed, free & (total < 1.0 - 1e-12)[:, None]
 
     def _initial(self, n_states: int, flat: bool) -> Initial:
@@ -214,7 +215,8 @@ class Dirichlet(TransitionPrior):
         probabilities = np.asarray(self.initial, dtype=np.float64)
         if probabilities.shape != (n_states,) or (probabilities < 0).any() or abs(probabilities.sum() - 1.0) > 1e-6:
             raise InputError(
-                f"initial must be 'learned', 'stationary' or {n_states} probabilities that sum to 1, not {self.initial!r}."
+                f"initial must be 'learned', 'stationary' or {n_states} probabilities that sum to 1, "
+                f"not {self.initial!r}."
             )
         return GivenInitial(probabilities)
 

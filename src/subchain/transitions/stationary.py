@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 def stationary_distribution(transition: NDArray[np.float64]) -> NDArray[np.float64]:
     """Stationary distribution of a stochastic matrix, by a linear solve.
 
-    Power iteration never ends on nearly periodic chains; the solve does not mind. A reducible chain has several stationary
-    distributions; one of them is returned.
+    Power iteration never ends on nearly periodic chains; the solve does not mind. A reducible chain has several
+    stationary distributions; one of them is returned.
 
     Parameters
     ----------

@@ -1,0 +1,45 @@
+"""What states emit: one family a file."""
+
+from subchain.emissions.base import Conjugate, Emission, Frozen, Likelihood, Parameters
+from subchain.emissions.bernoulli import Bernoulli
+from subchain.emissions.categorical import Categorical
+from subchain.emissions.poisson import Poisson
+from subchain.emissions.product import Product
+from subchain.errors import InputError, unknown_name
+
+FAMILIES: dict[str, type[Emission]] = {
+    family.name: family for family in (Categorical, Poisson, Bernoulli, Product)
+}
+
+
+def resolve_emission(emission: str | Emission) -> Emission:
+    """The family that a name stands for, with its defaults; a family is itself.
+
+    Examples
+    --------
+    >>> from subchain.emissions import resolve_emission
+    >>> resolve_emission("poisson")
+    Poisson()
+    """
+    if isinstance(emission, Emission):
+        return emission
+    if not isinstance(emission, str):
+        raise InputError(f"emission must be a family, such as Poisson(), or the name of one, not {emission!r}.")
+    if emission not in FAMILIES:
+        raise unknown_name("emission", emission, FAMILIES)
+    return FAMILIES[emission]()
+
+
+__all__ = [
+    "FAMILIES",
+    "Bernoulli",
+    "Categorical",
+    "Conjugate",
+    "Emission",
+    "Frozen",
+    "Likelihood",
+    "Parameters",
+    "Poisson",
+    "Product",
+    "resolve_emission",
+]

@@ -1,0 +1,342 @@
+"""The loops of Gaussian emissions: whitened distances, largest entries and weighted moments, along rows of observations.
+
+Observations come as (D, n), one contiguous row a coordinate, so that every inner loop runs over observations and becomes
+vector instructions. A strip of `STRIP` observations stays in the nearest cache while all states pass over it. Values are
+read into locals before anything is stored: the compiler cannot know that the arrays do not overlap.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from subchain.emissions.checks import as_matrix
+from subchain.errors import InputError
+
+Array = NDArray[np.float64]
+
+#: Observations visited by all states before the next ones; not a power of two, so that rows fall on different cache sets.
+STRIP = 320
+
+FASTMATH = {"contract", "reassoc", "nsz", "arcp", "afn"}  # nan and infinity keep their meaning
+
+
+def even(n_features: int) -> int:
+    """Number of rows that the kernels of full covariances want: coordinates go in pairs, the last may be all zeros."""
+    return n_features + n_features % 2
+
+
+def centered(values: NDArray[Any], origin: Array) -> tuple[Array, bool]:
+    """Observations minus `origin` as (even(D), n), and whether any coordinate is missing (nan)."""
+    rows = as_matrix(np.asarray(values))
+    n_features = len(origin)
+    if rows.shape[1] != n_features:
+        raise InputError(
+            f"the observations have {rows.shape[1]} columns, but the parameters are for {n_features}; "
+            "give the columns that the model was fitted to."
+        )
+    if rows.dtype not in (np.float64, np.float32):
+        rows = rows.astype(np.float64)
+    out = np.empty((even(n_features), len(rows)))
+    out[n_features:] = 0.0
+    return out, bool(_center(np.ascontiguousarray(rows), origin, out))
+
+
+@njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
+def _center(values, origin, out):  # type: ignore[no-untyped-def]
+    missing = False
+    for start in range(0, values.shape[0], STRIP):
+        stop = min(start + STRIP, values.shape[0])
+        for d in range(values.shape[1]):
+            zero, row = origin[d], out[d]
+            for r in range(start, stop):
+                value = values[r, d] - zero
+                missing |= value != value
+                row[r] = value
+    return missing
+
+
+@njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
+def subtract_largest(table):  # type: ignore[no-untyped-def]
+    """Subtract each column's largest entry in place and return it; a column of −inf stays and counts as 0."""
+    n_states, n = table.shape
+    shift = np.empty(n)
+    for start in range(0, n, STRIP):
+        stop = min(start + STRIP, n)
+        largest = shift[start:stop]
+        largest[:] = table[0][start:stop]
+        for k in range(1, n_states):
+            row = table[k][start:stop]
+            for r in range(stop - start):
+                value, old = row[r], largest[r]
+                largest[r] = value if value > old else old
+        for r in range(stop - start):
+            value = largest[r]
+            largest[r] = value if value > -np.inf else 0.0
+        for k in range(n_states):
+            row = table[k][start:stop]
+            for r in range(stop - start):
+                row[r] -= largest[r]
+    return shift
+
+
+# ---- full covariances ------------------------------------------------------------------------------------------------
+#
+# Four coordinates of z = F x − c are worked on at a time (the last two of D = 4 j + 2 as a pair). What earlier coordinates
+# contribute is added up in `z` by tiles of 4 × 4 factors; the tile on the diagonal finishes z, squares it, and leaves zeros.
+
+
+@njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
+def _tile_of_four(factor, i, j, x, start, width, z):  # type: ignore[no-untyped-def]
+    z0, z1, z2, z3 = z[0][:width], z[1][:width], z[2][:width], z[3][:width]
+    x0, x1 = x[j][start : start + width], x[j + 1][start : start + width]
+    x2, x3 = x[j + 2][start : start + width], x[j + 3][start : start + width]
+    a0, a1, a2, a3 = factor[i, j], factor[i, j + 1], factor[i, j + 2], factor[i, j + 3]
+    b0, b1, b2, b3 = factor[i + 1, j], factor[i + 1, j + 1], factor[i + 1, j + 2], factor[i + 1, j + 3]
+    c0, c1, c2, c3 = factor[i + 2, j], factor[i + 2, j + 1], factor[i + 2, j + 2], factor[i + 2, j + 3]
+    d0, d1, d2, d3 = factor[i + 3, j], factor[i + 3, j + 1], factor[i + 3, j + 2], factor[i + 3, j + 3]
+    for r in range(width):
+        y0, y1, y2, y3 = x0[r], x1[r], x2[r], x3[r]
+        z0[r] += a0 * y0 + a1 * y1 + a2 * y2 + a3 * y3
+        z1[r] += b0 * y0 + b1 * y1 + b2 * y2 + b3 * y3
+        z2[r] += c0 * y0 + c1 * y1 + c2 * y2 + c3 * y3
+        z3[r] += d0 * y0 + d1 * y1 + d2 * y2 + d3 * y3
+
+
+@njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
+def _finish_four(factor, offset, i, x, start, width, z, out):  # type: ignore[no-untyped-def]
+    z0, z1, z2, z3 = z[0][:width], z[1][:width], z[2][:width], z[3][:width]
+    x0, x1 = x[i][start : start + width], x[i + 1][start : start + width]
+    x2, x3 = x[i + 2][start : start + width], x[i + 3][start : start + width]
+    a0 = factor[i, i]
+    b0, b1 = factor[i + 1, i], factor[i + 1, i + 1]
+    c0, c1, c2 = factor[i + 2, i], factor[i + 2, i + 1], factor[i + 2, i + 2]
+    d0, d1, d2, d3 = factor[i + 3, i], factor[i + 3, i + 1], factor[i + 3, i + 2], factor[i + 3, i + 3]
+    e0, e1, e2, e3 = offset[i], offset[i + 1], offset[i + 2], offset[i + 3]
+    for r in range(width):
+        y0, y1, y2, y3 = x0[r], x1[r], x2[r], x3[r]
+        t0 = z0[r] - e0 + a0 * y0
+        t1 = z1[r] - e1 + b0 * y0 + b1 * y1
+        t2 = z2[r] - e2 + c0 * y0 + c1 * y1 + c2 * y2
+        t3 = z3[r] - e3 + d0 * y0 + d1 * y1 + d2 * y2 + d3 * y3
+        out[r] -= 0.5 * (t0 * t0 + t1 * t1 + t2 * t2 + t3 * t3)
+        z0[r] = 0.0
+        z1[r] = 0.0
+        z2[r] = 0.0
+        z3[r] = 0.0
+
+
+@njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
+def _tile_of_two(factor, i, j, x, start, width, z):  # type: ignore[no-untyped-def]
+    z0, z1 = z[0][:width], z[1][:width]
+    x0, x1 = x[j][start : start + width], x[j + 1][start : start + width]
+    x2, x3 = x[j + 2][start : start + width], x[j + 3][start : start + width]
+    a0, a1, a2, a3 = factor[i, j], factor[i, j + 1], factor[i, j + 2], factor[i, j + 3]
+    b0, b1, b2, b3 = factor[i + 1, j], factor[i + 1, j + 1], factor[i + 1, j + 2], factor[i + 1, j + 3]
+    for r in range(width):
+        y0, y1, y2, y3 = x0[r], x1[r], x2[r], x3[r]
+        z0[r] += a0 * y0 + a1 * y1 + a2 * y2 + a3 * y3
+        z1[r] += b0 * y0 + b1 * y1 + b2 * y2 + b3 * y3
+
+
+@njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
+def _finish_two(factor, offset, i, x, start, width, z, out):  # type: ignore[no-untyped-def]
+    z0, z1 = z[0][:width], z[1][:width]
+    x0, x1 = x[i][start : start + width], x[i + 1][start : start + width]
+    a0, b0, b1 = factor[i, i], factor[i + 1, i], factor[i + 1, i + 1]
+    e0, e1 = offset[i], offset[i + 1]
+    for r in range(width):
+        y0, y1 = x0[r], x1[r]
+        t0 = z0[r] - e0 + a0 * y0
+        t1 = z1[r] - e1 + b0 * y0 + b1 * y1
+        out[r] -= 0.5 * (t0 * t0 + t1 * t1)
+        z0[r] = 0.0
+        z1[r] = 0.0
+
+
+@njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
+def quadratic(x, factors, offsets, constants, out):  # type: ignore[no-untyped-def]
+    """Write constant − ½ |F x − offset|² for all states into `out` (K, n).
+
+    `x` is (D, n) with D even, `factors` (K, D, D) lower triangular, `offsets` (K, D), `constants` (K,).
+    """
+    n_states, n_features, _ = factors.shape
+    fours = n_features // 4 * 4
+    z = np.zeros((4, STRIP))
+    for start in range(0, x.shape[1], STRIP):
+        width = min(STRIP, x.shape[1] - start)
+        for k in range(n_states):
+            factor, offset, row = factors[k], offsets[k], out[k][start : start + width]
+            row[:] = constants[k]
+            for i in range(0, fours, 4):
+                for j in range(0, i, 4):
+                    _tile_of_four(factor, i, j, x, start, width, z)
+                _finish_four(factor, offset, i, x, start, width, z, row)
+            if fours < n_features:
+                for j in range(0, fours, 4):
+                    _tile_of_two(factor, fours, j, x, start, width, z)
+                _finish_two(factor, offset, fours, x, start, width, z, row)
+
+
+@njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
+def _moments_of_pair(x, i, start, width, weights, t, first, second):  # type: ignore[no-untyped-def]
+    """Weighted moments of coordinates i, i + 1; leaves weight · coordinate in `t` for the products with the others."""
+    t0, t1 = t[0][:width], t[1][:width]
+    x0, x1 = x[i][start : start + width], x[i + 1][start : start + width]
+    s0, s1, s00, s10, s11 = 0.0, 0.0, 0.0, 0.0, 0.0
+    for r in range(width):
+        weight, y0, y1 = weights[r], x0[r], x1[r]
+        w0, w1 = weight * y0, weight * y1
+        s0 += w0
+        s1 += w1
+        s00 += w0 * y0
+        s10 += w1 * y0
+        s11 += w1 * y1
+        t0[r] = w0
+        t1[r] = w1
+    first[i] += s0
+    first[i + 1] += s1
+    second[i, i] += s00
+    second[i + 1, i] += s10
+    second[i + 1, i + 1] += s11
+
+
+@njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
+def _products_with_four(x, i, j, start, width, t, second):  # type: ignore[no-untyped-def]
+    t0, t1 = t[0][:width], t[1][:width]
+    x0, x1 = x[j][start : start + width], x[j + 1][start : start + width]
+    x2, x3 = x[j + 2][start : start + width], x[j + 3][start : start + width]
+    a0, a1, a2, a3, b0, b1, b2, b3 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for r in range(width):
+        w0, w1, y0, y1, y2, y3 = t0[r], t1[r], x0[r], x1[r], x2[r], x3[r]
+        a0 += w0 * y0
+        a1 += w0 * y1
+        a2 += w0 * y2
+        a3 += w0 * y3
+        b0 += w1 * y0
+        b1 += w1 * y1
+        b2 += w1 * y2
+        b3 += w1 * y3
+    upper, lower = second[i], second[i + 1]
+    upper[j] += a0
+    upper[j + 1] += a1
+    upper[j + 2] += a2
+    upper[j + 3] += a3
+    lower[j] += b0
+    lower[j + 1] += b1
+    lower[j + 2] += b2
+    lower[j + 3] += b3
+
+
+@njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
+def _products_with_two(x, i, j, start, width, t, second):  # type: ignore[no-untyped-def]
+    t0, t1 = t[0][:width], t[1][:width]
+    x0, x1 = x[j][start : start + width], x[j + 1][start : start + width]
+    a0, a1, b0, b1 = 0.0, 0.0, 0.0, 0.0
+    for r in range(width):
+        w0, w1, y0, y1 = t0[r], t1[r], x0[r], x1[r]
+        a0 += w0 * y0
+        a1 += w0 * y1
+        b0 += w1 * y0
+        b1 += w1 * y1
+    second[i, j] += a0
+    second[i, j + 1] += a1
+    second[i + 1, j] += b0
+    second[i + 1, j + 1] += b1
+
+
+@njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
+def _lower_moments(x, beliefs, weight, first, second):  # type: ignore[no-untyped-def]
+    t = np.empty((2, STRIP))
+    for start in range(0, x.shape[1], STRIP):
+        width = min(STRIP, x.shape[1] - start)
+        for k in range(beliefs.shape[0]):
+            weights = beliefs[k][start : start + width]
+            total = 0.0
+            for r in range(width):
+                total += weights[r]
+            weight[k] += total
+            for i in range(0, x.shape[0], 2):
+                _moments_of_pair(x, i, start, width, weights, t, first[k], second[k])
+                fours = i // 4 * 4
+                for j in range(0, fours, 4):
+                    _products_with_four(x, i, j, start, width, t, second[k])
+                if fours < i:
+                    _products_with_two(x, i, fours, start, width, t, second[k])
+
+
+def weighted_moments(x: Array, beliefs: Array, n_features: int) -> tuple[Array, Array, Array]:
+    """Σ γ (K,), Σ γ x (K, D) and Σ γ x xᵀ (K, D, D) of observations `x` (even(D), n) weighted by `beliefs` (K, n)."""
+    n_states, padded = len(beliefs), len(x)
+    weight = np.zeros(n_states)
+    first = np.zeros((n_states, padded))
+    second = np.zeros((n_states, padded, padded))
+    _lower_moments(x, np.ascontiguousarray(beliefs), weight, first, second)
+    lower = second[:, :n_features, :n_features]
+    return weight, first[:, :n_features], lower + np.tril(lower, -1).transpose(0, 2, 1)
+
+
+# ---- diagonal covariances --------------------------------------------------------------------------------------------
+
+
+@njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
+def separate_squares(x, scales, offsets, constants, out):  # type: ignore[no-untyped-def]
+    """Write constant − ½ Σ_d (scale_d x_d − offset_d)² for all states into `out` (K, n); `scales`, `offsets` (K, D)."""
+    n_states, n_features = scales.shape
+    fours = n_features // 4 * 4
+    for start in range(0, x.shape[1], STRIP):
+        width = min(STRIP, x.shape[1] - start)
+        for k in range(n_states):
+            row, scale, offset = out[k][start : start + width], scales[k], offsets[k]
+            row[:] = constants[k]
+            for d in range(0, fours, 4):
+                x0, x1 = x[d][start : start + width], x[d + 1][start : start + width]
+                x2, x3 = x[d + 2][start : start + width], x[d + 3][start : start + width]
+                a0, a1, a2, a3 = scale[d], scale[d + 1], scale[d + 2], scale[d + 3]
+                e0, e1, e2, e3 = offset[d], offset[d + 1], offset[d + 2], offset[d + 3]
+                for r in range(width):
+                    t0, t1, t2, t3 = a0 * x0[r] - e0, a1 * x1[r] - e1, a2 * x2[r] - e2, a3 * x3[r] - e3
+                    row[r] -= 0.5 * (t0 * t0 + t1 * t1 + t2 * t2 + t3 * t3)
+            for d in range(fours, n_features):
+                x0, a0, e0 = x[d][start : start + width], scale[d], offset[d]
+                for r in range(width):
+                    t0 = a0 * x0[r] - e0
+                    row[r] -= 0.5 * t0 * t0
+
+
+@njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
+def separate_products(x, scales, offsets, out):  # type: ignore[no-untyped-def]
+    """Write Π_d (1 + (scale_d x_d − offset_d)²) for all states into `out` (K, n)."""
+    n_states, n_features = scales.shape
+    for start in range(0, x.shape[1], STRIP):
+        width = min(STRIP, x.shape[1] - start)
+        for k in range(n_states):
+            row = out[k][start : start + width]
+            row[:] = 1.0
+            for d in range(n_features):
+                x0, a0, e0 = x[d][start : start + width], scales[k, d], offsets[k, d]
+                for r in range(width):
+                    t0 = a0 * x0[r] - e0
+                    row[r] *= 1.0 + t0 * t0
+
+
+@njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
+def separate_moments(x, beliefs, first, second):  # type: ignore[no-untyped-def]
+    """Add Σ γ x and Σ γ x² of observations `x` (D, n) to `first` and `second` (K, D)."""
+    for start in range(0, x.shape[1], STRIP):
+        width = min(STRIP, x.shape[1] - start)
+        for k in range(beliefs.shape[0]):
+            weights = beliefs[k][start : start + width]
+            for d in range(first.shape[1]):
+                x0 = x[d][start : start + width]
+                s, ss = 0.0, 0.0
+                for r in range(width):
+                    y = x0[r]
+                    t = weights[r] * y
+                    s += t
+                    ss += t * y
+                first[k, d] += s
+                second[k, d] += ss

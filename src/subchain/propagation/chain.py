@@ -1,0 +1,99 @@
+# mypy: disable-error-code="no-untyped-def"
+"""Scaled forward and backward passes over chains one after the other, in the layout in which users have their tables.
+
+Tables are position-major, (n, K), with the sequences end to end; inner loops run along states. For a few chains this beats
+lanes, which have nothing to run along, and nothing has to be rearranged. Scaling is as in `lanes`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from subchain.propagation.lanes import kernel
+
+
+@kernel
+def _mix(weights, matrix, out):
+    """out = weights · matrix, four rows at a time."""
+    rows = weights.shape[0]
+    out[:] = 0.0
+    j = 0
+    while j + 4 <= rows:
+        a, b, c, d = weights[j], weights[j + 1], weights[j + 2], weights[j + 3]
+        p, q, r, s = matrix[j], matrix[j + 1], matrix[j + 2], matrix[j + 3]
+        for k in range(out.shape[0]):
+            out[k] += a * p[k] + b * q[k] + c * r[k] + d * s[k]
+        j += 4
+    while j < rows:
+        a, p = weights[j], matrix[j]
+        for k in range(out.shape[0]):
+            out[k] += a * p[k]
+        j += 1
+
+
+@kernel
+def forward(likelihood, transition, initial, offsets, alpha, scale):
+    """Filtered beliefs of every position.
+
+    Parameters
+    ----------
+    likelihood : (n, K)
+    transition : (K, K)
+    initial : (K,)
+    offsets : (n_sequences + 1,)
+    alpha : (n, K) output, each row sums to one (or to zero, from where on the sequence is impossible)
+    scale : (n,) output, the normalisers
+    """
+    for sequence in range(offsets.shape[0] - 1):
+        for position in range(offsets[sequence], offsets[sequence + 1]):
+            row = alpha[position]
+            if position == offsets[sequence]:
+                row[:] = initial
+            else:
+                _mix(alpha[position - 1], transition, row)
+            total = 0.0
+            for k in range(row.shape[0]):
+                row[k] *= likelihood[position, k]
+                total += row[k]
+            scale[position] = total
+            inverse = 1.0 / total if total > 0.0 else 0.0
+            for k in range(row.shape[0]):
+                row[k] *= inverse
+
+
+@kernel
+def backward(likelihood, transposed, offsets, alpha, scale, beliefs, pairs):
+    """Smoothed beliefs of every position, and sums over pairs of neighbours.
+
+    Parameters
+    ----------
+    likelihood : (n, K)
+    transposed : (K, K) the transition matrix transposed
+    offsets : (n_sequences + 1,)
+    alpha, scale : as written by `forward`
+    beliefs : (n, K) output, each row sums to one
+    pairs : (K, K) Σ α_{t−1} ⊗ (b_t β_t / scale_t) is added; times the transition matrix these are pair counts
+    """
+    n_states = transposed.shape[0]
+    beta, weighted = np.empty(n_states), np.empty(n_states)
+    for sequence in range(offsets.shape[0] - 1):
+        beta[:] = 1.0
+        for position in range(offsets[sequence + 1] - 1, offsets[sequence] - 1, -1):
+            row = beliefs[position]
+            total = 0.0
+            for k in range(n_states):
+                row[k] = alpha[position, k] * beta[k]
+                total += row[k]
+            inverse = 1.0 / total
+            for k in range(n_states):
+                row[k] *= inverse
+            if position == offsets[sequence]:
+                break
+            inverse /= scale[position]
+            for k in range(n_states):
+                weighted[k] = likelihood[position, k] * beta[k] * inverse
+            before = alpha[position - 1]
+            for j in range(n_states):
+                for k in range(n_states):
+                    pairs[j, k] += before[j] * weighted[k]
+            _mix(weighted, transposed, beta)

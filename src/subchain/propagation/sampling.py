@@ -1,0 +1,221 @@
+# mypy: disable-error-code="no-untyped-def"
+"""Paths drawn from the posterior: forward filtering, backward sampling (Frühwirth-Schnatter 1994, Carter and Kohn 1994).
+
+The last state follows the last filtered belief; every earlier state j has weight α_t(j) · A(j, k), where k is the state
+drawn after it. Each draw turns one uniform number into a state, and that number is a function of the seed, the path and
+the position alone: the output of the counter-based generator Philox 4x64 (Salmon et al. 2011). Therefore a path is the
+same for any number of workers, in any cut of the chain, and whatever other paths are drawn beside it.
+
+A chain that is cut into pieces is drawn in two steps. `enter_lanes` finds for each piece and each state that may follow it
+the state at which the draw would enter the piece; walks that meet stay together, so soon there is one. These maps,
+followed from the end of the chain to its beginning (`follow`), tell every piece the state that really comes after it,
+and `draw_lanes` writes the path.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+# Rounding must not be reordered: two kernels that look at the same weights have to draw the same state.
+kernel = njit(nogil=True, cache=True, error_model="numpy")
+
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+_FIRST_FACTOR, _SECOND_FACTOR = np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157)
+_FIRST_WEYL, _SECOND_WEYL = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBB67AE8584CAA73B)
+
+
+def key_of(seed: np.random.SeedSequence) -> NDArray[np.uint64]:
+    """The generator's key for a seed."""
+    return seed.generate_state(2, np.uint64)
+
+
+# ---- uniform numbers -----------------------------------------------------------------------------------------------------
+
+
+@kernel
+def _high_product(a, b):
+    """Upper half of the product of two 64-bit numbers."""
+    a_low, a_high = a & _LOW, a >> _HALF
+    b_low, b_high = b & _LOW, b >> _HALF
+    middle = a_high * b_low + (a_low * b_low >> _HALF)
+    return a_high * b_high + (middle >> _HALF) + (((middle & _LOW) + a_low * b_high) >> _HALF)
+
+
+@kernel
+def _four(key, path, block, points):
+    """Four uniform numbers in [0, 1): ten rounds of Philox on the counter (block + 1, path, 0, 0), as NumPy counts."""
+    a, b, c, d = np.uint64(block) + np.uint64(1), np.uint64(path), np.uint64(0), np.uint64(0)
+    first, second = key[0], key[1]
+    for _ in range(10):
+        a, b, c, d = (
+            _high_product(_SECOND_FACTOR, c) ^ b ^ first,
+            _SECOND_FACTOR * c,
+            _high_product(_FIRST_FACTOR, a) ^ d ^ second,
+            _FIRST_FACTOR * a,
+        )
+        first += _FIRST_WEYL
+        second += _SECOND_WEYL
+    for place, word in enumerate((a, b, c, d)):
+        points[place] = (word >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@kernel
+def uniforms(key, path, first, out):
+    """The uniform numbers of a path at the positions from `first` on."""
+    points = np.empty(4)
+    for place in range(out.shape[0]):
+        position = first + place
+        if place == 0 or position % 4 == 0:
+            _four(key, path, position // 4, points)
+        out[place] = points[position % 4]
+
+
+# ---- one state -----------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def _pick(alpha, column, onward, point):
+    """The state whose share of [0, 1) holds the point; shares are α · onward, and a share of zero is never chosen."""
+    n_states = alpha.shape[0]
+    total = 0.0
+    for j in range(n_states):
+        total += alpha[j, column] * onward[j]
+    level, running, chosen = point * total, 0.0, 0
+    for j in range(n_states):
+        weight = alpha[j, column] * onward[j]
+        if weight > 0.0:
+            chosen = j
+            running += weight
+            if running > level:
+                break
+    return chosen
+
+
+@kernel
+def _log_pick(log_alpha, position, log_onward, point, weights):
+    """The same with weights in logarithms, (n, K)."""
+    n_states = log_alpha.shape[1]
+    largest = -np.inf
+    for j in range(n_states):
+        weights[j, 0] = log_alpha[position, j] + log_onward[j]
+        largest = max(largest, weights[j, 0])
+    for j in range(n_states):
+        weights[j, 0] = np.exp(weights[j, 0] - largest)
+    return _pick(weights, 0, np.ones(n_states), point)
+
+
+# ---- paths ---------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def draw_lanes(alpha, transposed, offsets, lengths, origins, following, key, path, states):
+    """Draw one path through each of many chains side by side.
+
+    Parameters
+    ----------
+    alpha : (K, n) filtered beliefs, as made by `lanes.forward`
+    transposed : (K, K) the transition matrix transposed
+    offsets : (steps + 1,)
+    lengths : (lanes,)
+    origins : (lanes,) position in `states` of each lane's first step
+    following : (lanes,) state that comes after each lane's last position, −1 where nothing does
+    key, path : which uniform numbers to use
+    states : (N,) output
+    """
+    free = np.ones(alpha.shape[0])
+    points = np.empty(4)
+    for lane in range(lengths.shape[0]):
+        onward = free if following[lane] < 0 else transposed[following[lane]]
+        for step in range(lengths[lane] - 1, -1, -1):
+            position = origins[lane] + step
+            if step == lengths[lane] - 1 or position % 4 == 3:
+                _four(key, path, position // 4, points)
+            state = _pick(alpha, offsets[step] + lane, onward, points[position % 4])
+            states[position] = state
+            onward = transposed[state]
+
+
+@kernel
+def enter_lanes(alpha, transposed, offsets, lengths, origins, is_last, key, path, entries):
+    """First state of each lane's path for every state that may follow the lane.
+
+    Parameters
+    ----------
+    alpha, transposed, offsets, lengths, origins, key, path : as for `draw_lanes`
+    is_last : (lanes,) whether the lane ends its sequence
+    entries : (lanes, K) output; all the same where the lane ends its sequence
+    """
+    n_states = alpha.shape[0]
+    free = np.ones(n_states)
+    points = np.empty(4)
+    now = np.empty(n_states, dtype=np.int64)
+    drawn = np.empty(n_states, dtype=np.int64)
+    for lane in range(lengths.shape[0]):
+        now[:] = np.arange(n_states)
+        walks = n_states
+        for step in range(lengths[lane] - 1, -1, -1):
+            position, column = origins[lane] + step, offsets[step] + lane
+            is_end = step == lengths[lane] - 1
+            if is_end or position % 4 == 3:
+                _four(key, path, position // 4, points)
+            point = points[position % 4]
+            if is_end and is_last[lane]:
+                now[:] = _pick(alpha, column, free, point)
+                walks = 1
+            elif walks == 1:
+                now[0] = _pick(alpha, column, transposed[now[0]], point)
+            else:
+                drawn[:] = -1
+                for k in range(n_states):
+                    state = now[k]
+                    if drawn[state] < 0:
+                        drawn[state] = _pick(alpha, column, transposed[state], point)
+                    now[k] = drawn[state]
+                if (now == now[0]).all():
+                    walks = 1
+        entries[lane] = now[0] if walks == 1 else now
+
+
+@kernel
+def follow(entries, is_last, following):
+    """State after each piece, from the maps of all pieces in the order of the data.
+
+    Parameters
+    ----------
+    entries : (P, K) first state of the piece given the state after it
+    is_last : (P,) whether the piece ends its sequence
+    following : (P,) output, −1 where nothing follows
+    """
+    for piece in range(entries.shape[0] - 1, -1, -1):
+        if is_last[piece]:
+            following[piece] = -1
+        else:
+            following[piece] = entries[piece + 1, max(following[piece + 1], 0)]
+
+
+@kernel
+def draw_log(log_alpha, log_transposed, log_onward, origin, key, path, states):
+    """Draw a path through one chain whose filtered beliefs are known in logarithms.
+
+    Parameters
+    ----------
+    log_alpha : (n, K) in any scale
+    log_transposed : (K, K) the logarithm of the transition matrix, transposed
+    log_onward : (K,) log weights of what comes after the last position, zeros where nothing does
+    origin : position in `states` of the first of the n
+    key, path : which uniform numbers to use
+    states : (N,) output
+    """
+    n_states = log_alpha.shape[1]
+    weights = np.empty((n_states, 1))
+    points = np.empty(4)
+    onward = log_onward
+    for step in range(log_alpha.shape[0] - 1, -1, -1):
+        position = origin + step
+        _four(key, path, position // 4, points)
+        state = _log_pick(log_alpha, step, onward, points[position % 4], weights)
+        states[position] = state
+        onward = log_transposed[state]

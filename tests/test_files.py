@@ -1,0 +1,73 @@
+import json
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.numpy import save_file
+
+from subchain.errors import FileFormatError, InputError, SubchainError
+from subchain.files import read_arrays, write_arrays
+
+
+def test_arrays_and_header_come_back_exactly(tmp_path, rng):
+    arrays = {"a": rng.random((3, 4)), "b": np.arange(5, dtype=np.int32), "scalar": np.asarray(0.1)}
+    write_arrays(tmp_path / "x", arrays, {"kind": "thing", "note": "ü", "value": 0.1})
+    back, header = read_arrays(tmp_path / "x", "thing")
+    assert header == {"kind": "thing", "note": "ü", "value": 0.1}
+    assert all(np.array_equal(arrays[name], back[name]) and arrays[name].dtype == back[name].dtype for name in arrays)
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, rng, monkeypatch):
+    target = tmp_path / "x"
+    write_arrays(target, {"a": np.ones(3)}, {"kind": "thing"})
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        write_arrays(target, {"a": np.zeros(3)}, {"kind": "thing"})
+    assert np.array_equal(read_arrays(target, "thing")[0]["a"], np.ones(3))
+    assert os.listdir(tmp_path) == ["x"]
+
+
+@pytest.mark.parametrize(("name", "message"), [("no/such/x", "folder .* does not exist"), ("", "is a folder")])
+def test_a_target_that_cannot_be_written_is_named(tmp_path, name, message):
+    with pytest.raises(InputError, match=message):
+        write_arrays(tmp_path / name, {"a": np.ones(3)}, {"kind": "thing"})
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(InputError, match="there is no file"):
+        read_arrays(tmp_path / "x", "thing")
+
+
+def test_files_of_another_kind_are_refused(tmp_path):
+    write_arrays(tmp_path / "x", {"a": np.ones(3)}, {"kind": "checkpoint"})
+    with pytest.raises(FileFormatError, match="holds a checkpoint, not a model"):
+        read_arrays(tmp_path / "x", "model")
+    save_file({"a": np.ones(3)}, tmp_path / "foreign")
+    with pytest.raises(FileFormatError, match="not one that subchain has written"):
+        read_arrays(tmp_path / "foreign", "model")
+    save_file({"a": np.ones(3)}, tmp_path / "odd", metadata={"subchain": json.dumps([1, 2])})
+    with pytest.raises(FileFormatError):
+        read_arrays(tmp_path / "odd", "model")
+
+
+def test_every_truncation_is_noticed(tmp_path):
+    write_arrays(tmp_path / "x", {"a": np.arange(10.0)}, {"kind": "thing"})
+    content = (tmp_path / "x").read_bytes()
+    for length in range(len(content)):
+        (tmp_path / "cut").write_bytes(content[:length])
+        with pytest.raises(FileFormatError):
+            read_arrays(tmp_path / "cut", "thing")
+
+
+@given(content=st.binary(max_size=300))
+def test_random_bytes_are_refused_with_a_message(tmp_path_factory, content):
+    path = tmp_path_factory.mktemp("fuzz") / "x"
+    path.write_bytes(content)
+    with pytest.raises(SubchainError):
+        read_arrays(path, "thing")

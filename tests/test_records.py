@@ -1,0 +1,86 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from subchain.records import Record, Sums, build_record, states_on
+
+
+@dataclasses.dataclass
+class Pair(Sums):
+    by_state: np.ndarray
+    by_symbol: np.ndarray = states_on(1)
+    shared: np.ndarray = states_on()
+
+
+@dataclasses.dataclass
+class Nested(Sums):
+    inner: Pair
+    parts: dict
+    count: float
+
+
+def nested(rng):
+    def pair():
+        return Pair(rng.random((3, 2)), rng.random((4, 3)), rng.random(2))
+
+    return Nested(pair(), {"a": pair(), "b": pair()}, 2.5)
+
+
+def equal(one, other):
+    first, second = one.arrays(), other.arrays()
+    return first.keys() == second.keys() and all(np.array_equal(first[key], second[key]) for key in first)
+
+
+def test_sums_are_a_commutative_monoid_with_subtraction(rng):
+    a, b = nested(rng), nested(rng)
+    assert equal(a + b, b + a)
+    assert equal(a + a, a.scale(2.0))
+    assert all(np.allclose(x, y) for x, y in zip((a + b - b).arrays().values(), a.arrays().values(), strict=True))
+
+
+def test_absorbing_equals_adding(rng):
+    a, b = nested(rng), nested(rng)
+    expected = a + b
+    a.absorb(b)
+    assert equal(a, expected)
+
+
+def test_taking_states_permutes_the_axes_that_run_over_states(rng):
+    record, order = nested(rng), np.array([2, 0, 1])
+    taken = record.take(order)
+    assert np.array_equal(taken.inner.by_state, record.inner.by_state[order])
+    assert np.array_equal(taken.parts["b"].by_symbol, record.parts["b"].by_symbol[:, order])
+    assert np.array_equal(taken.inner.shared, record.inner.shared)
+    assert equal(taken.take(np.argsort(order)), record)
+
+
+def test_keeping_states_copies_those_alone(rng):
+    a, b = nested(rng), nested(rng)
+    mixed = a.keep_states(np.array([False, True, False]), b)
+    assert np.array_equal(mixed.inner.by_symbol[:, 1], b.inner.by_symbol[:, 1])
+    assert np.array_equal(mixed.inner.by_symbol[:, [0, 2]], a.inner.by_symbol[:, [0, 2]])
+
+
+def test_a_record_comes_back_from_its_schema_and_arrays(rng):
+    record = nested(rng)
+    back = build_record(record.schema(), record.arrays())
+    assert isinstance(back, Nested)
+    assert isinstance(back.count, float)
+    assert equal(back, record)
+
+
+def test_a_schema_cannot_name_anything_but_records():
+    with pytest.raises(KeyError):
+        build_record({"record": "Popen", "fields": {}}, {})
+
+
+def test_values_that_are_not_finite_are_found_with_their_state(rng):
+    record = nested(rng)
+    assert record.not_finite() is None
+    record.parts["a"].by_state[2, 1] = np.nan
+    assert record.not_finite() == ("parts.a.by_state", 2)
+
+
+def test_plain_records_do_not_add():
+    assert not hasattr(Record(), "__add__")
