@@ -90,7 +90,9 @@ def scaled_likelihoods_tell_the_same(likelihood: Any, values: Array) -> None:
     possible = np.isfinite(logs.max(axis=0))
     np.testing.assert_allclose(out[:, possible].max(axis=0), 1.0)
     with np.errstate(divide="ignore"):
-        np.testing.assert_allclose(np.log(out) + shift, np.where(logs < -700 + shift, -np.inf, logs), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(
+            np.log(out) + shift, np.where(logs < -700 + shift, -np.inf, logs), rtol=1e-9, atol=1e-9
+        )
 
 
 def sums_add_up_over_blocks(likelihood: Any, values: Array) -> None:

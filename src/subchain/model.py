@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from subchain.data import Evidence, Sequences, as_sequences
-from subchain.emissions import Emission, Frozen, Parameters, resolve_emission
+from subchain.emissions import Emission, Frozen, Parameters, family_of, resolve_emission
 from subchain.engines import resolve_engine
 from subchain.errors import ConvergenceWarning, InputError, unknown_name
 from subchain.inference import Algorithm, resolve_inference
@@ -32,7 +32,7 @@ from subchain.inference.trace import Status, Trace
 from subchain.persistence import load_model, save_model
 from subchain.settings import describe
 from subchain.statistics import Statistics
-from subchain.transitions import FrozenChain, TransitionPrior, resolve_transition
+from subchain.transitions import FrozenChain, TransitionPrior, check_chain, resolve_transition
 
 Array = NDArray[np.float64]
 
@@ -336,7 +336,7 @@ class _Fit:
         held_out = None if validation is None else Part(self._like_training(validation))
         self.problem = Problem(whole, prior, engine, self.transition.exact, held_out)
         self.seeds = _seeds(model.random_state).spawn(int(model.n_init))
-        self._freeze(n_states)
+        self._freeze()
 
     def _like_training(self, x: Any) -> Sequences:
         vocabularies = self.data.vocabularies
@@ -362,17 +362,14 @@ class _Fit:
             )
         return point
 
-    def _freeze(self, n_states: int) -> None:
+    def _freeze(self) -> None:
         """Put frozen components at the start's point, once and for all restarts."""
-        if not (self.emission.frozen or self.transition.frozen):
+        if not (self.emission.has_frozen or self.transition.frozen):
             return
         start = self.start_point or self._guess(np.random.default_rng(self.seeds[0])).point
         prior = self.problem.prior
-        if self.emission.frozen:
-            prior = ModelPosterior(prior.chain, Frozen(start.emission))
-        if self.transition.frozen:
-            prior = ModelPosterior(FrozenChain(start.chain), prior.emission)
-        self.problem.prior = prior
+        chain = FrozenChain(start.chain) if self.transition.frozen else prior.chain
+        self.problem.prior = ModelPosterior(chain, self.emission.freeze(prior.emission, start.emission))
 
     def starts(self) -> list[Callable[[], RunState]]:
         if self.start_point is not None:

@@ -77,7 +77,7 @@ def test_divergence_is_the_integral_of_the_density_ratio() -> None:
 
     def divergence(a: float, b: float, a0: float, b0: float) -> float:
         p, q = stats.beta(a, b), stats.beta(a0, b0)
-        return integrate.quad(lambda x: p.pdf(x) * (p.logpdf(x) - q.logpdf(x)), 0, 1)[0]
+        return float(integrate.quad(lambda x: p.pdf(x) * (p.logpdf(x) - q.logpdf(x)), 0, 1)[0])
 
     tables = (ours.successes, ours.failures, theirs.successes, theirs.failures)
     parts = zip(*(table.ravel() for table in tables), strict=True)
@@ -160,13 +160,23 @@ def test_missing_bits_pass_the_check() -> None:
 
 def test_features_have_no_gaps() -> None:
     features = Bernoulli().features(Sequences(np.array([[1, 0], [-1, 1], [0, 1], [1, 1]])), np.array([0, 1, 2]))
+    assert features is not None
     np.testing.assert_allclose(features, [[1.0, 0.0], [0.5, 1.0], [0.0, 1.0]])
+
+
+def test_one_column_has_no_features_as_its_clusters_would_be_certain() -> None:
+    assert Bernoulli().features(Sequences(BITS[:, 0]), np.arange(6)) is None
 
 
 @pytest.mark.parametrize("chances", [[[0.5, 1.5]], [[-0.1]], [[np.nan]], 0.5])
 def test_probabilities_that_cannot_be_are_refused(chances: object) -> None:
     with pytest.raises(InputError, match="probabilities"):
         Bernoulli.from_parameters(chances)  # type: ignore[arg-type]
+
+
+def test_marginals_are_the_distributions_of_the_columns() -> None:
+    point = Bernoulli.from_parameters([[0.5, 0.25], [0.9, 0.0]])
+    np.testing.assert_allclose(point.marginals().mean(), point.probabilities)
 
 
 def test_number_of_free_parameters() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import emission_laws as laws
 import numpy as np
 import pytest
@@ -109,7 +111,7 @@ def test_divergence_is_the_integral_of_the_density_ratio() -> None:
 
     def divergence(a: float, b: float, a0: float, b0: float) -> float:
         p, q = stats.gamma(a, scale=1 / b), stats.gamma(a0, scale=1 / b0)
-        return integrate.quad(lambda x: p.pdf(x) * (p.logpdf(x) - q.logpdf(x)), 0, p.isf(1e-14), epsabs=1e-12)[0]
+        return float(integrate.quad(lambda x: p.pdf(x) * (p.logpdf(x) - q.logpdf(x)), 0, p.isf(1e-14), epsabs=1e-12)[0])
 
     parts = zip(*(table.ravel() for table in (ours.shape, ours.rate, theirs.shape, theirs.rate)), strict=True)
     assert ours.kl(theirs) == pytest.approx(sum(divergence(*part) for part in parts), rel=1e-6)
@@ -187,7 +189,7 @@ def test_given_hyperparameters_are_kept() -> None:
         ({"shape": [1.0, 2.0, 3.0]}, r"shape has shape \(3,\).*expected a number, \(2,\) or \(4, 2\)"),
     ],
 )
-def test_unusable_hyperparameters_are_named(setting: dict[str, object], message: str) -> None:
+def test_unusable_hyperparameters_are_named(setting: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Poisson(**setting).prior(Sequences(COUNTS), 4, flat=False)
 
@@ -236,6 +238,11 @@ def test_features_have_no_gaps() -> None:
 def test_rates_that_cannot_be_are_refused(rates: object) -> None:
     with pytest.raises(InputError, match="rates"):
         Poisson.from_parameters(rates)  # type: ignore[arg-type]
+
+
+def test_marginals_are_the_distributions_of_the_columns() -> None:
+    point = Poisson.from_parameters([[0.5, 0.25], [0.9, 0.0]])
+    np.testing.assert_allclose(point.marginals().mean(), point.rates)
 
 
 def test_number_of_free_parameters() -> None:

@@ -3,12 +3,15 @@
 from subchain.emissions.base import Conjugate, Emission, Frozen, Likelihood, Parameters
 from subchain.emissions.bernoulli import Bernoulli
 from subchain.emissions.categorical import Categorical
+from subchain.emissions.diagonal_gaussian import DiagonalGaussian
+from subchain.emissions.families import family_of
+from subchain.emissions.gaussian import Gaussian
 from subchain.emissions.poisson import Poisson
 from subchain.emissions.product import Product
 from subchain.errors import InputError, unknown_name
 
 FAMILIES: dict[str, type[Emission]] = {
-    family.name: family for family in (Categorical, Poisson, Bernoulli, Product)
+    family.name: family for family in (Categorical, Gaussian, DiagonalGaussian, Poisson, Bernoulli, Product)
 }
 
 
@@ -35,11 +38,14 @@ __all__ = [
     "Bernoulli",
     "Categorical",
     "Conjugate",
+    "DiagonalGaussian",
     "Emission",
     "Frozen",
+    "Gaussian",
     "Likelihood",
     "Parameters",
     "Poisson",
     "Product",
+    "family_of",
     "resolve_emission",
 ]

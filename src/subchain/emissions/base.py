@@ -22,7 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from subchain.data.missing import is_missing
 from subchain.data.sequences import Sequences
+from subchain.errors import InputError
 from subchain.records import Record, Sums
 
 Values = NDArray[Any]
@@ -85,6 +87,23 @@ class Parameters(Record, Likelihood):
     @abstractmethod
     def expectation(self) -> NDArray[np.float64]:
         """Mean observation of each state, (K, D); for codes the probabilities of the symbols, (K, W)."""
+
+    def fill(self, values: Values, beliefs: Table) -> Values:
+        """Observations with every missing entry replaced by what is expected there, the states having `beliefs` (K, n).
+
+        Floating numbers, except for symbols, of which the most probable one is taken. Families whose columns depend on
+        each other within a state override this.
+        """
+        expected = (beliefs.T @ self.expectation()).reshape(values.shape)
+        filled = np.where(is_missing(values), expected, values)
+        return filled.astype(values.dtype) if values.dtype.kind == "f" else filled
+
+    def marginals(self) -> Any:
+        """The distribution of each column in each state: a frozen distribution of scipy.stats, broadcast to (K, D).
+
+        None where the columns are not of one kind of number.
+        """
+        return None
 
 
 class Posterior(Protocol):
@@ -172,6 +191,21 @@ class Emission(BaseEstimator, ABC):  # type: ignore[misc]
     def check(self, data: Sequences) -> None:
         """Raise an `InputError` that says what and where if the data cannot come from this family."""
 
+    def check_against(self, data: Sequences, parameters: Any) -> None:
+        """Raise an `InputError` if the data cannot be what a model with these parameters was made for."""
+        self.check(data)
+        n_columns = parameters.expectation().shape[1]
+        if data.n_features != n_columns:
+            raise InputError(
+                f"the data have {data.n_features} columns, but the model was made for {n_columns}; "
+                "give the columns that it was trained on, in the same order."
+            )
+
+    @classmethod
+    def for_parameters(cls, parameters: Any) -> Self:
+        """What the user would have written for a model with these parameters."""
+        return cls()
+
     @abstractmethod
     def prior(self, data: Sequences, n_states: int, *, flat: bool) -> Conjugate:
         """Build the prior. `flat` asks for maximum likelihood wherever the user has not set a hyperparameter."""
@@ -179,6 +213,15 @@ class Emission(BaseEstimator, ABC):  # type: ignore[misc]
     @abstractmethod
     def features(self, data: Sequences, index: NDArray[np.int64]) -> NDArray[np.float64] | None:
         """Rows to cluster for a k-means start, (len(index), D), or None where distance means nothing."""
+
+    @property
+    def has_frozen(self) -> bool:
+        """Whether any part of the family is to keep the parameters of the start."""
+        return self.frozen
+
+    def freeze(self, prior: Conjugate, start: Parameters) -> Conjugate | Frozen:
+        """The prior, or the start's parameters for good if the family is frozen."""
+        return Frozen(start) if self.frozen else prior
 
     def random_sums(
         self, data: Sequences, reference: Likelihood, index: NDArray[np.int64], rng: np.random.Generator

@@ -82,6 +82,11 @@ class BernoulliParameters(BernoulliLikelihood, Parameters):
     def expectation(self) -> NDArray[np.float64]:
         return self.probabilities
 
+    def marginals(self) -> Any:
+        from scipy import stats
+
+        return stats.bernoulli(self.probabilities)
+
 
 @dataclasses.dataclass
 class BetaTable(Conjugate):
@@ -177,9 +182,9 @@ class Bernoulli(Emission):
             tables.append(per_column(name, left_open if given is None else given, n_states, data.n_features))
         return BetaTable(*tables)
 
-    def features(self, data: Sequences, index: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The zeros and ones themselves."""
-        return filled_rows(data, index)
+    def features(self, data: Sequences, index: NDArray[np.int64]) -> NDArray[np.float64] | None:
+        """The zeros and ones themselves; None for one column, whose clusters would be certain of their one value."""
+        return filled_rows(data, index) if data.n_features > 1 else None
 
     def parameters_type(self) -> type[BernoulliParameters]:
         return BernoulliParameters

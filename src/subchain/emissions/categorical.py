@@ -14,6 +14,7 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from subchain import simplex
+from subchain.data.missing import is_missing
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Conjugate, Emission, Likelihood, Parameters, Table, Values
 from subchain.emissions.checks import (
@@ -102,7 +103,7 @@ class CategoricalLikelihood(Likelihood):
             largest[largest <= 0.0] = 1.0
             shift = np.append(np.log(largest), 0.0)
             cached = self.__dict__["_scaled_cache"] = (self.weights / largest[:, None], shift)
-        return cached  # type: ignore[no-any-return]
+        return cached
 
     def zeros(self) -> CategoricalSums:
         return CategoricalSums(np.zeros_like(self.weights))
@@ -145,6 +146,12 @@ class CategoricalParameters(CategoricalLikelihood, Parameters):
 
     def expectation(self) -> NDArray[np.float64]:
         return self.probabilities
+
+    def fill(self, values: Values, beliefs: Table) -> Values:
+        """Codes with every missing one replaced by the most probable symbol."""
+        filled, missing = values.copy(), is_missing(as_vector(values))
+        as_vector(filled)[missing] = (self.weights @ beliefs[:, missing]).argmax(axis=0)
+        return filled
 
 
 @dataclasses.dataclass
@@ -245,6 +252,13 @@ class Categorical(Emission):
                 f"{size} categories (0 to {size - 1}); set n_categories={largest + 1} or encode the data with the "
                 "model's vocabulary."
             )
+
+    def check_against(self, data: Sequences, parameters: CategoricalParameters) -> None:
+        Categorical(n_categories=parameters.n_categories).check(data)
+
+    @classmethod
+    def for_parameters(cls, parameters: CategoricalParameters) -> Self:
+        return cls(n_categories=parameters.n_categories)
 
     def prior(self, data: Sequences, n_states: int, *, flat: bool) -> DirichletTable:
         if flat and self.concentration is not None:

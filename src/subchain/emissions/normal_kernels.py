@@ -1,8 +1,8 @@
-"""The loops of Gaussian emissions: whitened distances, largest entries and weighted moments, along rows of observations.
+"""The loops of Gaussian emissions: whitened distances and weighted moments, along rows of observations.
 
-Observations come as (D, n), one contiguous row a coordinate, so that every inner loop runs over observations and becomes
-vector instructions. A strip of `STRIP` observations stays in the nearest cache while all states pass over it. Values are
-read into locals before anything is stored: the compiler cannot know that the arrays do not overlap.
+Observations come as (D, n), one contiguous row a coordinate, so that every inner loop runs over observations and
+becomes vector instructions. A strip of `STRIP` observations stays in the nearest cache while all states pass over it.
+Values are read into locals before anything is stored: the compiler cannot know that the arrays do not overlap.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from subchain.errors import InputError
 
 Array = NDArray[np.float64]
 
-#: Observations visited by all states before the next ones; not a power of two, so that rows fall on different cache sets.
+#: Observations visited by all states before the next ones; not a power of two, so that rows fall on other cache sets.
 STRIP = 320
 
 FASTMATH = {"contract", "reassoc", "nsz", "arcp", "afn"}  # nan and infinity keep their meaning
@@ -59,34 +59,11 @@ def _center(values, origin, out):  # type: ignore[no-untyped-def]
     return missing
 
 
-@njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
-def subtract_largest(table):  # type: ignore[no-untyped-def]
-    """Subtract each column's largest entry in place and return it; a column of −inf stays and counts as 0."""
-    n_states, n = table.shape
-    shift = np.empty(n)
-    for start in range(0, n, STRIP):
-        stop = min(start + STRIP, n)
-        largest = shift[start:stop]
-        largest[:] = table[0][start:stop]
-        for k in range(1, n_states):
-            row = table[k][start:stop]
-            for r in range(stop - start):
-                value, old = row[r], largest[r]
-                largest[r] = value if value > old else old
-        for r in range(stop - start):
-            value = largest[r]
-            largest[r] = value if value > -np.inf else 0.0
-        for k in range(n_states):
-            row = table[k][start:stop]
-            for r in range(stop - start):
-                row[r] -= largest[r]
-    return shift
-
-
 # ---- full covariances ------------------------------------------------------------------------------------------------
 #
-# Four coordinates of z = F x − c are worked on at a time (the last two of D = 4 j + 2 as a pair). What earlier coordinates
-# contribute is added up in `z` by tiles of 4 × 4 factors; the tile on the diagonal finishes z, squares it, and leaves zeros.
+# Four coordinates of z = F x − c are worked on at a time (the last two of D = 4 j + 2 as a pair). What earlier
+# coordinates contribute is added up in `z` by tiles of 4 × 4 factors; the tile on the diagonal finishes z, squares it,
+# and leaves zeros for the next four.
 
 
 @njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")

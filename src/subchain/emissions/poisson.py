@@ -41,10 +41,11 @@ def log_factorial(counts: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def log_rising(shape: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
     """log Γ(shape + count) − log Γ(shape), without the cancellation that the difference suffers for large shapes."""
-    top = shape + counts
-    tail = (1.0 / top - 1.0 / shape) / 12.0 - (top**-3.0 - shape**-3.0) / 360.0
-    series = (top - 0.5) * np.log1p(counts / shape) + counts * (np.log(shape) - 1.0) + tail
-    return np.where(shape > _STIRLING, series, gammaln(top) - gammaln(shape))
+    large = np.maximum(shape, _STIRLING)
+    top = large + counts
+    tail = (1.0 / top - 1.0 / large) / 12.0 - (top**-3.0 - large**-3.0) / 360.0
+    series = (top - 0.5) * np.log1p(counts / large) + counts * (np.log(large) - 1.0) + tail
+    return np.where(shape > _STIRLING, series, gammaln(shape + counts) - gammaln(shape))
 
 
 class PoissonLikelihood(CountLikelihood):
@@ -119,6 +120,11 @@ class PoissonParameters(PoissonLikelihood, Parameters):
 
     def expectation(self) -> NDArray[np.float64]:
         return self.rates
+
+    def marginals(self) -> Any:
+        from scipy import stats
+
+        return stats.poisson(self.rates)
 
 
 @dataclasses.dataclass

@@ -18,6 +18,7 @@ from subchain.emissions.base import Conjugate, Emission, Frozen, Likelihood, Par
 from subchain.emissions.categorical import Categorical
 from subchain.emissions.checks import as_matrix
 from subchain.emissions.counts import PASS_ROWS, as_codes, check_counts
+from subchain.emissions.families import family_of
 from subchain.errors import InputError, unknown_name
 from subchain.records import Record, Sums, states_on
 
@@ -102,7 +103,8 @@ class ProductParameters(ProductLikelihood, Parameters):
     parts: dict[str, Parameters]
     layout: Layout
 
-    def __getitem__(self, name: str) -> Parameters:
+    def __getitem__(self, name: str) -> Any:
+        """The parameters of one part, of whatever class its family has."""
         if name not in self.parts:
             raise unknown_name("part", name, self.parts)
         return self.parts[name]
@@ -118,6 +120,16 @@ class ProductParameters(ProductLikelihood, Parameters):
     def expectation(self) -> NDArray[np.float64]:
         """The parts' expectations side by side, in the order of the parts."""
         return np.hstack([part.expectation() for part in self.parts.values()])
+
+    def fill(self, values: Values, beliefs: Table) -> Values:
+        """Each part fills its own columns; floating numbers if any part's are."""
+        table = as_matrix(values)
+        blocks = zip(self.parts.values(), self.layout.take_apart(table), strict=True)
+        parts = [part.fill(block, beliefs) for part, block in blocks]
+        filled = table.astype(np.result_type(table, *parts))
+        for columns, part in zip(self.layout.slots(), parts, strict=True):
+            filled[:, columns] = part
+        return filled.reshape(values.shape)
 
 
 @dataclasses.dataclass
@@ -188,12 +200,13 @@ class Product(Emission):
         """Whether all parts keep the parameters of the start."""
         return all(family.frozen for family in self.families.values())
 
-    def freeze(self, prior: ProductPosterior, start: ProductParameters) -> ProductPosterior:
+    @property
+    def has_frozen(self) -> bool:
+        return any(family.has_frozen for family in self.families.values())
+
+    def freeze(self, prior: Any, start: Any) -> ProductPosterior:
         """The prior in which the parts that are frozen stay at their parameters of the start."""
-        parts = {
-            name: Frozen(start.parts[name]) if self.families[name].frozen else part
-            for name, part in prior.parts.items()
-        }
+        parts = {name: self.families[name].freeze(part, start.parts[name]) for name, part in prior.parts.items()}
         return dataclasses.replace(prior, parts=parts)
 
     @staticmethod
@@ -241,6 +254,28 @@ class Product(Emission):
         for name, family, columns in self._assigned(data):
             with _in_part(name):
                 family.check(_view(data, family, columns))
+
+    def check_against(self, data: Sequences, parameters: ProductParameters) -> None:
+        layout = parameters.layout
+        if data.n_features != layout.n_columns:
+            raise InputError(
+                f"the data have {data.n_features} columns, but the model was made for {layout.n_columns}; "
+                "give the columns that it was trained on, in the same order."
+            )
+        for (name, part), columns in zip(parameters.parts.items(), layout.slots(), strict=True):
+            family = self.families[name]
+            with _in_part(name):
+                if data.columns is not None and not np.array_equal(data.column_indices(family.columns), columns):
+                    raise InputError(
+                        f"columns {family.columns!r} do not stand where they stood in the data that the model was made "
+                        f"from, which is at {columns.tolist()}; give the columns in the same order."
+                    )
+                family.check_against(_view(data, family, columns), part)
+
+    @classmethod
+    def for_parameters(cls, parameters: ProductParameters) -> Self:
+        slots = zip(parameters.parts.items(), parameters.layout.slots(), strict=True)
+        return cls(**{name: family_of(part).set_params(columns=columns.tolist()) for (name, part), columns in slots})
 
     def prior(self, data: Sequences, n_states: int, *, flat: bool) -> ProductPosterior:
         parts: dict[str, Posterior] = {}

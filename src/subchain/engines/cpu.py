@@ -68,6 +68,7 @@ class TileRun:
         self.sequences = cut.sequence[pieces]
         self.is_first = cut.is_first[pieces]
         self.before = None if borders is None else borders.before[pieces]
+        self.after = None if borders is None else borders.after[pieces]
 
     @property
     def beliefs(self) -> Array:

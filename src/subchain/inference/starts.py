@@ -23,6 +23,8 @@ SAMPLE = 1 << 16
 STRETCH = 256
 #: Share of the transitions that are guessed to go anywhere.
 ANYWHERE = 0.1
+#: Share of an observation that is guessed to belong to any state: no state begins with a probability of exactly zero.
+DOUBT = 0.02
 
 
 def start_statistics(
@@ -86,7 +88,7 @@ def _guessed(data: Sequences, reference: Likelihood, index: Index, labels: Index
     n_states = reference.n_states
     scale = data.n_observations / len(index)
     sums = reference.zeros()
-    beliefs = np.ascontiguousarray(np.eye(n_states)[:, labels])
+    beliefs = (1.0 - DOUBT) * np.eye(n_states)[:, labels] + DOUBT / n_states
     reference.accumulate(np.take(data.values, index, axis=0), beliefs, sums)
     joined = np.diff(index) == 1
     joined &= ~np.isin(index[1:], data.offsets)

@@ -1,8 +1,8 @@
 # mypy: disable-error-code="no-untyped-def"
 """Scaled forward and backward passes over chains one after the other, in the layout in which users have their tables.
 
-Tables are position-major, (n, K), with the sequences end to end; inner loops run along states. For a few chains this beats
-lanes, which have nothing to run along, and nothing has to be rearranged. Scaling is as in `lanes`.
+Tables are position-major, (n, K), with the sequences end to end; inner loops run along states. For a few chains this
+beats lanes, which then have little to run along, and nothing has to be rearranged. Scaling is as in `lanes`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _mix(weights, matrix, out):
 
 
 @kernel
-def forward(likelihood, transition, initial, offsets, alpha, scale):
+def forward(likelihood, transition, initial, starts, stops, alpha, scale):
     """Filtered beliefs of every position.
 
     Parameters
@@ -40,14 +40,14 @@ def forward(likelihood, transition, initial, offsets, alpha, scale):
     likelihood : (n, K)
     transition : (K, K)
     initial : (K,)
-    offsets : (n_sequences + 1,)
+    starts, stops : (n_sequences,) first position of each sequence, and the one after its last
     alpha : (n, K) output, each row sums to one (or to zero, from where on the sequence is impossible)
     scale : (n,) output, the normalisers
     """
-    for sequence in range(offsets.shape[0] - 1):
-        for position in range(offsets[sequence], offsets[sequence + 1]):
+    for sequence in range(starts.shape[0]):
+        for position in range(starts[sequence], stops[sequence]):
             row = alpha[position]
-            if position == offsets[sequence]:
+            if position == starts[sequence]:
                 row[:] = initial
             else:
                 _mix(alpha[position - 1], transition, row)
@@ -62,23 +62,23 @@ def forward(likelihood, transition, initial, offsets, alpha, scale):
 
 
 @kernel
-def backward(likelihood, transposed, offsets, alpha, scale, beliefs, pairs):
+def backward(likelihood, transposed, starts, stops, alpha, scale, beliefs, pairs):
     """Smoothed beliefs of every position, and sums over pairs of neighbours.
 
     Parameters
     ----------
     likelihood : (n, K)
     transposed : (K, K) the transition matrix transposed
-    offsets : (n_sequences + 1,)
+    starts, stops : (n_sequences,) first position of each sequence, and the one after its last
     alpha, scale : as written by `forward`
     beliefs : (n, K) output, each row sums to one
     pairs : (K, K) Σ α_{t−1} ⊗ (b_t β_t / scale_t) is added; times the transition matrix these are pair counts
     """
     n_states = transposed.shape[0]
     beta, weighted = np.empty(n_states), np.empty(n_states)
-    for sequence in range(offsets.shape[0] - 1):
+    for sequence in range(starts.shape[0]):
         beta[:] = 1.0
-        for position in range(offsets[sequence + 1] - 1, offsets[sequence] - 1, -1):
+        for position in range(stops[sequence] - 1, starts[sequence] - 1, -1):
             row = beliefs[position]
             total = 0.0
             for k in range(n_states):
@@ -87,7 +87,7 @@ def backward(likelihood, transposed, offsets, alpha, scale, beliefs, pairs):
             inverse = 1.0 / total
             for k in range(n_states):
                 row[k] *= inverse
-            if position == offsets[sequence]:
+            if position == starts[sequence]:
                 break
             inverse /= scale[position]
             for k in range(n_states):

@@ -1,32 +1,25 @@
 """Forward-backward, filtering, decoding and sampling for models that bring their own likelihoods.
 
-Use these with an emission model of your own: what they take is the log likelihood of every position in every state, and the
-weights of first states and of moves. Everything is exact: passes run in scaled probabilities, and sequences which these
-cannot hold (see `underflow`) are worked out in logarithms.
+Use these with an emission model of your own: what they take is the log likelihood of every position in every state, and
+the weights of first states and of moves. Results are exact; sequences whose probabilities no double can hold are worked
+out in logarithms.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from subchain.errors import ImpossibleSequenceError, InputError
-from subchain.propagation import chain, products, sampling, serial
-from subchain.propagation import viterbi as max_product
-from subchain.propagation.layout import side_by_side
-from subchain.propagation.underflow import doubtful
+from subchain.errors import InputError
+from subchain.propagation import sampling
+from subchain.propagation.chains import check
+from subchain.propagation.passes import check_possible, log, log_filter, log_smooth, scaled_filter, scaled_smooth
+from subchain.propagation.viterbi import sweep, trace
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
-
-#: From these numbers of states and sequences on, a step of all sequences as one matrix product is faster.
-MANY_STATES, MANY_SEQUENCES = 48, 16
-MOST_LANES = 512
-#: Rows of weights may exceed one by rounding.
-SLACK = 1e-6
 
 
 class ForwardBackward(NamedTuple):
@@ -77,9 +70,6 @@ class ViterbiPath(NamedTuple):
     log_probability: Array
 
 
-# ---- what users call -----------------------------------------------------------------------------------------------------
-
-
 def forward_backward(
     log_likelihood: ArrayLike, initial: ArrayLike, transition: ArrayLike, lengths: ArrayLike | None = None
 ) -> ForwardBackward:
@@ -115,25 +105,23 @@ def forward_backward(
     >>> likelihood = np.array([[0.9, 0.2], [0.9, 0.2], [0.1, 0.8]])
     >>> found = forward_backward(np.log(likelihood), [0.5, 0.5], [[0.8, 0.2], [0.2, 0.8]])
     >>> found.beliefs.round(2)
-    array([[0.94, 0.06],
-           [0.85, 0.15],
-           [0.22, 0.78]])
-    >>> found.pairs.sum().round(6)
-    np.float64(2.0)
+    array([[0.86, 0.14],
+           [0.79, 0.21],
+           [0.27, 0.73]])
+    >>> float(found.pairs.sum().round(6))
+    2.0
     """
-    chains = _check(log_likelihood, initial, transition, lengths)
-    alpha, increments, likelihood, scale, hard = _scaled_filter(chains)
-    beliefs, pairs = np.empty_like(alpha), np.zeros((chains.n_states, chains.n_states))
-    # A state that was not reached has weight zero, but its message can grow without bound: keep it out.
-    likelihood[alpha == 0.0] = 0.0
-    easy = np.setdiff1d(np.arange(chains.n_sequences), hard)
-    _backward(chains, easy, likelihood, alpha, scale, beliefs, pairs)
-    pairs *= chains.transition
-    for sequence in hard:
+    chains = check(log_likelihood, initial, transition, lengths)
+    scaled = scaled_filter(chains)
+    beliefs, pairs = scaled_smooth(chains, scaled)
+    increments = scaled.log_increments()
+    for sequence in scaled.hard.tolist():
         rows = chains.rows(sequence)
-        joint, increments[rows] = _log_filter(chains, sequence)
-        beliefs[rows] = _log_smooth(chains, sequence, joint, pairs)
-    return ForwardBackward(_sum_per_sequence(increments, chains.offsets), beliefs, pairs)
+        joint, increments[rows] = log_filter(chains, sequence)
+        beliefs[rows], more_pairs = log_smooth(chains, sequence, joint)
+        pairs += more_pairs
+    totals = np.array([increments[chains.rows(sequence)].sum() for sequence in range(chains.n_sequences)])
+    return ForwardBackward(totals, beliefs, pairs)
 
 
 def filter(
@@ -169,13 +157,14 @@ def filter(
     >>> np.exp(found.log_increments).round(3)
     array([0.55 , 0.316])
     """
-    chains = _check(log_likelihood, initial, transition, lengths)
-    alpha, increments, _, _, hard = _scaled_filter(chains)
-    for sequence in hard:
+    chains = check(log_likelihood, initial, transition, lengths)
+    scaled = scaled_filter(chains)
+    beliefs, increments = scaled.alpha, scaled.log_increments()
+    for sequence in scaled.hard.tolist():
         rows = chains.rows(sequence)
-        joint, increments[rows] = _log_filter(chains, sequence)
-        alpha[rows] = np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
-    return Filtered(alpha, increments)
+        joint, increments[rows] = log_filter(chains, sequence)
+        beliefs[rows] = np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
+    return Filtered(beliefs, increments)
 
 
 def viterbi(
@@ -184,8 +173,7 @@ def viterbi(
     """Find the most probable path of states of each sequence.
 
     Use it to cut a sequence into segments; for the best guess at each single position use the beliefs of
-    :func:`forward_backward`. Among paths of equal probability the one with the lower states, compared from the end, is
-    taken.
+    :func:`forward_backward`.
 
     Parameters
     ----------
@@ -210,18 +198,18 @@ def viterbi(
     >>> viterbi(np.log(likelihood), [0.5, 0.5], [[0.8, 0.2], [0.2, 0.8]]).states
     array([0, 0, 0])
     """
-    chains = _check(log_likelihood, initial, transition, lengths)
-    log_initial, log_transition = _log(chains.initial), _log(chains.transition)
+    chains = check(log_likelihood, initial, transition, lengths)
+    log_initial, log_transition = log(chains.initial), log(chains.transition)
     log_transposed, nothing_after = np.ascontiguousarray(log_transition.T), np.zeros(chains.n_states)
-    states = np.empty(len(chains.logs), dtype=np.int64)
+    states = np.empty(len(chains.log_likelihood), dtype=np.int64)
     log_probability = np.zeros(chains.n_sequences)
-    for sequence in np.flatnonzero(np.diff(chains.offsets)):
+    for sequence in np.flatnonzero(chains.stops > chains.starts).tolist():
         rows = chains.rows(sequence)
-        delta = chains.logs[rows].copy()
-        max_product.sweep(delta, log_transition, log_initial)
-        _check_possible(delta, sequence)
-        max_product.trace(delta, log_transposed, nothing_after, states[rows])
-        log_probability[sequence] = delta[-1].max()
+        delta = chains.log_likelihood[rows].copy()
+        lost = sweep(delta, log_transition, log_initial)
+        check_possible(delta, sequence)
+        trace(delta, log_transposed, nothing_after, states[rows])
+        log_probability[sequence] = lost + delta[-1].max()
     return ViterbiPath(states, log_probability)
 
 
@@ -244,7 +232,7 @@ def sample_paths(
     n : int
         Number of paths.
     random_state : int, SeedSequence, Generator or None
-        Seed. A number or a SeedSequence always gives the same paths, the first ones the same for any `n`.
+        Seed. A number or a SeedSequence always gives the same paths, and the first ones are the same for any `n`.
 
     Returns
     -------
@@ -259,75 +247,35 @@ def sample_paths(
     --------
     >>> import numpy as np
     >>> from subchain.propagation import sample_paths
-    >>> likelihood = np.array([[0.9, 0.2], [0.4, 0.6], [0.9, 0.2]])
-    >>> paths = sample_paths(np.log(likelihood), [0.5, 0.5], [[0.8, 0.2], [0.2, 0.8]], n=1000, random_state=0)
-    >>> paths.shape
-    (1000, 3)
+    >>> likelihood = np.array([[1.0, 0.0], [0.4, 0.6], [0.0, 1.0]])
+    >>> with np.errstate(divide="ignore"):
+    ...     paths = sample_paths(np.log(likelihood), [0.5, 0.5], [[0.8, 0.2], [0.2, 0.8]], n=1000, random_state=0)
+    >>> paths.mean(axis=0).round(1)
+    array([0. , 0.6, 1. ])
     """
     if n < 0:
         raise InputError(f"n, the number of paths, must not be negative; given {n}.")
-    chains = _check(log_likelihood, initial, transition, lengths)
+    chains = check(log_likelihood, initial, transition, lengths)
     key = sampling.key_of(_seed_sequence(random_state))
-    alpha, _, _, _, hard = _scaled_filter(chains)
-    transposed = np.ascontiguousarray(chains.transition.T)
-    log_transposed, nothing_after = _log(transposed), np.zeros(chains.n_states)
-    paths = np.empty((n, len(chains.logs)), dtype=np.int64)
-    easy = np.setdiff1d(np.flatnonzero(np.diff(chains.offsets)), hard)
-    joints = {sequence: _log_filter(chains, sequence)[0] for sequence in hard}
-    for sequence in easy:
-        rows = chains.rows(sequence)
-        columns = np.arange(rows.stop - rows.start + 1)
-        lane = (alpha[rows].T, transposed, columns, columns[-1:], np.array([rows.start]), np.array([-1]))
+    scaled = scaled_filter(chains)
+    paths = np.empty((n, len(chains.log_likelihood)), dtype=np.int64)
+    easy = chains.of(scaled.easy)
+    steps = easy.stops - easy.starts
+    walks = sampling.Walks(steps, easy.starts, np.arange(steps.max(initial=0)), easy.starts)
+    transposed, following = np.ascontiguousarray(chains.transition.T), np.full(len(steps), -1)
+    for path in range(n):
+        sampling.draw(scaled.alpha.T, transposed, walks, following, key, path, paths[path])
+    log_transposed, nothing_after = log(transposed), np.zeros(chains.n_states)
+    for sequence in scaled.hard.tolist():
+        joint, _ = log_filter(chains, sequence)
         for path in range(n):
-            sampling.draw_lanes(*lane, key, path, paths[path])
-    for sequence, joint in joints.items():
-        start = chains.rows(sequence).start
-        for path in range(n):
-            sampling.draw_log(joint, log_transposed, nothing_after, start, key, path, paths[path])
+            sampling.draw_log(joint, log_transposed, nothing_after, chains.starts[sequence], key, path, paths[path])
     return paths
 
 
-# ---- scaled probabilities ------------------------------------------------------------------------------------------------
-
-
-class _Chains(NamedTuple):
-    """Checked input: log likelihoods (T, K), initial (K,), transition (K, K), offsets (n_sequences + 1,)."""
-
-    logs: Array
-    initial: Array
-    transition: Array
-    offsets: Index
-
-    @property
-    def n_states(self) -> int:
-        return len(self.initial)
-
-    @property
-    def n_sequences(self) -> int:
-        return len(self.offsets) - 1
-
-    @property
-    def are_side_by_side(self) -> bool:
-        return self.n_states >= MANY_STATES and self.n_sequences >= MANY_SEQUENCES
-
-    def rows(self, sequence: int) -> slice:
-        return slice(int(self.offsets[sequence]), int(self.offsets[sequence + 1]))
-
-
-def _scaled_filter(chains: _Chains) -> tuple[Array, Array, Array, Array, list[int]]:
-    """Filtered beliefs, log increments, scaled likelihoods, normalisers, and the sequences that need logarithms."""
-    shift = chains.logs.max(axis=1, initial=-np.inf)
-    shift[shift == -np.inf] = 0.0
-    likelihood = np.exp(chains.logs - shift[:, None])
-    alpha, scale = np.empty_like(likelihood), np.empty(len(likelihood))
-    if chains.are_side_by_side:
-        for lanes, table in _batches(chains, likelihood):
-            start = np.repeat(chains.initial[:, None], len(lanes.sequences), axis=1)
-            filtered, normalizers = np.empty_like(table), np.empty(len(lanes.positions))
-            products.forward(table, chains.transition, start, lanes.offsets, filtered, normalizers)
-            alpha[lanes.positions], scale[lanes.positions] = filtered.T, normalizers
-    else:
-        chain.forward(likelihood, chains.transition, chains.initial, chains.offsets, alpha, scale)
-    hard = np.empty(chains.n_sequences, dtype=np.bool_)
-    doubtful(*chains, alpha, scale, hard)
-    return alpha, _log(scale) + shift, likelihood, scale, np.flatnonzero(hard).tolist()
+def _seed_sequence(random_state: int | np.random.SeedSequence | np.random.Generator | None) -> np.random.SeedSequence:
+    if isinstance(random_state, np.random.SeedSequence):
+        return random_state
+    if isinstance(random_state, np.random.Generator):
+        return np.random.SeedSequence(random_state.integers(1 << 32, size=4).tolist())
+    return np.random.SeedSequence(random_state)

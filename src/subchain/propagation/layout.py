@@ -16,25 +16,25 @@ class Lanes(NamedTuple):
 
     Attributes
     ----------
-    sequences : (lanes,) number of the sequence in each lane
+    n_lanes : number of lanes
     offsets : (steps + 1,) where each step's columns begin
     positions : (columns,) flat position of each column
     """
 
-    sequences: Index
+    n_lanes: int
     offsets: Index
     positions: Index
 
 
-def side_by_side(offsets: Index, most: int) -> Iterator[Lanes]:
-    """Arrange all sequences that are not empty, at most so many at once, the longest first.
+def side_by_side(starts: Index, stops: Index, most: int) -> Iterator[Lanes]:
+    """Arrange the sequences that are not empty, at most so many at once, the longest first.
 
     Parameters
     ----------
-    offsets : (n_sequences + 1,) flat position where each sequence begins, and the number of positions
+    starts, stops : (n_sequences,) first flat position of each sequence, and the one after its last
     most : largest number of lanes
     """
-    lengths = np.diff(offsets)
+    lengths = stops - starts
     order = np.argsort(-lengths, kind="stable")
     order = order[: np.count_nonzero(lengths)]
     for first in range(0, len(order), most):
@@ -43,4 +43,4 @@ def side_by_side(offsets: Index, most: int) -> Iterator[Lanes]:
         running = np.searchsorted(-lengths[sequences], -steps, side="left")
         columns = np.concatenate(([0], np.cumsum(running)))
         lane = np.arange(columns[-1]) - np.repeat(columns[:-1], running)
-        yield Lanes(sequences, columns, offsets[sequences[lane]] + np.repeat(steps, running))
+        yield Lanes(len(sequences), columns, starts[sequences[lane]] + np.repeat(steps, running))

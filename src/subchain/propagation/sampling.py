@@ -1,18 +1,20 @@
 # mypy: disable-error-code="no-untyped-def"
-"""Paths drawn from the posterior: forward filtering, backward sampling (Frühwirth-Schnatter 1994, Carter and Kohn 1994).
+"""Paths drawn from the posterior: forward filtering, backward sampling (Carter and Kohn, Frühwirth-Schnatter 1994).
 
 The last state follows the last filtered belief; every earlier state j has weight α_t(j) · A(j, k), where k is the state
 drawn after it. Each draw turns one uniform number into a state, and that number is a function of the seed, the path and
 the position alone: the output of the counter-based generator Philox 4x64 (Salmon et al. 2011). Therefore a path is the
 same for any number of workers, in any cut of the chain, and whatever other paths are drawn beside it.
 
-A chain that is cut into pieces is drawn in two steps. `enter_lanes` finds for each piece and each state that may follow it
-the state at which the draw would enter the piece; walks that meet stay together, so soon there is one. These maps,
+A chain that is cut into pieces is drawn in two steps. `enter` finds for each piece and each state that may follow it
+the state with which the path would begin the piece; walks that meet stay together, so soon there is one. These maps,
 followed from the end of the chain to its beginning (`follow`), tell every piece the state that really comes after it,
-and `draw_lanes` writes the path.
+and `draw` writes the path.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -27,12 +29,29 @@ _FIRST_FACTOR, _SECOND_FACTOR = np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A8
 _FIRST_WEYL, _SECOND_WEYL = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBB67AE8584CAA73B)
 
 
+class Walks(NamedTuple):
+    """Where chains stand in a table of filtered beliefs and in a flat array of states.
+
+    Attributes
+    ----------
+    lengths : (lanes,) number of steps of each chain
+    columns : (lanes,) column of each chain's first step, less that of the table's first step
+    offsets : (steps,) where each step's columns begin; `columns[lane] + offsets[step]` holds one step of one chain
+    origins : (lanes,) flat position of each chain's first step
+    """
+
+    lengths: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    origins: NDArray[np.int64]
+
+
 def key_of(seed: np.random.SeedSequence) -> NDArray[np.uint64]:
     """The generator's key for a seed."""
-    return seed.generate_state(2, np.uint64)
+    return np.asarray(seed.generate_state(2, np.uint64), dtype=np.uint64)
 
 
-# ---- uniform numbers -----------------------------------------------------------------------------------------------------
+# ---- uniform numbers -------------------------------------------------------------------------------------------------
 
 
 @kernel
@@ -73,7 +92,7 @@ def uniforms(key, path, first, out):
         out[place] = points[position % 4]
 
 
-# ---- one state -----------------------------------------------------------------------------------------------------------
+# ---- one state -------------------------------------------------------------------------------------------------------
 
 
 @kernel
@@ -107,65 +126,64 @@ def _log_pick(log_alpha, position, log_onward, point, weights):
     return _pick(weights, 0, np.ones(n_states), point)
 
 
-# ---- paths ---------------------------------------------------------------------------------------------------------------
+# ---- paths -----------------------------------------------------------------------------------------------------------
 
 
 @kernel
-def draw_lanes(alpha, transposed, offsets, lengths, origins, following, key, path, states):
-    """Draw one path through each of many chains side by side.
+def draw(alpha, transposed, walks, following, key, path, states):
+    """Draw one path through each of many chains.
 
     Parameters
     ----------
-    alpha : (K, n) filtered beliefs, as made by `lanes.forward`
+    alpha : (K, n) filtered beliefs
     transposed : (K, K) the transition matrix transposed
-    offsets : (steps + 1,)
-    lengths : (lanes,)
-    origins : (lanes,) position in `states` of each lane's first step
-    following : (lanes,) state that comes after each lane's last position, −1 where nothing does
+    walks : Walks
+    following : (lanes,) state that comes after each chain's last position, −1 where nothing does
     key, path : which uniform numbers to use
     states : (N,) output
     """
     free = np.ones(alpha.shape[0])
     points = np.empty(4)
-    for lane in range(lengths.shape[0]):
+    for lane in range(walks.lengths.shape[0]):
         onward = free if following[lane] < 0 else transposed[following[lane]]
-        for step in range(lengths[lane] - 1, -1, -1):
-            position = origins[lane] + step
-            if step == lengths[lane] - 1 or position % 4 == 3:
+        last = walks.lengths[lane] - 1
+        for step in range(last, -1, -1):
+            position = walks.origins[lane] + step
+            if step == last or position % 4 == 3:
                 _four(key, path, position // 4, points)
-            state = _pick(alpha, offsets[step] + lane, onward, points[position % 4])
+            state = _pick(alpha, walks.columns[lane] + walks.offsets[step], onward, points[position % 4])
             states[position] = state
             onward = transposed[state]
 
 
 @kernel
-def enter_lanes(alpha, transposed, offsets, lengths, origins, is_last, key, path, entries):
-    """First state of each lane's path for every state that may follow the lane.
+def enter(alpha, transposed, walks, is_last, key, path, entries):
+    """First state of each piece's path for every state that may follow the piece.
 
     Parameters
     ----------
-    alpha, transposed, offsets, lengths, origins, key, path : as for `draw_lanes`
-    is_last : (lanes,) whether the lane ends its sequence
-    entries : (lanes, K) output; all the same where the lane ends its sequence
+    alpha, transposed, walks, key, path : as for `draw`
+    is_last : (lanes,) whether the piece ends its sequence
+    entries : (lanes, K) output; all the same where the piece ends its sequence
     """
     n_states = alpha.shape[0]
     free = np.ones(n_states)
     points = np.empty(4)
     now = np.empty(n_states, dtype=np.int64)
     drawn = np.empty(n_states, dtype=np.int64)
-    for lane in range(lengths.shape[0]):
+    for lane in range(walks.lengths.shape[0]):
         now[:] = np.arange(n_states)
-        walks = n_states
-        for step in range(lengths[lane] - 1, -1, -1):
-            position, column = origins[lane] + step, offsets[step] + lane
-            is_end = step == lengths[lane] - 1
-            if is_end or position % 4 == 3:
+        have_met = False
+        last = walks.lengths[lane] - 1
+        for step in range(last, -1, -1):
+            position, column = walks.origins[lane] + step, walks.columns[lane] + walks.offsets[step]
+            if step == last or position % 4 == 3:
                 _four(key, path, position // 4, points)
             point = points[position % 4]
-            if is_end and is_last[lane]:
-                now[:] = _pick(alpha, column, free, point)
-                walks = 1
-            elif walks == 1:
+            if step == last and is_last[lane]:
+                now[0] = _pick(alpha, column, free, point)
+                have_met = True
+            elif have_met:
                 now[0] = _pick(alpha, column, transposed[now[0]], point)
             else:
                 drawn[:] = -1
@@ -174,9 +192,9 @@ def enter_lanes(alpha, transposed, offsets, lengths, origins, is_last, key, path
                     if drawn[state] < 0:
                         drawn[state] = _pick(alpha, column, transposed[state], point)
                     now[k] = drawn[state]
-                if (now == now[0]).all():
-                    walks = 1
-        entries[lane] = now[0] if walks == 1 else now
+                have_met = (now == now[0]).all()
+        for k in range(n_states):
+            entries[lane, k] = now[0] if have_met else now[k]
 
 
 @kernel

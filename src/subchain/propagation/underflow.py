@@ -3,8 +3,8 @@
 
 A state that is 1e-320 times as likely as another is lost to scaled probabilities. Where every state can move to every
 other this does no harm: what was lost is outweighed at the next step, whatever is observed then. Where moves are
-forbidden, a lost state may be the only one that explains what comes later, so every state that can be reached must keep a
-weight that a double can hold. Sequences that fail the test are worked out in logarithms.
+forbidden, a lost state may be the only one that explains what comes later, so every state that can be reached must keep
+a weight that a double can hold. Sequences that fail the test are worked out in logarithms.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LEAST_SCALE, LEAST_WEIGHT = 1e-190, 1e-300
 
 
 @njit(nogil=True, cache=True)
-def doubtful(log_likelihood, initial, transition, offsets, alpha, scale, out):
+def doubtful(log_likelihood, initial, transition, starts, stops, alpha, scale, out):
     """Mark the sequences whose scaled pass cannot be believed.
 
     Parameters
@@ -27,13 +27,13 @@ def doubtful(log_likelihood, initial, transition, offsets, alpha, scale, out):
     log_likelihood : (n, K)
     initial : (K,)
     transition : (K, K)
-    offsets : (n_sequences + 1,)
+    starts, stops : (n_sequences,) first position of each sequence, and the one after its last
     alpha, scale : as written by `chain.forward`
     out : (n_sequences,) output, booleans
     """
     forgets = transition.min() >= LEAST_MOVE
-    for sequence in range(offsets.shape[0] - 1):
-        start, stop = offsets[sequence], offsets[sequence + 1]
+    for sequence in range(starts.shape[0]):
+        start, stop = starts[sequence], stops[sequence]
         out[sequence] = False
         for position in range(start, stop):
             if not scale[position] >= LEAST_SCALE:

@@ -16,6 +16,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+#: Positions after which a single chain's δ is brought back to zero, so that it keeps its digits.
+FRESH = 64
 #: Lanes that are worked on together; not a power of two, which would send the rows of a table to the same cache lines.
 STRIP = 96
 
@@ -49,20 +51,26 @@ def _best_moves(log_transition, delta, best):
 
 @kernel
 def sweep(log_likelihood, log_transition, start):
-    """Turn the log likelihoods of one chain into δ, in place.
+    """Turn the log likelihoods of one chain into δ, in place; return what the last row's δ has lost.
 
     Parameters
     ----------
-    log_likelihood : (n, K) in: log likelihoods; out: δ
+    log_likelihood : (n, K) in: log likelihoods; out: δ, each row up to a constant
     log_transition : (K, K)
     start : (K,) log weights of the first position's states before its observation is seen
     """
-    predicted = start.copy()
+    predicted, lost = start.copy(), 0.0
     for position in range(log_likelihood.shape[0]):
+        if position % FRESH == 0:
+            largest = predicted.max()
+            if largest > -np.inf:
+                predicted -= largest
+                lost += largest
         row = log_likelihood[position]
         for k in range(start.shape[0]):
             row[k] += predicted[k]
         _best_moves(log_transition, row, predicted)
+    return lost
 
 
 @kernel

@@ -1,7 +1,7 @@
 """Priors over the hidden chain: where it begins and how it moves."""
 
 from subchain.errors import unknown_name
-from subchain.transitions.base import Chain, ChainPosterior, FrozenChain, TransitionPrior
+from subchain.transitions.base import Chain, ChainPosterior, FrozenChain, TransitionPrior, check_chain
 from subchain.transitions.dirichlet import Dirichlet, DirichletChain
 from subchain.transitions.stationary import stationary_distribution
 from subchain.transitions.topology import banded, cyclic, left_right
@@ -29,6 +29,7 @@ __all__ = [
     "FrozenChain",
     "TransitionPrior",
     "banded",
+    "check_chain",
     "cyclic",
     "left_right",
     "resolve_transition",

@@ -11,9 +11,10 @@ from abc import ABC, abstractmethod
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
+from subchain.errors import InputError
 from subchain.records import Record, states_on
 
 Array = NDArray[np.float64]
@@ -25,6 +26,45 @@ class Chain(Record):
 
     initial: Array
     transition: Array = states_on(0, 1)
+
+
+def check_chain(initial: ArrayLike, transition: ArrayLike) -> Chain:
+    """A chain from probabilities given by hand; the error says which row is wrong and why.
+
+    Examples
+    --------
+    >>> check_chain([0.5, 0.5], [[0.9, 0.1], [0.1, 0.8]])
+    Traceback (most recent call last):
+    ...
+    subchain.errors.InputError: row 1 of transition sums to 0.9, not to 1; divide it by its sum.
+    """
+    first, moves = (_numbers(*given) for given in (("initial", initial), ("transition", transition)))
+    if first.ndim != 1 or not len(first):
+        raise InputError(f"initial must hold one probability a state, (K,), but has the shape {first.shape}.")
+    if moves.shape != (len(first), len(first)):
+        raise InputError(
+            f"transition has the shape {moves.shape}, but initial speaks of {len(first)} states; "
+            f"expected ({len(first)}, {len(first)})."
+        )
+    _check_distribution("initial", first)
+    for state, row in enumerate(moves):
+        _check_distribution(f"row {state} of transition", row)
+    return Chain(first, moves)
+
+
+def _numbers(name: str, given: ArrayLike) -> Array:
+    try:
+        return np.array(given, dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be a rectangular array of numbers, not {given!r}.") from None
+
+
+def _check_distribution(name: str, row: Array) -> None:
+    wrong = np.flatnonzero(~((row >= 0.0) & np.isfinite(row)))
+    if wrong.size:
+        raise InputError(f"{name} holds {row[wrong[0]]} for state {wrong[0]}; probabilities lie between 0 and 1.")
+    if abs(row.sum() - 1.0) > 1e-6:
+        raise InputError(f"{name} sums to {row.sum():.6g}, not to 1; divide it by its sum.")
 
 
 class ChainPosterior(Protocol):

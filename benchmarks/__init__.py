@@ -1,0 +1,1 @@
+"""Programs that measure: training speed beside other packages, start-up, and one very long chain."""

@@ -1,0 +1,60 @@
+"""subchain as a contender."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from benchmarks.cases import Problem
+from benchmarks.contenders import Contender, Course
+
+
+def start_model(problem: Problem) -> Any:
+    """The model that the run starts from."""
+    from subchain import HMM, Categorical, Gaussian
+
+    if problem.family == "categorical":
+        emission: Any = Categorical.from_parameters(problem.emission["probabilities"])
+    else:
+        emission = Gaussian.from_parameters(problem.emission["means"], problem.emission["covariances"])
+    return HMM.from_parameters(problem.initial, problem.transition, emission)
+
+
+class Subchain(Contender):
+    """EM or VI through `HMM.fit`, from a model with known parameters."""
+
+    package = "subchain"
+    label = ""
+
+    def __init__(self, inference: str, n_jobs: int) -> None:
+        self.inference = inference
+        self.n_jobs = n_jobs
+
+    def prepare(self, problem: Problem) -> None:
+        from subchain import Categorical
+
+        self._start = start_model(problem)
+        self._x: Any = problem.values if problem.n_sequences == 1 else (problem.values, problem.lengths)
+        self._n_states = problem.n_states
+        # The start knows all symbols, also those that do not occur in this part of the data.
+        is_categorical = problem.family == "categorical"
+        self._emission: Any = (
+            Categorical(n_categories=problem.emission["probabilities"].shape[1]) if is_categorical else "gaussian"
+        )
+
+    def iterate(self, n_iterations: int) -> Course:
+        from subchain import EM, HMM, VI
+
+        algorithm = {"EM": EM, "VI": VI}[self.inference](max_iter=n_iterations, tolerance=0.0)
+        model = HMM(
+            n_states=self._n_states,
+            emission=self._emission,
+            inference=algorithm,
+            init=self._start,
+            n_jobs=self.n_jobs,
+            progress=False,
+        )
+        trace = model.fit(self._x).trace_
+        # An iteration that starts at a given model has no objective; any other nan is a failure.
+        first, *others = trace.objective
+        return Course([0.0, *trace.seconds], [None if math.isnan(first) else first, *others])

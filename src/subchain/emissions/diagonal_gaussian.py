@@ -1,0 +1,392 @@
+"""Gaussian emissions whose coordinates are independent given the state, with normal-inverse-gamma priors.
+
+Each coordinate of each state has σ² ~ IG(a, b) and μ | σ² ~ N(m, σ² / κ). Coordinates that are missing (nan) drop out
+alone. For one column the family is the full Gaussian with ν = 2 a and Ψ = 2 b.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import digamma, gammaln
+
+from subchain.data.sequences import Sequences
+from subchain.emissions.base import Conjugate, Parameters, Table, Values
+from subchain.emissions.hyperparameters import per_column
+from subchain.emissions.moments import (
+    EMPTY,
+    FLOOR,
+    LOG_2PI,
+    CenteredSums,
+    RealEmission,
+    VectorLikelihood,
+    data_moments,
+    mean_table,
+)
+from subchain.emissions.normal_kernels import centered, separate_moments, separate_products, separate_squares
+from subchain.emissions.poisson import log_rising
+from subchain.errors import InferenceError, InputError
+from subchain.records import states_on
+
+Array = NDArray[np.float64]
+
+#: Factors 1 + distance of a Student t that are multiplied before one logarithm is taken.
+TOGETHER = 8
+
+
+@dataclasses.dataclass
+class DiagonalGaussianSums(CenteredSums):
+    """Weights, sums and sums of squares of the known coordinates minus `origin`, all (K, D)."""
+
+    def about(self, origin: Array) -> Self:
+        shift = self.origin - origin
+        if not shift.any():
+            return self
+        return dataclasses.replace(
+            self,
+            first=self.first + self.weight * shift,
+            second=self.second + (2.0 * self.first + self.weight * shift) * shift,
+            origin=origin,
+        )
+
+
+class SeparateLikelihood(VectorLikelihood):
+    """A product of one function of |x_d − m_d| for each coordinate; a subclass says which."""
+
+    @abstractmethod
+    def _evaluate(self, x: Array, out: Table) -> None:
+        """Write the log likelihood of complete observations `x`, (D, n) minus origin, into `out` (K, n)."""
+
+    @abstractmethod
+    def _at_origin(self) -> Array:
+        """What each coordinate adds to the log likelihood of `origin`, (K, D)."""
+
+    def _log_likelihood_into(self, values: Values, out: Table) -> None:
+        """Missing coordinates are put at the origin, and what they say there is taken away again."""
+        x, missing = _filled(values, self.origin)
+        self._evaluate(x, out)
+        if missing is not None:
+            out -= self._at_origin() @ missing
+            out[:, missing.all(axis=0)] = 0.0
+
+    def zeros(self) -> DiagonalGaussianSums:
+        weight, first, second = np.zeros((3, *self.means.shape))
+        return DiagonalGaussianSums(weight, first, second, self.origin)
+
+    def accumulate(self, values: Values, beliefs: Table, sums: DiagonalGaussianSums) -> None:
+        x, missing = _filled(values, sums.origin)
+        separate_moments(x, np.ascontiguousarray(beliefs), sums.first, sums.second)
+        sums.weight += beliefs.sum(axis=1)[:, None] if missing is None else beliefs @ (1.0 - missing).T
+
+
+def _filled(values: Values, origin: Array) -> tuple[Array, Array | None]:
+    """Observations minus origin, zero where missing, and ones where missing (None where nothing is), as (D, n)."""
+    padded, any_missing = centered(values, origin)
+    x = padded[: len(origin)]
+    if not any_missing:
+        return x, None
+    missing = np.isnan(x)
+    np.copyto(x, 0.0, where=missing)
+    return x, missing.astype(np.float64)
+
+
+class SeparateForm(SeparateLikelihood):
+    """Π_d exp{c_d − ½ p_d (x_d − m_d)²}."""
+
+    @property
+    @abstractmethod
+    def precisions(self) -> Array:
+        """p, (K, D)."""
+
+    @property
+    @abstractmethod
+    def log_constants(self) -> Array:
+        """c, (K, D)."""
+
+    def _evaluate(self, x: Array, out: Table) -> None:
+        scales = np.sqrt(self.precisions)
+        separate_squares(x, scales, scales * (self.means - self.origin), self.log_constants.sum(axis=1), out)
+
+    def _at_origin(self) -> Array:
+        return self.log_constants - 0.5 * self.precisions * (self.means - self.origin) ** 2
+
+
+class SeparateSurrogate(SeparateForm):
+    """Gaussian forms with constants of their own, in general not normalised."""
+
+    def __init__(self, means: Array, precisions: Array, log_constants: Array, origin: Array) -> None:
+        self.means = means
+        self.origin = origin
+        self._precisions = precisions
+        self._log_constants = log_constants
+
+    @property
+    def precisions(self) -> Array:
+        return self._precisions
+
+    @property
+    def log_constants(self) -> Array:
+        return self._log_constants
+
+
+class SeparateStudents(SeparateLikelihood):
+    """Independent Student t distributions: location `means`, squared scale `spreads` and `degrees`, all (K, D)."""
+
+    def __init__(self, means: Array, spreads: Array, degrees: Array, origin: Array) -> None:
+        self.means = means
+        self.origin = origin
+        self.degrees = degrees
+        self.powers = 0.5 * (degrees + 1.0)
+        self.scales = 1.0 / np.sqrt(degrees * spreads)
+        self.offsets = self.scales * (means - origin)
+        norm = np.log(self.scales) - 0.5 * np.log(np.pi)
+        self.log_constants = log_rising(0.5 * degrees, np.asarray(0.5)) + norm
+
+    def _evaluate(self, x: Array, out: Table) -> None:
+        # Columns with the same power, which all have where nothing is missing, share a logarithm.
+        width = TOGETHER if (self.powers == self.powers[:, :1]).all() else 1
+        out[:] = self.log_constants.sum(axis=1)[:, None]
+        factors = np.empty_like(out)
+        for d in range(0, self.n_features, width):
+            block = slice(d, d + width)
+            scales, offsets = self.scales[:, block].copy(), self.offsets[:, block].copy()
+            separate_products(x[block], scales, offsets, factors)
+            np.log(factors, out=factors)
+            factors *= self.powers[:, d, None]
+            out -= factors
+
+    def _at_origin(self) -> Array:
+        return self.log_constants - self.powers * np.log1p(self.offsets**2)
+
+
+@dataclasses.dataclass
+class DiagonalGaussianParameters(SeparateForm, Parameters):
+    """Means and variances, (K, D); `origin` (D,) is a point near the data about which sums are taken."""
+
+    means: Array
+    variances: Array
+    origin: Array = states_on()
+
+    @property
+    def precisions(self) -> Array:
+        return 1.0 / self.variances
+
+    @property
+    def log_constants(self) -> Array:
+        return -0.5 * (LOG_2PI + np.log(self.variances))
+
+    def sample(self, states: NDArray[np.int64], rng: np.random.Generator) -> Values:
+        return rng.normal(self.means[states], np.sqrt(self.variances)[states])
+
+    @property
+    def n_free(self) -> int:
+        return 2 * int(self.means.size)
+
+    def expectation(self) -> Array:
+        return self.means
+
+    def fill(self, values: Values, beliefs: Table) -> Values:
+        """Missing coordinates take their means, averaged over the states; integers are never missing."""
+        return super().fill(values, beliefs) if values.dtype.kind == "f" else values
+
+    def marginals(self) -> Any:
+        from scipy import stats
+
+        return stats.norm(self.means, np.sqrt(self.variances))
+
+
+@dataclasses.dataclass
+class NormalInverseGamma(Conjugate):
+    """Distribution over means and variances: σ² ~ IG(a, b), μ | σ² ~ N(m, σ² / κ), independent over coordinates.
+
+    Attributes
+    ----------
+    location, strength, shape, scale : m, κ, a, b, each (K, D)
+    origin : (D,) the data's mean
+    data_variances : (D,) of all data; what a coordinate without data gets, and the unit of the smallest variance
+
+    The flat member κ = 0, a = −3/2, b = 0 is no distribution, but with data its mode is the maximum-likelihood
+    estimate.
+    """
+
+    location: Array
+    strength: Array
+    shape: Array
+    scale: Array
+    origin: Array = states_on()
+    data_variances: Array = states_on()
+
+    def update(self, sums: DiagonalGaussianSums) -> Self:
+        sums = sums.about(self.origin)
+        before = self.location - self.origin
+        strength = self.strength + sums.weight
+        pulled = self.strength * before + sums.first
+        after = pulled / np.where(strength > 0.0, strength, 1.0)
+        scatter = sums.second + self.strength * before**2 - after * pulled
+        return dataclasses.replace(
+            self,
+            location=self.origin + after,
+            strength=strength,
+            shape=self.shape + 0.5 * sums.weight,
+            scale=self.scale + 0.5 * np.maximum(scatter, 0.0),
+        )
+
+    def mode(self) -> DiagonalGaussianParameters:
+        """Joint mode, σ² = b / (a + 3/2), no variance below 1e-6 of the data's.
+
+        A coordinate without data and prior gets the data's mean and variance.
+        """
+        return self._point(self.shape + 1.5)
+
+    def mean(self) -> DiagonalGaussianParameters:
+        """Posterior mean, σ² = b / (a − 1); where it does not exist (a ≤ 1), b / (a + 3/2) as in the mode."""
+        return self._point(np.where(self.shape > 1.0, self.shape - 1.0, self.shape + 1.5))
+
+    def _point(self, divisor: Array) -> DiagonalGaussianParameters:
+        empty = divisor < 0.5 * EMPTY
+        variances = np.where(empty, self.data_variances, self.scale / np.where(empty, 1.0, divisor))
+        means = np.where(empty, self.origin, self.location)
+        return DiagonalGaussianParameters(means, np.maximum(variances, FLOOR * self.data_variances), self.origin)
+
+    def expected_log(self) -> SeparateSurrogate:
+        """Precision a / b and the expectation of log σ²; the uncertainty of the mean costs 1 / 2κ."""
+        self._demand_proper()
+        constants = -0.5 * (LOG_2PI + np.log(self.scale) - digamma(self.shape) + 1.0 / self.strength)
+        return SeparateSurrogate(self.location, self.shape / self.scale, np.asarray(constants), self.origin)
+
+    def predictive(self) -> SeparateStudents:
+        """Student t with 2 a degrees, location m and squared scale b (κ + 1) / (a κ)."""
+        self._demand_proper()
+        spreads = self.scale * (self.strength + 1.0) / (self.shape * self.strength)
+        return SeparateStudents(self.location, spreads, 2.0 * self.shape, self.origin)
+
+    def sample(self, rng: np.random.Generator) -> DiagonalGaussianParameters:
+        self._demand_proper()
+        # A gamma variable that underflows would make the variance infinite.
+        variances = self.scale / np.maximum(rng.gamma(self.shape), 1e-200)
+        means = rng.normal(self.location, np.sqrt(variances / self.strength))
+        return DiagonalGaussianParameters(means, variances, self.origin)
+
+    def kl(self, prior: NormalInverseGamma) -> float:
+        self._demand_proper()
+        prior._demand_proper()
+        ratio = prior.strength / self.strength
+        distance = prior.strength * (self.location - prior.location) ** 2 * self.shape / self.scale
+        of_means = 0.5 * (ratio - 1.0 - np.log(ratio) + distance)
+        of_variances = (self.shape - prior.shape) * digamma(self.shape) - gammaln(self.shape) + gammaln(prior.shape)
+        of_variances += prior.shape * np.log(self.scale / prior.scale) + self.shape * (prior.scale / self.scale - 1.0)
+        return float((of_means + of_variances).sum())
+
+    def log_density(self, parameters: DiagonalGaussianParameters) -> float:
+        distance = (parameters.means - self.location) ** 2
+        per_variance = (self.scale + 0.5 * self.strength * distance) / parameters.variances
+        return -float(((self.shape + 1.5) * np.log(parameters.variances) + per_variance).sum()) + 0.0
+
+    def _demand_proper(self) -> None:
+        improper = (self.strength <= 0.0) | (self.shape <= 0.0) | (self.scale <= 0.0)
+        if improper.any():
+            state, column = np.argwhere(improper)[0]
+            raise InferenceError(
+                f"the distribution of mean and variance of state {state}, column {column} is improper; variational "
+                "and collapsed inference need a proper prior: set mean_strength or shape, or leave the prior to the "
+                "algorithm."
+            )
+
+
+class DiagonalGaussian(RealEmission):
+    """Real vectors whose coordinates are independent given the state; nan where a coordinate is missing.
+
+    Use it for many columns, or where the columns of a state hardly vary together. The prior is normal-inverse-gamma:
+    σ² ~ IG(shape, scale), mean ~ N(mean, σ² / mean_strength). Whatever is left open is scaled by the data, except that
+    EM with nothing set maximises the likelihood. Integers are taken as real numbers.
+
+    Parameters
+    ----------
+    mean : float, (D,) or (K, D), optional
+        Expected mean; by default the mean of all data.
+    mean_strength : float, (D,) or (K, D), optional
+        How many observations the expected mean is worth; 0.01 by default.
+    shape : float, (D,) or (K, D), optional
+        Shape of the inverse gamma distribution; 1.5 by default.
+    scale : float, (D,) or (K, D), optional
+        Scale of the inverse gamma distribution; by default such that the expected variance is 0.75 times that of all
+        data.
+    columns : names or indices, optional
+        Which columns hold the vector, inside a `Product`.
+    frozen : bool
+        Keep the parameters of the start.
+
+    Examples
+    --------
+    >>> from subchain.emissions import DiagonalGaussian
+    >>> parameters = DiagonalGaussian.from_parameters([[0.0, 0.0], [3.0, 1.0]], [[1.0, 1.0], [1.0, 4.0]])
+    >>> parameters.log_likelihood([[3.0, 1.0]]).round(3).T
+    array([[-6.838, -2.531]])
+    """
+
+    name = "diagonal_gaussian"
+    hyperparameters = ("mean", "mean_strength", "shape", "scale")
+
+    def __init__(
+        self,
+        mean: Any = None,
+        mean_strength: Any = None,
+        shape: Any = None,
+        scale: Any = None,
+        columns: Any = None,
+        frozen: bool = False,
+    ) -> None:
+        self.mean = mean
+        self.mean_strength = mean_strength
+        self.shape = shape
+        self.scale = scale
+        self.columns = columns
+        self.frozen = frozen
+
+    @staticmethod
+    def from_parameters(means: ArrayLike, variances: ArrayLike) -> DiagonalGaussianParameters:
+        """Parameters from means and variances, both (K, D), or (K,) for scalars."""
+        centers, squares = np.asarray(means, dtype=np.float64), np.asarray(variances, dtype=np.float64)
+        if centers.ndim == 1 and squares.ndim == 1:
+            centers, squares = centers[:, None], squares[:, None]
+        if centers.ndim != 2 or squares.shape != centers.shape:
+            raise InputError(
+                f"means of shape {np.shape(means)} and variances of shape {np.shape(variances)} do not fit; "
+                "expected (K, D) twice for K states and D columns."
+            )
+        wrong = ~(np.isfinite(centers) & np.isfinite(squares) & (squares > 0.0))
+        if wrong.any():
+            state, column = np.argwhere(wrong)[0]
+            raise InputError(
+                f"state {state}, column {column} has mean {centers[state, column]} and variance "
+                f"{squares[state, column]}; means must be finite, variances finite and positive."
+            )
+        return DiagonalGaussianParameters(centers.copy(), squares.copy(), centers.mean(axis=0))
+
+    def prior(self, data: Sequences, n_states: int, *, flat: bool) -> NormalInverseGamma:
+        moments = data_moments(data)
+        shared = (moments.mean, moments.variances)
+        n_features = data.n_features
+        if flat and self._untouched():
+            location, zeros = mean_table(moments.mean, n_states, n_features), np.zeros((n_states, n_features))
+            return NormalInverseGamma(location, zeros, zeros - 1.5, zeros.copy(), *shared)
+
+        def table(name: str, given: Any) -> Array:
+            return per_column(name, given, n_states, n_features)
+
+        shape = table("shape", 1.5 if self.shape is None else self.shape)
+        surplus = np.maximum(2.0 * shape - 2.0, 1.0)
+        return NormalInverseGamma(
+            mean_table(moments.mean if self.mean is None else self.mean, n_states, n_features),
+            table("mean_strength", 0.01 if self.mean_strength is None else self.mean_strength),
+            shape,
+            0.375 * surplus * moments.variances if self.scale is None else table("scale", self.scale),
+            *shared,
+        )
+
+    def parameters_type(self) -> type[DiagonalGaussianParameters]:
+        return DiagonalGaussianParameters

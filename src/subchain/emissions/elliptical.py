@@ -1,0 +1,283 @@
+"""Likelihoods that are functions of a distance (x−m)ᵀ S⁻¹ (x−m): Gaussian forms and the Student t.
+
+All are evaluated by whitening with the inverse Cholesky factor of S. Coordinates that are missing (nan) are integrated
+out exactly, and their first and second moments are those given the known coordinates. Observations are grouped by which
+coordinates are missing; each group is then complete data of fewer dimensions.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import abstractmethod
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.emissions.base import Table, Values
+from subchain.emissions.moments import LOG_2PI, CenteredSums, VectorLikelihood, cholesky, patterns, solve, symmetric
+from subchain.emissions.normal_kernels import centered, even, quadratic, weighted_moments
+from subchain.emissions.poisson import log_rising
+
+Array = NDArray[np.float64]
+
+#: Patterns of missing coordinates whose marginals a likelihood remembers.
+REMEMBERED = 256
+
+
+def apply(matrices: Array, vectors: Array) -> Array:
+    """The product of (K, I, J) matrices with (K, J) vectors."""
+    return (matrices @ vectors[:, :, None])[:, :, 0]
+
+
+@dataclasses.dataclass
+class GaussianSums(CenteredSums):
+    """Weight (K,), sum (K, D) and sum of outer products (K, D, D) of the observations minus `origin`."""
+
+    def about(self, origin: Array) -> Self:
+        shift = self.origin - origin
+        if not shift.any():
+            return self
+        cross = self.first[:, :, None] * shift
+        return dataclasses.replace(
+            self,
+            first=self.first + self.weight[:, None] * shift,
+            second=self.second + cross + cross.transpose(0, 2, 1) + self.weight[:, None, None] * np.outer(shift, shift),
+            origin=origin,
+        )
+
+
+class Whitening(NamedTuple):
+    """How a kernel evaluates ½ (x−m)ᵀ S⁻¹ (x−m) = ½ |F x − F m|², F being the inverse Cholesky factor of S."""
+
+    factors: Array
+    offsets: Array
+    log_determinants: Array
+
+
+class Partial(NamedTuple):
+    """What a pattern of missing coordinates leaves: the likelihood of the others, and the regression on them."""
+
+    marginal: EllipticalLikelihood
+    gain: Array
+    conditional: Array
+
+
+class EllipticalLikelihood(VectorLikelihood):
+    """A function of the distance (x−m)ᵀ S⁻¹ (x−m) in each state; a subclass says which."""
+
+    @property
+    @abstractmethod
+    def spreads(self) -> Array:
+        """S, (K, D, D)."""
+
+    @abstractmethod
+    def _evaluate(self, x: Array, out: Table) -> None:
+        """Write the log likelihood of complete observations `x`, (even(D), n) minus origin, into `out` (K, n)."""
+
+    @abstractmethod
+    def _marginal(self, known: NDArray[np.bool_], log_ratio: Array) -> EllipticalLikelihood:
+        """The likelihood of the known coordinates; `log_ratio` is log |S_known| − log |S| of each state."""
+
+    @abstractmethod
+    def _conditional_weight(self, weight: Array, distance: Array, n_known: int) -> Array:
+        """Σ γ · (covariance of the missing given the known coordinates, in units of the conditional spread)."""
+
+    @property
+    def _whitening(self) -> Whitening:
+        cached: Whitening | None = self.__dict__.get("_whitening_cache")
+        if cached is None:
+            lower = cholesky("covariance", self.spreads)
+            n_features, padded = self.n_features, even(self.n_features)
+            factors = np.zeros((self.n_states, padded, padded))
+            factors[:, :n_features, :n_features] = np.tril(np.linalg.inv(lower))
+            offsets = np.zeros((self.n_states, padded))
+            offsets[:, :n_features] = apply(factors[:, :n_features, :n_features], self.means - self.origin)
+            diagonal = np.diagonal(lower, axis1=1, axis2=2)
+            cached = Whitening(factors, offsets, 2.0 * np.log(diagonal).sum(axis=1))
+            self.__dict__["_whitening_cache"] = cached
+        return cached
+
+    # ---- likelihoods -------------------------------------------------------------------------------------------------
+
+    def _log_likelihood_into(self, values: Values, out: Table) -> None:
+        x, any_missing = centered(values, self.origin)
+        if not any_missing:
+            self._evaluate(x, out)
+            return
+        for known, rows, part in self._grouped(x):
+            if not known.any():
+                out[:, rows] = 0.0
+                continue
+            table = np.empty((self.n_states, len(rows)))
+            self._partial(known).marginal._evaluate(part, table)
+            out[:, rows] = table
+
+    def _grouped(self, x: Array) -> list[tuple[NDArray[np.bool_], NDArray[np.int64], Array]]:
+        """Known coordinates, members and (padded) known values of each pattern of missing coordinates."""
+        groups = []
+        for known, rows in patterns(np.isnan(x[: self.n_features])):
+            part = np.zeros((even(int(known.sum())), len(rows)))
+            part[: known.sum()] = x[: self.n_features][known][:, rows]
+            groups.append((known, rows, part))
+        return groups
+
+    def _partial(self, known: NDArray[np.bool_]) -> Partial:
+        remembered: dict[bytes, Partial] = self.__dict__.setdefault("_partial_cache", {})
+        key = known.tobytes()
+        partial = remembered.get(key)
+        if partial is None:
+            partial = self._make_partial(known)
+            if len(remembered) < REMEMBERED:
+                remembered[key] = partial
+        return partial
+
+    def _make_partial(self, known: NDArray[np.bool_]) -> Partial:
+        if known.all():
+            return Partial(self, np.zeros((self.n_states, 0, self.n_features)), np.zeros((self.n_states, 0, 0)))
+        within = self.spreads[:, known][:, :, known]
+        across = self.spreads[:, known][:, :, ~known]
+        lower = cholesky("covariance", within)
+        log_determinants = 2.0 * np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
+        gain = solve(within, across).transpose(0, 2, 1)
+        conditional = symmetric(self.spreads[:, ~known][:, :, ~known] - gain @ across)
+        marginal = self._marginal(known, log_determinants - self._whitening.log_determinants)
+        return Partial(marginal, gain, conditional)
+
+    # ---- statistics --------------------------------------------------------------------------------------------------
+
+    def zeros(self) -> GaussianSums:
+        n_states, n_features = self.means.shape
+        return GaussianSums(
+            np.zeros(n_states),
+            np.zeros((n_states, n_features)),
+            np.zeros((n_states, n_features, n_features)),
+            self.origin,
+        )
+
+    def accumulate(self, values: Values, beliefs: Table, sums: GaussianSums) -> None:
+        x, any_missing = centered(values, sums.origin)
+        if not any_missing:
+            self._add(sums, *weighted_moments(x, beliefs, self.n_features))
+            return
+        for known, rows, part in self._grouped(x):
+            if known.any():
+                moments = weighted_moments(part, beliefs[:, rows], int(known.sum()))
+                self._add(sums, *self._completed(known, sums.origin, *moments))
+
+    @staticmethod
+    def _add(sums: GaussianSums, weight: Array, first: Array, second: Array) -> None:
+        sums.weight += weight
+        sums.first += first
+        sums.second += second
+
+    def _completed(
+        self, known: NDArray[np.bool_], origin: Array, weight: Array, first: Array, second: Array
+    ) -> tuple[Array, Array, Array]:
+        """Expected sums of all coordinates from sums of the known ones.
+
+        Given the known coordinates y, the others have mean B y + b, so that x = A y + a with A = (1, B) and a = (0, b);
+        the sums of x are those of y, mapped. The covariance of the missing coordinates comes on top.
+        """
+        marginal, gain, conditional = self._partial(known)
+        center = self.means - origin
+        inside = center[:, known]
+        complete = np.zeros((self.n_states, self.n_features, int(known.sum())))
+        complete[:, known] = np.eye(int(known.sum()))
+        complete[:, ~known] = gain
+        constant = np.zeros_like(center)
+        constant[:, ~known] = center[:, ~known] - apply(gain, inside)
+
+        mapped = apply(complete, first)
+        cross = mapped[:, :, None] * constant[:, None, :]
+        total = complete @ second @ complete.transpose(0, 2, 1)
+        total += cross + cross.transpose(0, 2, 1)
+        total += weight[:, None, None] * constant[:, :, None] * constant[:, None, :]
+
+        lean = first[:, :, None] * inside[:, None, :]
+        scatter = second - lean - lean.transpose(0, 2, 1)
+        scatter += weight[:, None, None] * inside[:, :, None] * inside[:, None, :]
+        distance = np.einsum("kij,kji->k", np.linalg.inv(marginal.spreads), scatter)
+        lost = np.ix_(np.arange(self.n_states), ~known, ~known)
+        factor = self._conditional_weight(weight, distance, int(known.sum()))
+        total[lost] += factor[:, None, None] * conditional
+        return weight, mapped + weight[:, None] * constant, symmetric(total)
+
+
+class GaussianForm(EllipticalLikelihood):
+    """exp{c − ½ (x−m)ᵀ S⁻¹ (x−m)}."""
+
+    @property
+    @abstractmethod
+    def log_constants(self) -> Array:
+        """c, (K,)."""
+
+    def _evaluate(self, x: Array, out: Table) -> None:
+        whitening = self._whitening
+        quadratic(x, whitening.factors, whitening.offsets, self.log_constants, out)
+
+    def _marginal(self, known: NDArray[np.bool_], log_ratio: Array) -> GaussianForm:
+        """Integrate over the missing coordinates: each gives ½ log 2π, and determinants change by the ratio."""
+        constants = self.log_constants + 0.5 * (LOG_2PI * int((~known).sum()) - log_ratio)
+        spreads = self.spreads[:, known][:, :, known]
+        return GaussianSurrogate(self.means[:, known], spreads, constants, self.origin[known])
+
+    def _conditional_weight(self, weight: Array, distance: Array, n_known: int) -> Array:
+        return weight
+
+
+class GaussianSurrogate(GaussianForm):
+    """A Gaussian form with a constant of its own, in general not normalised."""
+
+    def __init__(self, means: Array, spreads: Array, log_constants: Array, origin: Array) -> None:
+        self.means = means
+        self.origin = origin
+        self._spreads = spreads
+        self._log_constants = log_constants
+
+    @property
+    def spreads(self) -> Array:
+        return self._spreads
+
+    @property
+    def log_constants(self) -> Array:
+        return self._log_constants
+
+
+class StudentSurrogate(EllipticalLikelihood):
+    """Multivariate Student t with `degrees` (K,) degrees of freedom."""
+
+    def __init__(self, means: Array, spreads: Array, degrees: Array, origin: Array) -> None:
+        self.means = means
+        self.origin = origin
+        self.degrees = degrees
+        self._spreads = spreads
+
+    @property
+    def spreads(self) -> Array:
+        return self._spreads
+
+    def _evaluate(self, x: Array, out: Table) -> None:
+        whitening = self._whitening
+        # With factors divided by √degrees the kernel leaves −½ (1 + distance / degrees).
+        unit = 1.0 / np.sqrt(self.degrees)
+        halves = np.full(self.n_states, -0.5)
+        quadratic(x, whitening.factors * unit[:, None, None], whitening.offsets * unit[:, None], halves, out)
+        power = 0.5 * (self.degrees + self.n_features)
+        half = np.asarray(0.5 * self.n_features)
+        constants = log_rising(0.5 * self.degrees, half) - 0.5 * whitening.log_determinants
+        constants -= 0.5 * self.n_features * np.log(self.degrees * np.pi)
+        out *= -2.0
+        np.log(out, out=out)
+        out *= -power[:, None]
+        out += constants[:, None]
+
+    def _marginal(self, known: NDArray[np.bool_], log_ratio: Array) -> StudentSurrogate:
+        spreads = self.spreads[:, known][:, :, known]
+        return StudentSurrogate(self.means[:, known], spreads, self.degrees, self.origin[known])
+
+    def _conditional_weight(self, weight: Array, distance: Array, n_known: int) -> Array:
+        """The conditional distribution is a t whose spread grows with the distance of the known coordinates."""
+        degrees = self.degrees + n_known
+        divisor = np.where(degrees > 2.0, degrees - 2.0, degrees)  # no covariance below two degrees: take the spread
+        return (self.degrees * weight + distance) / divisor

@@ -1,0 +1,360 @@
+"""Gaussian emissions with full covariances and a normal-inverse-Wishart prior NIW(m, κ, ν, Ψ).
+
+The surrogates of a point and of variational inference are Gaussian forms, that of collapsed inference is a Student t.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import digamma, multigammaln
+
+from subchain.data.sequences import Sequences
+from subchain.emissions.base import Conjugate, Parameters, Table, Values
+from subchain.emissions.checks import as_matrix, positive
+from subchain.emissions.elliptical import GaussianForm, GaussianSums, GaussianSurrogate, StudentSurrogate, apply
+from subchain.emissions.moments import (
+    EMPTY,
+    FLOOR,
+    LOG_2PI,
+    Moments,
+    RealEmission,
+    cholesky,
+    data_moments,
+    lift_eigenvalues,
+    mean_table,
+    patterns,
+    solve,
+    spread_over,
+    symmetric,
+)
+from subchain.errors import InferenceError, InputError
+from subchain.records import states_on
+
+Array = NDArray[np.float64]
+
+
+@dataclasses.dataclass
+class GaussianParameters(GaussianForm, Parameters):
+    """Means (K, D) and covariances (K, D, D); `origin` (D,) is a point near the data about which sums are taken."""
+
+    means: Array
+    covariances: Array
+    origin: Array = states_on()
+
+    @property
+    def spreads(self) -> Array:
+        return self.covariances
+
+    @property
+    def log_constants(self) -> Array:
+        return -0.5 * (self.n_features * LOG_2PI + self._whitening.log_determinants)
+
+    def sample(self, states: NDArray[np.int64], rng: np.random.Generator) -> Values:
+        noise = rng.standard_normal((len(states), self.n_features))
+        lower = cholesky("covariance", self.covariances)
+        for state in np.unique(states):
+            chosen = states == state
+            noise[chosen] = noise[chosen] @ lower[state].T
+        return self.means[states] + noise
+
+    @property
+    def n_free(self) -> int:
+        return self.n_states * (self.n_features + self.n_features * (self.n_features + 1) // 2)
+
+    def expectation(self) -> Array:
+        return self.means
+
+    def fill(self, values: Values, beliefs: Table) -> Values:
+        """Missing coordinates take their means given the known ones of the row, averaged over the states."""
+        table = as_matrix(values)
+        if table.dtype.kind != "f":
+            return values
+        filled = table.astype(np.float64)
+        for known, rows in patterns(np.isnan(table.T)):
+            gain = self._partial(known).gain if known.any() else np.zeros((self.n_states, self.n_features, 0))
+            constants = self.means[:, ~known] - apply(gain, self.means[:, known])
+            expected = beliefs[:, rows].T @ constants
+            expected += np.einsum("kn,kij,nj->ni", beliefs[:, rows], gain, filled[rows][:, known], optimize=True)
+            filled[np.ix_(rows, ~known)] = expected
+        return filled.reshape(values.shape).astype(values.dtype)
+
+    def marginals(self) -> Any:
+        from scipy import stats
+
+        return stats.norm(self.means, np.sqrt(np.diagonal(self.covariances, axis1=1, axis2=2)))
+
+
+@dataclasses.dataclass
+class NormalInverseWishart(Conjugate):
+    """Distribution over means and covariances: Σ ~ IW(ν, Ψ), μ | Σ ~ N(m, Σ / κ).
+
+    Attributes
+    ----------
+    location : m, (K, D)
+    strength : κ, (K,)
+    degrees : ν, (K,)
+    scale : Ψ, (K, D, D)
+    origin : (D,) the data's mean
+    data_covariance : (D, D) of all data; what a state without data gets, and the unit of the smallest variance
+
+    The flat member κ = 0, ν = −(D + 2), Ψ = 0 is no distribution, but with data its mode is the maximum-likelihood
+    estimate.
+    """
+
+    location: Array
+    strength: Array
+    degrees: Array
+    scale: Array
+    origin: Array = states_on()
+    data_covariance: Array = states_on()
+
+    @property
+    def n_features(self) -> int:
+        return int(self.location.shape[1])
+
+    def update(self, sums: GaussianSums) -> Self:
+        sums = sums.about(self.origin)
+        before = self.location - self.origin
+        strength = self.strength + sums.weight
+        pulled = self.strength[:, None] * before + sums.first
+        after = pulled / np.where(strength > 0.0, strength, 1.0)[:, None]
+        scale = self.scale + sums.second
+        scale += before[:, :, None] * (self.strength[:, None] * before)[:, None, :]
+        scale -= after[:, :, None] * pulled[:, None, :]
+        return dataclasses.replace(
+            self,
+            location=self.origin + after,
+            strength=strength,
+            degrees=self.degrees + sums.weight,
+            scale=symmetric(scale),
+        )
+
+    def mode(self) -> GaussianParameters:
+        """Joint mode, Σ = Ψ / (ν + D + 2), no variance below 1e-6 of the data's.
+
+        A state without data and prior gets the data's mean and covariance.
+        """
+        return self._point(self.degrees + self.n_features + 2.0)
+
+    def mean(self) -> GaussianParameters:
+        """Posterior mean, Σ = Ψ / (ν − D − 1); where it does not exist (ν ≤ D + 1), Ψ / (ν + D + 2) as in the mode."""
+        surplus = self.degrees - self.n_features - 1.0
+        return self._point(np.where(surplus > 0.0, surplus, self.degrees + self.n_features + 2.0))
+
+    def _point(self, divisor: Array) -> GaussianParameters:
+        empty = divisor < EMPTY
+        covariances = self.scale / np.where(empty, 1.0, divisor)[:, None, None]
+        covariances[empty] = self.data_covariance
+        covariances = lift_eigenvalues(covariances, FLOOR * np.diagonal(self.data_covariance))
+        return GaussianParameters(np.where(empty[:, None], self.origin, self.location), covariances, self.origin)
+
+    def expected_log(self) -> GaussianSurrogate:
+        """Precision νΨ⁻¹ and the expectation of log |Σ⁻¹|; the uncertainty of the mean costs D / 2κ."""
+        self._demand_proper()
+        n_features = self.n_features
+        constants = -0.5 * (self._expected_log_determinant() + n_features * LOG_2PI + n_features / self.strength)
+        return GaussianSurrogate(self.location, self.scale / self.degrees[:, None, None], constants, self.origin)
+
+    def predictive(self) -> StudentSurrogate:
+        """Student t with ν − D + 1 degrees, location m and spread (κ + 1) / (κ (ν − D + 1)) Ψ."""
+        self._demand_proper()
+        degrees = self.degrees - self.n_features + 1.0
+        growth = (self.strength + 1.0) / (self.strength * degrees)
+        return StudentSurrogate(self.location, self.scale * growth[:, None, None], degrees, self.origin)
+
+    def sample(self, rng: np.random.Generator) -> GaussianParameters:
+        """Draw Σ by Bartlett's decomposition of its inverse, then μ given Σ."""
+        self._demand_proper()
+        n_states, n_features = self.location.shape
+        bartlett = np.tril(rng.standard_normal((n_states, n_features, n_features)), -1)
+        diagonal = np.arange(n_features)
+        bartlett[:, diagonal, diagonal] = np.sqrt(rng.chisquare(self.degrees[:, None] - diagonal))
+        # Σ⁻¹ = L⁻ᵀ A Aᵀ L⁻¹ with Ψ = L Lᵀ, hence Σ = G Gᵀ with G = L A⁻ᵀ.
+        root = solve(bartlett, cholesky("scale", self.scale).transpose(0, 2, 1)).transpose(0, 2, 1)
+        noise = rng.standard_normal((n_states, n_features)) / np.sqrt(self.strength)[:, None]
+        covariances = symmetric(root @ root.transpose(0, 2, 1))
+        return GaussianParameters(self.location + apply(root, noise), covariances, self.origin)
+
+    def kl(self, prior: NormalInverseWishart) -> float:
+        self._demand_proper()
+        prior._demand_proper()
+        n_features = self.n_features
+        precision = self.degrees[:, None, None] * np.linalg.inv(self.scale)
+        distance = self.location - prior.location
+        ratio = prior.strength / self.strength
+        of_means = n_features * (ratio - 1.0 - np.log(ratio))
+        of_means += prior.strength * np.einsum("ki,kij,kj->k", distance, precision, distance)
+        of_covariances = self._log_norm() - prior._log_norm()
+        of_covariances -= (self.degrees - prior.degrees) * self._expected_log_determinant()
+        of_covariances += np.einsum("kij,kji->k", prior.scale, precision) - n_features * self.degrees
+        return float(0.5 * (of_means + of_covariances).sum())
+
+    def _log_norm(self) -> Array:
+        """Twice the logarithm of the inverse-Wishart normaliser."""
+        half = 0.5 * self.degrees
+        norm = self.degrees * (_log_determinant(self.scale) - self.n_features * np.log(2.0))
+        return np.asarray(norm - 2.0 * multigammaln(half, self.n_features))
+
+    def _expected_log_determinant(self) -> Array:
+        """E log |Σ|."""
+        halves = 0.5 * (self.degrees[:, None] - np.arange(self.n_features))
+        return np.asarray(_log_determinant(self.scale) - digamma(halves).sum(axis=1) - self.n_features * np.log(2.0))
+
+    def log_density(self, parameters: GaussianParameters) -> float:
+        power = self.degrees + self.n_features + 2.0
+        precision = np.linalg.inv(parameters.covariances)
+        distance = parameters.means - self.location
+        log_density = power * _log_determinant(parameters.covariances)
+        log_density += np.einsum("kij,kji->k", self.scale, precision)
+        log_density += self.strength * np.einsum("ki,kij,kj->k", distance, precision, distance)
+        return float(-0.5 * log_density.sum()) + 0.0
+
+    def _demand_proper(self) -> None:
+        improper = (self.strength <= 0.0) | (self.degrees <= self.n_features - 1.0)
+        if improper.any():
+            state = int(improper.argmax())
+            raise InferenceError(
+                f"the distribution of the Gaussian parameters of state {state} is improper (mean_strength "
+                f"{self.strength[state]:.3g}, degrees {self.degrees[state]:.3g}); variational and collapsed inference "
+                "need a proper prior: set mean_strength or degrees, or leave the prior to the algorithm."
+            )
+
+
+class Gaussian(RealEmission):
+    """Real vectors, each state with its own mean and full covariance; nan where a coordinate is missing.
+
+    Use it for up to a few dozen columns that vary together; `DiagonalGaussian` has fewer parameters. The prior is
+    normal-inverse-Wishart: Σ ~ IW(degrees, scale), mean ~ N(mean, Σ / mean_strength). Whatever is left open is scaled
+    by the data, except that EM with nothing set maximises the likelihood. Integers are taken as real numbers.
+
+    Parameters
+    ----------
+    mean : float, (D,) or (K, D), optional
+        Expected mean; by default the mean of all data.
+    mean_strength : float or (K,), optional
+        How many observations the expected mean is worth; 0.01 by default.
+    degrees : float or (K,), optional
+        Degrees of freedom of the inverse-Wishart distribution, more than D − 1; D + 2 by default.
+    scale : float, (D,), (D, D) or (K, D, D), optional
+        Scale matrix of the inverse-Wishart distribution; a number or a vector stands for a diagonal matrix. By default
+        such that the expected covariance is 0.75 times that of all data.
+    columns : names or indices, optional
+        Which columns hold the vector, inside a `Product`.
+    frozen : bool
+        Keep the parameters of the start.
+
+    Examples
+    --------
+    >>> from subchain.emissions import Gaussian
+    >>> parameters = Gaussian.from_parameters([[0.0, 0.0], [3.0, 1.0]], [[[1.0, 0.5], [0.5, 1.0]]] * 2)
+    >>> parameters.log_likelihood([[3.0, 1.0]]).round(3).T
+    array([[-6.361, -1.694]])
+    """
+
+    name = "gaussian"
+    hyperparameters = ("mean", "mean_strength", "degrees", "scale")
+
+    def __init__(
+        self,
+        mean: Any = None,
+        mean_strength: Any = None,
+        degrees: Any = None,
+        scale: Any = None,
+        columns: Any = None,
+        frozen: bool = False,
+    ) -> None:
+        self.mean = mean
+        self.mean_strength = mean_strength
+        self.degrees = degrees
+        self.scale = scale
+        self.columns = columns
+        self.frozen = frozen
+
+    @staticmethod
+    def from_parameters(means: ArrayLike, covariances: ArrayLike) -> GaussianParameters:
+        """Parameters from means (K, D) and covariances (K, D, D); for scalars (K,) and (K,) will do."""
+        centers = np.asarray(means, dtype=np.float64)
+        matrices = np.asarray(covariances, dtype=np.float64)
+        if centers.ndim == 1:
+            centers = centers[:, None]
+            matrices = matrices[:, None, None] if matrices.ndim == 1 else matrices
+        if centers.ndim != 2 or matrices.shape != (*centers.shape, centers.shape[1]):
+            raise InputError(
+                f"means of shape {np.shape(means)} and covariances of shape {np.shape(covariances)} do not fit; "
+                "expected (K, D) and (K, D, D) for K states and D columns."
+            )
+        _check_covariances(centers, matrices)
+        return GaussianParameters(centers.copy(), symmetric(matrices), centers.mean(axis=0))
+
+    def prior(self, data: Sequences, n_states: int, *, flat: bool) -> NormalInverseWishart:
+        moments = data_moments(data)
+        n_features = data.n_features
+        if flat and self._untouched():
+            return NormalInverseWishart(
+                np.tile(moments.mean, (n_states, 1)),
+                np.zeros(n_states),
+                np.full(n_states, -(n_features + 2.0)),
+                np.zeros((n_states, n_features, n_features)),
+                *moments,
+            )
+        mean = moments.mean if self.mean is None else self.mean
+        strength = 0.01 if self.mean_strength is None else positive("mean_strength", self.mean_strength)
+        degrees = self._degrees(n_states, n_features)
+        return NormalInverseWishart(
+            mean_table(mean, n_states, n_features),
+            spread_over("mean_strength", strength, (n_states,), f"a number or ({n_states},)"),
+            degrees,
+            self._scale(moments, degrees),
+            *moments,
+        )
+
+    def _degrees(self, n_states: int, n_features: int) -> Array:
+        given = n_features + 2.0 if self.degrees is None else self.degrees
+        degrees = spread_over("degrees", given, (n_states,), f"a number or ({n_states},)")
+        if (degrees <= n_features - 1.0).any():
+            raise InputError(
+                f"degrees must be more than {n_features - 1} for {n_features} columns, not {self.degrees!r}; "
+                f"{n_features + 2} is the weakest prior with a well-defined expected covariance."
+            )
+        return degrees
+
+    def _scale(self, moments: Moments, degrees: Array) -> Array:
+        n_features = len(moments.mean)
+        shape = (len(degrees), n_features, n_features)
+        if self.scale is None:
+            surplus = np.maximum(degrees - n_features - 1.0, 1.0)
+            return 0.75 * surplus[:, None, None] * moments.covariance
+        given = np.asarray(self.scale, dtype=np.float64)
+        if given.ndim < 2:
+            given = np.eye(n_features) * given
+        expected = f"a number, ({n_features},), ({n_features}, {n_features}) or {shape}"
+        scale = spread_over("scale", given, shape, expected)
+        _check_covariances(np.zeros(shape[:2]), scale, "scale")
+        return scale
+
+    def parameters_type(self) -> type[GaussianParameters]:
+        return GaussianParameters
+
+
+def _log_determinant(matrices: Array) -> Array:
+    return np.asarray(np.linalg.slogdet(matrices)[1])
+
+
+def _check_covariances(means: Array, covariances: Array, name: str = "covariances") -> None:
+    if not (np.isfinite(means).all() and np.isfinite(covariances).all()):
+        raise InputError(f"means and {name} must be finite.")
+    size = np.abs(covariances).max(axis=(1, 2))
+    skew = np.abs(covariances - covariances.transpose(0, 2, 1)).max(axis=(1, 2))
+    if (skew > 1e-8 * size).any():
+        raise InputError(f"{name} of state {int((skew / size).argmax())} are not symmetric.")
+    smallest = np.linalg.eigvalsh(symmetric(covariances))[:, 0]
+    if (smallest <= 0.0).any():
+        state = int(smallest.argmin())
+        raise InputError(
+            f"{name} of state {state} are not positive definite (smallest eigenvalue {smallest[state]:.3g}); "
+            "add a small number to the diagonal."
+        )

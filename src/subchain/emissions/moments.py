@@ -1,0 +1,240 @@
+"""What the Gaussian families share: moments of the data, sums about a point near the data, and missing coordinates.
+
+Priors are scaled by the data's mean and covariance, taken from a bounded sample of rows. Second moments are summed
+about an origin near the data's mean: sums of squares about zero lose all their digits when the mean is large and the
+spread small. Two sums about different origins are brought to one before they are added.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.data.sequences import Sequences
+from subchain.emissions.base import Emission, Likelihood, Table, Values
+from subchain.emissions.checks import as_matrix, first_where, real_columns, where_is
+from subchain.emissions.scaling import exponentiate_in_place
+from subchain.errors import InferenceError, InputError
+from subchain.records import Sums, states_on
+
+Array = NDArray[np.float64]
+
+LOG_2PI = float(np.log(2.0 * np.pi))
+
+#: Numbers read to learn the data's mean and covariance, and rows read in one piece.
+SAMPLE_VALUES = 1 << 22
+SAMPLE_CHUNK = 1024
+
+#: Smallest variance of a state in any direction, in units of the data's variances.
+FLOOR = 1e-6
+
+#: A state with less weight than this has no estimate of its own.
+EMPTY = 1e-8
+
+#: The square of a larger number, summed over data, is no longer a number.
+LARGEST = 1e140
+
+
+class Moments(NamedTuple):
+    """Mean (D,) and covariance (D, D) of the data; the covariance is positive definite whatever the data are."""
+
+    mean: Array
+    covariance: Array
+
+    @property
+    def variances(self) -> Array:
+        return np.diagonal(self.covariance).copy()
+
+
+def sample_rows(data: Sequences) -> Array:
+    """All rows of small data; evenly spaced runs of rows of large data, so that files are read in few places."""
+    n_rows = max(SAMPLE_VALUES // data.n_features, 2 * SAMPLE_CHUNK)
+    if data.n_observations <= n_rows:
+        return as_matrix(np.asarray(data.values)).astype(np.float64)
+    starts = np.linspace(0, data.n_observations - SAMPLE_CHUNK, n_rows // SAMPLE_CHUNK).astype(np.int64)
+    chunks = [np.asarray(data.values[start : start + SAMPLE_CHUNK]) for start in starts]
+    return as_matrix(np.concatenate(chunks)).astype(np.float64)
+
+
+def data_moments(data: Sequences) -> Moments:
+    """Mean and covariance of the data, each coordinate over the rows in which it is known.
+
+    A coordinate that never varies gets a small variance, and directions without variance (linearly dependent
+    coordinates) a small share of their coordinates' variances.
+    """
+    rows = sample_rows(data)
+    known = ~np.isnan(rows)
+    counts = np.maximum(known.sum(axis=0), 1)
+    base = rows[known.argmax(axis=0), np.arange(rows.shape[1])] if len(rows) else np.zeros(rows.shape[1])
+    base = np.nan_to_num(base)
+    rows -= base  # makes the variance of a constant column an exact zero
+    np.copyto(rows, 0.0, where=~known)
+    center = rows.sum(axis=0) / counts
+    rows -= center
+    np.copyto(rows, 0.0, where=~known)
+    mean = base + center
+    scatter = rows.T @ rows
+    variances = np.diagonal(scatter) / counts
+    variances = np.where(variances > 0.0, variances, FLOOR * np.maximum(1.0, mean**2))
+    # Correlations with the mean in place of missing values, variances without: positive semidefinite and unshrunk.
+    norms = np.sqrt(np.maximum(np.diagonal(scatter), np.finfo(np.float64).tiny))
+    correlations = scatter / norms[:, None] / norms
+    np.fill_diagonal(correlations, 1.0)
+    covariance = correlations * np.sqrt(np.outer(variances, variances))
+    return Moments(mean, lift_eigenvalues(covariance[None], FLOOR * variances)[0])
+
+
+def lift_eigenvalues(covariances: Array, floor: Array) -> Array:
+    """Lift the eigenvalues of covariances (K, D, D), measured in units of `floor` (D,), to at least one.
+
+    Among all covariances not below diag(floor) this one has the greatest likelihood, so that a step of EM that ends
+    here never goes down.
+    """
+    unit = np.sqrt(floor)
+    whitened = covariances / unit[:, None] / unit
+    low = np.linalg.eigvalsh(whitened)[:, 0] < 1.0
+    if not low.any():
+        return covariances
+    values, vectors = np.linalg.eigh(whitened[low])
+    lifted = (vectors * np.maximum(values, 1.0)[:, None, :]) @ vectors.transpose(0, 2, 1)
+    result = covariances.copy()
+    result[low] = symmetric(lifted) * unit[:, None] * unit
+    return result
+
+
+def symmetric(matrices: Array) -> Array:
+    """The symmetric part of (K, D, D) matrices."""
+    return 0.5 * (matrices + matrices.transpose(0, 2, 1))
+
+
+def solve(matrices: Array, right: Array) -> Array:
+    """Solve (K, D, D) systems with (K, D, R) right-hand sides."""
+    return np.asarray(np.linalg.solve(matrices, right), dtype=np.float64)
+
+
+def cholesky(name: str, matrices: Array) -> Array:
+    """Lower factors of (K, D, D) matrices; the error names the state whose matrix is not positive definite."""
+    try:
+        return np.asarray(np.linalg.cholesky(matrices), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        smallest = np.linalg.eigvalsh(np.nan_to_num(matrices))[:, 0]
+        state = int(smallest.argmin())
+        raise InferenceError(
+            f"the {name} of state {state} is not positive definite (its smallest eigenvalue is {smallest[state]:.3g}); "
+            "the state has too few observations for its prior: give the prior a larger scale or more degrees."
+        ) from None
+
+
+def patterns(missing: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.int64]]]:
+    """Group n observations by their missing coordinates (D, n): the known coordinates and the members of each group."""
+    packed = np.ascontiguousarray(np.packbits(missing, axis=0).T)
+    keys = packed.view(f"S{packed.shape[1]}").ravel()
+    _, firsts, group = np.unique(keys, return_index=True, return_inverse=True)
+    members = np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1])
+    for first, rows in zip(firsts, members, strict=True):
+        yield ~missing[:, first], rows
+
+
+@dataclasses.dataclass
+class CenteredSums(Sums):
+    """Weights and first and second moments about `origin` (D,), which takes no part in addition and scaling."""
+
+    weight: Array
+    first: Array
+    second: Array
+    origin: Array = states_on()
+
+    def about(self, origin: Array) -> Self:
+        """The same sums about another point."""
+        raise NotImplementedError
+
+    def _combine(self, other: Self, sign: float) -> Self:
+        return dataclasses.replace(super()._combine(other.about(self.origin), sign), origin=self.origin)
+
+    def scale(self, factor: float) -> Self:
+        return dataclasses.replace(super().scale(factor), origin=self.origin)
+
+    def absorb(self, other: Self) -> None:
+        moved = other.about(self.origin)
+        self.weight += moved.weight
+        self.first += moved.first
+        self.second += moved.second
+
+
+class VectorLikelihood(Likelihood):
+    """A likelihood of real vectors about `means` (K, D), computed as logarithms of coordinates minus `origin` (D,)."""
+
+    means: Array
+    origin: Array
+
+    @abstractmethod
+    def _log_likelihood_into(self, values: Values, out: Table) -> None:
+        """Write log likelihoods into `out` (K, n)."""
+
+    @property
+    def n_states(self) -> int:
+        return int(self.means.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of coordinates."""
+        return int(self.means.shape[1])
+
+    def log_likelihood(self, values: Values) -> Table:
+        out = np.empty((self.n_states, len(values)))
+        self._log_likelihood_into(values, out)
+        return out
+
+    def scaled(self, values: Values, out: Table) -> Array:
+        self._log_likelihood_into(values, out)
+        return exponentiate_in_place(out)
+
+
+class RealEmission(Emission):
+    """A family of real vectors; hyperparameters that are None are taken from the data."""
+
+    hyperparameters: ClassVar[tuple[str, ...]]
+
+    def _untouched(self) -> bool:
+        return all(getattr(self, name) is None for name in self.hyperparameters)
+
+    def check(self, data: Sequences) -> None:
+        """Numbers, none infinite or too large to square; integers count as real numbers, −1 included."""
+        family = type(self).__name__
+        real_columns(data, family)
+        if max(map(abs, data.value_range())) > LARGEST and data.n_observations:
+            position = first_where(data, lambda block: np.abs(block) > LARGEST)
+            if position >= 0:
+                raise InputError(
+                    f"{family} data hold a value beyond {LARGEST:g} at {where_is(data, position)}, whose square cannot "
+                    "be represented; rescale the data."
+                )
+
+    def features(self, data: Sequences, index: NDArray[np.int64]) -> Array:
+        """Rows in units of the data's standard deviations, missing coordinates at the mean."""
+        moments = data_moments(data)
+        rows = as_matrix(np.asarray(data.values[index])).astype(np.float64)
+        return np.nan_to_num((rows - moments.mean) / np.sqrt(moments.variances), nan=0.0)
+
+
+def spread_over(name: str, given: Any, shape: tuple[int, ...], meaning: str) -> Array:
+    """A hyperparameter as an array of the given shape; the error says which shapes there are."""
+    try:
+        value = np.asarray(given, dtype=np.float64)
+        result = np.broadcast_to(value, shape).copy()
+    except (TypeError, ValueError):
+        raise InputError(f"{name} has shape {np.shape(given)}; expected {meaning}.") from None
+    if not np.isfinite(result).all():
+        raise InputError(f"{name} must be finite, not {given!r}.")
+    return result
+
+
+def mean_table(given: Any, n_states: int, n_features: int) -> Array:
+    """The prior's means, (K, D)."""
+    expected = f"a number, ({n_features},) or ({n_states}, {n_features})"
+    return spread_over("mean", given, (n_states, n_features), expected)

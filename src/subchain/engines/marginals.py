@@ -1,0 +1,139 @@
+"""What is believed about each position, written where the caller wants it: beliefs, best states, predictive scores.
+
+Each answer is a consumer of the engine's pass: it takes the messages of a tile and writes the rows of the tile's
+positions into an array of the size of the data, which may be a file (`numpy.memmap`) of single or double precision.
+Nothing else grows with the data. A pass may run a tile more than once; the last time counts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from subchain.engines.cpu import Consumer, CpuEngine, TileRun, impossible_error
+from subchain.engines.hard import LogBlock, LogChain
+from subchain.engines.messages import Messages
+from subchain.propagation import serial
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+
+@njit(nogil=True, cache=True)
+def _write_rows(table, positions, out):  # type: ignore[no-untyped-def]
+    for column in range(positions.shape[0]):
+        for k in range(table.shape[0]):
+            out[positions[column], k] = table[k, column]
+
+
+class _Writer(Consumer[None]):
+    """A consumer that writes rows of `out`, (N, ...), and returns nothing."""
+
+    def __init__(self, out: NDArray[Any]) -> None:
+        self.out = np.asarray(out)
+
+    def begin(self) -> None:
+        return None
+
+
+class SmoothedBeliefs(_Writer):
+    """Probability of each state given the whole sequence, (N, K)."""
+
+    def tile(self, result: None, run: TileRun) -> None:
+        _write_rows(run.beliefs, run.filtered.positions, self.out)
+
+    def hard(self, result: None, sequence: int, block: LogBlock) -> None:
+        _write_rows(block.beliefs, block.positions, self.out)
+
+
+class FilteredBeliefs(_Writer):
+    """Probability of each state given the sequence up to the position, (N, K)."""
+
+    smooth = False
+
+    def tile(self, result: None, run: TileRun) -> None:
+        _write_rows(run.filtered.alpha, run.filtered.positions, self.out)
+
+    def hard(self, result: None, sequence: int, block: LogBlock) -> None:
+        _write_rows(block.alpha, block.positions, self.out)
+
+
+class BestStates(_Writer):
+    """The most probable state of each position given the whole sequence, (N,); the lowest among equals."""
+
+    def tile(self, result: None, run: TileRun) -> None:
+        self.out[run.filtered.positions] = run.beliefs.argmax(axis=0)
+
+    def hard(self, result: None, sequence: int, block: LogBlock) -> None:
+        self.out[block.positions] = block.beliefs.argmax(axis=0)
+
+
+class LogIncrements(_Writer):
+    """Log probability of each observation given those before it in its sequence, (N,)."""
+
+    smooth = False
+
+    def __init__(self, out: NDArray[Any]) -> None:
+        super().__init__(out)
+        self.hard_sequences: set[int] = set()
+
+    def tile(self, result: None, run: TileRun) -> None:
+        with np.errstate(divide="ignore"):  # sequences that end here are done again in logarithms
+            self.out[run.filtered.positions] = np.log(run.filtered.scale) + run.filtered.shift
+
+    def hard(self, result: None, sequence: int, block: LogBlock) -> None:
+        self.hard_sequences.add(sequence)
+
+
+def smooth(engine: CpuEngine, messages: Messages, out: NDArray[Any]) -> Array:
+    """Write the smoothed beliefs of all positions into `out` (N, K); return each sequence's log likelihood."""
+    return _run(engine, messages, SmoothedBeliefs(out))
+
+
+def filter(engine: CpuEngine, messages: Messages, out: NDArray[Any]) -> Array:
+    """Write the filtered beliefs of all positions into `out` (N, K); return each sequence's log likelihood."""
+    return _run(engine, messages, FilteredBeliefs(out))
+
+
+def best_states(engine: CpuEngine, messages: Messages, out: NDArray[Any]) -> Array:
+    """Write the most probable state of each position into `out` (N,); return each sequence's log likelihood."""
+    return _run(engine, messages, BestStates(out))
+
+
+def log_increments(engine: CpuEngine, messages: Messages, out: NDArray[Any]) -> Array:
+    """Write each observation's log probability given those before it into `out` (N,); return the sequences' sums."""
+    consumer = LogIncrements(out)
+    totals = _run(engine, messages, consumer)
+    for sequence in consumer.hard_sequences:
+        chain, before = log_chain(messages, sequence), 0.0
+        for block in range(len(chain.predicted)):
+            positions, joint = log_joint(chain, block)
+            so_far = np.logaddexp.reduce(joint, axis=1)
+            consumer.out[positions] = np.diff(so_far, prepend=before)
+            before = so_far[-1]
+    return totals
+
+
+def log_chain(messages: Messages, sequence: int) -> LogChain:
+    """A sequence that was run in logarithms, ready to be run again."""
+    start, stop = messages.data.offsets[sequence : sequence + 2].tolist()
+    return LogChain(messages, start, stop)
+
+
+def log_joint(chain: LogChain, block: int) -> tuple[Index, Array]:
+    """Positions of one block of such a sequence, and the log joint probability (n, K) of state and past."""
+    positions = np.arange(chain.edges[block], chain.edges[block + 1])
+    _, logs = chain.messages.log_likelihood(positions)
+    joint = np.empty_like(logs)
+    serial.log_forward(logs, chain.log_transition, chain.predicted[block].copy(), joint)
+    return positions, joint
+
+
+def _run(engine: CpuEngine, messages: Messages, consumer: _Writer) -> Array:
+    _, totals, impossible = engine.run(messages, consumer)
+    if impossible:
+        raise impossible_error(impossible)
+    return totals

@@ -1,0 +1,170 @@
+"""What comes next: the states ahead of a sequence, and the exact mixture of what they emit."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from subchain.emissions import Parameters
+from subchain.emissions.product import ProductParameters
+from subchain.engines.cpu import Consumer, TileRun
+from subchain.engines.hard import LogBlock
+from subchain.errors import InputError
+from subchain.tasks.question import Question
+
+Array = NDArray[np.float64]
+
+#: Halvings of the interval that holds a quantile; more than a double has digits.
+HALVINGS = 64
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Forecast:
+    """The distribution of the observations that follow a sequence: at each step a mixture over the states.
+
+    Attributes
+    ----------
+    states : array, shape (steps, K)
+        Probability of each state at each step ahead.
+    emission : Parameters
+        What the states emit.
+
+    Examples
+    --------
+    >>> from subchain import HMM, Categorical
+    >>> emission = Categorical.from_parameters([[0.9, 0.1], [0.2, 0.8]])
+    >>> model = HMM.from_parameters([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], emission)
+    >>> model.forecast([0, 0, 1], steps=2).probabilities.round(3)
+    array([[0.485, 0.515],
+           [0.498, 0.502]])
+    """
+
+    states: Array
+    emission: Parameters
+
+    def __getitem__(self, part: str) -> Forecast:
+        """The forecast of one part of a `Product`."""
+        if not isinstance(self.emission, ProductParameters):
+            raise InputError(f"only forecasts of a Product have parts, such as {part!r}.")
+        return Forecast(self.states, self.emission[part])
+
+    @property
+    def mean(self) -> Array:
+        """Expected observation at each step, (steps, D); of symbols, which have none, the probabilities."""
+        return self.states @ self.emission.expectation()
+
+    @property
+    def probabilities(self) -> Array:
+        """Probability of each symbol, (steps, W), or of a one in each column, (steps, D)."""
+        if not hasattr(self.emission, "probabilities"):
+            raise InputError(
+                f"{type(self.emission).__name__} describe numbers, not symbols; ask for mean, variance or quantiles."
+            )
+        return self.states @ self.emission.probabilities
+
+    @property
+    def variance(self) -> Array:
+        """Variance of each column at each step, (steps, D)."""
+        states, laws = self.states, self._laws
+        square = laws.var() + laws.mean() ** 2
+        return np.maximum(states @ square - (states @ laws.mean()) ** 2, 0.0)
+
+    def cdf(self, values: ArrayLike) -> Array:
+        """Probability that each column is at most `values`, which broadcast against (steps, D)."""
+        return self._mixed(self._laws.cdf, values)
+
+    def pmf(self, values: ArrayLike) -> Array:
+        """Probability of counts `values`, which broadcast against (steps, D)."""
+        if not hasattr(self._laws, "pmf"):
+            raise InputError("real numbers have no probability each; ask for the cdf or for quantiles.")
+        return self._mixed(self._laws.pmf, values)
+
+    def quantiles(self, q: ArrayLike) -> Array:
+        """The values below which each column stays with probability `q`.
+
+        Parameters
+        ----------
+        q : numbers between 0 and 1, any shape
+
+        Returns
+        -------
+        array, shape (*q.shape, steps, D)
+        """
+        levels = np.asarray(q, dtype=np.float64)
+        if not ((levels > 0.0) & (levels < 1.0)).all():
+            raise InputError(f"q must lie between 0 and 1; given {q!r}.")
+        return np.array([self._quantile(level) for level in levels.ravel()]).reshape(*levels.shape, *self.mean.shape)
+
+    @cached_property
+    def _laws(self) -> Any:
+        laws = self.emission.marginals()
+        if laws is None:
+            raise InputError(
+                f"{type(self.emission).__name__} have no distribution of numbers; ask for probabilities (of symbols), "
+                'or for one part of a Product, forecast["part"].'
+            )
+        return laws
+
+    def _mixed(self, law: Any, values: ArrayLike) -> Array:
+        """A function of the states' laws, averaged over states; values are (steps, D)."""
+        table = np.broadcast_to(np.asarray(values, dtype=np.float64), self.mean.shape)
+        return np.einsum("sk,skd->sd", self.states, law(table[:, None, :]))
+
+    def _quantile(self, level: float) -> Array:
+        """Halve the interval between the states' own quantiles; counts take the least whole number that suffices."""
+        own = np.broadcast_to(self._laws.ppf(level), self.emission.expectation().shape)
+        reached = (self.states > 0.0)[:, :, None]
+        low = np.where(reached, own, np.inf).min(axis=1)
+        high = np.where(reached, own, -np.inf).max(axis=1)
+        is_whole = hasattr(self._laws, "pmf")
+        low = low - is_whole
+        for _ in range(HALVINGS):
+            middle = np.floor((low + high) / 2) if is_whole else (low + high) / 2
+            enough = self.cdf(middle) >= level
+            high, low = np.where(enough, middle, high), np.where(enough, low, middle)
+        return high
+
+
+def forecast(question: Question, steps: int) -> list[Forecast]:
+    """The observations that follow each sequence."""
+    if not isinstance(steps, (int, np.integer)) or steps < 1:
+        raise InputError(f"steps must be a whole number of at least 1, not {steps!r}.")
+    ahead = [next_states(question)]
+    for _ in range(int(steps) - 1):
+        ahead.append(ahead[-1] @ question.point.chain.transition)
+    return [Forecast(states, question.point.emission) for states in np.stack(ahead, axis=1)]
+
+
+def next_states(question: Question) -> Array:
+    """Probabilities of the state that follows each sequence, (n_sequences, K); an empty one is yet to begin."""
+    last = np.empty((question.data.n_sequences, question.n_states))
+    question.run(_LastBeliefs(question.data.offsets, last))
+    coming = last @ question.point.chain.transition
+    coming[question.data.lengths == 0] = question.point.chain.initial
+    return coming
+
+
+class _LastBeliefs(Consumer[None]):
+    """Keeps the filtered belief of every sequence's last position."""
+
+    smooth = False
+
+    def __init__(self, offsets: NDArray[np.int64], out: Array) -> None:
+        self.ends = offsets[1:] - 1
+        self.out = out
+
+    def begin(self) -> None:
+        return None
+
+    def tile(self, result: None, run: TileRun) -> None:
+        columns = run.filtered.tile.last_columns
+        is_end = run.filtered.positions[columns] == self.ends[run.sequences]
+        self.out[run.sequences[is_end]] = run.filtered.alpha[:, columns[is_end]].T
+
+    def hard(self, result: None, sequence: int, block: LogBlock) -> None:
+        if block.positions[-1] == self.ends[sequence]:
+            self.out[sequence] = block.alpha[:, -1]

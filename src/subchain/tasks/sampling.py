@@ -1,0 +1,56 @@
+"""Draws: of new sequences, of continuations of old ones, and of the model's own parameters."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.datasets.paths import sample_chain
+from subchain.errors import InputError
+from subchain.inference.posterior import ModelPosterior, Point
+from subchain.tasks.forecast import next_states
+from subchain.tasks.question import Question
+
+
+class Sample(NamedTuple):
+    """A sequence that was drawn.
+
+    Attributes
+    ----------
+    observations : array, shape (n,) or (n, D)
+        What was emitted.
+    states : array, shape (n,)
+        The hidden states that emitted it.
+    """
+
+    observations: NDArray[Any]
+    states: NDArray[np.int64]
+
+
+def sample(point: Point, n: int, rng: np.random.Generator) -> Sample:
+    """Draw a sequence of n observations from the beginning."""
+    states = sample_chain(point.chain.initial, point.chain.transition, count("n", n), rng).astype(np.int64)
+    return Sample(point.emission.sample(states, rng), states)
+
+
+def continue_(question: Question, n: int, rng: np.random.Generator) -> list[Sample]:
+    """Draw n observations that follow each sequence."""
+    point = question.point
+    return [
+        sample(Point(type(point.chain)(first, point.chain.transition), point.emission), n, rng)
+        for first in next_states(question)
+    ]
+
+
+def sample_parameters(posterior: ModelPosterior, n: int, rng: np.random.Generator) -> list[Point]:
+    """Draw n models from the posterior."""
+    return [posterior.sample(rng) for _ in range(count("n", n))]
+
+
+def count(name: str, given: Any) -> int:
+    """A number of draws."""
+    if not isinstance(given, (int, np.integer)) or isinstance(given, bool) or given < 1:
+        raise InputError(f"{name} must be a whole number of at least 1, not {given!r}.")
+    return int(given)

@@ -1,0 +1,61 @@
+"""How probable data are under a model: log likelihoods of sequences, and criteria that weigh them against parameters.
+
+Log likelihoods of real-valued observations are logarithms of densities and may exceed zero.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.data import Sequences, missing_rows
+from subchain.emissions import Frozen
+from subchain.emissions.product import ProductPosterior
+from subchain.engines.cpu import impossible_error
+from subchain.inference.posterior import ModelPosterior, Point
+from subchain.tasks.question import Question
+
+Array = NDArray[np.float64]
+
+#: Rows looked at in one go when observations are counted.
+BLOCK = 1 << 18
+
+
+def score_sequences(question: Question) -> Array:
+    """Log likelihood of each sequence, (n_sequences,); impossible ones have −inf, and one warning says where."""
+    totals, impossible = question.engine.scores(question.surrogate, question.data, question.evidence)
+    if impossible:
+        warnings.warn(str(impossible_error(impossible)), stacklevel=4)
+    return totals
+
+
+def n_observed(data: Sequences) -> int:
+    """Number of positions at which anything was observed."""
+    blocks = (np.asarray(data.values[start : start + BLOCK]) for start in range(0, data.n_observations, BLOCK))
+    return data.n_observations - sum(int(missing_rows(block).sum()) for block in blocks)
+
+
+def n_parameters(prior: ModelPosterior, point: Point) -> int:
+    """Number of parameters that were learned; those that were given or frozen do not count."""
+    return int(prior.chain.n_free()) + _n_emission_parameters(prior.emission, point.emission)
+
+
+def _n_emission_parameters(prior: Any, parameters: Any) -> int:
+    if isinstance(prior, Frozen):
+        return 0
+    if isinstance(prior, ProductPosterior):
+        return sum(_n_emission_parameters(part, parameters.parts[name]) for name, part in prior.parts.items())
+    return int(parameters.n_free)
+
+
+def aic(question: Question, n_free: int) -> float:
+    """Akaike's criterion, −2 log L + 2 p; smaller is better."""
+    return float(2.0 * n_free - 2.0 * score_sequences(question).sum())
+
+
+def bic(question: Question, n_free: int) -> float:
+    """Schwarz's criterion, −2 log L + p log n, n being the number of positions at which anything was observed."""
+    return float(n_free * np.log(max(n_observed(question.data), 1)) - 2.0 * score_sequences(question).sum())

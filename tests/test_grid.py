@@ -1,0 +1,114 @@
+"""Every algorithm with every family on data of every shape: finite results, right shapes, the same again and from files.
+
+Algorithms join by being registered in `subchain.inference.ALGORITHMS`, families by a line in `examples.py`.
+"""
+
+import warnings
+
+import numpy as np
+import pytest
+from examples import FAMILIES, SHAPES, example
+from sklearn.base import clone
+
+from subchain import HMM
+from subchain.errors import ConvergenceWarning
+from subchain.inference import ALGORITHMS
+
+STATES = {"one state": 1, "three states": 3, "more states than data": 11}
+CELLS = [
+    pytest.param(algorithm, family, shape, states, id=f"{algorithm}-{family}-{shape}-{states}")
+    for algorithm in ALGORITHMS
+    for family in FAMILIES
+    for shape in SHAPES
+    for states in STATES
+    if states == "three states" or shape in ("ragged", "one observation", "missing")
+]
+
+
+def build(algorithm, family, states, **settings):
+    inference = ALGORITHMS[algorithm](max_iter=6, tolerance=0.0)
+    return HMM(STATES[states], family, inference=inference, random_state=3, n_jobs=1, **settings)
+
+
+def same(one, other):
+    for name in ("point_", "statistics_", "prior_"):
+        first, second = getattr(one, name).arrays(), getattr(other, name).arrays()
+        assert first.keys() == second.keys()
+        for key in first:
+            assert np.array_equal(first[key], second[key], equal_nan=False), (name, key)
+
+
+@pytest.mark.parametrize(("algorithm", "family", "shape", "states"), CELLS)
+def test_a_cell(algorithm, family, shape, states, tmp_path):
+    specification, data = example(family, shape)
+    n_states = STATES[states]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = build(algorithm, specification, states).fit(data)
+        assert model.point_.not_finite() is None
+        assert model.statistics_.not_finite() is None
+        assert model.transition_.shape == (n_states, n_states)
+        assert np.allclose(model.transition_.sum(axis=1), 1.0)
+        assert np.isclose(model.initial_.sum(), 1.0)
+        assert np.isclose(model.statistics_.initial.sum(), (data.lengths > 0).sum())
+        assert np.isclose(model.statistics_.pairs.sum(), np.maximum(data.lengths - 1, 0).sum())
+        objective = np.array(model.trace_.objective)
+        if ALGORITHMS[algorithm].monotone:
+            assert np.diff(objective).min() >= -1e-9 * np.abs(objective).max()
+
+        beliefs = model.predict_proba(data)
+        assert [len(part) for part in beliefs] == data.lengths.tolist() if data.n_sequences > 1 else True
+        stacked = np.concatenate(beliefs) if isinstance(beliefs, list) else beliefs
+        assert stacked.shape == (data.n_observations, n_states)
+        assert np.allclose(stacked.sum(axis=1), 1.0)
+        assert np.isfinite(model.score(data))
+        assert np.concatenate([np.atleast_1d(part) for part in model.predict(data)]).max(initial=0) < n_states
+
+        same(model, clone(model).fit(data))
+        same(model, build(algorithm, specification, states).set_params(n_jobs=2).fit(data))
+
+        model.save(tmp_path / "model")
+        same(model, HMM.load(tmp_path / "model"))
+
+        half = build(algorithm, specification, states)
+        half.inference.max_iter = 3
+        half.fit(data, checkpoint=tmp_path / "checkpoint")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_run_that_is_killed_and_resumed_ends_in_the_same_bits(algorithm, family, tmp_path, monkeypatch):
+    specification, data = example(family)
+    path = tmp_path / "checkpoint"
+
+    class Killed(Exception):
+        pass
+
+    def fit(**arguments):
+        model = build(algorithm, specification, "three states", n_init=2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return model.fit(data, **arguments)
+
+    whole = fit()
+    from subchain.inference.checkpoint import Checkpoint
+
+    saved = Checkpoint.save
+    for kill_at in (1, 2, 5, 7, 9):
+        calls = 0
+
+        def save_and_die(self, journey, *, force=False, kill_at=kill_at):
+            nonlocal calls
+            saved(self, journey, force=True)
+            calls += 1
+            if calls == kill_at:
+                raise Killed
+
+        monkeypatch.setattr(Checkpoint, "save", save_and_die)
+        with pytest.raises(Killed):
+            fit(checkpoint=path)
+        monkeypatch.setattr(Checkpoint, "save", saved)
+        resumed = fit(checkpoint=path, resume=True)
+        same(whole, resumed)
+        assert resumed.trace_.objective == whole.trace_.objective
+        assert resumed.runs_ == whole.runs_
