@@ -1,7 +1,11 @@
 """Contenders take turns: round after round each is measured once, so that what disturbs the machine disturbs all.
 
 Before the first round a trial on a small part of the data tells how long an iteration takes. A package for which all of
-the data would take too long, or too much memory, gets a tenth or a hundredth of them; the work per observation is the same.
+the data would take too long, or too much memory, gets a tenth or a hundredth of them; the work per observation is the
+same.
+
+A peer may use as many threads as it likes in every other round, and one in the rounds between: linear algebra on many
+threads makes some packages slower. The better counts.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from benchmarks.supervision import Limits, Measurement, Task, carry_out
 
 SHARES = {1.0: "all", 0.1: "1/10", 0.01: "1/100"}
 #: Problems with fewer observations than this are tried as a whole.
-SMALL = 50_000
+SMALL = 100_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,8 +81,10 @@ class Entry:
 
     @property
     def median(self) -> float:
-        """Observations a second, in the median iteration."""
-        return self.n_observations / statistics.median(self.iteration_seconds) if self.measurements else math.nan
+        """Observations a second, in the median iteration of the best round."""
+        if not self.measurements:
+            return math.nan
+        return self.n_observations / min(statistics.median(measurement.steady) for measurement in self.measurements)
 
     @property
     def memory(self) -> int:
@@ -133,7 +139,7 @@ class Race:
             for entry in self.entries:
                 if not entry.retired:
                     self.tell(f"({self.case.name}) round {round_number + 1}: {entry.contender.key}")
-                    self._measure(entry)
+                    self._measure(entry, entry.contender.n_jobs or (None, 1)[round_number % 2])
         return self.entries
 
     def _try_out(self, entry: Entry) -> None:
@@ -142,7 +148,7 @@ class Race:
             return
         share = 1.0 if self.case.n_observations <= SMALL else min(SHARES)
         self.tell(f"({self.case.name}) trial: {entry.contender.key}")
-        trial = carry_out(Task(entry.contender, self.problem, share, n_iterations=2), self.limits)
+        trial = carry_out(Task(entry.contender, self.problem, share, 2, entry.contender.n_jobs), self.limits)
         if trial.failure is not None:
             self._retire(entry, share, trial.failure)
             return
@@ -150,10 +156,10 @@ class Race:
         bearable = [share for share in SHARES if share * entry.seconds_expected <= self.pace.longest]
         entry.share = max(bearable, default=min(SHARES))
 
-    def _measure(self, entry: Entry) -> None:
+    def _measure(self, entry: Entry, n_threads: int | None) -> None:
         """Measure once; where memory runs out, try a tenth of the data."""
         n_iterations = self.pace.n_iterations(entry.seconds_expected * entry.share)
-        measured = carry_out(Task(entry.contender, self.problem, entry.share, n_iterations), self.limits)
+        measured = carry_out(Task(entry.contender, self.problem, entry.share, n_iterations, n_threads), self.limits)
         if measured.failure is None:
             entry.measurements.append(measured)
             return
@@ -163,7 +169,7 @@ class Race:
             return
         entry.failures.append((entry.share, measured.failure))
         entry.share = max(smaller)
-        self._measure(entry)
+        self._measure(entry, n_threads)
 
     def _retire(self, entry: Entry, share: float, failure: str) -> None:
         entry.failures.append((share, failure))

@@ -33,12 +33,14 @@ class Task:
     ----------
     problem : file with the whole problem
     share : how much of the data to train on
+    n_threads : for linear algebra and Numba; None for as many as they take
     """
 
     contender: Contender
     problem: Path
     share: float
     n_iterations: int
+    n_threads: int | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +84,7 @@ def carry_out(task: Task, limits: Limits) -> Measurement:
         try:
             done = subprocess.run(
                 [sys.executable, "-m", "benchmarks.worker", str(order), str(answer)],
-                env=_environment(task.contender.n_jobs),
+                env=_environment(task.n_threads),
                 preexec_fn=lambda: _limit_memory(limits.gibibytes),
                 capture_output=True,
                 text=True,
@@ -97,8 +99,8 @@ def carry_out(task: Task, limits: Limits) -> Measurement:
     return dataclasses.replace(measured, failure=_not_a_number(measured.objectives))
 
 
-def _environment(n_jobs: int | None) -> dict[str, str]:
-    threads = {} if n_jobs is None else dict.fromkeys(_THREADS, str(n_jobs))
+def _environment(n_threads: int | None) -> dict[str, str]:
+    threads = {} if n_threads is None else dict.fromkeys(_THREADS, str(n_threads))
     # JAX logs at length when an allocation fails; torch and it find the processors by themselves.
     return os.environ | threads | {"JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "2"}
 

@@ -104,7 +104,7 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks.throughput", description=__doc__.split("\n")[0])
     all_cores = sorted({1, os.cpu_count() or 1})
     parser.add_argument("--cases", type=_names(CASES), default=list(CASES), help="cases, such as a,c (all)")
-    parser.add_argument("--repeats", type=int, help="rounds (3; 1 with --quick)")
+    parser.add_argument("--repeats", type=int, help="rounds (4; 2 with --quick)")
     parser.add_argument("--peers", type=_names(PEERS), default=list(PEERS), help="other packages ('' for none)")
     parser.add_argument("--jobs", type=_numbers, default=all_cores, help="threads of subchain (1 and all cores)")
     parser.add_argument("--json", type=Path, help="file for every raw timing")
@@ -113,7 +113,7 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--memory-limit", type=float, default=16.0, help="GiB of memory for one measurement (16)")
     options = parser.parse_args(arguments)
     if options.repeats is None:
-        options.repeats = 1 if options.quick else 3
+        options.repeats = 2 if options.quick else 4
     return options
 
 

@@ -1,8 +1,9 @@
 """The slow, obviously right versions that everything is compared with.
 
 Two kinds. The first enumerates every path of states, which is the definition of everything and works for a handful of
-positions. The second walks along the chain in plain loops and logarithms, for chains of any length; the tests of this file
-hold it against the first. A chain is a table of log likelihoods (T, K), `initial` (K,) and `transition` (K, K).
+positions. The second walks along the chain in plain loops and logarithms, for chains of any length; it is held against
+the first in `propagation/test_naive.py`. A chain is a table of log likelihoods (T, K), `initial` (K,) and `transition`
+(K, K).
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def log_sum(values: Array) -> float:
     return largest if largest == -np.inf else largest + float(np.log(np.exp(values - largest).sum()))
 
 
-# ---- by enumeration ------------------------------------------------------------------------------------------------------
+# ---- by enumeration --------------------------------------------------------------------------------------------------
 
 
 def all_paths(log_likelihood: Array, initial: Array, transition: Array) -> tuple[NDArray[np.int64], Array]:
@@ -90,29 +91,28 @@ def enumerate_best_path(log_likelihood: Array, initial: Array, transition: Array
     return paths[best], float(joint[best])
 
 
-# ---- along the chain -----------------------------------------------------------------------------------------------------
+# ---- along the chain -------------------------------------------------------------------------------------------------
 
 
 def beliefs(log_likelihood: Array, initial: Array, transition: Array) -> Beliefs:
-    """Beliefs by forward-backward in logarithms, one position and one state after the other."""
+    """Beliefs by forward-backward in logarithms, one position after the other, each normalised."""
     n_positions, n_states = log_likelihood.shape
     log_transition = logs(transition)
-    past = np.empty((n_positions, n_states))
-    past[0] = logs(initial) + log_likelihood[0]
-    for t in range(1, n_positions):
-        for k in range(n_states):
-            past[t, k] = log_sum(past[t - 1] + log_transition[:, k]) + log_likelihood[t, k]
-    future = np.zeros((n_positions, n_states))
-    for t in range(n_positions - 2, -1, -1):
-        for j in range(n_states):
-            future[t, j] = log_sum(log_transition[j] + log_likelihood[t + 1] + future[t + 1])
-    total = log_sum(past[-1])
+    past, future = np.empty((n_positions, n_states)), np.zeros((n_positions, n_states))
+    increments = np.empty(n_positions)
+    predicted = logs(initial)
+    for t in range(n_positions):
+        joint = predicted + log_likelihood[t]
+        increments[t] = log_sum(joint)
+        past[t] = joint - increments[t]
+        predicted = np.logaddexp.reduce(past[t][:, None] + log_transition, axis=0)
     pairs = np.zeros((n_states, n_states))
-    for t in range(1, n_positions):
-        pairs += np.exp(past[t - 1][:, None] + log_transition + (log_likelihood[t] + future[t])[None] - total)
-    prefix_totals = np.array([0.0, *(log_sum(row) for row in past)])
-    smoothed, filtered = np.exp(past + future - total), np.exp(past - prefix_totals[1:, None])
-    return Beliefs(total, smoothed, pairs, filtered, np.diff(prefix_totals))
+    for t in range(n_positions - 1, 0, -1):
+        weighted = log_transition + log_likelihood[t] + future[t]
+        weighted -= log_sum(past[t - 1][:, None] + weighted)
+        future[t - 1] = np.logaddexp.reduce(weighted, axis=1)
+        pairs += np.exp(past[t - 1][:, None] + weighted)
+    return Beliefs(float(increments.sum()), np.exp(past + future), pairs, np.exp(past), increments)
 
 
 def best_path(log_likelihood: Array, initial: Array, transition: Array) -> tuple[NDArray[np.int64], float]:

@@ -1,8 +1,10 @@
 """How many states? Fits models of several sizes and compares them by a criterion, with its spread.
 
-Information criteria and the variational bound are spread over restarts; the held-out likelihood is spread over folds. Folds
-hold out whole sequences where there are several. A single chain is held out in blocks, which the fit sees as missing; what
-is scored is the probability of all held-out blocks together, given the rest.
+Information criteria and the variational bound are spread over restarts, of which the best counts: a bad start says nothing
+about the number of states. The held-out likelihood is spread over folds, all of which count. Adding states that do no harm
+hardly lowers it, so the least number wins that is not worse than the best by more than a standard error. Folds hold out
+whole sequences where there are several. A single chain is held out in blocks, which the fit sees as missing; what is scored
+is the probability of all held-out blocks together, given the rest.
 """
 
 from __future__ import annotations
@@ -16,13 +18,12 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from subchain.data import Sequences, as_sequences
+from subchain.data.dtypes import signed
+from subchain.emissions import Categorical, Emission, Product, resolve_emission
+from subchain.emissions.moments import RealEmission
 from subchain.errors import ConvergenceWarning, InputError, unknown_name
 from subchain.inference import EM, resolve_inference
 from subchain.model import HMM
-from subchain.tasks.scores import n_observed
-from subchain.tasks.surprise import mask_out
-
-Array = NDArray[np.float64]
 
 #: Blocks of a single chain that each fold holds out.
 BLOCKS = 10
@@ -54,7 +55,7 @@ class Selection(NamedTuple):
     criterion : "bic" and "aic" (smaller is better), "held_out" (log likelihood per observation) and "bound" (larger is)
     table : one `Row` for each number of states; `pandas.DataFrame(selection.table)` makes a table of it
     values : for each number of states the criterion of every restart or fold
-    n_states : the number of states with the best mean
+    n_states : the number of states that was chosen
     best_ : the model with that number, fitted to all data
     effective : number of states that hold 99 % of the positions in `best_`
     """
@@ -65,14 +66,6 @@ class Selection(NamedTuple):
     n_states: int
     best_: HMM
     effective: int
-
-
-class _Fold(NamedTuple):
-    """Data to fit and data that were held out, which may be given the former (`joint` holds both then)."""
-
-    training: Sequences
-    joint: Sequences | None
-    held_out: Sequences
 
 
 def select_states(
@@ -115,71 +108,67 @@ def select_states(
     sizes = _checked_sizes(states)
     if criterion not in _CRITERIA:
         raise unknown_name("criterion", criterion, _CRITERIA)
-    base, data = HMM() if model is None else model, as_sequences(x)
+    n_fits = _at_least("cv", cv, 2) if criterion == "held_out" else _at_least("n_init", n_init, 1)
+    base, data = clone(HMM() if model is None else model), as_sequences(x)
+    base.set_params(emission=_settled(base.emission, data), n_init=n_init)
     if criterion == "bound" and isinstance(resolve_inference(base.inference), EM):
         raise InputError("criterion='bound' needs variational inference; with EM use 'bic', 'aic' or 'held_out'.")
-    seeds = np.random.SeedSequence(random_state).generate_state(len(sizes) * max(n_init, cv))
     evaluate, sign = _CRITERIA[criterion]
-    values, table, fitted = {}, [], {}
-    for size, own in zip(sizes, seeds.reshape(len(sizes), -1).tolist(), strict=True):
+    seeds = np.random.SeedSequence(random_state).generate_state((len(sizes) + 1) * n_fits).reshape(-1, n_fits).tolist()
+    values: dict[int, list[float]] = {}
+    table, fitted = [], {}
+    for size, own in zip(sizes, seeds[1:], strict=True):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            results = list(evaluate(_Trial(base, size, n_init, own), data, cv))
+            results = list(evaluate(base.set_params(n_states=size), data, own))
         values[size] = [value for value, _ in results]
-        best_value, fitted[size] = max(results, key=lambda result: sign * result[0])
+        best, fitted[size] = max(results, key=lambda result: sign * result[0])
         effective = float(np.mean([found.effective_states() for _, found in results]))
-        table.append(Row(size, float(np.mean(values[size])), float(np.std(values[size])), best_value, effective))
-    chosen = max(table, key=lambda row: sign * row.mean).n_states
-    best = fitted[chosen] if criterion != "held_out" else _refit(base, chosen, n_init, random_state, data)
-    return Selection(criterion, table, values, chosen, best, best.effective_states())
+        table.append(Row(size, float(np.mean(values[size])), float(np.std(values[size])), best, effective))
+    if criterion == "held_out":
+        chosen = _least_within_error(values)
+        fitted[chosen] = _fit(base.set_params(n_states=chosen), data, seeds[0][0])
+    else:
+        chosen = max(table, key=lambda row: sign * row.best).n_states
+    return Selection(criterion, table, values, chosen, fitted[chosen], fitted[chosen].effective_states())
 
 
-class _Trial(NamedTuple):
-    """One number of states: how to make a model of it."""
-
-    base: HMM
-    n_states: int
-    n_init: int
-    seeds: list[int]
-
-    def fit(self, data: Sequences, seed: int, n_init: int) -> HMM:
-        fresh: HMM = clone(self.base)
-        fresh.set_params(n_states=self.n_states, n_init=n_init, random_state=seed)
-        return fresh.fit(data)
-
-    def restarts(self, data: Sequences) -> Iterator[HMM]:
-        return (self.fit(data, seed, 1) for seed in self.seeds[: self.n_init])
+def _least_within_error(values: dict[int, list[float]]) -> int:
+    """The least number of states that is not worse than the best by more than a standard error over the folds."""
+    best = max(values.values(), key=np.mean)
+    for size in sorted(values):
+        gap = np.subtract(best, values[size])
+        if gap.mean() <= gap.std() / np.sqrt(len(gap)):
+            return size
+    raise AssertionError("the best number is not worse than itself")
 
 
-def _refit(base: HMM, n_states: int, n_init: int, random_state: int | None, data: Sequences) -> HMM:
+def _fit(base: HMM, data: Sequences, seed: int, **settings: Any) -> HMM:
     fresh: HMM = clone(base)
-    return fresh.set_params(n_states=n_states, n_init=n_init, random_state=random_state).fit(data)
+    return fresh.set_params(random_state=seed, **settings).fit(data)
 
 
-def _by_bic(trial: _Trial, data: Sequences, cv: int) -> Iterator[tuple[float, HMM]]:
-    return ((found.bic(data), found) for found in trial.restarts(data))
+# ---- criteria ------------------------------------------------------------------------------------------------------------
 
 
-def _by_aic(trial: _Trial, data: Sequences, cv: int) -> Iterator[tuple[float, HMM]]:
-    return ((found.aic(data), found) for found in trial.restarts(data))
+def _by_bic(base: HMM, data: Sequences, seeds: list[int]) -> Iterator[tuple[float, HMM]]:
+    return ((found.bic(data), found) for found in (_fit(base, data, seed, n_init=1) for seed in seeds))
 
 
-def _by_bound(trial: _Trial, data: Sequences, cv: int) -> Iterator[tuple[float, HMM]]:
-    return ((found.runs_[0].objective, found) for found in trial.restarts(data))
+def _by_aic(base: HMM, data: Sequences, seeds: list[int]) -> Iterator[tuple[float, HMM]]:
+    return ((found.aic(data), found) for found in (_fit(base, data, seed, n_init=1) for seed in seeds))
 
 
-def _by_held_out(trial: _Trial, data: Sequences, cv: int) -> Iterator[tuple[float, HMM]]:
-    folds = _sequence_folds(data, cv) if data.n_sequences > 1 else _block_folds(data, cv)
-    for fold, seed in zip(folds, trial.seeds, strict=False):
-        found = trial.fit(fold.training, seed, trial.n_init)
-        score = found.score(fold.held_out)
-        if fold.joint is not None:
-            score = found.score(fold.joint) - found.score(fold.training)
-        yield score / max(n_observed(fold.held_out), 1), found
+def _by_bound(base: HMM, data: Sequences, seeds: list[int]) -> Iterator[tuple[float, HMM]]:
+    return ((found.runs_[0].objective, found) for found in (_fit(base, data, seed, n_init=1) for seed in seeds))
+
+
+def _by_held_out(base: HMM, data: Sequences, seeds: list[int]) -> Iterator[tuple[float, HMM]]:
+    return (_held_out_sequences if data.n_sequences > 1 else _held_out_blocks)(base, data, seeds)
 
 
 #: How each criterion is computed, and whether more is better (1) or worse (−1).
-_CRITERIA: dict[str, tuple[Callable[[_Trial, Sequences, int], Iterator[tuple[float, HMM]]], int]] = {
+_CRITERIA: dict[str, tuple[Callable[[HMM, Sequences, list[int]], Iterator[tuple[float, HMM]]], int]] = {
     "bic": (_by_bic, -1),
     "aic": (_by_aic, -1),
     "held_out": (_by_held_out, 1),
@@ -187,18 +176,69 @@ _CRITERIA: dict[str, tuple[Callable[[_Trial, Sequences, int], Iterator[tuple[flo
 }
 
 
-def _sequence_folds(data: Sequences, cv: int) -> Iterator[_Fold]:
-    """Every sequence is held out once; a fold takes every cv-th."""
-    fold_of = np.arange(data.n_sequences) % min(_checked_folds(cv), data.n_sequences)
-    return (_Fold(data[fold_of != fold], None, data[fold_of == fold]) for fold in range(fold_of.max() + 1))
+def _held_out_sequences(base: HMM, data: Sequences, seeds: list[int]) -> Iterator[tuple[float, HMM]]:
+    """Hold out every k-th sequence, k being the number of seeds."""
+    fold_of = np.arange(data.n_sequences) % len(seeds)
+    for fold, seed in enumerate(seeds[: data.n_sequences]):
+        held_out = data[fold_of == fold]
+        found = _fit(base, data[fold_of != fold], seed)
+        yield found.score(held_out) / max(held_out.n_observations, 1), found
 
 
-def _block_folds(data: Sequences, cv: int) -> Iterator[_Fold]:
-    """Every block is held out once; a fold takes every cv-th."""
-    length = max(1, data.n_observations // (BLOCKS * _checked_folds(cv)))
-    fold_of = np.arange(data.n_observations) // length % cv
-    for fold in range(min(cv, data.n_observations)):
-        yield _Fold(mask_out(data, fold_of == fold), data, mask_out(data, fold_of != fold))
+def _held_out_blocks(base: HMM, data: Sequences, seeds: list[int]) -> Iterator[tuple[float, HMM]]:
+    """Hide every k-th block from the fit; its probability is that of all data over that of those not hidden."""
+    data = _with_room_for_missing(data, base.emission)
+    length = max(1, data.n_observations // (BLOCKS * len(seeds)))
+    fold_of = np.arange(data.n_observations) // length % len(seeds)
+    for fold in range(min(len(seeds), int(fold_of.max()) + 1)):
+        shown = _hide(data, fold_of == fold)
+        found = _fit(base, shown, seeds[fold])
+        yield (found.score(data) - found.score(shown)) / int((fold_of == fold).sum()), found
+
+
+# ---- data ----------------------------------------------------------------------------------------------------------------
+
+
+def _settled(emission: str | Emission, data: Sequences) -> Emission:
+    """The family with the number of symbols that all data have, of which a part of them may not show every one."""
+    family: Emission = clone(resolve_emission(emission))
+    family.check(data)
+    parameters = family.prior(data, 1, flat=False).mean()
+    for name, part in _parts(family).items():
+        if isinstance(part, Categorical):
+            found = parameters[name] if isinstance(family, Product) else parameters  # type: ignore[index]
+            part.set_params(n_categories=found.n_categories)  # type: ignore[attr-defined]
+    return family
+
+
+def _parts(family: Emission) -> dict[str, Emission]:
+    return family.families if isinstance(family, Product) else {"": family}
+
+
+def _with_room_for_missing(data: Sequences, family: Emission) -> Sequences:
+    """Whole numbers as floating numbers where a family takes −1 for a number, so that nan can stand for missing ones."""
+    if data.values.dtype.kind == "f" or not any(isinstance(part, RealEmission) for part in _parts(family).values()):
+        return data
+    table = data.select(None).astype(np.float64)
+    for part in _parts(family).values():
+        if not isinstance(part, RealEmission):
+            columns = data.column_indices(part.columns)
+            table[:, columns] = np.where(table[:, columns] == -1.0, np.nan, table[:, columns])
+    return _with_values(data, table.reshape(data.values.shape))
+
+
+def _hide(data: Sequences, rows: NDArray[np.bool_]) -> Sequences:
+    kind = data.values.dtype
+    values = np.array(data.values, dtype=kind if kind.kind == "f" else signed(kind))
+    values[rows] = np.nan if kind.kind == "f" else -1
+    return _with_values(data, values)
+
+
+def _with_values(data: Sequences, values: NDArray[Any]) -> Sequences:
+    return Sequences(values, data.offsets, columns=data.columns, names=data.names, vocabulary=data.vocabularies)
+
+
+# ---- settings ------------------------------------------------------------------------------------------------------------
 
 
 def _checked_sizes(states: Iterable[int]) -> list[int]:
@@ -208,7 +248,7 @@ def _checked_sizes(states: Iterable[int]) -> list[int]:
     return sizes
 
 
-def _checked_folds(cv: int) -> int:
-    if not isinstance(cv, (int, np.integer)) or cv < 2:
-        raise InputError(f"cv must be a whole number of at least 2, not {cv!r}.")
-    return int(cv)
+def _at_least(name: str, given: Any, least: int) -> int:
+    if not isinstance(given, (int, np.integer)) or given < least:
+        raise InputError(f"{name} must be a whole number of at least {least}, not {given!r}.")
+    return int(given)

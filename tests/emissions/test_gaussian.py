@@ -260,7 +260,7 @@ def test_more_patterns_than_are_remembered_make_no_difference() -> None:
 
 
 def test_filling_uses_the_known_coordinates_of_the_row() -> None:
-    parameters = Gaussian.from_parameters([[0.0, 1.0], [5.0, 5.0]], [[[1.0, 0.5], [0.5, 1.0]], [[1.0, 0.0], [0.0, 1.0]]])
+    parameters = Gaussian.from_parameters([[0.0, 1.0], [5.0, 5.0]], [[[1.0, 0.5], [0.5, 1.0]], np.eye(2)])
     values = np.array([[2.0, NAN], [NAN, NAN], [3.0, 4.0]])
     filled = parameters.fill(values, np.array([[1.0, 0.25, 0.5], [0.0, 0.75, 0.5]]))
     np.testing.assert_allclose(filled, [[2.0, 2.0], [3.75, 4.0], [3.0, 4.0]])
@@ -305,8 +305,8 @@ def test_posterior_is_that_of_the_textbook() -> None:
 
 def test_sums_about_another_origin_are_the_same_sums() -> None:
     """A start given by hand has its own origin; mixing its sums with those of the data's must be harmless."""
-    near, far = random_parameters(0, 2, 3), random_parameters(0, 2, 3)
-    far.origin = near.origin + 5.0
+    near = random_parameters(0, 2, 3)
+    far = dataclasses.replace(near, means=near.means + 5.0)
     values, beliefs = np.random.default_rng(1).normal(size=(40, 3)), laws.random_beliefs(2, 40)
     first, second = near.zeros(), far.zeros()
     near.accumulate(values, beliefs, first)

@@ -2,8 +2,8 @@
 
 A family is written as four small classes in one file:
 
-* an `Emission`: what the user writes, `Poisson(shape=2.0)`; it checks data and builds the prior;
-* a `Conjugate`: a distribution over the parameters of all K states, the same class for prior and posterior; it knows the
+* an `Emission`: what the user writes, `Poisson(shape=2.0)`; it checks data and builds the prior; * a `Conjugate`: a
+distribution over the parameters of all K states, the same class for prior and posterior; it knows the
   three surrogates that inference algorithms ask for;
 * a `Parameters`: one point in parameter space, which is at the same time the `Likelihood` of the point surrogate;
 * a `Sums`: the expected sufficient statistics.
@@ -24,23 +24,12 @@ from sklearn.base import BaseEstimator
 
 from subchain.data.missing import is_missing
 from subchain.data.sequences import Sequences
+from subchain.emissions.scaling import exponentiate_in_place
 from subchain.errors import InputError
 from subchain.records import Record, Sums
 
 Values = NDArray[Any]
 Table = NDArray[np.float64]
-
-
-def exponentiate(log_likelihood: Table, out: Table) -> NDArray[np.float64]:
-    """Write exp(log_likelihood − shift) into `out`, shift being each position's largest entry; return shift.
-
-    A position that is impossible in every state has shift 0 and a column of zeros.
-    """
-    shift: NDArray[np.float64] = log_likelihood.max(axis=0)
-    shift[~np.isfinite(shift)] = 0.0
-    np.subtract(log_likelihood, shift, out=out)
-    np.exp(out, out=out)
-    return shift
 
 
 class Likelihood(ABC):
@@ -60,7 +49,8 @@ class Likelihood(ABC):
 
         Families that can do without logarithms and exponentials override this.
         """
-        return exponentiate(self.log_likelihood(values), out)
+        np.copyto(out, self.log_likelihood(values))
+        return exponentiate_in_place(out)
 
     @abstractmethod
     def zeros(self) -> Sums:

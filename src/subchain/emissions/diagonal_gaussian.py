@@ -28,9 +28,9 @@ from subchain.emissions.moments import (
     mean_table,
 )
 from subchain.emissions.normal_kernels import centered, separate_moments, separate_products, separate_squares
-from subchain.emissions.poisson import log_rising
 from subchain.errors import InferenceError, InputError
 from subchain.records import states_on
+from subchain.special import log_rising
 
 Array = NDArray[np.float64]
 
@@ -118,9 +118,8 @@ class SeparateForm(SeparateLikelihood):
 class SeparateSurrogate(SeparateForm):
     """Gaussian forms with constants of their own, in general not normalised."""
 
-    def __init__(self, means: Array, precisions: Array, log_constants: Array, origin: Array) -> None:
+    def __init__(self, means: Array, precisions: Array, log_constants: Array) -> None:
         self.means = means
-        self.origin = origin
         self._precisions = precisions
         self._log_constants = log_constants
 
@@ -136,13 +135,12 @@ class SeparateSurrogate(SeparateForm):
 class SeparateStudents(SeparateLikelihood):
     """Independent Student t distributions: location `means`, squared scale `spreads` and `degrees`, all (K, D)."""
 
-    def __init__(self, means: Array, spreads: Array, degrees: Array, origin: Array) -> None:
+    def __init__(self, means: Array, spreads: Array, degrees: Array) -> None:
         self.means = means
-        self.origin = origin
         self.degrees = degrees
         self.powers = 0.5 * (degrees + 1.0)
         self.scales = 1.0 / np.sqrt(degrees * spreads)
-        self.offsets = self.scales * (means - origin)
+        self.offsets = self.scales * (means - self.origin)
         norm = np.log(self.scales) - 0.5 * np.log(np.pi)
         self.log_constants = log_rising(0.5 * degrees, np.asarray(0.5)) + norm
 
@@ -160,16 +158,15 @@ class SeparateStudents(SeparateLikelihood):
             out -= factors
 
     def _at_origin(self) -> Array:
-        return self.log_constants - self.powers * np.log1p(self.offsets**2)
+        return np.asarray(self.log_constants - self.powers * np.log1p(self.offsets**2))
 
 
 @dataclasses.dataclass
 class DiagonalGaussianParameters(SeparateForm, Parameters):
-    """Means and variances, (K, D); `origin` (D,) is a point near the data about which sums are taken."""
+    """Means and variances, (K, D)."""
 
     means: Array
     variances: Array
-    origin: Array = states_on()
 
     @property
     def precisions(self) -> Array:
@@ -250,26 +247,26 @@ class NormalInverseGamma(Conjugate):
         empty = divisor < 0.5 * EMPTY
         variances = np.where(empty, self.data_variances, self.scale / np.where(empty, 1.0, divisor))
         means = np.where(empty, self.origin, self.location)
-        return DiagonalGaussianParameters(means, np.maximum(variances, FLOOR * self.data_variances), self.origin)
+        return DiagonalGaussianParameters(means, np.maximum(variances, FLOOR * self.data_variances))
 
     def expected_log(self) -> SeparateSurrogate:
         """Precision a / b and the expectation of log σ²; the uncertainty of the mean costs 1 / 2κ."""
         self._demand_proper()
         constants = -0.5 * (LOG_2PI + np.log(self.scale) - digamma(self.shape) + 1.0 / self.strength)
-        return SeparateSurrogate(self.location, self.shape / self.scale, np.asarray(constants), self.origin)
+        return SeparateSurrogate(self.location, self.shape / self.scale, np.asarray(constants))
 
     def predictive(self) -> SeparateStudents:
         """Student t with 2 a degrees, location m and squared scale b (κ + 1) / (a κ)."""
         self._demand_proper()
         spreads = self.scale * (self.strength + 1.0) / (self.shape * self.strength)
-        return SeparateStudents(self.location, spreads, 2.0 * self.shape, self.origin)
+        return SeparateStudents(self.location, spreads, 2.0 * self.shape)
 
     def sample(self, rng: np.random.Generator) -> DiagonalGaussianParameters:
         self._demand_proper()
         # A gamma variable that underflows would make the variance infinite.
         variances = self.scale / np.maximum(rng.gamma(self.shape), 1e-200)
         means = rng.normal(self.location, np.sqrt(variances / self.strength))
-        return DiagonalGaussianParameters(means, variances, self.origin)
+        return DiagonalGaussianParameters(means, variances)
 
     def kl(self, prior: NormalInverseGamma) -> float:
         self._demand_proper()
@@ -365,7 +362,7 @@ class DiagonalGaussian(RealEmission):
                 f"state {state}, column {column} has mean {centers[state, column]} and variance "
                 f"{squares[state, column]}; means must be finite, variances finite and positive."
             )
-        return DiagonalGaussianParameters(centers.copy(), squares.copy(), centers.mean(axis=0))
+        return DiagonalGaussianParameters(centers.copy(), squares.copy())
 
     def prior(self, data: Sequences, n_states: int, *, flat: bool) -> NormalInverseGamma:
         moments = data_moments(data)

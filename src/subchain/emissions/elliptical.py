@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from subchain.emissions.base import Table, Values
 from subchain.emissions.moments import LOG_2PI, CenteredSums, VectorLikelihood, cholesky, patterns, solve, symmetric
 from subchain.emissions.normal_kernels import centered, even, quadratic, weighted_moments
-from subchain.emissions.poisson import log_rising
+from subchain.special import log_rising
 
 Array = NDArray[np.float64]
 
@@ -80,8 +80,11 @@ class EllipticalLikelihood(VectorLikelihood):
         """The likelihood of the known coordinates; `log_ratio` is log |S_known| − log |S| of each state."""
 
     @abstractmethod
-    def _conditional_weight(self, weight: Array, distance: Array, n_known: int) -> Array:
-        """Σ γ · (covariance of the missing given the known coordinates, in units of the conditional spread)."""
+    def _conditional_weight(self, weight: Array, first: Array, second: Array, origin: Array) -> Array:
+        """Σ γ times the covariance of coordinates that are missing, in units of their conditional spread.
+
+        Called on the marginal likelihood of the known coordinates, with their sums about `origin`.
+        """
 
     @property
     def _whitening(self) -> Whitening:
@@ -123,6 +126,8 @@ class EllipticalLikelihood(VectorLikelihood):
         return groups
 
     def _partial(self, known: NDArray[np.bool_]) -> Partial:
+        if known.all():
+            return Partial(self, np.zeros((self.n_states, 0, self.n_features)), np.zeros((self.n_states, 0, 0)))
         remembered: dict[bytes, Partial] = self.__dict__.setdefault("_partial_cache", {})
         key = known.tobytes()
         partial = remembered.get(key)
@@ -133,8 +138,6 @@ class EllipticalLikelihood(VectorLikelihood):
         return partial
 
     def _make_partial(self, known: NDArray[np.bool_]) -> Partial:
-        if known.all():
-            return Partial(self, np.zeros((self.n_states, 0, self.n_features)), np.zeros((self.n_states, 0, 0)))
         within = self.spreads[:, known][:, :, known]
         across = self.spreads[:, known][:, :, ~known]
         lower = cholesky("covariance", within)
@@ -163,7 +166,7 @@ class EllipticalLikelihood(VectorLikelihood):
         for known, rows, part in self._grouped(x):
             if known.any():
                 moments = weighted_moments(part, beliefs[:, rows], int(known.sum()))
-                self._add(sums, *self._completed(known, sums.origin, *moments))
+                self._add(sums, *(moments if known.all() else self._completed(known, sums.origin, *moments)))
 
     @staticmethod
     def _add(sums: GaussianSums, weight: Array, first: Array, second: Array) -> None:
@@ -181,12 +184,11 @@ class EllipticalLikelihood(VectorLikelihood):
         """
         marginal, gain, conditional = self._partial(known)
         center = self.means - origin
-        inside = center[:, known]
         complete = np.zeros((self.n_states, self.n_features, int(known.sum())))
         complete[:, known] = np.eye(int(known.sum()))
         complete[:, ~known] = gain
         constant = np.zeros_like(center)
-        constant[:, ~known] = center[:, ~known] - apply(gain, inside)
+        constant[:, ~known] = center[:, ~known] - apply(gain, center[:, known])
 
         mapped = apply(complete, first)
         cross = mapped[:, :, None] * constant[:, None, :]
@@ -194,13 +196,8 @@ class EllipticalLikelihood(VectorLikelihood):
         total += cross + cross.transpose(0, 2, 1)
         total += weight[:, None, None] * constant[:, :, None] * constant[:, None, :]
 
-        lean = first[:, :, None] * inside[:, None, :]
-        scatter = second - lean - lean.transpose(0, 2, 1)
-        scatter += weight[:, None, None] * inside[:, :, None] * inside[:, None, :]
-        distance = np.einsum("kij,kji->k", np.linalg.inv(marginal.spreads), scatter)
-        lost = np.ix_(np.arange(self.n_states), ~known, ~known)
-        factor = self._conditional_weight(weight, distance, int(known.sum()))
-        total[lost] += factor[:, None, None] * conditional
+        factor = marginal._conditional_weight(weight, first, second, origin[known])
+        total[np.ix_(np.arange(self.n_states), ~known, ~known)] += factor[:, None, None] * conditional
         return weight, mapped + weight[:, None] * constant, symmetric(total)
 
 
@@ -220,18 +217,17 @@ class GaussianForm(EllipticalLikelihood):
         """Integrate over the missing coordinates: each gives ½ log 2π, and determinants change by the ratio."""
         constants = self.log_constants + 0.5 * (LOG_2PI * int((~known).sum()) - log_ratio)
         spreads = self.spreads[:, known][:, :, known]
-        return GaussianSurrogate(self.means[:, known], spreads, constants, self.origin[known])
+        return GaussianSurrogate(self.means[:, known], spreads, constants)
 
-    def _conditional_weight(self, weight: Array, distance: Array, n_known: int) -> Array:
+    def _conditional_weight(self, weight: Array, first: Array, second: Array, origin: Array) -> Array:
         return weight
 
 
 class GaussianSurrogate(GaussianForm):
     """A Gaussian form with a constant of its own, in general not normalised."""
 
-    def __init__(self, means: Array, spreads: Array, log_constants: Array, origin: Array) -> None:
+    def __init__(self, means: Array, spreads: Array, log_constants: Array) -> None:
         self.means = means
-        self.origin = origin
         self._spreads = spreads
         self._log_constants = log_constants
 
@@ -247,9 +243,8 @@ class GaussianSurrogate(GaussianForm):
 class StudentSurrogate(EllipticalLikelihood):
     """Multivariate Student t with `degrees` (K,) degrees of freedom."""
 
-    def __init__(self, means: Array, spreads: Array, degrees: Array, origin: Array) -> None:
+    def __init__(self, means: Array, spreads: Array, degrees: Array) -> None:
         self.means = means
-        self.origin = origin
         self.degrees = degrees
         self._spreads = spreads
 
@@ -274,10 +269,15 @@ class StudentSurrogate(EllipticalLikelihood):
 
     def _marginal(self, known: NDArray[np.bool_], log_ratio: Array) -> StudentSurrogate:
         spreads = self.spreads[:, known][:, :, known]
-        return StudentSurrogate(self.means[:, known], spreads, self.degrees, self.origin[known])
+        return StudentSurrogate(self.means[:, known], spreads, self.degrees)
 
-    def _conditional_weight(self, weight: Array, distance: Array, n_known: int) -> Array:
+    def _conditional_weight(self, weight: Array, first: Array, second: Array, origin: Array) -> Array:
         """The conditional distribution is a t whose spread grows with the distance of the known coordinates."""
-        degrees = self.degrees + n_known
+        center = self.means - origin
+        lean = first[:, :, None] * center[:, None, :]
+        scatter = second - lean - lean.transpose(0, 2, 1)
+        scatter += weight[:, None, None] * center[:, :, None] * center[:, None, :]
+        distance = np.einsum("kij,kji->k", np.linalg.inv(self.spreads), scatter)
+        degrees = self.degrees + self.n_features
         divisor = np.where(degrees > 2.0, degrees - 2.0, degrees)  # no covariance below two degrees: take the spread
-        return (self.degrees * weight + distance) / divisor
+        return np.asarray((self.degrees * weight + distance) / divisor)

@@ -39,11 +39,10 @@ Array = NDArray[np.float64]
 
 @dataclasses.dataclass
 class GaussianParameters(GaussianForm, Parameters):
-    """Means (K, D) and covariances (K, D, D); `origin` (D,) is a point near the data about which sums are taken."""
+    """Means (K, D) and covariances (K, D, D)."""
 
     means: Array
     covariances: Array
-    origin: Array = states_on()
 
     @property
     def spreads(self) -> Array:
@@ -150,21 +149,21 @@ class NormalInverseWishart(Conjugate):
         covariances = self.scale / np.where(empty, 1.0, divisor)[:, None, None]
         covariances[empty] = self.data_covariance
         covariances = lift_eigenvalues(covariances, FLOOR * np.diagonal(self.data_covariance))
-        return GaussianParameters(np.where(empty[:, None], self.origin, self.location), covariances, self.origin)
+        return GaussianParameters(np.where(empty[:, None], self.origin, self.location), covariances)
 
     def expected_log(self) -> GaussianSurrogate:
         """Precision νΨ⁻¹ and the expectation of log |Σ⁻¹|; the uncertainty of the mean costs D / 2κ."""
         self._demand_proper()
         n_features = self.n_features
         constants = -0.5 * (self._expected_log_determinant() + n_features * LOG_2PI + n_features / self.strength)
-        return GaussianSurrogate(self.location, self.scale / self.degrees[:, None, None], constants, self.origin)
+        return GaussianSurrogate(self.location, self.scale / self.degrees[:, None, None], constants)
 
     def predictive(self) -> StudentSurrogate:
         """Student t with ν − D + 1 degrees, location m and spread (κ + 1) / (κ (ν − D + 1)) Ψ."""
         self._demand_proper()
         degrees = self.degrees - self.n_features + 1.0
         growth = (self.strength + 1.0) / (self.strength * degrees)
-        return StudentSurrogate(self.location, self.scale * growth[:, None, None], degrees, self.origin)
+        return StudentSurrogate(self.location, self.scale * growth[:, None, None], degrees)
 
     def sample(self, rng: np.random.Generator) -> GaussianParameters:
         """Draw Σ by Bartlett's decomposition of its inverse, then μ given Σ."""
@@ -177,7 +176,7 @@ class NormalInverseWishart(Conjugate):
         root = solve(bartlett, cholesky("scale", self.scale).transpose(0, 2, 1)).transpose(0, 2, 1)
         noise = rng.standard_normal((n_states, n_features)) / np.sqrt(self.strength)[:, None]
         covariances = symmetric(root @ root.transpose(0, 2, 1))
-        return GaussianParameters(self.location + apply(root, noise), covariances, self.origin)
+        return GaussianParameters(self.location + apply(root, noise), covariances)
 
     def kl(self, prior: NormalInverseWishart) -> float:
         self._demand_proper()
@@ -288,7 +287,7 @@ class Gaussian(RealEmission):
                 "expected (K, D) and (K, D, D) for K states and D columns."
             )
         _check_covariances(centers, matrices)
-        return GaussianParameters(centers.copy(), symmetric(matrices), centers.mean(axis=0))
+        return GaussianParameters(centers.copy(), symmetric(matrices))
 
     def prior(self, data: Sequences, n_states: int, *, flat: bool) -> NormalInverseWishart:
         moments = data_moments(data)
@@ -328,10 +327,10 @@ class Gaussian(RealEmission):
         if self.scale is None:
             surplus = np.maximum(degrees - n_features - 1.0, 1.0)
             return 0.75 * surplus[:, None, None] * moments.covariance
-        given = np.asarray(self.scale, dtype=np.float64)
-        if given.ndim < 2:
-            given = np.eye(n_features) * given
         expected = f"a number, ({n_features},), ({n_features}, {n_features}) or {shape}"
+        given = self.scale
+        if np.ndim(given) < 2:
+            given = np.diag(spread_over("scale", given, (n_features,), expected))
         scale = spread_over("scale", given, shape, expected)
         _check_covariances(np.zeros(shape[:2]), scale, "scale")
         return scale

@@ -167,10 +167,14 @@ class CenteredSums(Sums):
 
 
 class VectorLikelihood(Likelihood):
-    """A likelihood of real vectors about `means` (K, D), computed as logarithms of coordinates minus `origin` (D,)."""
+    """A likelihood of real vectors about `means` (K, D), computed as logarithms."""
 
     means: Array
-    origin: Array
+
+    @property
+    def origin(self) -> Array:
+        """A point among the observations, (D,), about which distances and sums are taken."""
+        return np.asarray(self.means.mean(axis=0))
 
     @abstractmethod
     def _log_likelihood_into(self, values: Values, out: Table) -> None:

@@ -226,7 +226,7 @@ def _products_with_two(x, i, j, start, width, t, second):  # type: ignore[no-unt
 
 
 @njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
-def _lower_moments(x, beliefs, weight, first, second):  # type: ignore[no-untyped-def]
+def _moments(x, beliefs, weight, first, second):  # type: ignore[no-untyped-def]
     t = np.empty((2, STRIP))
     for start in range(0, x.shape[1], STRIP):
         width = min(STRIP, x.shape[1] - start)
@@ -243,6 +243,10 @@ def _lower_moments(x, beliefs, weight, first, second):  # type: ignore[no-untype
                     _products_with_four(x, i, j, start, width, t, second[k])
                 if fours < i:
                     _products_with_two(x, i, fours, start, width, t, second[k])
+    for k in range(beliefs.shape[0]):
+        for i in range(x.shape[0]):
+            for j in range(i):
+                second[k, j, i] = second[k, i, j]
 
 
 def weighted_moments(x: Array, beliefs: Array, n_features: int) -> tuple[Array, Array, Array]:
@@ -251,9 +255,8 @@ def weighted_moments(x: Array, beliefs: Array, n_features: int) -> tuple[Array, 
     weight = np.zeros(n_states)
     first = np.zeros((n_states, padded))
     second = np.zeros((n_states, padded, padded))
-    _lower_moments(x, np.ascontiguousarray(beliefs), weight, first, second)
-    lower = second[:, :n_features, :n_features]
-    return weight, first[:, :n_features], lower + np.tril(lower, -1).transpose(0, 2, 1)
+    _moments(x, np.ascontiguousarray(beliefs), weight, first, second)
+    return weight, first[:, :n_features], second[:, :n_features, :n_features]
 
 
 # ---- diagonal covariances --------------------------------------------------------------------------------------------

@@ -26,26 +26,7 @@ from subchain.emissions.counts import (
     weigh_logs,
 )
 from subchain.emissions.hyperparameters import check_mode, per_column, state_table
-
-_LOG_FACTORIALS = gammaln(np.arange(1.0, 1025.0))
-#: From this shape on, Stirling's series is exact to rounding after two terms.
-_STIRLING = 1e3
-
-
-def log_factorial(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """log x! of whole numbers."""
-    if counts.max(initial=0.0) < len(_LOG_FACTORIALS):
-        return np.asarray(_LOG_FACTORIALS[counts.astype(np.intp)])
-    return np.asarray(gammaln(counts + 1.0))
-
-
-def log_rising(shape: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """log Γ(shape + count) − log Γ(shape), without the cancellation that the difference suffers for large shapes."""
-    large = np.maximum(shape, _STIRLING)
-    top = large + counts
-    tail = (1.0 / top - 1.0 / large) / 12.0 - (top**-3.0 - large**-3.0) / 360.0
-    series = (top - 0.5) * np.log1p(counts / large) + counts * (np.log(large) - 1.0) + tail
-    return np.where(shape > _STIRLING, series, gammaln(shape + counts) - gammaln(shape))
+from subchain.special import log_factorial, log_rising
 
 
 class PoissonLikelihood(CountLikelihood):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.data.sequences import Sequences
-from subchain.emissions.base import Conjugate, Emission, Frozen, Likelihood, Parameters, Posterior, Table, Values
+from subchain.emissions.base import Conjugate, Emission, Likelihood, Parameters, Posterior, Table, Values
 from subchain.emissions.categorical import Categorical
 from subchain.emissions.checks import as_matrix
 from subchain.emissions.counts import PASS_ROWS, as_codes, check_counts

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from subchain.data.evidence import Evidence
 from subchain.data.sequences import Sequences
-from subchain.emissions.base import exponentiate
+from subchain.emissions.scaling import exponentiate_in_place
 from subchain.engines.borders import Borders, disagreement
 from subchain.engines.partition import Partition, Tile
 from subchain.engines.surrogate import Surrogate
@@ -84,7 +84,8 @@ class Messages:
             return values, self.surrogate.emission.scaled(values, out)
         logs = self.surrogate.emission.log_likelihood(values)
         logs += self.evidence.log_weights(positions, values)
-        return values, exponentiate(logs, out)
+        np.copyto(out, logs)
+        return values, exponentiate_in_place(out)
 
     def log_likelihood(self, positions: Index) -> tuple[NDArray[Any], Array]:
         """Log likelihoods (n, K) of the given positions, evidence included, and the values."""

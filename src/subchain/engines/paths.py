@@ -17,7 +17,8 @@ from subchain.engines.cpu import Consumer, CpuEngine, TileRun, impossible_error
 from subchain.engines.hard import LogBlock
 from subchain.engines.marginals import log_chain, log_joint
 from subchain.engines.messages import Messages
-from subchain.propagation.sampling import Walks, draw, draw_log, enter, follow, key_of
+from subchain.propagation.layout import Walks
+from subchain.propagation.sampling import draw, draw_log, enter, follow, key_of
 
 Index = NDArray[np.int64]
 

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from subchain.errors import InputError
 from subchain.propagation import sampling
 from subchain.propagation.chains import check
+from subchain.propagation.layout import end_to_end
 from subchain.propagation.passes import check_possible, log, log_filter, log_smooth, scaled_filter, scaled_smooth
 from subchain.propagation.viterbi import sweep, trace
 
@@ -260,9 +261,8 @@ def sample_paths(
     scaled = scaled_filter(chains)
     paths = np.empty((n, len(chains.log_likelihood)), dtype=np.int64)
     easy = chains.of(scaled.easy)
-    steps = easy.stops - easy.starts
-    walks = sampling.Walks(steps, easy.starts, np.arange(steps.max(initial=0)), easy.starts)
-    transposed, following = np.ascontiguousarray(chains.transition.T), np.full(len(steps), -1)
+    walks, following = end_to_end(easy.starts, easy.stops), np.full(easy.n_sequences, -1)
+    transposed = np.ascontiguousarray(chains.transition.T)
     for path in range(n):
         sampling.draw(scaled.alpha.T, transposed, walks, following, key, path, paths[path])
     log_transposed, nothing_after = log(transposed), np.zeros(chains.n_states)

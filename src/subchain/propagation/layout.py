@@ -1,4 +1,4 @@
-"""Sequences arranged as lanes: which flat position stands in which column of a table that runs them side by side."""
+"""Where chains stand: which flat position is in which column of a table, one chain after the other or side by side."""
 
 from __future__ import annotations
 
@@ -24,6 +24,28 @@ class Lanes(NamedTuple):
     n_lanes: int
     offsets: Index
     positions: Index
+
+
+class Walks(NamedTuple):
+    """How to walk along chains that stand in the same table.
+
+    Attributes
+    ----------
+    lengths : (lanes,) number of steps of each chain
+    columns, offsets : (lanes,) and (steps,); the column of a chain's step is the sum of its entry and the step's
+    origins : (lanes,) flat position of each chain's first step
+    """
+
+    lengths: Index
+    columns: Index
+    offsets: Index
+    origins: Index
+
+
+def end_to_end(starts: Index, stops: Index) -> Walks:
+    """Walk along chains that stand one after the other, each position in the column of its number."""
+    lengths = stops - starts
+    return Walks(lengths, starts, np.arange(lengths.max(initial=0)), starts)
 
 
 def side_by_side(starts: Index, stops: Index, most: int) -> Iterator[Lanes]:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from subchain.errors import ImpossibleSequenceError
 from subchain.propagation import chain, products, serial
 from subchain.propagation.chains import Chains
-from subchain.propagation.layout import side_by_side
-from subchain.propagation.underflow import doubtful
+from subchain.propagation.layout import end_to_end, side_by_side
+from subchain.propagation.underflow import doubtful, exponentiate
 
 Array = NDArray[np.float64]
 
@@ -63,7 +63,7 @@ def scaled_filter(chains: Chains) -> Scaled:
     """Filtered beliefs of all sequences in scaled probabilities."""
     shift = chains.log_likelihood.max(axis=1)
     shift[shift == -np.inf] = 0.0
-    likelihood = np.exp(chains.log_likelihood - shift[:, None])
+    likelihood = exponentiate(chains.log_likelihood - shift[:, None])
     alpha, scale = np.empty_like(likelihood), np.empty_like(shift)
     if _run_side_by_side(chains):
         for lanes in side_by_side(chains.starts, chains.stops, MOST_LANES):
@@ -75,7 +75,9 @@ def scaled_filter(chains: Chains) -> Scaled:
     else:
         chain.forward(likelihood, chains.transition, chains.initial, chains.starts, chains.stops, alpha, scale)
     is_hard = np.empty(chains.n_sequences, dtype=np.bool_)
-    doubtful(*chains, alpha, scale, is_hard)
+    start = np.repeat(chains.initial[:, None], chains.n_sequences, axis=1)
+    walks = end_to_end(chains.starts, chains.stops)
+    doubtful(likelihood.T, start, chains.transition, walks, alpha.T, scale, is_hard)
     return Scaled(alpha, likelihood, scale, shift, np.flatnonzero(~is_hard), np.flatnonzero(is_hard))
 
 

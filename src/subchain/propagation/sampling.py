@@ -14,8 +14,6 @@ and `draw` writes the path.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -27,23 +25,6 @@ _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
 _FIRST_FACTOR, _SECOND_FACTOR = np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157)
 _FIRST_WEYL, _SECOND_WEYL = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBB67AE8584CAA73B)
-
-
-class Walks(NamedTuple):
-    """Where chains stand in a table of filtered beliefs and in a flat array of states.
-
-    Attributes
-    ----------
-    lengths : (lanes,) number of steps of each chain
-    columns : (lanes,) column of each chain's first step, less that of the table's first step
-    offsets : (steps,) where each step's columns begin; `columns[lane] + offsets[step]` holds one step of one chain
-    origins : (lanes,) flat position of each chain's first step
-    """
-
-    lengths: NDArray[np.int64]
-    columns: NDArray[np.int64]
-    offsets: NDArray[np.int64]
-    origins: NDArray[np.int64]
 
 
 def key_of(seed: np.random.SeedSequence) -> NDArray[np.uint64]:
@@ -137,7 +118,7 @@ def draw(alpha, transposed, walks, following, key, path, states):
     ----------
     alpha : (K, n) filtered beliefs
     transposed : (K, K) the transition matrix transposed
-    walks : Walks
+    walks : layout.Walks
     following : (lanes,) state that comes after each chain's last position, −1 where nothing does
     key, path : which uniform numbers to use
     states : (N,) output

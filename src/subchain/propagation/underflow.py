@@ -11,45 +11,53 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 #: Transition matrices without a smaller entry forget what underflows.
 LEAST_MOVE = 1e-100
 #: Smallest normaliser and smallest joint weight of state and observation that are safely above the end of the doubles.
 LEAST_SCALE, LEAST_WEIGHT = 1e-190, 1e-300
+#: Logarithm of the smallest double above zero.
+LEAST_LOG = -745.0
+
+
+def exponentiate(logs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Exponentials that are zero for −inf alone: what is possible stays so, however improbable."""
+    return np.exp(np.where(logs > -np.inf, np.maximum(logs, LEAST_LOG), -np.inf))
 
 
 @njit(nogil=True, cache=True)
-def doubtful(log_likelihood, initial, transition, starts, stops, alpha, scale, out):
-    """Mark the sequences whose scaled pass cannot be believed.
+def doubtful(likelihood, start, transition, walks, alpha, scale, out):
+    """Mark the chains whose scaled pass cannot be believed.
 
     Parameters
     ----------
-    log_likelihood : (n, K)
-    initial : (K,)
+    likelihood : (K, n) zero only where an observation is impossible
+    start : (K, lanes) weights of the first position's states before its observation is seen
     transition : (K, K)
-    starts, stops : (n_sequences,) first position of each sequence, and the one after its last
-    alpha, scale : as written by `chain.forward`
-    out : (n_sequences,) output, booleans
+    walks : layout.Walks
+    alpha, scale : (K, n) and (n,), the filtered beliefs and their normalisers
+    out : (lanes,) output, booleans
     """
     forgets = transition.min() >= LEAST_MOVE
-    for sequence in range(starts.shape[0]):
-        start, stop = starts[sequence], stops[sequence]
-        out[sequence] = False
-        for position in range(start, stop):
-            if not scale[position] >= LEAST_SCALE:
-                out[sequence] = True
+    for lane in range(walks.lengths.shape[0]):
+        out[lane] = False
+        for step in range(walks.lengths[lane]):
+            if not scale[walks.columns[lane] + walks.offsets[step]] >= LEAST_SCALE:
+                out[lane] = True
                 break
-        if not out[sequence] and not forgets:
-            out[sequence] = _loses_a_state(log_likelihood, initial, transition, start, stop, alpha, scale)
+        if not out[lane] and not forgets:
+            out[lane] = _loses_a_state(likelihood, start, transition, walks, lane, alpha, scale)
 
 
 @njit(nogil=True, cache=True)
-def _loses_a_state(log_likelihood, initial, transition, start, stop, alpha, scale):
+def _loses_a_state(likelihood, start, transition, walks, lane, alpha, scale):
     """Whether a state that can be reached has a weight too small for a double."""
-    n_states = initial.shape[0]
-    reached, before = initial > 0.0, np.empty(n_states, dtype=np.bool_)
-    for position in range(start, stop):
-        if position > start:
+    n_states = transition.shape[0]
+    reached, before = start[:, lane] > 0.0, np.empty(n_states, dtype=np.bool_)
+    for step in range(walks.lengths[lane]):
+        column = walks.columns[lane] + walks.offsets[step]
+        if step > 0:
             before[:] = reached
             for k in range(n_states):
                 reached[k] = False
@@ -58,7 +66,7 @@ def _loses_a_state(log_likelihood, initial, transition, start, stop, alpha, scal
                         reached[k] = True
                         break
         for k in range(n_states):
-            reached[k] = reached[k] and log_likelihood[position, k] > -np.inf
-            if reached[k] and alpha[position, k] * scale[position] < LEAST_WEIGHT:
+            reached[k] = reached[k] and likelihood[k, column] > 0.0
+            if reached[k] and alpha[k, column] * scale[column] < LEAST_WEIGHT:
                 return True
     return False

@@ -142,7 +142,7 @@ def forecast(question: Question, steps: int) -> list[Forecast]:
 def next_states(question: Question) -> Array:
     """Probabilities of the state that follows each sequence, (n_sequences, K); an empty one is yet to begin."""
     last = np.empty((question.data.n_sequences, question.n_states))
-    question.run(_LastBeliefs(question.data.offsets, last))
+    question.run(question.messages(), _LastBeliefs(question.data.offsets, last))
     coming = last @ question.point.chain.transition
     coming[question.data.lengths == 0] = question.point.chain.initial
     return coming

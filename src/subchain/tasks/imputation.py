@@ -19,7 +19,7 @@ def impute(question: Question) -> NDArray[Any]:
     values, emission = question.data.values, question.point.emission
     kind = emission.fill(values[:1], np.full((question.n_states, 1), 1.0 / question.n_states)).dtype
     out = values.astype(kind)
-    question.run(_Fill(emission, out))
+    question.run(question.messages(), _Fill(emission, out))
     return out
 
 

@@ -7,7 +7,8 @@ them (an estimate of the symmetric Kullback-Leibler divergence, with each draw's
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from subchain.errors import InputError
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
+Blocks = Iterator[tuple[int, Array]]
 
 #: Draws from each state, and the largest log ratio that one of them can contribute.
 DRAWS = 512
@@ -40,13 +42,15 @@ def _excess(ours: Parameters, theirs: Parameters) -> Array:
     return ratio.reshape(theirs.n_states, ours.n_states, DRAWS).mean(axis=2).T
 
 
-def overlap(blocks: Iterable[tuple[Array, Array]]) -> Array:
+def overlap(ours: Blocks, theirs: Blocks) -> Array:
     """Expected number of positions at which one model is in a state and the other in another, (K, K')."""
-    return np.sum([ours.T @ theirs for ours, theirs in blocks], axis=0)
+    products = (own.T @ their for (_, own), (_, their) in zip(ours, theirs, strict=True))
+    return reduce(np.add, products)
 
 
-def match(cost: Array) -> Index:
-    """Our states in the order of theirs that they match best; states without a match come last."""
+def match(cost: Array) -> tuple[Index, Index]:
+    """Our states in the order of theirs that they match best, those without a match last; and theirs that were matched."""
     ours, theirs = linear_sum_assignment(cost)
-    matched = ours[np.argsort(theirs)]
-    return np.concatenate((matched, np.setdiff1d(np.arange(len(cost)), matched))).astype(np.int64)
+    by_theirs = np.argsort(theirs)
+    left = np.setdiff1d(np.arange(len(cost)), ours)
+    return np.concatenate((ours[by_theirs], left)).astype(np.int64), theirs[by_theirs]

@@ -53,9 +53,9 @@ class Question:
         """The model and the data, ready for a pass."""
         return Messages(self.surrogate, self.data, self.evidence)
 
-    def run(self, consumer: Consumer[Any]) -> list[Any]:
+    def run(self, messages: Messages, consumer: Consumer[Any]) -> list[Any]:
         """Pass over the data; raise if a sequence is impossible."""
-        results, _, impossible = self.engine.run(self.messages(), consumer)
+        results, _, impossible = self.engine.run(messages, consumer)
         if impossible:
             raise impossible_error(impossible)
         return results

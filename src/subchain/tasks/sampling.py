@@ -1,4 +1,4 @@
-"""Draws: of new sequences, of continuations of old ones, and of the model's own parameters."""
+"""Draws: of new sequences, of continuations of old ones, of hidden paths, and of the model's own parameters."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.datasets.paths import sample_chain
+from subchain.engines import paths
 from subchain.errors import InputError
 from subchain.inference.posterior import ModelPosterior, Point
 from subchain.tasks.forecast import next_states
 from subchain.tasks.question import Question
+from subchain.transitions import Chain
 
 
 class Sample(NamedTuple):
@@ -35,13 +37,15 @@ def sample(point: Point, n: int, rng: np.random.Generator) -> Sample:
     return Sample(point.emission.sample(states, rng), states)
 
 
-def continue_(question: Question, n: int, rng: np.random.Generator) -> list[Sample]:
+def sample_onward(question: Question, n: int, rng: np.random.Generator) -> list[Sample]:
     """Draw n observations that follow each sequence."""
-    point = question.point
-    return [
-        sample(Point(type(point.chain)(first, point.chain.transition), point.emission), n, rng)
-        for first in next_states(question)
-    ]
+    transition, emission = question.point.chain.transition, question.point.emission
+    return [sample(Point(Chain(first, transition), emission), n, rng) for first in next_states(question)]
+
+
+def sample_paths(question: Question, n: int, seed: np.random.SeedSequence) -> NDArray[Any]:
+    """Draw n paths of all sequences, end to end, (n, N), given all observations."""
+    return paths.sample_paths(question.engine, question.messages(), count("n", n), seed)
 
 
 def sample_parameters(posterior: ModelPosterior, n: int, rng: np.random.Generator) -> list[Point]:

@@ -28,7 +28,7 @@ def score_sequences(question: Question) -> Array:
     """Log likelihood of each sequence, (n_sequences,); impossible ones have −inf, and one warning says where."""
     totals, impossible = question.engine.scores(question.surrogate, question.data, question.evidence)
     if impossible:
-        warnings.warn(str(impossible_error(impossible)), stacklevel=4)
+        warnings.warn(str(impossible_error(impossible)), stacklevel=3)
     return totals
 
 
@@ -38,7 +38,7 @@ def n_observed(data: Sequences) -> int:
     return data.n_observations - sum(int(missing_rows(block).sum()) for block in blocks)
 
 
-def n_parameters(prior: ModelPosterior, point: Point) -> int:
+def n_parameters(point: Point, prior: ModelPosterior) -> int:
     """Number of parameters that were learned; those that were given or frozen do not count."""
     return int(prior.chain.n_free()) + _n_emission_parameters(prior.emission, point.emission)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.data.columns import resolve_columns
 from subchain.errors import InputError, unknown_name
 from subchain.inference.posterior import Point
 from subchain.statistics import Statistics
@@ -23,7 +24,7 @@ def dwell_times(transition: Array) -> Array:
     return np.divide(1.0, leaving, out=np.full(len(leaving), np.inf), where=leaving > 0.0)
 
 
-def occupancy(statistics: Statistics, transition: Array) -> Array:
+def occupancy(transition: Array, statistics: Statistics) -> Array:
     """Share of the positions spent in each state, (K,); in the long run, where there are no data."""
     visits = statistics.initial + statistics.pairs.sum(axis=0)
     total = visits.sum()
@@ -38,43 +39,29 @@ def effective_states(shares: Array, coverage: float) -> int:
     return int(np.searchsorted(held, coverage * (1.0 - 1e-12) * held[-1]) + 1)
 
 
-def by_occupancy(point: Point, shares: Array, column: int) -> Array:
-    """Most visited first."""
-    return -shares
+def state_keys(by: Any, point: Point, shares: Array, columns: Sequence[str] | None, column: str | int) -> Array:
+    """What states are ordered by, (K,), the smallest first: most visited, smallest mean, or longest lasting."""
+    if by == "occupancy":
+        return -shares
+    if by == "dwell":
+        return -dwell_times(point.chain.transition)
+    if by == "mean":
+        return _means(point, columns, column)
+    raise unknown_name("order of states", by, ["occupancy", "dwell", "mean"])
 
 
-def by_mean(point: Point, shares: Array, column: int) -> Array:
-    """Smallest mean first."""
-    means = point.emission.expectation()
+def _means(point: Point, columns: Sequence[str] | None, column: str | int) -> Array:
     if point.emission.marginals() is None:
         raise InputError(
             f"{type(point.emission).__name__} have no mean to order states by; order them by 'occupancy' or 'dwell', "
             "or by a function of the model."
         )
-    return means[:, column]
+    means = point.emission.expectation()
+    return np.asarray(means[:, resolve_columns(column, columns, means.shape[1])[0]])
 
 
-def by_dwell(point: Point, shares: Array, column: int) -> Array:
-    """Longest lasting first."""
-    return -dwell_times(point.chain.transition)
-
-
-ORDERS: dict[str, Callable[[Point, Array, int], Array]] = {
-    "occupancy": by_occupancy,
-    "mean": by_mean,
-    "dwell": by_dwell,
-}
-
-
-def order_by(name: Any, point: Point, shares: Array, column: int) -> Index:
-    """The states in the order of this name."""
-    if not isinstance(name, str) or name not in ORDERS:
-        raise unknown_name("order of states", name, ORDERS)
-    return np.argsort(ORDERS[name](point, shares, column), kind="stable")
-
-
-def order_by_keys(keys: Any, n_states: int) -> Index:
-    """The states by rising keys, one a state."""
+def rising(keys: Any, n_states: int) -> Index:
+    """The states by rising keys."""
     given = np.asarray(keys)
     if given.shape != (n_states,):
         raise InputError(
@@ -82,6 +69,16 @@ def order_by_keys(keys: Any, n_states: int) -> Index:
             f"{n_states} states."
         )
     return np.argsort(given, kind="stable")
+
+
+def inherit_names(own: list[str], inherited: list[str]) -> list[str]:
+    """Names in which the first states have inherited theirs; the others keep their own, marked where it is taken."""
+    names = list(inherited)
+    for name in own[len(inherited) :]:
+        while name in names:
+            name += "'"
+        names.append(name)
+    return names
 
 
 def checked_names(names: Iterable[str], n_states: int) -> list[str]:

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.data import Sequences
-from subchain.data.dtypes import signed
 from subchain.emissions.base import Likelihood
 from subchain.engines.cpu import Consumer, TileRun
 from subchain.engines.hard import LogBlock, LogChain
+from subchain.engines.marginals import log_increments
 from subchain.engines.messages import Messages
 from subchain.engines.partition import Tile
 from subchain.errors import InputError
@@ -28,14 +28,13 @@ from subchain.propagation import serial
 from subchain.tasks.question import Question
 
 Array = NDArray[np.float64]
+Index = NDArray[np.int64]
 
 
 def score_steps(question: Question) -> Array:
     """Log probability of each observation given those before it, (N,); a sequence's sum is its log likelihood."""
     out = np.empty(question.data.n_observations)
-    for sequence in set().union(*question.run(_GivenPast(out))):
-        for rows, logs, predicted, _ in _log_messages(question, sequence):
-            out[rows] = _log_mean(logs, predicted)
+    log_increments(question.engine, question.messages(), out)
     return out
 
 
@@ -43,56 +42,77 @@ def score_left_out(question: Question) -> Array:
     """Log probability of each observation given all others of its sequence, (N,); 0 where it is missing."""
     out = np.empty(question.data.n_observations)
     messages = question.messages()
-    for sequence in set().union(*question.run(_GivenOthers(messages, out))):
-        for rows, logs, predicted, future in _log_messages(question, sequence):
+    for sequence in set().union(*question.run(messages, _GivenOthers(messages, out))):
+        for rows, logs, predicted, future in _log_messages(messages, sequence):
             out[rows] = _log_mean(logs, predicted + future)
     return out
 
 
-def score_masked(question: Question, whole: Sequences) -> Array:
-    """Log probability of what `whole` holds and the question's data do not, at each position given these data, (N,)."""
-    out = np.zeros(whole.n_observations)
-    question.run(_Hidden(question.point.emission, whole.values, out))
-    return out
-
-
-def mask_out(data: Sequences, mask: Any) -> Sequences:
-    """The data with the masked entries missing.
+def score_masked(question: Question, mask: Any) -> Array:
+    """Log probability of each masked observation given those that are not masked, (N,); 0 where nothing is masked.
 
     Parameters
     ----------
-    mask : booleans, (N,) or (N, D), or a list with one such array a sequence
+    mask : booleans (N,), or a list with an array (n_i,) for each sequence
     """
+    hidden = checked_mask(question.data, mask)
+    out = np.zeros(question.data.n_observations)
+    question.run(_Masked(question, hidden), _GivenUnmasked(question.point.emission, hidden, out))
+    return out
+
+
+def checked_mask(data: Sequences, mask: Any) -> NDArray[np.bool_]:
+    """Booleans, one a position, flat."""
     flat = np.concatenate([np.asarray(part) for part in mask]) if isinstance(mask, (list, tuple)) else np.asarray(mask)
-    if flat.dtype != np.bool_ or flat.shape not in ((data.n_observations,), data.values.shape):
+    if flat.dtype != np.bool_ or flat.shape != (data.n_observations,):
         raise InputError(
-            f"mask must hold True or False for each of {data.n_observations} positions"
-            + (f", or for each entry of {data.values.shape}" if data.values.ndim == 2 else "")
-            + f"; it is {flat.dtype} of shape {flat.shape}."
+            f"mask must hold True or False for each of {data.n_observations} positions, or be a list with such an array "
+            f"for each of {data.n_sequences} sequences; it is {flat.dtype} of shape {flat.shape}."
         )
-    kind = data.values.dtype
-    values = np.array(data.values, dtype=kind if kind.kind == "f" else signed(kind))
-    values[flat] = np.nan if values.dtype.kind == "f" else -1
-    return Sequences(values, data.offsets, columns=data.columns, names=data.names, vocabulary=data.vocabularies)
+    return flat
 
 
-class _GivenPast(Consumer[set[int]]):
-    """Writes the logarithms of the normalisers; the result is the sequences that need logarithms."""
+class _Masked(Messages):
+    """Messages that know nothing of the hidden positions' observations."""
 
-    smooth = False
+    def __init__(self, question: Question, hidden: NDArray[np.bool_]) -> None:
+        super().__init__(question.surrogate, question.data, question.evidence)
+        self.hidden = hidden
 
-    def __init__(self, out: Array) -> None:
+    def likelihood(self, positions: Index, out: Array) -> tuple[NDArray[Any], Array]:
+        values, shift = super().likelihood(positions, out)
+        hidden = np.flatnonzero(self.hidden[positions])
+        out[:, hidden], shift[hidden] = 1.0, 0.0
+        return values, shift
+
+    def log_likelihood(self, positions: Index) -> tuple[NDArray[Any], Array]:
+        values, logs = super().log_likelihood(positions)
+        logs[self.hidden[positions]] = 0.0
+        return values, logs
+
+
+class _GivenUnmasked(Consumer[None]):
+    """Writes how probable the hidden observations are under the beliefs that the others lead to."""
+
+    def __init__(self, emission: Likelihood, hidden: NDArray[np.bool_], out: Array) -> None:
+        self.emission = emission
+        self.hidden = hidden
         self.out = out
 
-    def begin(self) -> set[int]:
-        return set()
+    def begin(self) -> None:
+        return None
 
-    def tile(self, result: set[int], run: TileRun) -> None:
+    def tile(self, result: None, run: TileRun) -> None:
+        self._write(run.filtered.positions, run.filtered.values, run.beliefs)
+
+    def hard(self, result: None, sequence: int, block: LogBlock) -> None:
+        self._write(block.positions, block.values, block.beliefs)
+
+    def _write(self, positions: Index, values: NDArray[Any], beliefs: Array) -> None:
+        hidden = np.flatnonzero(self.hidden[positions])
         with np.errstate(divide="ignore"):
-            self.out[run.filtered.positions] = np.log(run.filtered.scale) + run.filtered.shift
-
-    def hard(self, result: set[int], sequence: int, block: LogBlock) -> None:
-        result.add(sequence)
+            terms = np.log(beliefs[:, hidden]) + self.emission.log_likelihood(values[hidden])
+        self.out[positions[hidden]] = np.logaddexp.reduce(terms, axis=0)
 
 
 class _GivenOthers(Consumer[set[int]]):
@@ -148,44 +168,14 @@ def _columns_before(tile: Tile) -> NDArray[np.int64]:
     return np.arange(tile.lanes, tile.columns) - np.repeat(lanes[:-1], lanes[1:])
 
 
-class _Hidden(Consumer[None]):
-    """Writes how probable hidden entries are under the beliefs that the others lead to."""
-
-    def __init__(self, emission: Likelihood, whole: NDArray[Any], out: Array) -> None:
-        self.emission = emission
-        self.whole = whole
-        self.out = out
-
-    def begin(self) -> None:
-        return None
-
-    def tile(self, result: None, run: TileRun) -> None:
-        self._write(run.filtered.positions, run.filtered.values, run.beliefs)
-
-    def hard(self, result: None, sequence: int, block: LogBlock) -> None:
-        self._write(block.positions, block.values, block.beliefs)
-
-    def _write(self, positions: NDArray[np.int64], seen: NDArray[Any], beliefs: Array) -> None:
-        whole = np.take(self.whole, positions, axis=0)
-        differ = (whole != seen) & ~((whole != whole) & (seen != seen))
-        hidden = np.flatnonzero(differ if differ.ndim == 1 else differ.any(axis=1))
-        gain, weights = self.emission.log_likelihood(whole[hidden]), beliefs[:, hidden]
-        possible = weights > 0.0
-        gain -= np.where(possible, self.emission.log_likelihood(seen[hidden]), 0.0)
-        with np.errstate(divide="ignore"):
-            terms = np.where(possible, np.log(weights) + gain, -np.inf)
-        self.out[positions[hidden]] = np.logaddexp.reduce(terms, axis=0)
-
-
-def _log_messages(question: Question, sequence: int) -> Iterator[tuple[slice, Array, Array, Array]]:
+def _log_messages(messages: Messages, sequence: int) -> Iterator[tuple[slice, Array, Array, Array]]:
     """Blocks of one sequence, last to first: rows, log likelihoods, and the logs of past and future messages, (n, K).
 
     A prediction obeys the recursion of a backward message, run from left to right over the transposed matrix.
     """
-    messages = question.messages()
-    chain = LogChain(messages, *(int(edge) for edge in question.data.offsets[sequence : sequence + 2]))
+    chain = LogChain(messages, *messages.data.offsets[sequence : sequence + 2].tolist())
     log_transposed = np.ascontiguousarray(chain.log_transition.T)
-    beta = np.zeros(question.n_states)
+    beta = np.zeros(messages.surrogate.n_states)
     for block in range(len(chain.edges) - 2, -1, -1):
         rows = slice(chain.edges[block], chain.edges[block + 1])
         _, logs = messages.log_likelihood(np.arange(rows.start, rows.stop))

@@ -1,0 +1,32 @@
+"""The hidden states: the most probable one of each position, or the most probable path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.engines import CpuEngine, decode, marginals
+from subchain.engines.messages import Messages
+from subchain.errors import InputError, unknown_name
+from subchain.tasks.output import Out, write
+from subchain.tasks.question import Question
+
+#: Ways of decoding: functions that write the states of all positions into an array.
+DECODINGS: dict[str, Callable[[CpuEngine, Messages, NDArray[Any]], Any]] = {
+    "posterior": marginals.best_states,
+    "viterbi": decode.viterbi,
+}
+
+
+def decode_states(question: Question, decoding: str, out: Out) -> NDArray[Any]:
+    """States of all positions, (N,)."""
+    if decoding not in DECODINGS:
+        raise unknown_name("decoding", decoding, DECODINGS)
+    if isinstance(out, np.ndarray) and out.dtype.kind in "iu" and np.iinfo(out.dtype).max < question.n_states - 1:
+        raise InputError(f"out is of type {out.dtype}, which cannot hold the numbers of {question.n_states} states.")
+    messages = question.messages()
+    shape = (question.data.n_observations,)
+    return write(out, shape, np.int32, lambda table: DECODINGS[decoding](question.engine, messages, table))

@@ -1,0 +1,75 @@
+"""Beliefs, best states and predictive scores of every position, written where the caller wants them."""
+
+import numpy as np
+import pytest
+from chains import nearly_periodic, sticky
+from tables import Case, random_case
+
+from subchain.engines import CpuEngine, marginals
+from subchain.errors import ImpossibleSequenceError
+
+ENGINE = CpuEngine(2)
+WRITERS = [marginals.smooth, marginals.filter, marginals.best_states, marginals.log_increments]
+
+
+def hard_case() -> Case:
+    case = random_case([20, 2, 30], 3, np.eye(3))
+    case.logs[20:22] = [[-800.0, -801.0, 0.0], [0.0, 0.0, -np.inf]]
+    return case
+
+
+CASES = {
+    "ragged": random_case([11, 0, 1, 30], 4),
+    "cut": random_case([7, 0, 300, 5003], 3),
+    "very sticky": random_case([5003], 3, sticky(3, 1.0 - 1e-7), 0.2),
+    "almost periodic": random_case([4001, 20], 3, nearly_periodic(3, 1e-12), 0.01),
+    "rows that lose weight": random_case([3001, 20], 3, 0.6 * sticky(3, 0.5)),
+    "many states": random_case([60] * 5 + [2000], 50),
+    "in logarithms": hard_case(),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_position_equals_the_judge(name: str):
+    case = CASES[name]
+    truth = case.beliefs()
+    shape = case.logs.shape
+    smoothed, filtered, states, increments = (
+        np.empty(shape),
+        np.empty(shape),
+        np.empty(shape[0], int),
+        np.empty(shape[0]),
+    )
+    totals = [
+        write(ENGINE, case.messages, out)
+        for write, out in zip(WRITERS, (smoothed, filtered, states, increments), strict=True)
+    ]
+    np.testing.assert_allclose(smoothed, np.concatenate([one.smoothed for one in truth]), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(filtered, np.concatenate([one.filtered for one in truth]), rtol=1e-10, atol=1e-12)
+    np.testing.assert_array_equal(states, smoothed.argmax(axis=1))
+    np.testing.assert_allclose(increments, np.concatenate([one.increments for one in truth]), rtol=1e-9, atol=1e-11)
+    for total in totals:
+        np.testing.assert_allclose(total[np.array(case.lengths) > 0], [one.log_likelihood for one in truth], rtol=1e-12)
+
+
+def test_answers_go_into_files_of_single_precision(tmp_path):
+    case = CASES["cut"]
+    beliefs, increments = np.empty(case.logs.shape), np.empty(len(case.logs))
+    marginals.smooth(ENGINE, case.messages, beliefs)
+    marginals.log_increments(ENGINE, case.messages, increments)
+    for name, write, expected in (
+        ("beliefs", marginals.smooth, beliefs),
+        ("increments", marginals.log_increments, increments),
+    ):
+        path = tmp_path / f"{name}.npy"
+        write(ENGINE, case.messages, np.lib.format.open_memmap(path, "w+", np.float32, expected.shape))
+        np.testing.assert_array_equal(np.load(path), expected.astype(np.float32))
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_an_impossible_sequence_is_named_with_its_position(write):
+    case = random_case([10, 7], 2)
+    case.logs[13] = -np.inf
+    out = np.empty(case.logs.shape) if write in WRITERS[:2] else np.empty(len(case.logs))
+    with pytest.raises(ImpossibleSequenceError, match="sequence 1 .* position 3"):
+        write(ENGINE, case.messages, out)
