@@ -71,6 +71,9 @@ class Contender(ABC):
     def installed(self) -> bool:
         return importlib.util.find_spec(self.package) is not None
 
+    def load(self, problem: Problem) -> None:  # noqa: B027 (most packages are ready when they have been imported)
+        """Bring the package into memory, all of it; the problem is there to practise on."""
+
     @abstractmethod
     def prepare(self, problem: Problem) -> None:
         """Take the problem over, and do all that is done once."""

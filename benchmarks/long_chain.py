@@ -54,7 +54,7 @@ def _iteration(inference: str) -> Callable[[Path, int], float]:
         emission = Categorical(n_categories=N_SYMBOLS)
         model = HMM(N_STATES, emission, inference=algorithm, init=_model(), n_jobs=n_jobs, progress=False)
         first, second = model.fit(path).trace_.seconds
-        return second - first
+        return float(second - first)
 
     return iterate
 

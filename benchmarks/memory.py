@@ -6,6 +6,8 @@ file, only anonymous memory says what the code itself needs, and that has to be 
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import threading
 from pathlib import Path
 from types import TracebackType
@@ -36,9 +38,12 @@ def peak_resident() -> int:
     return 1024 * _kilobytes("VmHWM")
 
 
-def reset_peak() -> None:
-    """Bring the high-water mark down to what is in memory now."""
+def settle() -> int:
+    """Give back what is free, bring the high-water mark down to what is in memory, and return that."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
     _CLEAR.write_text("5")
+    return resident()
 
 
 class AnonymousPeak:

@@ -93,8 +93,9 @@ class Entry:
 
     @property
     def cores(self) -> float:
-        """Processor time by time: how many cores were kept busy."""
-        return statistics.median(m.processor_seconds / max(sum(m.seconds), 1e-9) for m in self.measurements)
+        """Cores that were kept busy in the best round; less than one where others used the machine."""
+        best = min(self.measurements, key=lambda measurement: min(measurement.steady))
+        return best.processor_seconds / best.elapsed
 
     @property
     def remark(self) -> str:

@@ -60,6 +60,7 @@ class Measurement:
     failure : what went wrong, in words; None if nothing did
     seconds : of each iteration, the first included
     memory : bytes beyond libraries, data and model, at the peak
+    elapsed, processor_seconds : all iterations together, and what they took of all cores
     """
 
     share: float
@@ -68,6 +69,7 @@ class Measurement:
     objectives: list[float | None] = dataclasses.field(default_factory=list)
     n_observations: int = 0
     memory: int = 0
+    elapsed: float = 0.0
     processor_seconds: float = 0.0
 
     @property

@@ -47,7 +47,7 @@ def _speeds(case: Case, entries: list[Entry]) -> Table:
     table = Table(title=case.title, title_justify="left", title_style="bold")
     for heading in ("", "inference", "threads"):
         table.add_column(heading, no_wrap=True)
-    for heading in ("obs/s, best", "median", "ms/iteration", "memory"):
+    for heading in ("obs/s, best", "median", "ms/iteration", "cores", "memory"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("remark")
     for entry in entries:
@@ -59,14 +59,22 @@ def _speeds(case: Case, entries: list[Entry]) -> Table:
 
 def _figures(case: Case, entry: Entry) -> list[str]:
     if not entry.measurements:
-        return ["–"] * 4
+        return ["–"] * 5
     milliseconds = 1e3 * case.n_observations / entry.best
-    return [count(entry.best), count(entry.median), f"{milliseconds:,.4g}", megabytes(entry.memory)]
+    return [
+        count(entry.best),
+        count(entry.median),
+        f"{milliseconds:,.4g}",
+        f"{entry.cores:.1f}",
+        megabytes(entry.memory),
+    ]
 
 
 def _comparison(case: Case, entries: list[Entry], peaks: dict[int, float]) -> Table:
     needed = case.multiply_adds()
-    table = Table(title=f"one observation needs {needed:,} multiply-adds", title_justify="left", title_style="")
+    dgemm = ", ".join(f"{peak / 1e9:.1f} on {n_jobs}" for n_jobs, peak in peaks.items())
+    title = f"one observation needs {needed:,} multiply-adds; matrix products make {dgemm} threads, × 10⁹ a second"
+    table = Table(title=title, title_justify="left", title_style="")
     table.add_column("", no_wrap=True)
     table.add_column("threads", no_wrap=True)
     for heading in ("/ fastest peer", "/ hmmlearn", "limit, obs/s", "of the limit"):

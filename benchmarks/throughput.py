@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> None:
     if options.quick:
         pace = Pace(repeats=options.repeats, target=0.3, longest=5.0)
     limits = Limits(options.time_limit, options.memory_limit)
-    peaks = {n_jobs: peak_multiply_adds(n_jobs) for n_jobs in options.jobs}
+    peaks: dict[int, float] = dict.fromkeys(options.jobs, 0.0)
     record: dict[str, Any] = {
         "machine": describe(),
         "pace": dataclasses.asdict(pace),
@@ -50,10 +50,9 @@ def main(arguments: list[str] | None = None) -> None:
         "multiply_adds_per_second": peaks,
         "cases": [],
     }
-    for n_jobs, peak in peaks.items():
-        console.print(f"dgemm on {n_jobs} thread{'s' * (n_jobs > 1)}: {peak / 1e9:.1f} G multiply-adds/s")
-    console.print()
     for case in _cases(options):
+        for n_jobs in peaks:
+            peaks[n_jobs] = max(peaks[n_jobs], peak_multiply_adds(n_jobs))
         entries = race(case, _contenders(options), pace, limits, progress.print)
         show(console, case, entries, peaks)
         record["cases"].append(_case_record(case, entries))

@@ -14,22 +14,24 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.cases import Problem
-from benchmarks.memory import peak_resident, reset_peak, resident
+from benchmarks.memory import peak_resident, settle
 from benchmarks.supervision import Task
 
 
 def measure(task: Task) -> dict[str, Any]:
     """Train as the task says, and count time and memory from the moment that the data are in place."""
     problem = Problem.load(task.problem).part(task.share)
+    task.contender.load(problem)
     task.contender.prepare(problem)
-    before, processor = resident(), time.process_time()
-    reset_peak()
+    before = settle()
+    began, processor = time.perf_counter(), time.process_time()
     course = task.contender.iterate(task.n_iterations)
     return {
         "seconds": course.seconds,
         "objectives": course.objectives,
         "n_observations": problem.n_observations,
         "memory": max(peak_resident() - before, 0),
+        "elapsed": time.perf_counter() - began,
         "processor_seconds": time.process_time() - processor,
     }
 

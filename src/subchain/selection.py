@@ -100,10 +100,10 @@ def select_states(
 
     Examples
     --------
-    >>> from subchain.datasets import categorical_chain
-    >>> data = categorical_chain(2000, n_states=2, n_symbols=6, stickiness=0.9, random_state=1).observations
-    >>> select_states(data, states=[1, 2, 3], model=HMM(emission="categorical"), random_state=0).n_states
-    2
+    >>> from subchain.datasets import gaussian_chain
+    >>> data = gaussian_chain(300, n_states=3, stickiness=0.8, random_state=0).observations
+    >>> select_states(data, states=[1, 2, 3, 4], model=HMM(emission="gaussian"), random_state=0).n_states
+    3
     """
     sizes = _checked_sizes(states)
     if criterion not in _CRITERIA:

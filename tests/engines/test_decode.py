@@ -10,7 +10,7 @@ from tables import Case, random_case
 
 from subchain.data import Evidence
 from subchain.engines import CpuEngine, decode
-from subchain.errors import ImpossibleSequenceError
+from subchain.errors import ImpossibleSequenceError, InputError
 from subchain.propagation import viterbi
 
 ENGINE = CpuEngine(2)
@@ -138,6 +138,13 @@ def test_all_impossible_sequences_are_counted():
     case.logs[[3, 9, 14], 1] = -np.inf
     with pytest.raises(ImpossibleSequenceError, match="sequence 0 .and 2 more. .* position 3"):
         decode.viterbi(ENGINE, case.messages)
+
+
+@pytest.mark.parametrize("out", [np.empty(19, int), np.empty(20), np.empty(20, np.uint8), np.empty((20, 1), int)])
+def test_an_array_that_cannot_hold_the_states_is_refused(out):
+    case = random_case([20], 300)
+    with pytest.raises(InputError, match=r"out is .* need the shape \(20,\) and integers up to 299"):
+        decode.viterbi(ENGINE, case.messages, out)
 
 
 def test_nothing_to_decode():

@@ -9,7 +9,13 @@ from subchain.engines import CpuEngine, marginals
 from subchain.errors import ImpossibleSequenceError
 
 ENGINE = CpuEngine(2)
-WRITERS = [marginals.smooth, marginals.filter, marginals.best_states, marginals.log_increments]
+#: Each function with the number of axes and the type of its answer.
+ANSWERS = [
+    (marginals.smooth, 2, float),
+    (marginals.filter, 2, float),
+    (marginals.best_states, 1, int),
+    (marginals.log_increments, 1, float),
+]
 
 
 def hard_case() -> Case:
@@ -33,17 +39,11 @@ CASES = {
 def test_every_position_equals_the_judge(name: str):
     case = CASES[name]
     truth = case.beliefs()
-    shape = case.logs.shape
-    smoothed, filtered, states, increments = (
-        np.empty(shape),
-        np.empty(shape),
-        np.empty(shape[0], int),
-        np.empty(shape[0]),
-    )
-    totals = [
-        write(ENGINE, case.messages, out)
-        for write, out in zip(WRITERS, (smoothed, filtered, states, increments), strict=True)
-    ]
+    answers, totals = [], []
+    for write, n_axes, dtype in ANSWERS:
+        answers.append(np.empty(case.logs.shape[:n_axes], dtype))
+        totals.append(write(ENGINE, case.messages, answers[-1]))
+    smoothed, filtered, states, increments = answers
     np.testing.assert_allclose(smoothed, np.concatenate([one.smoothed for one in truth]), rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(filtered, np.concatenate([one.filtered for one in truth]), rtol=1e-10, atol=1e-12)
     np.testing.assert_array_equal(states, smoothed.argmax(axis=1))
@@ -66,10 +66,9 @@ def test_answers_go_into_files_of_single_precision(tmp_path):
         np.testing.assert_array_equal(np.load(path), expected.astype(np.float32))
 
 
-@pytest.mark.parametrize("write", WRITERS)
-def test_an_impossible_sequence_is_named_with_its_position(write):
+@pytest.mark.parametrize(("write", "n_axes", "dtype"), ANSWERS)
+def test_an_impossible_sequence_is_named_with_its_position(write, n_axes: int, dtype: type):
     case = random_case([10, 7], 2)
     case.logs[13] = -np.inf
-    out = np.empty(case.logs.shape) if write in WRITERS[:2] else np.empty(len(case.logs))
     with pytest.raises(ImpossibleSequenceError, match="sequence 1 .* position 3"):
-        write(ENGINE, case.messages, out)
+        write(ENGINE, case.messages, np.empty(case.logs.shape[:n_axes], dtype))

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.engines.cpu import CpuEngine, impossible_error
+from subchain.engines.marginals import states_array
 from subchain.engines.messages import Messages
 from subchain.engines.partition import Partition, Tile, partition
 from subchain.propagation.viterbi import sweep, sweep_lanes, trace, trace_lanes
@@ -63,7 +64,7 @@ def viterbi(
         If a sequence has no path.
     """
     data = messages.data
-    states = np.empty(data.n_observations, dtype=np.int32) if out is None else out
+    states = states_array(out, messages, ())
     lead = _lead(messages)
     longest = WHOLE if lead is None else max(8 * lead, 256, data.n_observations // MANY_PIECES)
     cut = partition(data.offsets, np.arange(data.n_sequences), longest, messages.surrogate.n_states, 1)

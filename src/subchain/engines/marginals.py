@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from subchain.engines.cpu import Consumer, CpuEngine, TileRun, impossible_error
 from subchain.engines.hard import LogBlock, LogChain
 from subchain.engines.messages import Messages
+from subchain.errors import InputError
 from subchain.propagation import serial
 
 Array = NDArray[np.float64]
@@ -76,16 +77,23 @@ class LogIncrements(_Writer):
 
     smooth = False
 
-    def __init__(self, out: NDArray[Any]) -> None:
+    def __init__(self, out: NDArray[Any], messages: Messages) -> None:
         super().__init__(out)
-        self.hard_sequences: set[int] = set()
+        self.messages = messages
 
     def tile(self, result: None, run: TileRun) -> None:
         with np.errstate(divide="ignore"):  # sequences that end here are done again in logarithms
             self.out[run.filtered.positions] = np.log(run.filtered.scale) + run.filtered.shift
 
     def hard(self, result: None, sequence: int, block: LogBlock) -> None:
-        self.hard_sequences.add(sequence)
+        if not block.is_first:  # blocks come from the end; the sums that are needed come from the beginning
+            return
+        chain, before = log_chain(self.messages, sequence), 0.0
+        for number in range(len(chain.predicted)):
+            positions, joint = log_joint(chain, number)
+            so_far = np.logaddexp.reduce(joint, axis=1)
+            self.out[positions] = np.diff(so_far, prepend=before)
+            before = so_far[-1]
 
 
 def smooth(engine: CpuEngine, messages: Messages, out: NDArray[Any]) -> Array:
@@ -100,21 +108,25 @@ def filter(engine: CpuEngine, messages: Messages, out: NDArray[Any]) -> Array:
 
 def best_states(engine: CpuEngine, messages: Messages, out: NDArray[Any]) -> Array:
     """Write the most probable state of each position into `out` (N,); return each sequence's log likelihood."""
-    return _run(engine, messages, BestStates(out))
+    return _run(engine, messages, BestStates(states_array(out, messages, ())))
 
 
 def log_increments(engine: CpuEngine, messages: Messages, out: NDArray[Any]) -> Array:
     """Write each observation's log probability given those before it into `out` (N,); return the sequences' sums."""
-    consumer = LogIncrements(out)
-    totals = _run(engine, messages, consumer)
-    for sequence in consumer.hard_sequences:
-        chain, before = log_chain(messages, sequence), 0.0
-        for block in range(len(chain.predicted)):
-            positions, joint = log_joint(chain, block)
-            so_far = np.logaddexp.reduce(joint, axis=1)
-            consumer.out[positions] = np.diff(so_far, prepend=before)
-            before = so_far[-1]
-    return totals
+    return _run(engine, messages, LogIncrements(out, messages))
+
+
+def states_array(out: NDArray[Any] | None, messages: Messages, shape: tuple[int, ...]) -> NDArray[Any]:
+    """An array for the states of all positions, `shape` + (N,): new, or the given one if it can hold them."""
+    n_states, wanted = messages.surrogate.n_states, (*shape, messages.data.n_observations)
+    if out is None:
+        return np.empty(wanted, dtype=np.int32)
+    if out.shape != wanted or out.dtype.kind not in "iu" or np.iinfo(out.dtype).max < n_states - 1:
+        raise InputError(
+            f"out is {out.dtype} of shape {out.shape}, but the states need the shape {wanted} and integers up to "
+            f"{n_states - 1}."
+        )
+    return out
 
 
 def log_chain(messages: Messages, sequence: int) -> LogChain:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from subchain.engines.cpu import Consumer, CpuEngine, TileRun, impossible_error
 from subchain.engines.hard import LogBlock
-from subchain.engines.marginals import log_chain, log_joint
+from subchain.engines.marginals import log_chain, log_joint, states_array
 from subchain.engines.messages import Messages
 from subchain.propagation.layout import Walks
 from subchain.propagation.sampling import draw, draw_log, enter, follow, key_of
@@ -53,17 +53,14 @@ def sample_paths(
     ImpossibleSequenceError
         If a sequence has no path.
     """
-    states = np.empty((n, messages.data.n_observations), dtype=np.int32) if out is None else out
+    states = states_array(out, messages, (n,))
     key, table = key_of(seed), np.asarray(states)
-    survey = _Survey(messages, key, table)
-    results, _, impossible = engine.run(messages, survey)
+    results, _, impossible = engine.run(messages, _Survey(messages, key, table))
     if impossible:
         raise impossible_error(impossible)
     maps = [entries for group in results for entries in group]
     if maps:
         engine.run(messages, _Write(messages, key, table, _following(maps)))
-    for sequence in sorted(survey.hard_sequences):
-        _draw_hard(messages, sequence, key, table)
     return states
 
 
@@ -74,7 +71,6 @@ class _Survey(Consumer[list[_Entries]]):
 
     def __init__(self, messages: Messages, key: NDArray[np.uint64], states: NDArray[Any]) -> None:
         self.messages, self.key, self.states = messages, key, states
-        self.hard_sequences: set[int] = set()
 
     def begin(self) -> list[_Entries]:
         return []
@@ -91,7 +87,8 @@ class _Survey(Consumer[list[_Entries]]):
             result.append(_Entries(run.filtered.tile.pieces[cut], is_last[cut], first))
 
     def hard(self, result: list[_Entries], sequence: int, block: LogBlock) -> None:
-        self.hard_sequences.add(sequence)
+        if block.is_first:
+            _draw_hard(self.messages, sequence, self.key, self.states)
 
 
 class _Write(Consumer[None]):

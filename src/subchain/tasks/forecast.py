@@ -39,8 +39,8 @@ class Forecast:
     >>> emission = Categorical.from_parameters([[0.9, 0.1], [0.2, 0.8]])
     >>> model = HMM.from_parameters([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], emission)
     >>> model.forecast([0, 0, 1], steps=2).probabilities.round(3)
-    array([[0.485, 0.515],
-           [0.498, 0.502]])
+    array([[0.498, 0.502],
+           [0.508, 0.492]])
     """
 
     states: Array

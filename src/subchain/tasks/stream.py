@@ -42,9 +42,9 @@ class Stream:
     >>> for symbol in [0, 0, 1]:
     ...     probabilities = stream.update(symbol)
     >>> probabilities.round(3)
-    array([0.484, 0.516])
+    array([0.407, 0.593])
     >>> stream.smoothed.round(3)
-    array([0.789, 0.211])
+    array([0.763, 0.237])
     """
 
     def __init__(self, point: Point, family: Emission, vocabulary: Vocabulary | None, lag: int = 0) -> None:
@@ -68,7 +68,7 @@ class Stream:
 
         Parameters
         ----------
-        x : number, (D,) array, or symbol; None (or −1, nan) where nothing was observed
+        x : number, (D,) array, or symbol; None where nothing was observed (or nan, or −1 for symbols and counts)
 
         Raises
         ------
