@@ -42,8 +42,15 @@ from subchain.tasks.output import Out
 from subchain.tasks.question import Question, comes_in_list
 from subchain.tasks.sampling import sample, sample_onward, sample_parameters, sample_paths
 from subchain.tasks.scores import aic, bic, n_parameters, score_sequences
-from subchain.tasks.states import checked_names, dwell_times, effective_states, inherit_names, occupancy
-from subchain.tasks.states import rising, state_keys
+from subchain.tasks.states import (
+    checked_names,
+    dwell_times,
+    effective_states,
+    inherit_names,
+    occupancy,
+    rising,
+    state_keys,
+)
 from subchain.tasks.stream import Stream
 from subchain.tasks.surprise import score_left_out, score_masked, score_steps
 from subchain.transitions import FrozenChain, TransitionPrior, check_chain, resolve_transition
@@ -727,7 +734,9 @@ class HMM(BaseEstimator):  # type: ignore[misc]
         question = self._ask(x)
         return question.answer(impute(question))
 
-    def expected_statistics(self, x: Any, *, allowed: Any = None, states: Any = None, evidence: Any = None) -> Statistics:
+    def expected_statistics(
+        self, x: Any, *, allowed: Any = None, states: Any = None, evidence: Any = None
+    ) -> Statistics:
         """Expected counts of states, moves and emissions, given the data; those of parts of the data add up.
 
         Parameters
@@ -812,7 +821,7 @@ class HMM(BaseEstimator):  # type: ignore[misc]
 
     @state_names_.setter
     def state_names_(self, names: Iterable[str]) -> None:
-        self._state_names = checked_names(names, self.n_states_)
+        self._state_names = checked_names(names, len(self._point().chain.initial))
 
     def order_states(self, by: str | Callable[[Self], ArrayLike] = "occupancy", column: str | int = 0) -> Self:
         """Put the states in order, so that those of one fit can be told from those of the next.

@@ -1,10 +1,10 @@
 """How many states? Fits models of several sizes and compares them by a criterion, with its spread.
 
-Information criteria and the variational bound are spread over restarts, of which the best counts: a bad start says nothing
-about the number of states. The held-out likelihood is spread over folds, all of which count. Adding states that do no harm
-hardly lowers it, so the least number wins that is not worse than the best by more than a standard error. Folds hold out
-whole sequences where there are several. A single chain is held out in blocks, which the fit sees as missing; what is scored
-is the probability of all held-out blocks together, given the rest.
+Information criteria and the variational bound are spread over restarts, of which the best counts: a bad start says
+nothing about the number of states. The held-out likelihood is spread over folds, all of which count. Adding states that
+do no harm hardly lowers it, so the least number wins that is not worse than the best by more than a standard error.
+Folds hold out whole sequences where there are several. A single chain is held out in blocks, which the fit sees as
+missing; what is scored is the probability of all held-out blocks together, given the rest.
 """
 
 from __future__ import annotations
@@ -136,19 +136,16 @@ def select_states(
 def _least_within_error(values: dict[int, list[float]]) -> int:
     """The least number of states that is not worse than the best by more than a standard error over the folds."""
     best = max(values.values(), key=np.mean)
-    for size in sorted(values):
-        gap = np.subtract(best, values[size])
-        if gap.mean() <= gap.std() / np.sqrt(len(gap)):
-            return size
-    raise AssertionError("the best number is not worse than itself")
+    gaps = {size: np.subtract(best, own) for size, own in values.items()}
+    return min(size for size, gap in gaps.items() if not gap.mean() > gap.std() / np.sqrt(len(gap)))
 
 
 def _fit(base: HMM, data: Sequences, seed: int, **settings: Any) -> HMM:
-    fresh: HMM = clone(base)
-    return fresh.set_params(random_state=seed, **settings).fit(data)
+    fresh: HMM = clone(base).set_params(random_state=seed, **settings)
+    return fresh.fit(data)
 
 
-# ---- criteria ------------------------------------------------------------------------------------------------------------
+# ---- criteria --------------------------------------------------------------------------------------------------------
 
 
 def _by_bic(base: HMM, data: Sequences, seeds: list[int]) -> Iterator[tuple[float, HMM]]:
@@ -187,7 +184,7 @@ def _held_out_sequences(base: HMM, data: Sequences, seeds: list[int]) -> Iterato
 
 def _held_out_blocks(base: HMM, data: Sequences, seeds: list[int]) -> Iterator[tuple[float, HMM]]:
     """Hide every k-th block from the fit; its probability is that of all data over that of those not hidden."""
-    data = _with_room_for_missing(data, base.emission)
+    data = _with_room_for_missing(data, resolve_emission(base.emission))
     length = max(1, data.n_observations // (BLOCKS * len(seeds)))
     fold_of = np.arange(data.n_observations) // length % len(seeds)
     for fold in range(min(len(seeds), int(fold_of.max()) + 1)):
@@ -196,18 +193,18 @@ def _held_out_blocks(base: HMM, data: Sequences, seeds: list[int]) -> Iterator[t
         yield (found.score(data) - found.score(shown)) / int((fold_of == fold).sum()), found
 
 
-# ---- data ----------------------------------------------------------------------------------------------------------------
+# ---- data ------------------------------------------------------------------------------------------------------------
 
 
 def _settled(emission: str | Emission, data: Sequences) -> Emission:
     """The family with the number of symbols that all data have, of which a part of them may not show every one."""
     family: Emission = clone(resolve_emission(emission))
     family.check(data)
-    parameters = family.prior(data, 1, flat=False).mean()
+    parameters: Any = family.prior(data, 1, flat=False).mean()
     for name, part in _parts(family).items():
         if isinstance(part, Categorical):
-            found = parameters[name] if isinstance(family, Product) else parameters  # type: ignore[index]
-            part.set_params(n_categories=found.n_categories)  # type: ignore[attr-defined]
+            found = parameters[name] if isinstance(family, Product) else parameters
+            part.set_params(n_categories=found.n_categories)
     return family
 
 
@@ -216,7 +213,7 @@ def _parts(family: Emission) -> dict[str, Emission]:
 
 
 def _with_room_for_missing(data: Sequences, family: Emission) -> Sequences:
-    """Whole numbers as floating numbers where a family takes −1 for a number, so that nan can stand for missing ones."""
+    """Whole numbers as floating numbers where a family takes −1 for a number, so that nan can stand for missing."""
     if data.values.dtype.kind == "f" or not any(isinstance(part, RealEmission) for part in _parts(family).values()):
         return data
     table = data.select(None).astype(np.float64)
@@ -238,7 +235,7 @@ def _with_values(data: Sequences, values: NDArray[Any]) -> Sequences:
     return Sequences(values, data.offsets, columns=data.columns, names=data.names, vocabulary=data.vocabularies)
 
 
-# ---- settings ------------------------------------------------------------------------------------------------------------
+# ---- settings --------------------------------------------------------------------------------------------------------
 
 
 def _checked_sizes(states: Iterable[int]) -> list[int]:

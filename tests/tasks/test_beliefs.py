@@ -66,7 +66,8 @@ def test_legal_states_may_be_given_for_each_symbol():
     model, x = model_of("categorical", n_jobs=1), np.array([0, 3, 1, 3])
     legal = np.array([[1, 0, 0], [1, 1, 1], [1, 1, 1], [0, 1, 1]], dtype=bool)
     by_mapping = model.predict_proba([x], allowed={0: [0], 3: [1, 2]})
-    np.testing.assert_allclose(by_mapping[0], enumerated(model, x, np.where(legal[x], 0.0, -np.inf)).smoothed, atol=1e-12)
+    expected = enumerated(model, x, np.where(legal[x], 0.0, -np.inf)).smoothed
+    np.testing.assert_allclose(by_mapping[0], expected, atol=1e-12)
 
 
 def test_answers_have_the_form_of_the_question():
@@ -152,7 +153,8 @@ class TestBlocks:
         lengths = [len(table) for table in tables]
         assert list(starts) == [0, *np.cumsum(lengths)[:-1]]
         assert max(lengths) <= block
-        np.testing.assert_allclose(np.concatenate(tables), np.concatenate(model.predict_proba(x)), rtol=1e-9, atol=1e-12)
+        whole = np.concatenate(model.predict_proba(x))
+        np.testing.assert_allclose(np.concatenate(tables), whole, rtol=1e-9, atol=1e-12)
 
     @pytest.mark.parametrize("block", [1, 40, 1000])
     def test_sequences_beyond_scaled_probabilities_are_exact_too(self, block):

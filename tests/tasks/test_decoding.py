@@ -51,6 +51,7 @@ def test_mistakes_are_explained():
     model = model_of("categorical", n_jobs=1)
     with pytest.raises(InputError, match="unknown decoding 'vitebi'.*Did you mean 'viterbi'"):
         model.predict([0, 1], "vitebi")
-    big = model.from_parameters(np.full(300, 1 / 300), np.full((300, 300), 1 / 300), model.emission_.take(np.zeros(300, int)))
+    emission = model.emission_.take(np.zeros(300, dtype=int))
+    big = model.from_parameters(np.full(300, 1 / 300), np.full((300, 300), 1 / 300), emission)
     with pytest.raises(InputError, match="cannot hold the numbers of 300 states"):
         big.predict([0, 1], out=np.zeros(2, dtype=np.int8))

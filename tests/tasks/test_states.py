@@ -69,7 +69,8 @@ class TestOrder:
         assert model.score(x) == pytest.approx(score)
 
     def test_the_posterior_moves_along(self):
-        model, x = fitted(transition=Dirichlet(mask=np.triu(np.ones((3, 3), dtype=bool)) | np.eye(3, k=-2, dtype=bool)))
+        mask = np.triu(np.ones((3, 3), dtype=bool)) | np.eye(3, k=-2, dtype=bool)
+        model, _ = fitted(transition=Dirichlet(mask=mask))
         transition, means, counts = model.transition_, model.emission_.means, model.statistics_.pairs
         model.order_states(by=lambda model: [2, 1, 0])
         assert np.array_equal(model.transition_, transition[::-1, ::-1])

@@ -246,9 +246,10 @@ class Categorical(Emission):
             )
         size = self._size(data)
         if largest >= size:
-            where = where_is(data, first_where(data, lambda block: block >= size))
+            position = first_where(data, lambda block: block >= size)
+            symbol = as_vector(data.values)[position]
             raise InputError(
-                f"Categorical data hold a symbol too large at {where} (the largest is {largest}); there are only "
+                f"Categorical data hold a symbol too large at {where_is(data, position)}: {symbol}; there are only "
                 f"{size} categories (0 to {size - 1}); set n_categories={largest + 1} or encode the data with the "
                 "model's vocabulary."
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from typing import Any
 
 from subchain.emissions.base import Emission, Parameters
 from subchain.errors import InputError
@@ -21,12 +22,12 @@ def family_of(parameters: Parameters) -> Emission:
     Categorical(n_categories=2)
     """
     for family in _families(Emission):
-        if family().parameters_type() is type(parameters):
+        if family.__new__(family).parameters_type() is type(parameters):  # no look at settings, which may be required
             return family.for_parameters(parameters)
     raise InputError(f"no family of emissions has parameters of the class {type(parameters).__name__}.")
 
 
-def _families(base: type[Emission]) -> Iterator[type[Emission]]:
+def _families(base: Any) -> Iterator[type[Emission]]:
     for family in base.__subclasses__():
         if not inspect.isabstract(family):
             yield family

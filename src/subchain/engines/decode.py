@@ -28,7 +28,7 @@ from subchain.propagation.viterbi import sweep, sweep_lanes, trace, trace_lanes
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-#: Sequences up to this length are never cut.
+#: Data without a longer sequence are not cut.
 WHOLE = 2048
 #: Most pieces of which both rows of δ are kept.
 MANY_PIECES = 1 << 18

@@ -118,6 +118,8 @@ def log_smooth(chains: Chains, sequence: int, joint: Array) -> tuple[Array, Arra
     total = float(np.logaddexp.reduce(joint[-1]))
     serial.log_pair_sums(joint[:-1], log_transition, logs[1:], future[1:], total, pairs)
     both = joint + future
+    # Logarithms of long chains are large and lose digits; what must sum to one, or to the number of moves, is made to.
+    pairs *= (len(logs) - 1) / max(pairs.sum(), np.finfo(np.float64).tiny)
     return np.exp(both - np.logaddexp.reduce(both, axis=1, keepdims=True)), pairs
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 #: Transition matrices without a smaller entry forget what underflows.
 LEAST_MOVE = 1e-100
 #: Smallest normaliser and smallest joint weight of state and observation that are safely above the end of the doubles.
-LEAST_SCALE, LEAST_WEIGHT = 1e-190, 1e-300
+LEAST_SCALE, LEAST_WEIGHT = 1e-190, 1e-290
 #: Logarithm of the smallest double above zero.
 LEAST_LOG = -745.0
 

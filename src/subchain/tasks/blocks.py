@@ -1,8 +1,8 @@
 """Probabilities of the states block by block, in the order of the data, for answers that are never kept as a whole.
 
-The messages from both sides are carried to the borders of short pieces first, K numbers a border. A block is then a few
-neighbouring pieces, worked out side by side, each between its own two messages. Sequences that scaled probabilities cannot
-hold are done in logarithms, in the same two steps.
+The messages from both sides are carried to the borders of short pieces first, K numbers a border. A block is then a
+few neighbouring pieces, worked out side by side, each between its own two messages. Sequences that scaled probabilities
+cannot hold are done in logarithms, in the same two steps.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from subchain.engines.borders import Borders
 from subchain.engines.cpu import Consumer, TileRun
 from subchain.engines.hard import LogBlock
-from subchain.engines.messages import Messages, Workspace
+from subchain.engines.messages import Workspace
 from subchain.engines.partition import Partition, Tile, partition
 from subchain.errors import InputError
 from subchain.propagation import serial

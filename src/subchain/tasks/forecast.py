@@ -55,7 +55,7 @@ class Forecast:
     @property
     def mean(self) -> Array:
         """Expected observation at each step, (steps, D); of symbols, which have none, the probabilities."""
-        return self.states @ self.emission.expectation()
+        return np.asarray(self.states @ self.emission.expectation())
 
     @property
     def probabilities(self) -> Array:
@@ -64,14 +64,14 @@ class Forecast:
             raise InputError(
                 f"{type(self.emission).__name__} describe numbers, not symbols; ask for mean, variance or quantiles."
             )
-        return self.states @ self.emission.probabilities
+        return np.asarray(self.states @ self.emission.probabilities)
 
     @property
     def variance(self) -> Array:
         """Variance of each column at each step, (steps, D)."""
         states, laws = self.states, self._laws
         square = laws.var() + laws.mean() ** 2
-        return np.maximum(states @ square - (states @ laws.mean()) ** 2, 0.0)
+        return np.asarray(np.maximum(states @ square - (states @ laws.mean()) ** 2, 0.0))
 
     def cdf(self, values: ArrayLike) -> Array:
         """Probability that each column is at most `values`, which broadcast against (steps, D)."""
@@ -112,7 +112,7 @@ class Forecast:
     def _mixed(self, law: Any, values: ArrayLike) -> Array:
         """A function of the states' laws, averaged over states; values are (steps, D)."""
         table = np.broadcast_to(np.asarray(values, dtype=np.float64), self.mean.shape)
-        return np.einsum("sk,skd->sd", self.states, law(table[:, None, :]))
+        return np.asarray(np.einsum("sk,skd->sd", self.states, law(table[:, None, :])))
 
     def _quantile(self, level: float) -> Array:
         """Halve the interval between the states' own quantiles; counts take the least whole number that suffices."""
@@ -126,7 +126,7 @@ class Forecast:
             middle = np.floor((low + high) / 2) if is_whole else (low + high) / 2
             enough = self.cdf(middle) >= level
             high, low = np.where(enough, middle, high), np.where(enough, low, middle)
-        return high
+        return np.asarray(high)
 
 
 def forecast(question: Question, steps: int) -> list[Forecast]:

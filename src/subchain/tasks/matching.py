@@ -12,7 +12,6 @@ from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from subchain.emissions import Parameters
 from subchain.errors import InputError
@@ -29,7 +28,9 @@ LARGEST_RATIO = 1e3
 def emission_distance(ours: Parameters, theirs: Parameters) -> Array:
     """How differently our states and theirs emit, (K, K')."""
     if type(ours) is not type(theirs):
-        raise InputError(f"{type(ours).__name__} and {type(theirs).__name__} cannot be compared; give data to match on.")
+        raise InputError(
+            f"{type(ours).__name__} and {type(theirs).__name__} cannot be compared; give data to match the states on."
+        )
     return _excess(ours, theirs) + _excess(theirs, ours).T
 
 
@@ -38,18 +39,20 @@ def _excess(ours: Parameters, theirs: Parameters) -> Array:
     states = np.repeat(np.arange(ours.n_states), DRAWS)
     draws = ours.sample(states, np.random.default_rng(0))
     own = ours.log_likelihood(draws)[states, np.arange(len(states))]
-    ratio = np.minimum(own - theirs.log_likelihood(draws), LARGEST_RATIO)
-    return ratio.reshape(theirs.n_states, ours.n_states, DRAWS).mean(axis=2).T
+    ratio: Array = np.minimum(own - theirs.log_likelihood(draws), LARGEST_RATIO)
+    return np.asarray(ratio.reshape(theirs.n_states, ours.n_states, DRAWS).mean(axis=2).T)
 
 
 def overlap(ours: Blocks, theirs: Blocks) -> Array:
     """Expected number of positions at which one model is in a state and the other in another, (K, K')."""
     products = (own.T @ their for (_, own), (_, their) in zip(ours, theirs, strict=True))
-    return reduce(np.add, products)
+    return np.asarray(reduce(np.add, products))
 
 
 def match(cost: Array) -> tuple[Index, Index]:
-    """Our states in the order of theirs that they match best, those without a match last; and theirs that were matched."""
+    """Our states in the order of those of theirs that they match, the others last; and theirs that were matched."""
+    from scipy.optimize import linear_sum_assignment
+
     ours, theirs = linear_sum_assignment(cost)
     by_theirs = np.argsort(theirs)
     left = np.setdiff1d(np.arange(len(cost)), ours)

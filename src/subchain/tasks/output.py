@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 from subchain.errors import InputError
 
 Out = NDArray[Any] | str | os.PathLike[str] | None
+#: Fills a table; what it returns does not matter.
+Fill = Callable[[NDArray[Any]], object]
 
 
-def write(out: Out, shape: tuple[int, ...], dtype: type, fill: Callable[[NDArray[Any]], None]) -> NDArray[Any]:
+def write(out: Out, shape: tuple[int, ...], dtype: type, fill: Fill) -> NDArray[Any]:
     """Have a table of the given shape filled where the user wants it, and return it.
 
     Parameters
@@ -27,9 +29,9 @@ def write(out: Out, shape: tuple[int, ...], dtype: type, fill: Callable[[NDArray
     out : None for new memory; an array (also a memory-mapped one) of this shape; or the path of an .npy file
     """
     if out is None:
-        table = np.empty(shape, dtype)
-        fill(table)
-        return table
+        fresh: NDArray[Any] = np.empty(shape, dtype)
+        fill(fresh)
+        return fresh
     if isinstance(out, np.ndarray):
         _check(out, shape, dtype)
         fill(out)
@@ -56,9 +58,7 @@ def _checked_path(out: str | os.PathLike[str]) -> Path:
     return path
 
 
-def _write_file(
-    path: Path, shape: tuple[int, ...], dtype: type, fill: Callable[[NDArray[Any]], None]
-) -> NDArray[Any]:
+def _write_file(path: Path, shape: tuple[int, ...], dtype: type, fill: Fill) -> NDArray[Any]:
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         table = np.lib.format.open_memmap(unfinished, mode="w+", dtype=dtype, shape=shape)

@@ -1,7 +1,7 @@
 """What a fitted model is asked: data that it has checked, what is known of their states, and who computes.
 
-Answers have the shape of the question: with one array in, an array comes out; with several sequences in, a list with one
-item for each of them.
+Answers have the shape of the question: with one array in, an array comes out; with several sequences in, a list with
+one item for each of them.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ Index = NDArray[np.int64]
 def dwell_times(transition: Array) -> Array:
     """Expected number of positions from entering a state to leaving it, (K,); infinite for states never left."""
     leaving = transition.sum(axis=1) - np.diagonal(transition)
-    return np.divide(1.0, leaving, out=np.full(len(leaving), np.inf), where=leaving > 0.0)
+    return np.asarray(np.divide(1.0, leaving, out=np.full(len(leaving), np.inf), where=leaving > 0.0))
 
 
 def occupancy(transition: Array, statistics: Statistics) -> Array:

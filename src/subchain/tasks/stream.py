@@ -1,7 +1,7 @@
 """One observation at a time: the filter as an object that is told what comes and says what it believes.
 
-Beliefs are kept as logarithms. A step is one matrix product of scaled probabilities; the states for which that would fall
-below the end of the doubles are done in logarithms, so that a stream of any length agrees with the filter of the whole.
+Beliefs are kept as logarithms. A step is one matrix product of scaled probabilities; the states for which that would
+fall below the end of the doubles are done in logarithms, so that a stream of any length agrees with the filter.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Stream:
 
     @property
     def smoothed(self) -> Array | None:
-        """Probability of each state `lag` positions back, given everything since, (K,); None until it has come so far."""
+        """Probability of each state `lag` positions back, given everything since, (K,); None while there is none."""
         if len(self._recent) < (self._recent.maxlen or 0):
             return None
         future = np.zeros(len(self._predicted))

@@ -1,9 +1,9 @@
 """How well single observations are foretold: by their past, by all other observations, or by those left unmasked.
 
-Leaving one observation out needs no second pass. The states' cavity distribution at a position is what the past predicts
-there times what the future says, without the position's own likelihood; the observation's probability is its likelihood
-averaged over that. The past's prediction is the filtered belief before, moved one step; the future's message is the
-weighted message after it, moved one step back.
+Leaving one observation out needs no second pass. The states' cavity distribution at a position is what the past
+predicts there times what the future says, without the position's own likelihood; the observation's probability is its
+likelihood averaged over that. The past's prediction is the filtered belief before, moved one step; the future's message
+is the weighted message after it, moved one step back.
 
 Sequences whose probabilities differ by more than a double can hold are worked out in logarithms, block by block.
 """
@@ -66,8 +66,8 @@ def checked_mask(data: Sequences, mask: Any) -> NDArray[np.bool_]:
     flat = np.concatenate([np.asarray(part) for part in mask]) if isinstance(mask, (list, tuple)) else np.asarray(mask)
     if flat.dtype != np.bool_ or flat.shape != (data.n_observations,):
         raise InputError(
-            f"mask must hold True or False for each of {data.n_observations} positions, or be a list with such an array "
-            f"for each of {data.n_sequences} sequences; it is {flat.dtype} of shape {flat.shape}."
+            f"mask must hold True or False for each of {data.n_observations} positions, or be a list with such an "
+            f"array for each of {data.n_sequences} sequences; it is {flat.dtype} of shape {flat.shape}."
         )
     return flat
 
@@ -116,7 +116,7 @@ class _GivenUnmasked(Consumer[None]):
 
 
 class _GivenOthers(Consumer[set[int]]):
-    """Writes what the cavity distributions make of the observations; the result is the sequences that need logarithms."""
+    """Writes what cavity distributions make of the observations; the result is the sequences that need logarithms."""
 
     def __init__(self, messages: Messages, out: Array) -> None:
         self.messages = messages
@@ -127,10 +127,10 @@ class _GivenOthers(Consumer[set[int]]):
 
     def tile(self, result: set[int], run: TileRun) -> None:
         tile, positions = run.filtered.tile, run.filtered.positions
-        cavity = self._predicted(run) * self._future(run)
-        likelihood = np.empty_like(cavity)
-        _, shift = self.messages.likelihood(positions, likelihood)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # whatever is not finite is done again
+            cavity = self._predicted(run) * self._future(run)
+            likelihood = np.empty_like(cavity)
+            _, shift = self.messages.likelihood(positions, likelihood)
             logs = np.log((cavity * likelihood).sum(axis=0) / cavity.sum(axis=0)) + shift
         self.out[positions] = logs
         lane = np.arange(tile.columns) - np.repeat(tile.offsets[:-1], np.diff(tile.offsets))
@@ -165,7 +165,7 @@ class _GivenOthers(Consumer[set[int]]):
 def _columns_before(tile: Tile) -> NDArray[np.int64]:
     """For every column of a tile but those of its first step: the column of the same lane one step before."""
     lanes = np.diff(tile.offsets)
-    return np.arange(tile.lanes, tile.columns) - np.repeat(lanes[:-1], lanes[1:])
+    return np.asarray(np.arange(tile.lanes, tile.columns) - np.repeat(lanes[:-1], lanes[1:]))
 
 
 def _log_messages(messages: Messages, sequence: int) -> Iterator[tuple[slice, Array, Array, Array]]:
