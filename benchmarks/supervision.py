@@ -64,6 +64,7 @@ class Measurement:
     """
 
     share: float
+    n_threads: int | None
     failure: str | None = None
     seconds: list[float] = dataclasses.field(default_factory=list)
     objectives: list[float | None] = dataclasses.field(default_factory=list)
@@ -94,10 +95,10 @@ def carry_out(task: Task, limits: Limits) -> Measurement:
                 timeout=limits.seconds,
             )
         except subprocess.TimeoutExpired:
-            return Measurement(task.share, f"timed out after {limits.seconds:.0f} s")
+            return Measurement(task.share, task.n_threads, f"timed out after {limits.seconds:.0f} s")
         if done.returncode != 0:
-            return Measurement(task.share, _in_words(done.returncode, done.stderr, limits))
-        measured = Measurement(task.share, **json.loads(answer.read_text()))
+            return Measurement(task.share, task.n_threads, _in_words(done.returncode, done.stderr, limits))
+        measured = Measurement(task.share, task.n_threads, **json.loads(answer.read_text()))
     return dataclasses.replace(measured, failure=_not_a_number(measured.objectives))
 
 

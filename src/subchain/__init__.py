@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 _ROOMS = {
     "subchain.model": ["HMM"],
+    "subchain.selection": ["select_states"],
     "subchain.inference": ["EM", "VI"],
     "subchain.transitions": ["Dirichlet", "banded", "cyclic", "left_right", "stationary_distribution"],
     "subchain.emissions": ["Bernoulli", "Categorical", "DiagonalGaussian", "Gaussian", "Poisson", "Product"],
@@ -26,7 +27,17 @@ _ROOMS = {
     ],
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
-_MODULES = ["data", "datasets", "emissions", "engines", "errors", "inference", "propagation", "transitions"]
+_MODULES = [
+    "data",
+    "datasets",
+    "emissions",
+    "engines",
+    "errors",
+    "inference",
+    "propagation",
+    "selection",
+    "transitions",
+]
 
 __all__ = sorted(_HOME)
 

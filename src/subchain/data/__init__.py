@@ -1,5 +1,6 @@
 """In from the outside: observations as one flat array with offsets, readers, vocabularies and side knowledge."""
 
+from subchain.data.alike import read_alike
 from subchain.data.conllu import TaggedText, read_conllu
 from subchain.data.convert import as_sequences
 from subchain.data.evidence import Evidence
@@ -18,6 +19,7 @@ __all__ = [
     "check_finite",
     "is_missing",
     "missing_rows",
+    "read_alike",
     "read_conllu",
     "read_csv",
     "read_parquet",

@@ -28,6 +28,7 @@ from subchain.emissions.checks import (
 from subchain.emissions.hyperparameters import check_mode
 from subchain.errors import InputError
 from subchain.records import Sums, states_on
+from subchain.vectors import WIDTH, first, load, store, turned
 
 #: Weights below exp(−690) would round to zero, which means impossible and not just unheard of.
 SMALLEST_LOG = -690.0
@@ -35,22 +36,56 @@ SMALLEST_LOG = -690.0
 
 @njit(nogil=True, cache=True)
 def _gather(table, symbols, out):  # type: ignore[no-untyped-def]
-    for position in range(symbols.shape[0]):
+    """out[k, i] = table[symbols[i], k], or 1 where the symbol is −1; a square block at a time is turned in registers."""
+    n_states, n = table.shape[1], symbols.shape[0]
+    whole = n - n % WIDTH
+    for position in range(0, whole, WIDTH):
+        for k in range(0, n_states - WIDTH + 1, WIDTH):
+            columns = turned(table, symbols, position, k, None)
+            for i in range(WIDTH):
+                store(out, k + i, position, None, columns[i])
+        k = n_states - n_states % WIDTH
+        if k < n_states:
+            columns = turned(table, symbols, position, k, first(n_states - k))
+            for i in range(WIDTH):
+                if k + i < n_states:
+                    store(out, k + i, position, None, columns[i])
+    for position in range(n):
         symbol = symbols[position]
         if symbol < 0:
-            for k in range(table.shape[1]):
+            for k in range(n_states):
                 out[k, position] = 1.0
-        else:
-            for k in range(table.shape[1]):
+        elif position >= whole:
+            for k in range(n_states):
                 out[k, position] = table[symbol, k]
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def _add_to_row(counts, symbol, k, mask, beliefs):  # type: ignore[no-untyped-def]
+    if symbol >= 0:
+        store(counts, symbol, k, mask, load(counts, symbol, k, mask) + beliefs)
 
 
 @njit(nogil=True, cache=True)
 def _scatter(counts, symbols, beliefs):  # type: ignore[no-untyped-def]
-    for position in range(symbols.shape[0]):
+    """counts[symbols[i], k] += beliefs[k, i], but nowhere where the symbol is −1; the way back of `_gather`."""
+    n_states, n = counts.shape[1], symbols.shape[0]
+    whole = n - n % WIDTH if n_states >= WIDTH else 0
+    states = np.minimum(np.arange(n_states + WIDTH), n_states - 1)
+    for position in range(0, whole, WIDTH):
+        for k in range(0, n_states - WIDTH + 1, WIDTH):
+            rows = turned(beliefs, states, k, position, None)
+            for i in range(WIDTH):
+                _add_to_row(counts, symbols[position + i], k, None, rows[i])
+        k = n_states - n_states % WIDTH
+        if k < n_states:
+            rows = turned(beliefs, states, k, position, None)
+            for i in range(WIDTH):
+                _add_to_row(counts, symbols[position + i], k, first(n_states - k), rows[i])
+    for position in range(whole, n):
         symbol = symbols[position]
         if symbol >= 0:
-            for k in range(counts.shape[1]):
+            for k in range(n_states):
                 counts[symbol, k] += beliefs[k, position]
 
 
@@ -83,7 +118,7 @@ class CategoricalLikelihood(Likelihood):
     def log_likelihood(self, values: Values) -> Table:
         symbols = self._symbols(values)
         out = np.empty((self.n_states, len(symbols)))
-        _gather(self.weights, symbols, out)
+        _gather(np.ascontiguousarray(self.weights), symbols, out)
         with np.errstate(divide="ignore"):
             return np.log(out)
 
@@ -92,7 +127,7 @@ class CategoricalLikelihood(Likelihood):
         table, shift = self._scaled_table
         symbols = self._symbols(values)
         _gather(table, symbols, out)
-        return shift[symbols]
+        return np.take(shift, symbols, mode="wrap")
 
     @property
     def _scaled_table(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -102,14 +137,14 @@ class CategoricalLikelihood(Likelihood):
             largest = self.weights.max(axis=1)
             largest[largest <= 0.0] = 1.0
             shift = np.append(np.log(largest), 0.0)
-            cached = self.__dict__["_scaled_cache"] = (self.weights / largest[:, None], shift)
+            cached = self.__dict__["_scaled_cache"] = (np.ascontiguousarray(self.weights / largest[:, None]), shift)
         return cached
 
     def zeros(self) -> CategoricalSums:
-        return CategoricalSums(np.zeros_like(self.weights))
+        return CategoricalSums(np.zeros(self.weights.shape))
 
     def accumulate(self, values: Values, beliefs: Table, sums: CategoricalSums) -> None:
-        _scatter(sums.counts, self._symbols(values), beliefs)
+        _scatter(sums.counts, self._symbols(values), np.ascontiguousarray(beliefs))
 
 
 @dataclasses.dataclass

@@ -27,8 +27,8 @@ AGREEMENT = 1e-13
 def disagreement(ours: Array, theirs: Array) -> Array:
     """Largest relative difference of two messages along the last axis."""
     sum_of_both = ours + theirs
-    gap = np.abs(ours - theirs)
-    return np.max(gap / np.where(sum_of_both > 1e-290, sum_of_both, 1.0), axis=-1) * 2.0
+    relative = np.abs(ours - theirs) / np.where(sum_of_both > 1e-290, sum_of_both, 1.0)
+    return 2.0 * np.asarray(relative.max(axis=-1))
 
 
 @dataclasses.dataclass
@@ -52,8 +52,8 @@ class Borders:
 
     @classmethod
     def unknown(cls, n_pieces: int, n_states: int) -> Borders:
-        tables = [np.empty((n_pieces, n_states)) for _ in range(4)]
-        return cls(*tables, known=np.zeros(n_pieces, dtype=np.bool_))
+        before, after, last, first = (np.empty((n_pieces, n_states)) for _ in range(4))
+        return cls(before, after, last, first, known=np.zeros(n_pieces, dtype=np.bool_))
 
     def adopt(self, cut: Partition, *, smooth: bool) -> NDArray[np.int64]:
         """Give pieces whose borders disagree their neighbours' messages; return those pieces.

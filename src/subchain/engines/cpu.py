@@ -163,8 +163,8 @@ class CpuEngine:
                 if borders is not None and lead is not None:
                     messages.warm_up(tile, cut, borders, lead, space)
                 filtered = messages.filter(tile, cut, borders, space)
-                piece_totals[tile.pieces] = filtered.log_totals
                 beliefs = messages.smooth(filtered, cut, borders, space) if consumer.smooth else None
+                piece_totals[tile.pieces] = filtered.log_totals
                 consumer.tile(result, TileRun(filtered, beliefs, cut, borders, messages.kernels))
             return result
 

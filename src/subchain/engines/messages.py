@@ -7,7 +7,7 @@ exists.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numba import njit
@@ -17,36 +17,46 @@ from subchain.data.evidence import Evidence
 from subchain.data.sequences import Sequences
 from subchain.emissions.scaling import exponentiate_in_place
 from subchain.engines.borders import Borders, disagreement
-from subchain.engines.partition import Partition, Tile
+from subchain.engines.partition import MANY_STATES, Partition, Tile
 from subchain.engines.surrogate import Surrogate
 from subchain.propagation import lanes, products, serial
+from subchain.propagation.layout import Walks
+from subchain.propagation.underflow import LEAST_BELIEF, doubtful, reachable
+from subchain.vectors import aligned
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-#: From this number of states on, a step is a matrix product.
-MANY_STATES = 48
+#: Bytes of tables that are kept for the next worker.
+KEPT_BYTES = 32 << 20
 
 
 @njit(nogil=True, cache=True)
-def _lane_totals(values, offsets, out):  # type: ignore[no-untyped-def]
+def _lane_totals(log_scale, shift, offsets, out):  # type: ignore[no-untyped-def]
     out[:] = 0.0
     for step in range(offsets.shape[0] - 1):
-        for lane in range(offsets[step + 1] - offsets[step]):
-            out[lane] += values[offsets[step] + lane]
+        start = offsets[step]
+        for lane in range(offsets[step + 1] - start):
+            out[lane] += log_scale[start + lane] + shift[start + lane]
 
 
 class Workspace:
-    """Tables that a worker uses again for every tile."""
+    """Tables that a worker uses again for every tile, and leaves to the next worker: fresh memory is slow to come by."""
+
+    _spare: ClassVar[list[dict[str, Array]]] = []
 
     def __init__(self) -> None:
-        self._buffers: dict[str, Array] = {}
+        self._buffers: dict[str, Array] = self._spare.pop() if self._spare else {}
+
+    def __del__(self) -> None:
+        if sum(buffer.nbytes for buffer in self._buffers.values()) <= KEPT_BYTES:
+            self._spare.append(self._buffers)
 
     def table(self, name: str, rows: int, columns: int) -> Array:
-        """A contiguous (rows, columns) table; its contents are whatever was there before."""
+        """A contiguous (rows, columns) table that begins at a cache line; it holds whatever was there before."""
         buffer = self._buffers.get(name)
         if buffer is None or buffer.size < rows * columns:
-            buffer = self._buffers[name] = np.empty(rows * columns)
+            buffer = self._buffers[name] = aligned(1, rows * columns)[0]
         return buffer[: rows * columns].reshape(rows, columns)
 
 
@@ -73,6 +83,7 @@ class Messages:
         self.evidence = evidence
         self.transition = np.ascontiguousarray(surrogate.transition)
         self.transposed = np.ascontiguousarray(surrogate.transition.T)
+        self.reach = reachable(self.transition)
         self.kernels = lanes if surrogate.n_states < MANY_STATES else products
 
     # ---- likelihoods -------------------------------------------------------------------------------------------------
@@ -114,7 +125,9 @@ class Messages:
             borders.last[tile.pieces] = alpha[:, tile.last_columns].T
         log_totals = np.empty(tile.lanes)
         with np.errstate(divide="ignore", invalid="ignore"):
-            _lane_totals(np.log(scale) + shift, tile.offsets, log_totals)
+            _lane_totals(np.log(scale), shift, tile.offsets, log_totals)
+        walks = Walks(tile.lengths, np.arange(tile.lanes), tile.offsets, tile.starts)
+        log_totals[doubtful(likelihood, start, self.transition, self.reach, walks, alpha, scale)] = np.nan
         return Filtered(tile, positions, values, likelihood, alpha, scale, shift, log_totals)
 
     def smooth(self, filtered: Filtered, cut: Partition, borders: Borders | None, space: Workspace) -> Array:
@@ -125,6 +138,8 @@ class Messages:
         if borders is not None:
             inner = ~cut.is_last[tile.pieces]
             stop[:, inner] = borders.after[tile.pieces[inner]].T
+            meeting = (filtered.alpha[:, tile.last_columns] * stop).sum(axis=0)
+            filtered.log_totals[~(meeting >= LEAST_BELIEF)] = np.nan
         self.kernels.backward(
             filtered.likelihood, self.transposed, stop, tile.offsets, filtered.alpha, filtered.scale, beliefs
         )
@@ -151,7 +166,7 @@ class Messages:
             alpha, scale = np.empty_like(likelihood), np.empty(steps * count)
             self.kernels.forward(likelihood, self.transition, start, offsets, alpha, scale)
             ends.append(alpha.T.reshape(steps, count, n_states))
-        apart = (disagreement(*ends) > 1e-15 * (8 + n_states)).any(axis=1)
+        apart: NDArray[np.bool_] = (disagreement(*ends) > 1e-15 * (8 + n_states)).any(axis=1)
         if apart[-1]:
             return None
         return int(np.flatnonzero(apart)[-1]) + 1 if apart.any() else 0

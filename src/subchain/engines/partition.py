@@ -17,10 +17,23 @@ from numpy.typing import NDArray
 
 Index = NDArray[np.int64]
 
-#: Columns of a tile, so that a few (K, columns) tables of doubles stay near the core.
-TABLE_BYTES = 1 << 20
-MIN_LANES, MAX_LANES = 16, 512
-MAX_GROUPS = 16
+#: From this number of states on, a step is a matrix product.
+MANY_STATES = 128
+
+#: Size of a tile's (K, columns) tables: a few of them stay near the core, and a tile is worth the calls that run it.
+TABLE_BYTES = 2 << 20
+#: Most columns of a tile if there are enough for several tiles.
+SHARE = 1 / 4
+#: Lanes that fill the vector units, or the matrix units where a step is a matrix product; the latter if memory allows.
+MIN_LANES, WIDE_LANES, WIDE_BYTES = 16, 256, 32 << 20
+MAX_LANES = 4096
+#: Lanes come in whole cache lines, and no multiple of a page of columns lies between the rows of a table: entries at that
+#: distance compete for the same places in the cache.
+LINE, PAGE = 8, 512
+
+#: The beliefs of a group are at least so many times as large as its sums, unless there would be less than two groups.
+WORTH = 8
+MAX_GROUPS = 64
 
 
 @njit(nogil=True, cache=True)
@@ -118,27 +131,39 @@ def partition(offsets: Index, chosen: Index, piece: int, n_states: int, sums_byt
     length = even + (rank < longer)
     is_last = rank == np.repeat(counts, counts) - 1
     tiles = _arrange(start, length, n_states)
-    return Partition(sequence, start, length, rank == 0, is_last, tiles, _groups(tiles, sums_bytes))
+    return Partition(sequence, start, length, rank == 0, is_last, tiles, _groups(tiles, n_states, sums_bytes))
 
 
 def _arrange(start: Index, length: Index, n_states: int) -> list[Tile]:
     order = np.argsort(-length, kind="stable")
-    columns = max(TABLE_BYTES // (8 * n_states), 512)
+    total = int(length.sum())
     tiles, at = [], 0
     while at < len(order):
-        lanes = int(np.clip(columns // length[order[at]], MIN_LANES, MAX_LANES))
+        lanes = _lanes(int(length[order[at]]), n_states, total)
         pieces = order[at : at + lanes]
         tiles.append(Tile(pieces, start[pieces], length[pieces]))
         at += lanes
     return tiles
 
 
-def _groups(tiles: list[Tile], sums_bytes: int) -> list[slice]:
+def _lanes(longest: int, n_states: int, total: int) -> int:
+    """Number of pieces of a tile whose longest has this length, out of so many positions in all."""
+    columns = min(TABLE_BYTES // (8 * n_states), max(int(SHARE * total), 1 << 14))
+    least = MIN_LANES
+    if n_states >= MANY_STATES:
+        least = min(WIDE_LANES, max(WIDE_BYTES // (8 * n_states * longest), MIN_LANES))
+    lanes = min(max(columns // longest, least), MAX_LANES) // LINE * LINE
+    is_crowded = lanes * longest % PAGE == 0 and lanes > least
+    return lanes - LINE if is_crowded else lanes
+
+
+def _groups(tiles: list[Tile], n_states: int, sums_bytes: int) -> list[slice]:
     """Runs of tiles with about equal work; fewer where each group's sums are large."""
     if not tiles:
         return []
     work = np.cumsum([tile.columns for tile in tiles])
-    count = int(np.clip((256 << 20) // max(sums_bytes, 1), 2, MAX_GROUPS))
+    most = 8 * n_states * int(work[-1]) // (WORTH * max(sums_bytes, 1))
+    count = min(1 << max(most.bit_length() - 1, 1), MAX_GROUPS)
     edges = np.searchsorted(work, np.linspace(0, work[-1], count + 1)[1:-1], side="left") + 1
     bounds = np.unique(np.concatenate(([0], edges, [len(tiles)])))
     return [slice(int(a), int(b)) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]

@@ -1,90 +1,139 @@
 """Forward and backward passes over many chains side by side, lanes innermost.
 
-The chains of a block run in lockstep: row k of a table holds state k, its columns are ordered by step and, within a step,
-by lane, so that every inner loop runs along lanes and fills the vector units, which the recursion of a single chain cannot.
-Lanes are sorted by falling length; step t occupies the columns `offsets[t]` to `offsets[t + 1]`, so chains of unequal length
-need no padding.
+The chains of a block run in lockstep: row k of a table holds state k, its columns are ordered by step and, within a
+step, by lane, so that neighbouring columns are different chains at the same step and fill a vector; the recursion of a
+single chain could not. Lanes are sorted by falling length; step t occupies the columns `offsets[t]` to
+`offsets[t + 1]`, so chains of unequal length need no padding.
 
 Probabilities are scaled: each position is divided by its own normaliser, whose logarithms add up to the log likelihood.
 Transition rows need not sum to one (variational surrogates do not).
+
+A few dozen lanes, a strip, are taken through all steps before the next. Their current messages are kept beside the
+tables, in a block that stays in the first-level cache whatever the distance between the rows of a table.
 """
+
+# mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
+from subchain.vectors import WIDTH, aligned, at_most, first, load, reciprocal, spread, store, total, zeros
+
 #: Rounding may be reordered and fused, but nan and infinity keep their meaning.
 FASTMATH = {"contract", "reassoc", "nsz", "arcp", "afn"}
 
-#: Lanes that are worked on together, so that the messages of all states stay in the first-level cache.
-STRIP = 128
+#: Backward messages of states that are impossible before grow without limit; up to here they do no harm.
+LARGEST = 1e290
+
+#: Bytes of messages that are kept at hand, half of the smallest first-level cache in use.
+AT_HAND = 1 << 14
+#: Columns that are multiplied and summed at a time, so that their rows stay in the first-level cache.
+BLOCK = 256
 
 kernel = njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
+#: A piece of a kernel, compiled into it, so that vectors stay in registers.
+part = njit(
+    nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy", forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True
+)
 
 
-@kernel
-def _mix(matrix, source, source_at, target, target_at, count):
-    """target[k] = Σ_j matrix[j, k] · source[j] for `count` lanes, four terms at a time."""
-    rows, columns = matrix.shape
-    for k in range(columns):
-        out = target[k, target_at : target_at + count]
-        j = 0
-        if rows >= 4:
-            a, b, c, d = matrix[0, k], matrix[1, k], matrix[2, k], matrix[3, k]
-            p = source[0, source_at : source_at + count]
-            q = source[1, source_at : source_at + count]
-            r = source[2, source_at : source_at + count]
-            s = source[3, source_at : source_at + count]
-            for lane in range(count):
-                out[lane] = a * p[lane] + b * q[lane] + c * r[lane] + d * s[lane]
-            j = 4
-        else:
-            out[:] = 0.0
-        while j + 4 <= rows:
-            a, b, c, d = matrix[j, k], matrix[j + 1, k], matrix[j + 2, k], matrix[j + 3, k]
-            p = source[j, source_at : source_at + count]
-            q = source[j + 1, source_at : source_at + count]
-            r = source[j + 2, source_at : source_at + count]
-            s = source[j + 3, source_at : source_at + count]
-            for lane in range(count):
-                out[lane] += a * p[lane] + b * q[lane] + c * r[lane] + d * s[lane]
-            j += 4
-        while j < rows:
-            a = matrix[j, k]
-            p = source[j, source_at : source_at + count]
-            for lane in range(count):
-                out[lane] += a * p[lane]
-            j += 1
+@part
+def _strip(n_states):
+    """Lanes that are worked on together: as many as let two messages of all states stay at hand."""
+    return max(AT_HAND // (16 * n_states * WIDTH), 1) * WIDTH
 
 
-@kernel
-def _normalize(table, at, count, total):
-    """Divide `count` columns of `table` by their sums, which are written to `total`; columns of zeros stay zero."""
-    total[:count] = 0.0
-    for k in range(table.shape[0]):
-        row = table[k, at : at + count]
-        for lane in range(count):
-            total[lane] += row[lane]
-    inverse = np.empty(STRIP)
-    for lane in range(count):
-        inverse[lane] = 1.0 / total[lane] if total[lane] > 0.0 else 0.0
-    for k in range(table.shape[0]):
-        row = table[k, at : at + count]
-        for lane in range(count):
-            row[lane] *= inverse[lane]
+@part
+def _copy(source, source_row, source_column, target, row, column, rows, columns):
+    """Copy a block of one table to another."""
+    for k in range(rows):
+        for i in range(columns):
+            target[row + k, column + i] = source[source_row + k, source_column + i]
+
+
+@part
+def _panels(matrix):
+    """A (K, K) matrix with its columns in fours: four columns' entries side by side, K rows, then the next four.
+
+    The last columns are filled up with zeros.
+    """
+    n_states = matrix.shape[0]
+    panels = np.zeros((-(-n_states // 4) * n_states, 4))
+    for k in range(n_states):
+        for j in range(n_states):
+            panels[k // 4 * n_states + j, k % 4] = matrix[j, k]
+    return panels
+
+
+@part
+def _mix(panels, k, source, row, lane, n_states):
+    """Σ_j matrix[j, k] · source[row + j], and the same for k + 1, k + 2 and k + 3; k is a multiple of four."""
+    p, q, r, s = zeros(), zeros(), zeros(), zeros()
+    panel = k // 4 * n_states
+    for j in range(n_states):
+        x = load(source, row + j, lane, None)
+        p += spread(panels, panel + j, 0) * x
+        q += spread(panels, panel + j, 1) * x
+        r += spread(panels, panel + j, 2) * x
+        s += spread(panels, panel + j, 3) * x
+    return p, q, r, s
+
+
+# ---- forward ---------------------------------------------------------------------------------------------------------
 
 
 @kernel
 def absorb_step(likelihood, alpha, at, stop, scale):
     """Turn the predicted states of one step's columns into filtered ones: times likelihood, normalised."""
-    for strip in range(at, stop, STRIP):
-        width = min(STRIP, stop - strip)
+    inverse = np.empty(BLOCK)
+    for start in range(at, stop, BLOCK):
+        width = min(BLOCK, stop - start)
+        norm = scale[start : start + width]
+        norm[:] = 0.0
         for k in range(alpha.shape[0]):
-            a, b = alpha[k, strip : strip + width], likelihood[k, strip : strip + width]
+            a, b = alpha[k, start : start + width], likelihood[k, start : start + width]
             for lane in range(width):
-                a[lane] *= b[lane]
-        _normalize(alpha, strip, width, scale[strip : strip + width])
+                weighted = a[lane] * b[lane]
+                a[lane] = weighted
+                norm[lane] += weighted
+        for lane in range(width):
+            inverse[lane] = 1.0 / norm[lane] if norm[lane] > 0.0 else 0.0
+        for k in range(alpha.shape[0]):
+            a = alpha[k, start : start + width]
+            for lane in range(width):
+                a[lane] *= inverse[lane]
+
+
+@part
+def _absorb(predicted, likelihood, k, at, mask, message, row, lane):
+    """Weigh a predicted state by its observation."""
+    weighted = predicted * load(likelihood, k, at, mask)
+    store(message, row, lane, None, weighted)
+    return weighted
+
+
+@part
+def _forward_group(panels, likelihood, alpha, scale, message, before, now, at, lane, mask):
+    """Filtered beliefs of a vector of lanes.
+
+    `message` holds those of the step before, not normalised, in the rows from `before` on, and is given the new ones in
+    the rows from `now` on; its last row holds the factors that normalise them.
+    """
+    n_states = likelihood.shape[0]
+    factor = load(message, 2 * n_states, lane, None)
+    norm = zeros()
+    for k in range(0, n_states, 4):
+        predicted = _mix(panels, k, message, before, lane, n_states)
+        for i in range(4):
+            if k + i < n_states:
+                norm += _absorb(predicted[i] * factor, likelihood, k + i, at, mask, message, now + k + i, lane)
+    factor = reciprocal(norm)
+    for k in range(n_states):
+        store(alpha, k, at, mask, load(message, now + k, lane, None) * factor)
+    store(scale, 0, at, mask, norm)
+    store(message, 2 * n_states, lane, None, factor)
 
 
 @kernel
@@ -100,39 +149,95 @@ def forward(likelihood, transition, start, offsets, alpha, scale):
     alpha : (K, n) output, each column sums to one
     scale : (n,) output, the normalisers; zero where the chain is impossible
     """
-    for strip in range(0, offsets[1], STRIP):
-        for step in range(offsets.shape[0] - 1):
-            at = offsets[step] + strip
-            width = min(STRIP, offsets[step + 1] - at)
-            if width <= 0:
-                break
-            if step == 0:
-                alpha[:, at : at + width] = start[:, strip : strip + width]
-            else:
-                _mix(transition, alpha, offsets[step - 1] + strip, alpha, at, width)
-            absorb_step(likelihood, alpha, at, at + width, scale)
+    n_states, lanes = start.shape
+    _copy(start, 0, 0, alpha, 0, 0, n_states, lanes)
+    absorb_step(likelihood, alpha, 0, lanes, scale)
+    scales = scale.reshape(1, -1)
+    panels, strip = _panels(transition), _strip(n_states)
+    message = aligned(2 * n_states + 1, strip)
+    for begin in range(0, lanes, strip):
+        _copy(alpha, 0, begin, message, 0, 0, n_states, min(strip, lanes - begin))
+        message[2 * n_states, :] = 1.0
+        before, now = 0, n_states
+        for step in range(1, offsets.shape[0] - 1):
+            at = offsets[step] + begin
+            count = min(strip, offsets[step + 1] - at)
+            lane = 0
+            while lane + WIDTH <= count:
+                _forward_group(panels, likelihood, alpha, scales, message, before, now, at + lane, lane, None)
+                lane += WIDTH
+            if lane < count:
+                mask = first(count - lane)
+                _forward_group(panels, likelihood, alpha, scales, message, before, now, at + lane, lane, mask)
+            before, now = now, before
+
+
+# ---- backward --------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def _believe_columns(likelihood, alpha, at, count, scale, beta, lane, beliefs):
+    """As `believe_step`, with the messages in the columns of `beta` from `lane` on."""
+    inverse, factor = np.empty(BLOCK), np.empty(BLOCK)
+    for begin in range(0, count, BLOCK):
+        width = min(BLOCK, count - begin)
+        start, stop = at + begin, at + begin + width
+        norm = inverse[:width]
+        norm[:] = 0.0
+        for k in range(alpha.shape[0]):
+            a, b = alpha[k, start:stop], beta[k, lane + begin : lane + begin + width]
+            for i in range(width):
+                norm[i] += a[i] * b[i]
+        for i in range(width):
+            norm[i] = 1.0 / norm[i] if norm[i] > 0.0 else 0.0
+            factor[i] = norm[i] / scale[start + i] if scale[start + i] > 0.0 else 0.0
+        for k in range(alpha.shape[0]):
+            a, b = alpha[k, start:stop], beta[k, lane + begin : lane + begin + width]
+            belief, weighted = beliefs[k, start:stop], likelihood[k, start:stop]
+            for i in range(width):
+                message = b[i]
+                belief[i] = a[i] * (message * inverse[i])
+                weighted[i] *= min(message * factor[i], LARGEST)
 
 
 @kernel
 def believe_step(likelihood, alpha, at, count, scale, beta, beliefs):
     """Beliefs of one step's columns from filtered and backward messages; weights the likelihoods for the step before."""
-    factor = np.empty(STRIP)
-    for strip in range(0, count, STRIP):
-        width = min(STRIP, count - strip)
-        first = at + strip
-        for k in range(alpha.shape[0]):
-            out, a = beliefs[k, first : first + width], alpha[k, first : first + width]
-            b = beta[k, strip : strip + width]
-            for lane in range(width):
-                out[lane] = a[lane] * b[lane]
-        _normalize(beliefs, first, width, factor)
-        for lane in range(width):
-            weight = factor[lane] * scale[first + lane]
-            factor[lane] = 1.0 / weight if weight > 0.0 else 0.0
-        for k in range(alpha.shape[0]):
-            w, b = likelihood[k, first : first + width], beta[k, strip : strip + width]
-            for lane in range(width):
-                w[lane] *= b[lane] * factor[lane]
+    _believe_columns(likelihood, alpha, at, count, scale, beta, 0, beliefs)
+
+
+@part
+def _believe(message, correction, weight, alpha, weighted, beliefs, k, at, mask, ahead, row, lane):
+    """Belief in one state from its backward message, which is then weighted by its observation."""
+    belief = load(alpha, k, at, mask) * (message * correction)
+    store(beliefs, k, at, mask, belief)
+    message = load(weighted, k, at, mask) * at_most(message * weight, LARGEST)
+    store(weighted, k, at, mask, message)
+    store(ahead, row, lane, None, message)
+    return belief
+
+
+@part
+def _backward_group(panels, weighted, alpha, scale, beliefs, ahead, after, now, at, lane, mask):
+    """Beliefs of a vector of lanes from the weighted messages of the step after.
+
+    `ahead` holds these in the rows from `after` on, and is given the new ones in the rows from `now` on. Beliefs sum to
+    one by construction, but for rounding; what they do sum to is kept in the last row and taken out of the messages
+    one step later, so that rounding errors do not pile up along the chain.
+    """
+    n_states = alpha.shape[0]
+    norm = load(scale, 0, at, mask)
+    weight = reciprocal(norm * load(ahead, 2 * n_states, lane, None))
+    correction = norm * weight
+    believed = zeros()
+    for k in range(0, n_states, 4):
+        messages = _mix(panels, k, ahead, after, lane, n_states)
+        for i in range(4):
+            if k + i < n_states:
+                believed += _believe(
+                    messages[i], correction, weight, alpha, weighted, beliefs, k + i, at, mask, ahead, now + k + i, lane
+                )
+    store(ahead, 2 * n_states, lane, None, believed)
 
 
 @kernel
@@ -147,22 +252,51 @@ def backward(likelihood, transposed, stop, offsets, alpha, scale, beliefs):
     offsets, alpha, scale : as written by `forward`
     beliefs : (K, n) output, each column sums to one
     """
-    steps = offsets.shape[0] - 1
-    beta = np.empty((transposed.shape[0], STRIP))
-    for strip in range(0, offsets[1], STRIP):
+    n_states, lanes = stop.shape
+    scales = scale.reshape(1, -1)
+    panels, strip = _panels(transposed), _strip(n_states)
+    ahead = aligned(2 * n_states + 1, strip)
+    for begin in range(0, lanes, strip):
         running = 0
-        for step in range(steps - 1, -1, -1):
-            at = offsets[step] + strip
-            count = min(STRIP, offsets[step + 1] - at)
-            if count <= 0:
-                continue
-            if running > 0:
-                _mix(transposed, likelihood, offsets[step + 1] + strip, beta, 0, running)
-            for k in range(transposed.shape[0]):
-                for lane in range(running, count):
-                    beta[k, lane] = stop[k, strip + lane]
-            believe_step(likelihood, alpha, at, count, scale, beta, beliefs)
-            running = count
+        after, now = 0, n_states
+        for step in range(offsets.shape[0] - 2, -1, -1):
+            at = offsets[step] + begin
+            count = min(strip, offsets[step + 1] - at)
+            lane = 0
+            while lane + WIDTH <= running:
+                _backward_group(
+                    panels, likelihood, alpha, scales, beliefs, ahead, after, now, at + lane, lane, None
+                )
+                lane += WIDTH
+            if lane < running:
+                mask = first(running - lane)
+                _backward_group(
+                    panels, likelihood, alpha, scales, beliefs, ahead, after, now, at + lane, lane, mask
+                )
+            if running < count:
+                ending = count - running
+                _believe_columns(likelihood, alpha, at + running, ending, scale, stop, begin + running, beliefs)
+                _copy(likelihood, 0, at + running, ahead, now, running, n_states, ending)
+                ahead[2 * n_states, running:count] = 1.0
+                running = count
+            after, now = now, after
+
+
+@part
+def _retreat_group(panels, likelihood, beta, weighted, at, lane, mask):
+    """Carry backward messages of a vector of lanes over one position; `beta` has their sums in its last row."""
+    n_states = likelihood.shape[0]
+    factor = reciprocal(load(beta, n_states, lane, None))
+    for k in range(n_states):
+        store(weighted, k, 0, None, load(likelihood, k, at, mask) * (load(beta, k, lane, None) * factor))
+    norm = zeros()
+    for k in range(0, n_states, 4):
+        p, q, r, s = _mix(panels, k, weighted, 0, 0, n_states)
+        for i, message in enumerate((p, q, r, s)):
+            if k + i < n_states:
+                store(beta, k + i, lane, None, message)
+        norm += (p + q) + (r + s)
+    store(beta, n_states, lane, None, norm)
 
 
 @kernel
@@ -171,56 +305,109 @@ def retreat(likelihood, transposed, offsets, beta):
 
     Parameters
     ----------
-    likelihood : (K, n) overwritten
+    likelihood : (K, n)
     transposed : (K, K) the transition matrix transposed
     offsets : (steps + 1,) all steps with the same number of lanes
     beta : (K, lanes) in: message of the last position; out: message of the position before the first, summing to one
     """
-    n_states = transposed.shape[0]
-    lanes = beta.shape[1]
-    total = np.empty(STRIP)
-    for strip in range(0, lanes, STRIP):
-        count = min(STRIP, lanes - strip)
+    n_states, lanes = beta.shape
+    panels, strip = _panels(transposed), _strip(n_states)
+    message, weighted = aligned(n_states + 1, strip), aligned(n_states, WIDTH)
+    for begin in range(0, lanes, strip):
+        count = min(strip, lanes - begin)
+        _copy(beta, 0, begin, message, 0, 0, n_states, count)
+        message[n_states, :] = 1.0
         for step in range(offsets.shape[0] - 2, -1, -1):
-            at = offsets[step] + strip
+            at = offsets[step] + begin
+            lane = 0
+            while lane + WIDTH <= count:
+                _retreat_group(panels, likelihood, message, weighted, at + lane, lane, None)
+                lane += WIDTH
+            if lane < count:
+                mask = first(count - lane)
+                _retreat_group(panels, likelihood, message, weighted, at + lane, lane, mask)
+        for lane in range(count):
+            norm = message[n_states, lane]
             for k in range(n_states):
-                w, b = likelihood[k, at : at + count], beta[k, strip : strip + count]
-                for lane in range(count):
-                    w[lane] *= b[lane]
-            _mix(transposed, likelihood, at, beta, strip, count)
-            _normalize(beta, strip, count, total)
+                beta[k, begin + lane] = message[k, lane] / norm if norm > 0.0 else 0.0
+
+
+# ---- sums ------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def _segments(offsets, out):
+    """Stretches of columns whose predecessors are contiguous as well, as rows (before, at, count); return their number.
+
+    None is longer than `BLOCK` unless it is a single step.
+    """
+    n = 0
+    for step in range(1, offsets.shape[0] - 1):
+        before, at, count = offsets[step - 1], offsets[step], offsets[step + 1] - offsets[step]
+        if n > 0 and out[n - 1, 0] + out[n - 1, 2] == before and out[n - 1, 2] + count <= BLOCK:
+            out[n - 1, 2] += count
+        else:
+            out[n, 0], out[n, 1], out[n, 2] = before, at, count
+            n += 1
+    return n
+
+
+@part
+def _add_products(sums, alpha, weighted, states, j, k, before, at, mask):
+    """Add the products of four rows of `alpha` with four of `weighted`, a vector of columns, to sixteen sums."""
+    x0, x1 = load(alpha, states[j], before, mask), load(alpha, states[j + 1], before, mask)
+    x2, x3 = load(alpha, states[j + 2], before, mask), load(alpha, states[j + 3], before, mask)
+    p0, p1, p2, p3, q0, q1, q2, q3, r0, r1, r2, r3, s0, s1, s2, s3 = sums
+    y = load(weighted, states[k], at, mask)
+    p0, p1, p2, p3 = p0 + x0 * y, p1 + x1 * y, p2 + x2 * y, p3 + x3 * y
+    y = load(weighted, states[k + 1], at, mask)
+    q0, q1, q2, q3 = q0 + x0 * y, q1 + x1 * y, q2 + x2 * y, q3 + x3 * y
+    y = load(weighted, states[k + 2], at, mask)
+    r0, r1, r2, r3 = r0 + x0 * y, r1 + x1 * y, r2 + x2 * y, r3 + x3 * y
+    y = load(weighted, states[k + 3], at, mask)
+    s0, s1, s2, s3 = s0 + x0 * y, s1 + x1 * y, s2 + x2 * y, s3 + x3 * y
+    return p0, p1, p2, p3, q0, q1, q2, q3, r0, r1, r2, r3, s0, s1, s2, s3
+
+
+@part
+def _pair_tile(alpha, weighted, segments, states, j, k, out):
+    """Sums for the states j … j + 3 before the states k … k + 3, added to `out`."""
+    z = zeros()
+    sums = (z, z, z, z, z, z, z, z, z, z, z, z, z, z, z, z)
+    for segment in range(segments.shape[0]):
+        before, at, count = segments[segment, 0], segments[segment, 1], segments[segment, 2]
+        column = 0
+        while column + WIDTH <= count:
+            sums = _add_products(sums, alpha, weighted, states, j, k, before + column, at + column, None)
+            column += WIDTH
+        if column < count:
+            mask = first(count - column)
+            sums = _add_products(sums, alpha, weighted, states, j, k, before + column, at + column, mask)
+    for i in range(16):
+        row, column = j + i % 4, k + i // 4
+        out[row, column] += total(sums[i])
 
 
 @kernel
 def pair_sums(alpha, weighted, offsets, sums):
     """Add Σ α_{t−1} ⊗ weighted_t over all steps and lanes to `sums`; times the transition matrix these are pair counts."""
     n_states = sums.shape[0]
-    for step in range(1, offsets.shape[0] - 1):
-        before, at, count = offsets[step - 1], offsets[step], offsets[step + 1] - offsets[step]
-        for j in range(n_states):
-            a = alpha[j, before : before + count]
-            k = 0
-            while k + 4 <= n_states:
-                p, q = weighted[k, at : at + count], weighted[k + 1, at : at + count]
-                r, s = weighted[k + 2, at : at + count], weighted[k + 3, at : at + count]
-                sum_p = sum_q = sum_r = sum_s = 0.0
-                for lane in range(count):
-                    sum_p += a[lane] * p[lane]
-                    sum_q += a[lane] * q[lane]
-                    sum_r += a[lane] * r[lane]
-                    sum_s += a[lane] * s[lane]
-                sums[j, k] += sum_p
-                sums[j, k + 1] += sum_q
-                sums[j, k + 2] += sum_r
-                sums[j, k + 3] += sum_s
-                k += 4
-            while k < n_states:
-                p = weighted[k, at : at + count]
-                sum_p = 0.0
-                for lane in range(count):
-                    sum_p += a[lane] * p[lane]
-                sums[j, k] += sum_p
-                k += 1
+    whole = -(-n_states // 4) * 4
+    states = np.minimum(np.arange(whole), n_states - 1)
+    padded = np.zeros((whole, whole))
+    segments = np.empty((offsets.shape[0], 3), dtype=np.int64)
+    n_segments = _segments(offsets, segments)
+    start = 0
+    while start < n_segments:
+        stop, columns = start, 0
+        while stop < n_segments and columns < BLOCK:
+            columns += segments[stop, 2]
+            stop += 1
+        for j in range(0, whole, 4):
+            for k in range(0, whole, 4):
+                _pair_tile(alpha, weighted, segments[start:stop], states, j, k, padded)
+        start = stop
+    sums += padded[:n_states, :n_states]
 
 
 @kernel
@@ -228,6 +415,6 @@ def weigh(table, offsets, weights):
     """Multiply each lane's columns by its weight."""
     for k in range(table.shape[0]):
         for step in range(offsets.shape[0] - 1):
-            first = offsets[step]
-            for lane in range(offsets[step + 1] - first):
-                table[k, first + lane] *= weights[lane]
+            start = offsets[step]
+            for lane in range(offsets[step + 1] - start):
+                table[k, start + lane] *= weights[lane]

@@ -16,7 +16,7 @@ from subchain.errors import ImpossibleSequenceError
 from subchain.propagation import chain, products, serial
 from subchain.propagation.chains import Chains
 from subchain.propagation.layout import end_to_end, side_by_side
-from subchain.propagation.underflow import doubtful, exponentiate
+from subchain.propagation.underflow import doubtful, exponentiate, reachable
 
 Array = NDArray[np.float64]
 
@@ -74,10 +74,10 @@ def scaled_filter(chains: Chains) -> Scaled:
             alpha[lanes.positions], scale[lanes.positions] = filtered.T, normalizers
     else:
         chain.forward(likelihood, chains.transition, chains.initial, chains.starts, chains.stops, alpha, scale)
-    is_hard = np.empty(chains.n_sequences, dtype=np.bool_)
     start = np.repeat(chains.initial[:, None], chains.n_sequences, axis=1)
     walks = end_to_end(chains.starts, chains.stops)
-    doubtful(likelihood.T, start, chains.transition, walks, alpha.T, scale, is_hard)
+    reach = reachable(chains.transition)
+    is_hard = doubtful(likelihood.T, start, chains.transition, reach, walks, alpha.T, scale)
     return Scaled(alpha, likelihood, scale, shift, np.flatnonzero(~is_hard), np.flatnonzero(is_hard))
 
 

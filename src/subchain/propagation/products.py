@@ -1,10 +1,12 @@
 """Forward and backward passes for many states: one step of all lanes is one matrix product.
 
-The same functions as in `lanes`, with the same tables; worth their overhead from a few tens of states on, where a step of
-a few hundred lanes keeps the matrix units of the processor busy.
+The same functions as in `lanes`, with the same tables; worth their overhead from about a hundred states on, where a
+step of a hundred lanes or more keeps the matrix units of the processor busy.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +15,9 @@ from subchain.propagation.lanes import absorb_step, believe_step
 
 Array = NDArray[np.float64]
 Offsets = NDArray[np.int64]
+
+#: Columns that make a product of pair sums worth its overhead.
+ENOUGH = 1024
 
 
 def forward(
@@ -47,26 +52,37 @@ def backward(
 
 def retreat(likelihood: Array, transposed: Array, offsets: Offsets, beta: Array) -> None:
     """Carry backward messages over all steps, in place; see `lanes.retreat`."""
-    transition = transposed.T
+    transition, weighted = transposed.T, np.empty_like(beta)
     for step in range(len(offsets) - 2, -1, -1):
-        beta *= likelihood[:, offsets[step] : offsets[step + 1]]
-        np.matmul(transition, beta.copy(), out=beta)
+        np.multiply(beta, likelihood[:, offsets[step] : offsets[step + 1]], out=weighted)
+        np.matmul(transition, weighted, out=beta)
         total = beta.sum(axis=0)
         beta /= np.where(total > 0.0, total, 1.0)
 
 
 def pair_sums(alpha: Array, weighted: Array, offsets: Offsets, sums: Array) -> None:
-    """Add Σ α_{t−1} ⊗ weighted_t to `sums`; runs of steps with the same number of lanes are one product."""
+    """Add Σ α_{t−1} ⊗ weighted_t over all steps and lanes to `sums`; see `lanes.pair_sums`."""
+    at, waiting = int(offsets[1]), list[Array]()
+    for before, stop in _runs(offsets):
+        start = at + sum(part.shape[1] for part in waiting)
+        waiting.append(alpha[:, before : before + stop - start])
+        if stop - at >= ENOUGH or stop == offsets[-1]:
+            predecessors = waiting[0] if len(waiting) == 1 else np.concatenate(waiting, axis=1)
+            sums += predecessors @ weighted[:, at:stop].T
+            at, waiting = stop, []
+
+
+def _runs(offsets: Offsets) -> Iterator[tuple[int, int]]:
+    """Stretches of columns whose predecessors are contiguous: first predecessor, and the column after the stretch.
+
+    They begin at the second step and follow one another.
+    """
     counts = np.diff(offsets)
-    steps = len(counts)
+    last = np.append(np.flatnonzero(counts[1:] != counts[:-1]) + 1, len(counts) - 1)
     step = 1
-    while step < steps:
-        last = step
-        while last + 1 < steps and counts[last + 1] == counts[last] == counts[step - 1]:
-            last += 1
-        before, at, stop = offsets[step - 1], offsets[step], offsets[last + 1]
-        sums += alpha[:, before : before + stop - at] @ weighted[:, at:stop].T
-        step = last + 1
+    for end in np.unique(last[last > 0]):
+        yield int(offsets[step - 1]), int(offsets[end + 1])
+        step = end + 1
 
 
 __all__ = ["backward", "forward", "pair_sums", "retreat"]

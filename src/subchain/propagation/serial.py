@@ -1,3 +1,4 @@
+# mypy: disable-error-code="no-untyped-def"
 """One chain, one position after the other: the plain recursions, for what cannot be done in lanes.
 
 `advance` and `recede` carry a scaled message over a stretch of a chain whose past is not forgotten, so that its pieces

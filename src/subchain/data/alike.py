@@ -1,0 +1,50 @@
+"""New data read as the training data were: the same codes for the same symbols, the same columns in the same order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from subchain.data.convert import as_sequences
+from subchain.data.sequences import Sequences
+from subchain.data.vocabulary import Vocabulary
+from subchain.errors import InputError
+
+
+def read_alike(
+    x: object, vocabularies: Sequence[Vocabulary | None], columns: Sequence[str] | None = None
+) -> Sequences:
+    """Understand data of any usual form, in the way of earlier data.
+
+    Parameters
+    ----------
+    x : as in `as_sequences`
+    vocabularies : those of the earlier data, one or None a column; empty if these were plain numbers
+    columns : names of the earlier data's columns, if they had any
+
+    Examples
+    --------
+    >>> from subchain.data import Vocabulary
+    >>> read_alike(["b", "a"], [Vocabulary(["a", "b"])]).values
+    array([1, 0], dtype=int32)
+    """
+    data = as_sequences(x)
+    if columns is not None and data.columns is not None and tuple(columns) != data.columns:
+        data = _in_order(data, columns)
+    known = list(vocabularies) or [None] * data.n_features
+    for column, (ours, theirs) in enumerate(zip(data.vocabularies, known, strict=False)):
+        if ours is not None and theirs is None:
+            name = "" if data.columns is None else f" (in column {data.columns[column]!r})"
+            raise InputError(
+                f"the data hold symbols such as {ours.to_list()[0]!r}{name}, but the model was made from plain numbers "
+                "and does not know their codes; give it codes, or fit it with the symbols."
+            )
+    return data.recode(tuple(known)) if any(known) and len(known) == data.n_features else data
+
+
+def _in_order(data: Sequences, columns: Sequence[str]) -> Sequences:
+    """The data with the named columns, in this order."""
+    index = data.column_indices(list(columns))
+    vocabularies = tuple(data.vocabularies[column] for column in index)
+    return Sequences(
+        data.select(list(columns)), data.offsets, columns=columns, names=data.names, vocabulary=vocabularies
+    )

@@ -1,0 +1,135 @@
+"""One call of `fit`: its arguments checked and understood, and the starts that its runs begin from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from subchain.data import Evidence, Sequences, as_sequences, read_alike
+from subchain.emissions import resolve_emission
+from subchain.engines import resolve_engine
+from subchain.errors import InputError, unknown_name
+from subchain.fitted import Fitted
+from subchain.inference import resolve_inference
+from subchain.inference.loop import RunState
+from subchain.inference.posterior import ModelPosterior, Point
+from subchain.inference.problem import Part, Problem
+from subchain.inference.starts import STARTS, start_statistics
+from subchain.seeds import seed_sequence
+from subchain.settings import describe
+from subchain.statistics import Statistics
+from subchain.transitions import FrozenChain, resolve_transition
+
+Array = NDArray[np.float64]
+
+
+
+class FitCall:
+    """One call of `fit`, its arguments checked and understood."""
+
+    def __init__(
+        self, model: Any, x: Any, allowed: Any, states: Any, evidence: Any, sample_weight: Any, validation: Any
+    ) -> None:
+        self.model = model
+        if not isinstance(model.n_states, (int, np.integer)) or model.n_states < 1:
+            raise InputError(f"n_states must be a whole number of at least 1, not {model.n_states!r}.")
+        if not isinstance(model.n_init, (int, np.integer)) or model.n_init < 1:
+            raise InputError(f"n_init must be a whole number of at least 1, not {model.n_init!r}.")
+        n_states = int(model.n_states)
+        self.algorithm = resolve_inference(model.inference)
+        self.algorithm.check()
+        self.emission = resolve_emission(model.emission)
+        self.transition = resolve_transition(model.transition)
+        self.data = as_sequences(x)
+        self.emission.check(self.data)
+        self.start_point = self._given_start(n_states)
+        flat = self.algorithm.flat
+        likely = self.emission.prior(self.data, n_states, flat=False).mean()
+        self.reference = Point(self.transition.prior(n_states, flat=False).mean(), likely)
+        self.empty = Statistics.zeros(n_states, likely.zeros())
+        prior = ModelPosterior(
+            self.transition.prior(n_states, flat=flat), self.emission.prior(self.data, n_states, flat=flat)
+        )
+        engine = resolve_engine(model.engine, model.n_jobs)
+        whole = Part(
+            self.data,
+            Evidence.build(
+                self.data, n_states, allowed, states, evidence, n_symbols=getattr(likely, "n_categories", None)
+            ),
+            _weights(sample_weight, self.data.n_sequences),
+        )
+        held_out = None if validation is None else Part(self._like_training(validation))
+        self.problem = Problem(whole, prior, engine, self.transition.exact, held_out)
+        self.seeds = seed_sequence(model.random_state).spawn(int(model.n_init))
+        self._freeze()
+
+    def _like_training(self, x: Any) -> Sequences:
+        data = read_alike(x, self.data.vocabularies, self.data.columns)
+        self.emission.check(data)
+        return data
+
+    def _given_start(self, n_states: int) -> Point | None:
+        init = self.model.init
+        if isinstance(init, str):
+            if init not in STARTS:
+                raise unknown_name("start", init, STARTS)
+            return None
+        if not isinstance(init, Fitted):
+            raise InputError(f"init must be one of {', '.join(map(repr, STARTS))} or a fitted HMM, not {init!r}.")
+        point = init._point()
+        if len(point.chain.initial) != n_states:
+            raise InputError(f"init has {len(point.chain.initial)} states, the model {n_states}.")
+        if not isinstance(point.emission, self.emission.parameters_type()):
+            raise InputError(
+                f"init emits {type(point.emission).__name__}, but emission={self.emission!r} "
+                f"needs {self.emission.parameters_type().__name__}."
+            )
+        return point
+
+    def _freeze(self) -> None:
+        """Put frozen components at the start's point, once and for all restarts."""
+        if not (self.emission.has_frozen or self.transition.frozen):
+            return
+        start = self.start_point or self._guess(np.random.default_rng(self.seeds[0])).point
+        prior = self.problem.prior
+        chain = FrozenChain(start.chain) if self.transition.frozen else prior.chain
+        self.problem.prior = ModelPosterior(chain, self.emission.freeze(prior.emission, start.emission))
+
+    def starts(self) -> list[Callable[[], RunState]]:
+        if self.start_point is not None:
+            point = self.start_point
+            return [lambda: RunState(None, point)]
+        return [lambda seed=seed: self._guess(np.random.default_rng(seed)) for seed in self.seeds]  # type: ignore[misc]
+
+    def _guess(self, rng: np.random.Generator) -> RunState:
+        init = "auto" if not isinstance(self.model.init, str) else self.model.init
+        statistics = start_statistics(self.data, self.emission, self.reference.emission, init, rng)
+        point, _ = self.algorithm.point(self.problem.prior.update(statistics), statistics, None)
+        return RunState(statistics, point)
+
+    def identity(self) -> dict[str, Any]:
+        """What must agree for a checkpoint to be resumed."""
+        model = self.model
+        return {
+            "data": self.data.fingerprint(),
+            "n_states": int(model.n_states),
+            "emission": describe(self.emission, model.n_states),
+            "transition": describe(self.transition, model.n_states),
+            "inference": type(self.algorithm).__name__,
+            "n_init": int(model.n_init),
+            "random_state": repr(model.random_state),
+        }
+
+
+def _weights(given: ArrayLike | None, n_sequences: int) -> Array | None:
+    if given is None:
+        return None
+    weights = np.asarray(given, dtype=np.float64)
+    if weights.shape != (n_sequences,):
+        raise InputError(f"sample_weight has shape {weights.shape}; expected one for each of {n_sequences} sequences.")
+    if not np.isfinite(weights).all() or (weights < 0.0).any() or not weights.any():
+        raise InputError("sample_weight must be finite, not negative, and not all zero.")
+    return weights

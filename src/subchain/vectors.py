@@ -1,0 +1,316 @@
+"""Vectors of doubles as values inside compiled kernels: what the registers of the processor hold.
+
+A compiler that is given loops over an array writes every intermediate result back to memory. A kernel that names its
+vectors keeps its sums in registers from the first term to the last, and comes near the speed of the arithmetic itself.
+A vector is `WIDTH` neighbouring entries of a row of a table. It adds and multiplies like a number and exists only while
+a kernel runs; where compilation is switched off it is an array of `WIDTH` entries.
+
+A mask says which entries of a vector exist in memory; `None` stands for all of them and costs nothing. Tables are
+C-contiguous and indices are not checked.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, misc"
+
+from __future__ import annotations
+
+import operator
+
+import llvmlite.binding as llvm
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
+from numba.extending import lower_builtin, models, register_jitable, register_model, type_callable
+
+#: Entries of a vector: as many as a register of this processor holds.
+WIDTH = 8 if llvm.get_host_cpu_features().get("avx512f") else 4
+
+#: Bytes of a cache line.
+LINE = 64
+
+
+# ---- what kernels call: the plain functions say what the compiled ones do --------------------------------------------
+
+
+def zeros():
+    """A vector of zeros."""
+    return np.zeros(WIDTH)
+
+
+def spread(table, row, column):
+    """A vector all of whose entries are that one of a table."""
+    return np.full(WIDTH, table[row, column])
+
+
+def first(count):
+    """The mask of the first `count` entries."""
+    return np.arange(WIDTH) < count
+
+
+def load(table, row, column, mask):
+    """Entries of a row from `column` on; zero where the mask is off."""
+    out = np.zeros(WIDTH)
+    count = WIDTH if mask is None else np.count_nonzero(mask)
+    out[:count] = table[row, column : column + count]
+    return out
+
+
+def store(table, row, column, mask, values):
+    """Write entries of a row from `column` on, where the mask is on."""
+    count = WIDTH if mask is None else np.count_nonzero(mask)
+    table[row, column : column + count] = values[:count]
+
+
+def turned(table, rows, at, column, mask):
+    """A block of `WIDTH` rows of a table, as one vector for each of its `WIDTH` columns.
+
+    The rows are `rows[at]` and those that follow it in `rows`, negative ones counting from the end; the columns begin
+    with `column`, and the mask says which of them exist.
+    """
+    return tuple(np.array([load(table, row, column, mask) for row in rows[at : at + WIDTH]]).T)
+
+
+def reciprocal(values):
+    """1 / values where these are positive, zero elsewhere."""
+    positive = values > 0.0
+    return np.where(positive, 1.0 / np.where(positive, values, 1.0), 0.0)
+
+
+def at_most(values, bound):
+    """The values, or the bound where they exceed it."""
+    return np.where(values < bound, values, bound)
+
+
+def total(values):
+    """Sum of the entries."""
+    return values.sum()
+
+
+@register_jitable
+def aligned(rows, columns):
+    """A table that begins at a cache line, holding whatever was there before."""
+    buffer = np.empty(rows * columns + LINE // 8)
+    start = -buffer.ctypes.data % LINE // 8
+    return buffer[start : start + rows * columns].reshape(rows, columns)
+
+
+# ---- types -----------------------------------------------------------------------------------------------------------
+
+
+class Vector(types.Type):
+    """The type of `WIDTH` doubles."""
+
+    def __init__(self) -> None:
+        super().__init__(name="Vector")
+
+
+class Mask(types.Type):
+    """The type of `WIDTH` truth values."""
+
+    def __init__(self) -> None:
+        super().__init__(name="Mask")
+
+
+_VECTOR, _MASK = Vector(), Mask()
+_INDEX = ir.IntType(32)
+_DOUBLES, _BITS, _INTEGERS, _INDICES = (
+    ir.VectorType(kind, WIDTH) for kind in (ir.DoubleType(), ir.IntType(1), ir.IntType(64), _INDEX)
+)
+
+
+@register_model(Vector)
+class _VectorModel(models.PrimitiveModel):
+    def __init__(self, manager, kind) -> None:
+        super().__init__(manager, kind, _DOUBLES)
+
+
+@register_model(Mask)
+class _MaskModel(models.PrimitiveModel):
+    def __init__(self, manager, kind) -> None:
+        super().__init__(manager, kind, _BITS)
+
+
+def _of_table(result):
+    """Typing of a function whose first argument is a table of doubles with contiguous rows."""
+
+    def typer(table, *others):
+        is_table = isinstance(table, types.Array) and table.dtype == types.float64 and table.ndim == 2
+        return result if is_table and table.layout == "C" else None
+
+    return typer
+
+
+type_callable(zeros)(lambda context: lambda: _VECTOR)
+type_callable(first)(lambda context: lambda count: _MASK)
+type_callable(reciprocal)(lambda context: lambda values: _VECTOR)
+type_callable(at_most)(lambda context: lambda values, bound: _VECTOR)
+type_callable(total)(lambda context: lambda values: types.float64)
+
+
+@type_callable(spread)
+def _type_spread(context):
+    typer = _of_table(_VECTOR)
+    return lambda table, row, column: typer(table)
+
+
+@type_callable(load)
+def _type_load(context):
+    typer = _of_table(_VECTOR)
+    return lambda table, row, column, mask: typer(table)
+
+
+@type_callable(store)
+def _type_store(context):
+    typer = _of_table(types.void)
+    return lambda table, row, column, mask, values: typer(table)
+
+
+@type_callable(turned)
+def _type_turned(context):
+    typer = _of_table(types.UniTuple(_VECTOR, WIDTH))
+    return lambda table, rows, at, column, mask: typer(table)
+
+
+class _Arithmetic(ConcreteTemplate):
+    cases = [signature(_VECTOR, _VECTOR, _VECTOR)]
+
+
+# ---- machine code ----------------------------------------------------------------------------------------------------
+
+
+def _constant(value):
+    return ir.Constant(_DOUBLES, [value] * WIDTH)
+
+
+def _spread(builder, scalar, kind):
+    """All entries of a vector equal to one scalar."""
+    empty = ir.Constant(kind, ir.Undefined)
+    one = builder.insert_element(empty, scalar, ir.Constant(_INDEX, 0))
+    return builder.shuffle_vector(one, empty, ir.Constant(_INDICES, [0] * WIDTH))
+
+
+def _address(context, builder, kinds, table, row, column):
+    """Pointer to an entry of a table; `kinds` begins with the types of the last three arguments."""
+    array = context.make_array(kinds[0])(context, builder, table)
+    row, column = (context.cast(builder, value, kind, types.intp) for value, kind in ((row, kinds[1]), (column, kinds[2])))
+    stride = builder.extract_value(array.strides, 0)
+    line = cgutils.pointer_add(builder, array.data, builder.mul(row, stride), array.data.type)
+    return builder.gep(line, [column])
+
+
+def _addresses(context, builder, kinds, *entry):
+    return builder.bitcast(_address(context, builder, kinds, *entry), _DOUBLES.as_pointer())
+
+
+def _call(builder, name, result, *arguments):
+    """Call a function that the compiler knows, whose name ends with the type of vectors."""
+    kind = ir.FunctionType(result, [argument.type for argument in arguments])
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), arguments)
+
+
+@lower_builtin(zeros)
+def _zeros(context, builder, sig, args):
+    return _constant(0.0)
+
+
+@lower_builtin(spread, types.Array, types.Integer, types.Integer)
+def _spread_entry(context, builder, sig, args):
+    return _spread(builder, builder.load(_address(context, builder, sig.args, *args)), _DOUBLES)
+
+
+@lower_builtin(first, types.Integer)
+def _first(context, builder, sig, args):
+    count = context.cast(builder, args[0], sig.args[0], types.intp)
+    return builder.icmp_signed("<", ir.Constant(_INTEGERS, list(range(WIDTH))), _spread(builder, count, _INTEGERS))
+
+
+@lower_builtin(load, types.Array, types.Integer, types.Integer, types.NoneType)
+def _load(context, builder, sig, args):
+    loaded = builder.load(_addresses(context, builder, sig.args, *args[:3]))
+    loaded.align = 8
+    return loaded
+
+
+@lower_builtin(load, types.Array, types.Integer, types.Integer, Mask)
+def _load_some(context, builder, sig, args):
+    entries, align = _addresses(context, builder, sig.args, *args[:3]), ir.Constant(ir.IntType(32), 8)
+    return _call(builder, f"llvm.masked.load.v{WIDTH}f64.p0", _DOUBLES, entries, align, args[3], _constant(0.0))
+
+
+@lower_builtin(store, types.Array, types.Integer, types.Integer, types.NoneType, Vector)
+def _store(context, builder, sig, args):
+    builder.store(args[4], _addresses(context, builder, sig.args, *args[:3]), align=8)
+    return context.get_dummy_value()
+
+
+@lower_builtin(store, types.Array, types.Integer, types.Integer, Mask, Vector)
+def _store_some(context, builder, sig, args):
+    entries, align = _addresses(context, builder, sig.args, *args[:3]), ir.Constant(ir.IntType(32), 8)
+    _call(builder, f"llvm.masked.store.v{WIDTH}f64.p0", ir.VoidType(), args[4], entries, align, args[3])
+    return context.get_dummy_value()
+
+
+def _transpose(builder, rows):
+    """Turn a square block: exchange its halves, then the quarters of each half, down to single entries."""
+    half = WIDTH // 2
+    while half:
+        upper = [c - half + WIDTH if c & half else c for c in range(WIDTH)]
+        lower = [c + WIDTH if c & half else c + half for c in range(WIDTH)]
+        mixed = list(rows)
+        for i in (i for i in range(WIDTH) if not i & half):
+            mixed[i] = builder.shuffle_vector(rows[i], rows[i + half], ir.Constant(_INDICES, upper))
+            mixed[i + half] = builder.shuffle_vector(rows[i], rows[i + half], ir.Constant(_INDICES, lower))
+        rows, half = mixed, half // 2
+    return rows
+
+
+@lower_builtin(turned, types.Array, types.Array, types.Integer, types.Integer, types.NoneType)
+@lower_builtin(turned, types.Array, types.Array, types.Integer, types.Integer, Mask)
+def _turned(context, builder, sig, args):
+    table, rows, at, column, mask = args
+    load_row = _load if isinstance(sig.args[4], types.NoneType) else _load_some
+    load_sig = signature(_VECTOR, sig.args[0], types.intp, sig.args[3], sig.args[4])
+    indices = context.make_array(sig.args[1])(context, builder, rows)
+    stride = builder.extract_value(indices.strides, 0)
+    n_rows = builder.extract_value(context.make_array(sig.args[0])(context, builder, table).shape, 0)
+    at = context.cast(builder, at, sig.args[2], types.intp)
+    block = []
+    for i in range(WIDTH):
+        offset = builder.mul(builder.add(at, ir.Constant(at.type, i)), stride)
+        row = builder.load(cgutils.pointer_add(builder, indices.data, offset, indices.data.type))
+        from_end = builder.icmp_signed("<", row, ir.Constant(row.type, 0))
+        row = builder.select(from_end, builder.add(row, n_rows), row)
+        block.append(load_row(context, builder, load_sig, (table, row, column, mask)))
+    return context.make_tuple(builder, sig.return_type, _transpose(builder, block))
+
+
+@lower_builtin(reciprocal, Vector)
+def _reciprocal(context, builder, sig, args):
+    is_positive = builder.fcmp_ordered(">", args[0], _constant(0.0))
+    return builder.select(is_positive, builder.fdiv(_constant(1.0), args[0]), _constant(0.0))
+
+
+@lower_builtin(at_most, Vector, types.Float)
+def _at_most(context, builder, sig, args):
+    values, bound = args[0], _spread(builder, args[1], _DOUBLES)
+    return builder.select(builder.fcmp_ordered("<", values, bound), values, bound)
+
+
+@lower_builtin(total, Vector)
+def _total(context, builder, sig, args):
+    start = ir.Constant(ir.DoubleType(), -0.0)
+    return _call(builder, f"llvm.vector.reduce.fadd.v{WIDTH}f64", ir.DoubleType(), start, args[0])
+
+
+def _add(context, builder, sig, args):
+    return builder.fadd(*args)
+
+
+def _multiply(context, builder, sig, args):
+    return builder.fmul(*args)
+
+
+for _operators, _lower in (((operator.add, operator.iadd), _add), ((operator.mul, operator.imul), _multiply)):
+    for _operator in _operators:
+        infer_global(_operator)(_Arithmetic)
+        lower_builtin(_operator, Vector, Vector)(_lower)
