@@ -19,7 +19,8 @@ from subchain.engines import resolve_engine
 from subchain.errors import ConvergenceWarning, InputError
 from subchain.fitting import FitCall
 from subchain.inference import Algorithm, resolve_inference
-from subchain.inference.checkpoint import Checkpoint, Journey
+from subchain.inference.checkpoint import Checkpoint, Journey, RunSummary
+from subchain.inference.loop import RunState
 from subchain.inference.posterior import Point
 from subchain.inference.problem import Part
 from subchain.inference.progress import Progress
@@ -141,29 +142,29 @@ class HMM(Usable):
         journey = marks.load() if resume else Journey()
         with Progress(self.progress, fit.algorithm.max_iter, fit.data.n_observations, self.n_init) as progress:
             best_of(fit.problem, fit.algorithm, fit.starts(), journey, marks, progress)
-        self._adopt(fit, journey)
+        assert journey.best is not None
+        self._adopt(fit, journey.best, journey.summaries)
+        self._warn(fit.algorithm)
         return self
 
-    def _adopt(self, fit: FitCall, journey: Journey) -> None:
-        best = journey.best
-        assert best is not None
-        assert best.status is not None
-        self.point_ = best.point
+    def _adopt(self, fit: FitCall, state: RunState, runs: list[RunSummary]) -> None:
+        """Make the end of a run this model's results."""
+        self._become(state.point, fit.emission)
         self.prior_ = fit.problem.prior
-        self.statistics_ = best.statistics if best.statistics is not None else fit.empty
-        self.trace_ = best.trace
-        self.status_ = best.status
-        self.runs_ = journey.summaries
-        self.n_states_ = self.n_states
-        self.family_ = fit.emission
+        self.statistics_ = fit.empty if state.statistics is None else state.statistics
+        self.trace_ = state.trace
+        self.status_ = state.status or "max_iter"
+        self.runs_ = runs
         self.vocabularies_ = fit.data.vocabularies
         self.columns_ = fit.data.columns
         self.n_sequences_ = fit.data.n_sequences
-        self.state_names_ = [str(state) for state in range(self.n_states)]
-        if self.status_ == "max_iter" and fit.algorithm.tolerance > 0.0:
+
+    def _warn(self, algorithm: Algorithm) -> None:
+        """Say so if the run did not end by itself."""
+        if self.status_ == "max_iter" and algorithm.tolerance > 0.0:
             warnings.warn(
-                f"{type(fit.algorithm).__name__} stopped after {best.iteration} iterations before it settled; "
-                f"raise max_iter, or loosen tolerance={fit.algorithm.tolerance:g}.",
+                f"{type(algorithm).__name__} stopped after {len(self.trace_)} iterations before it settled; "
+                f"raise max_iter, or loosen tolerance={algorithm.tolerance:g}.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -183,7 +184,7 @@ class HMM(Usable):
         """
         if not hasattr(self, "point_"):
             fit = FitCall(self, x, None, None, None, None, None)
-            self._adopt(fit, Journey(best=fit.starts()[0](), current=None))
+            self._adopt(fit, fit.starts()[0](), [])
             self.statistics_ = fit.empty
             self.n_batches_ = 0
         part = Part(self._read(x))

@@ -9,11 +9,12 @@ A mask says which entries of a vector exist in memory; `None` stands for all of 
 C-contiguous and indices are not checked.
 """
 
-# mypy: disable-error-code="no-untyped-def, no-untyped-call, misc"
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, misc, import-untyped"
 
 from __future__ import annotations
 
 import operator
+from typing import Any, ClassVar
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -32,22 +33,22 @@ LINE = 64
 # ---- what kernels call: the plain functions say what the compiled ones do --------------------------------------------
 
 
-def zeros():
+def zeros() -> Any:
     """A vector of zeros."""
     return np.zeros(WIDTH)
 
 
-def spread(table, row, column):
+def spread(table: Any, row: Any, column: Any) -> Any:
     """A vector all of whose entries are that one of a table."""
     return np.full(WIDTH, table[row, column])
 
 
-def first(count):
+def first(count: Any) -> Any:
     """The mask of the first `count` entries."""
     return np.arange(WIDTH) < count
 
 
-def load(table, row, column, mask):
+def load(table: Any, row: Any, column: Any, mask: Any) -> Any:
     """Entries of a row from `column` on; zero where the mask is off."""
     out = np.zeros(WIDTH)
     count = WIDTH if mask is None else np.count_nonzero(mask)
@@ -55,13 +56,13 @@ def load(table, row, column, mask):
     return out
 
 
-def store(table, row, column, mask, values):
+def store(table: Any, row: Any, column: Any, mask: Any, values: Any) -> None:
     """Write entries of a row from `column` on, where the mask is on."""
     count = WIDTH if mask is None else np.count_nonzero(mask)
     table[row, column : column + count] = values[:count]
 
 
-def turned(table, rows, at, column, mask):
+def turned(table: Any, rows: Any, at: Any, column: Any, mask: Any) -> Any:
     """A block of `WIDTH` rows of a table, as one vector for each of its `WIDTH` columns.
 
     The rows are `rows[at]` and those that follow it in `rows`, negative ones counting from the end; the columns begin
@@ -70,24 +71,24 @@ def turned(table, rows, at, column, mask):
     return tuple(np.array([load(table, row, column, mask) for row in rows[at : at + WIDTH]]).T)
 
 
-def reciprocal(values):
+def reciprocal(values: Any) -> Any:
     """1 / values where these are positive, zero elsewhere."""
     positive = values > 0.0
     return np.where(positive, 1.0 / np.where(positive, values, 1.0), 0.0)
 
 
-def at_most(values, bound):
+def at_most(values: Any, bound: Any) -> Any:
     """The values, or the bound where they exceed it."""
     return np.where(values < bound, values, bound)
 
 
-def total(values):
+def total(values: Any) -> Any:
     """Sum of the entries."""
     return values.sum()
 
 
 @register_jitable
-def aligned(rows, columns):
+def aligned(rows: Any, columns: Any) -> Any:
     """A table that begins at a cache line, holding whatever was there before."""
     buffer = np.empty(rows * columns + LINE // 8)
     start = -buffer.ctypes.data % LINE // 8
@@ -172,7 +173,7 @@ def _type_turned(context):
 
 
 class _Arithmetic(ConcreteTemplate):
-    cases = [signature(_VECTOR, _VECTOR, _VECTOR)]
+    cases: ClassVar = [signature(_VECTOR, _VECTOR, _VECTOR)]
 
 
 # ---- machine code ----------------------------------------------------------------------------------------------------
@@ -192,7 +193,9 @@ def _spread(builder, scalar, kind):
 def _address(context, builder, kinds, table, row, column):
     """Pointer to an entry of a table; `kinds` begins with the types of the last three arguments."""
     array = context.make_array(kinds[0])(context, builder, table)
-    row, column = (context.cast(builder, value, kind, types.intp) for value, kind in ((row, kinds[1]), (column, kinds[2])))
+    row, column = (
+        context.cast(builder, value, kind, types.intp) for value, kind in ((row, kinds[1]), (column, kinds[2]))
+    )
     stride = builder.extract_value(array.strides, 0)
     line = cgutils.pointer_add(builder, array.data, builder.mul(row, stride), array.data.type)
     return builder.gep(line, [column])

@@ -50,8 +50,8 @@ def as_sequences(
         - an array (N,) or (N, D): one sequence, or several if ``lengths`` is given. Masked entries become missing.
         - a list of arrays or lists: one sequence per item, so ``[[1, 2], [3, 4]]`` is two sequences. A list of
           single numbers or strings is one sequence; ``None`` in it is missing.
-        - a tuple ``(X, lengths)``. A tuple of two is read so if its second item is a flat array or list of whole
-          numbers whose sum is the length of the first; use a list for two sequences of whole numbers.
+        - a tuple ``(X, lengths)``: every tuple of two whose second item is a flat array or list of whole numbers. Two
+          sequences of whole numbers are a list.
         - a path: ``.npy`` is memory-mapped and not read here; ``.parquet``, ``.csv`` and ``.tsv`` are tables. For
           text there are :func:`read_text` and :func:`read_conllu`.
         - a table or column of pandas, polars or Arrow, or a list of tables (one sequence each).
@@ -113,13 +113,8 @@ def _read(x: Any, columns: Columns | None, sequence: str | int | None, vocabular
 
 
 def _is_pair(x: tuple[Any, ...]) -> bool:
-    """Decide whether a tuple is (X, lengths); complain if it can be nothing else but does not add up."""
-    if len(x) != 2 or not _are_whole_numbers(x[1]):
-        return False
-    if isinstance(x[0], (str, PathLike)):
-        return True
-    n_observations = len(x[0]) if hasattr(x[0], "__len__") else -1
-    return int(np.sum(x[1])) == n_observations or not _are_whole_numbers(x[0])
+    """Whether a tuple is (X, lengths)."""
+    return len(x) == 2 and _are_whole_numbers(x[1])
 
 
 def _are_whole_numbers(x: object) -> bool:

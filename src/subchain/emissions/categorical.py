@@ -36,7 +36,7 @@ SMALLEST_LOG = -690.0
 
 @njit(nogil=True, cache=True)
 def _gather(table, symbols, out):  # type: ignore[no-untyped-def]
-    """out[k, i] = table[symbols[i], k], or 1 where the symbol is −1; a square block at a time is turned in registers."""
+    """out[k, i] = table[symbols[i], k], or 1 where the symbol is −1; square blocks are turned in registers."""
     n_states, n = table.shape[1], symbols.shape[0]
     whole = n - n % WIDTH
     for position in range(0, whole, WIDTH):

@@ -1,7 +1,7 @@
 """Exact messages of one tile: likelihoods in, filtered and smoothed beliefs out.
 
-This is where the family, the evidence and the propagation meet, a tile at a time, so that no table over the whole data ever
-exists.
+This is where the family, the evidence and the propagation meet, a tile at a time, so that no table over the whole data
+ever exists.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _lane_totals(log_scale, shift, offsets, out):  # type: ignore[no-untyped-def
 
 
 class Workspace:
-    """Tables that a worker uses again for every tile, and leaves to the next worker: fresh memory is slow to come by."""
+    """Tables that a worker uses again for every tile and leaves to the next worker, since fresh memory is slow."""
 
     _spare: ClassVar[list[dict[str, Array]]] = []
 
@@ -62,7 +62,7 @@ class Workspace:
 
 @dataclasses.dataclass
 class Filtered:
-    """Filtered messages of a tile: `alpha` (K, n), `scale` (n,), the likelihoods and the log likelihood of each lane."""
+    """Filtered messages of a tile: `alpha` (K, n), `scale` (n,), the likelihoods, and each lane's log likelihood."""
 
     tile: Tile
     positions: Index

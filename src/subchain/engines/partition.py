@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numba import njit
@@ -27,8 +28,8 @@ SHARE = 1 / 4
 #: Lanes that fill the vector units, or the matrix units where a step is a matrix product; the latter if memory allows.
 MIN_LANES, WIDE_LANES, WIDE_BYTES = 16, 256, 32 << 20
 MAX_LANES = 4096
-#: Lanes come in whole cache lines, and no multiple of a page of columns lies between the rows of a table: entries at that
-#: distance compete for the same places in the cache.
+#: Lanes come in whole cache lines. The rows of a table are not a multiple of a page of columns apart if that can be
+#: helped: entries at this distance compete for the same places in the cache.
 LINE, PAGE = 8, 512
 
 #: The beliefs of a group are at least so many times as large as its sums, unless there would be less than two groups.
@@ -119,7 +120,7 @@ class Partition:
 
 
 def partition(offsets: Index, chosen: Index, piece: int, n_states: int, sums_bytes: int) -> Partition:
-    """Cut the chosen sequences evenly into pieces of at most `piece` positions, and arrange these in tiles and groups."""
+    """Cut the chosen sequences evenly into pieces of at most `piece` positions, arranged in tiles and groups."""
     lengths = np.diff(offsets)[chosen]
     present = lengths > 0
     chosen, lengths = chosen[present], lengths[present]
@@ -166,4 +167,4 @@ def _groups(tiles: list[Tile], n_states: int, sums_bytes: int) -> list[slice]:
     count = min(1 << max(most.bit_length() - 1, 1), MAX_GROUPS)
     edges = np.searchsorted(work, np.linspace(0, work[-1], count + 1)[1:-1], side="left") + 1
     bounds = np.unique(np.concatenate(([0], edges, [len(tiles)])))
-    return [slice(int(a), int(b)) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [slice(int(a), int(b)) for a, b in pairwise(bounds)]

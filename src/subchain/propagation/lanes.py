@@ -34,9 +34,7 @@ BLOCK = 256
 
 kernel = njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
 #: A piece of a kernel, compiled into it, so that vectors stay in registers.
-part = njit(
-    nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy", forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True
-)
+part = njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy", forceinline=True)
 
 
 @part
@@ -202,7 +200,7 @@ def _believe_columns(likelihood, alpha, at, count, scale, beta, lane, beliefs):
 
 @kernel
 def believe_step(likelihood, alpha, at, count, scale, beta, beliefs):
-    """Beliefs of one step's columns from filtered and backward messages; weights the likelihoods for the step before."""
+    """Beliefs of one step's columns from filtered and backward messages; weights the likelihoods for the one before."""
     _believe_columns(likelihood, alpha, at, count, scale, beta, 0, beliefs)
 
 
@@ -264,15 +262,11 @@ def backward(likelihood, transposed, stop, offsets, alpha, scale, beliefs):
             count = min(strip, offsets[step + 1] - at)
             lane = 0
             while lane + WIDTH <= running:
-                _backward_group(
-                    panels, likelihood, alpha, scales, beliefs, ahead, after, now, at + lane, lane, None
-                )
+                _backward_group(panels, likelihood, alpha, scales, beliefs, ahead, after, now, at + lane, lane, None)
                 lane += WIDTH
             if lane < running:
                 mask = first(running - lane)
-                _backward_group(
-                    panels, likelihood, alpha, scales, beliefs, ahead, after, now, at + lane, lane, mask
-                )
+                _backward_group(panels, likelihood, alpha, scales, beliefs, ahead, after, now, at + lane, lane, mask)
             if running < count:
                 ending = count - running
                 _believe_columns(likelihood, alpha, at + running, ending, scale, stop, begin + running, beliefs)
@@ -390,7 +384,7 @@ def _pair_tile(alpha, weighted, segments, states, j, k, out):
 
 @kernel
 def pair_sums(alpha, weighted, offsets, sums):
-    """Add Σ α_{t−1} ⊗ weighted_t over all steps and lanes to `sums`; times the transition matrix these are pair counts."""
+    """Add Σ α_{t−1} ⊗ weighted_t over all steps and lanes to `sums`; times the transition matrix, these are counts."""
     n_states = sums.shape[0]
     whole = -(-n_states // 4) * 4
     states = np.minimum(np.arange(whole), n_states - 1)

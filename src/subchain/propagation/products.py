@@ -20,9 +20,7 @@ Offsets = NDArray[np.int64]
 ENOUGH = 1024
 
 
-def forward(
-    likelihood: Array, transition: Array, start: Array, offsets: Offsets, alpha: Array, scale: Array
-) -> None:
+def forward(likelihood: Array, transition: Array, start: Array, offsets: Offsets, alpha: Array, scale: Array) -> None:
     """Filtered beliefs of every position; see `lanes.forward`."""
     transposed = transition.T
     for step in range(len(offsets) - 1):

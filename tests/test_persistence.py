@@ -1,0 +1,150 @@
+"""Model files: exact, refused when damaged, and readable for good (the golden files were written by each release)."""
+
+import json
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from examples import FAMILIES, example
+from hypothesis import given
+from hypothesis import strategies as st
+
+from subchain import EM, HMM, VI, Categorical, Dirichlet, left_right
+from subchain.errors import FileFormatError, InputError, SubchainError
+
+GOLDEN = Path(__file__).parent / "golden"
+
+pytestmark = pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")
+
+
+def fitted(family="categorical", **settings):
+    specification, data = example(family)
+    return HMM(3, specification, inference=VI(max_iter=3, tolerance=0.0), random_state=0, n_jobs=1, **settings).fit(data)
+
+
+def rewrite_header(path, change):
+    """Change the JSON header of a model file."""
+    content = path.read_bytes()
+    (size,) = struct.unpack("<Q", content[:8])
+    outer = json.loads(content[8 : 8 + size])
+    inner = json.loads(outer["__metadata__"]["subchain"])
+    change(inner)
+    outer["__metadata__"]["subchain"] = json.dumps(inner)
+    header = json.dumps(outer).encode()
+    path.write_bytes(struct.pack("<Q", len(header)) + header + content[8 + size :])
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_everything_comes_back(family, tmp_path):
+    model = fitted(family, transition=Dirichlet(0.5, mask=left_right, stickiness=1.0))
+    model.state_names_ = ["low", "middle", "high"]
+    model.save(tmp_path / "m.safetensors")
+    back = HMM.load(tmp_path / "m.safetensors")
+    _, data = example(family, seed=1)
+    assert np.array_equal(model.score_sequences(data), back.score_sequences(data))
+    assert back.state_names_ == ["low", "middle", "high"]
+    assert back.status_ == model.status_
+    assert back.trace_ == model.trace_
+    assert back.runs_ == model.runs_
+    for key, array in model.posterior_.arrays().items():
+        assert np.array_equal(array, back.posterior_.arrays()[key]), key
+    assert back.inference.get_params() == model.inference.get_params()
+    again = HMM(**back.get_params(deep=False)).fit(example(family)[1])
+    assert np.isfinite(again.score(data))
+
+
+def test_words_come_back(tmp_path):
+    model = HMM(2, "categorical", random_state=0).fit([["a", "b", "a"], ["c"]])
+    model.save(tmp_path / "m")
+    assert HMM.load(tmp_path / "m").score([["b", "a"]]) == model.score([["b", "a"]])
+
+
+def test_models_by_hand_can_be_saved(tmp_path):
+    model = HMM.from_parameters([1, 0], [[0.5, 0.5], [0, 1]], Categorical.from_parameters([[0.9, 0.1], [0.2, 0.8]]))
+    model.save(tmp_path / "m")
+    assert HMM.load(tmp_path / "m").score([0, 1]) == model.score([0, 1])
+
+
+def test_saving_does_not_need_the_start_or_the_generator(tmp_path):
+    start = fitted()
+    model = HMM(3, Categorical(n_categories=5), init=start, random_state=np.random.default_rng(0), inference=EM(max_iter=2))
+    model.fit(example("categorical")[1]).save(tmp_path / "m")
+    assert HMM.load(tmp_path / "m").init == "auto"
+
+
+def test_an_unfitted_model_is_not_saved(tmp_path):
+    from sklearn.exceptions import NotFittedError
+
+    with pytest.raises(NotFittedError):
+        HMM(2, "categorical").save(tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
+def test_newer_and_foreign_files_are_refused(tmp_path):
+    path = tmp_path / "m"
+    fitted().save(path)
+
+    def newer(header):
+        header["version"] = 99
+
+    rewrite_header(path, newer)
+    with pytest.raises(FileFormatError, match="newer format"):
+        HMM.load(path)
+    (tmp_path / "text").write_text("not a model")
+    with pytest.raises(FileFormatError, match="damaged, truncated, or not a subchain file"):
+        HMM.load(tmp_path / "text")
+    with pytest.raises(InputError, match="there is no file"):
+        HMM.load(tmp_path / "missing")
+
+
+def test_a_file_cannot_build_what_is_not_a_component(tmp_path):
+    path = tmp_path / "m"
+    fitted().save(path)
+
+    def dangerous(header):
+        header["settings"]["emission"] = {"component": "Popen", "settings": {"args": ["true"]}}
+
+    rewrite_header(path, dangerous)
+    with pytest.raises(FileFormatError, match="component called 'Popen'"):
+        HMM.load(path)
+
+
+@pytest.mark.parametrize("key", ["settings", "schemas", "family", "state_names", "trace", "runs", "vocabularies"])
+def test_a_header_without_a_part_is_refused(key, tmp_path):
+    path = tmp_path / "m"
+    fitted().save(path)
+    rewrite_header(path, lambda header: header.pop(key))
+    with pytest.raises(FileFormatError, match="damaged"):
+        HMM.load(path)
+
+
+@given(position=st.integers(0, 10**6), byte=st.integers(0, 255))
+def test_a_changed_byte_gives_a_model_or_a_message(tmp_path_factory, position, byte):
+    path = tmp_path_factory.mktemp("fuzz") / "m"
+    if "content" not in _written:
+        fitted().save(path)
+        _written["content"] = path.read_bytes()
+    content = bytearray(_written["content"])
+    content[position % len(content)] = byte
+    path.write_bytes(content)
+    try:
+        HMM.load(path)
+    except SubchainError:
+        pass
+
+
+_written: dict[str, bytes] = {}
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.safetensors")), ids=lambda path: path.stem)
+def test_golden_files_give_the_scores_they_gave(path):
+    family = path.stem.split("-")[0]
+    expected = json.loads((GOLDEN / "scores.json").read_text())[path.stem]
+    model = HMM.load(path)
+    _, data = example(family, "ragged", seed=7)
+    assert np.allclose(model.score_sequences(data), expected, rtol=1e-10)
+
+
+def test_there_are_golden_files():
+    assert {path.stem.split("-")[0] for path in GOLDEN.glob("*.safetensors")} >= set(FAMILIES)
