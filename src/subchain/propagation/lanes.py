@@ -30,7 +30,7 @@ LARGEST = 1e290
 #: Bytes of messages that are kept at hand, half of the smallest first-level cache in use.
 AT_HAND = 1 << 14
 #: Columns that are multiplied and summed at a time, so that their rows stay in the first-level cache.
-BLOCK = 256
+BLOCK = 512
 
 kernel = njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
 #: A piece of a kernel, compiled into it, so that vectors stay in registers.
