@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from subchain.data import Evidence, Sequences, as_sequences, read_alike
+from subchain.digest import digest
 from subchain.emissions import resolve_emission
 from subchain.engines import resolve_engine
 from subchain.errors import InputError, unknown_name
@@ -34,6 +35,7 @@ class FitCall:
         self, model: Any, x: Any, allowed: Any, states: Any, evidence: Any, sample_weight: Any, validation: Any
     ) -> None:
         self.model = model
+        self.knowledge = [allowed, states, evidence]
         if not isinstance(model.n_states, (int, np.integer)) or model.n_states < 1:
             raise InputError(f"n_states must be a whole number of at least 1, not {model.n_states!r}.")
         if not isinstance(model.n_init, (int, np.integer)) or model.n_init < 1:
@@ -121,6 +123,10 @@ class FitCall:
             "inference": type(self.algorithm).__name__,
             "n_init": int(model.n_init),
             "random_state": repr(model.random_state),
+            "init": model.init if isinstance(model.init, str) else digest(model.init._point().arrays()),
+            "sample_weight": digest(self.problem.whole.weights),
+            "knowledge of the states": digest(self.knowledge),
+            "validation": digest(None if self.problem.validation is None else self.problem.validation.data),
         }
 
 

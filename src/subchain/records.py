@@ -32,6 +32,12 @@ class Record:
 
     def __init_subclass__(cls, **settings: Any) -> None:
         super().__init_subclass__(**settings)
+        known = _KINDS.setdefault(cls.__name__, cls)
+        if known.__module__ != cls.__module__:
+            raise TypeError(
+                f"there is a record called {cls.__name__} in {known.__module__} already; files tell records by their "
+                f"names, so the one in {cls.__module__} needs another."
+            )
         _KINDS[cls.__name__] = cls
 
     def _entries(self) -> Iterator[tuple[str, Any, tuple[int, ...]]]:
@@ -98,10 +104,16 @@ class Record:
 
     def not_finite(self) -> tuple[str, int] | None:
         """Name the first array with an infinite or undefined entry and the state it belongs to (−1: none)."""
-        for name, array in self.arrays().items():
-            bad = ~np.isfinite(array)
-            if bad.any():
-                return name, int(np.argwhere(bad)[0][0]) if array.ndim else -1
+        for name, value, axes in self._entries():
+            parts = value if isinstance(value, dict) else {"": value}
+            for key, part in parts.items():
+                if isinstance(part, Record):
+                    culprit = part.not_finite()
+                    if culprit is not None:
+                        return ".".join(filter(None, (name, key, culprit[0]))), culprit[1]
+                elif not np.isfinite(part).all():
+                    place = np.argwhere(~np.isfinite(part))[0]
+                    return name, int(place[axes[0]]) if axes and len(place) else -1
         return None
 
 

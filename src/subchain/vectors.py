@@ -16,18 +16,14 @@ from __future__ import annotations
 import operator
 from typing import Any, ClassVar
 
-import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
 from numba.extending import lower_builtin, models, register_jitable, register_model, type_callable
 
-#: Entries of a vector: as many as a register of this processor holds.
-WIDTH = 8 if llvm.get_host_cpu_features().get("avx512f") else 4
-
-#: Bytes of a cache line.
-LINE = 64
+#: Entries of a vector: a cache line of doubles, one register of the widest processors and two or four of others.
+WIDTH = 8
 
 
 # ---- what kernels call: the plain functions say what the compiled ones do --------------------------------------------
@@ -90,8 +86,8 @@ def total(values: Any) -> Any:
 @register_jitable
 def aligned(rows: Any, columns: Any) -> Any:
     """A table that begins at a cache line, holding whatever was there before."""
-    buffer = np.empty(rows * columns + LINE // 8)
-    start = -buffer.ctypes.data % LINE // 8
+    buffer = np.empty(rows * columns + WIDTH)
+    start = -(buffer.ctypes.data // 8) % WIDTH
     return buffer[start : start + rows * columns].reshape(rows, columns)
 
 
@@ -131,45 +127,53 @@ class _MaskModel(models.PrimitiveModel):
         super().__init__(manager, kind, _BITS)
 
 
-def _of_table(result):
-    """Typing of a function whose first argument is a table of doubles with contiguous rows."""
-
-    def typer(table, *others):
-        is_table = isinstance(table, types.Array) and table.dtype == types.float64 and table.ndim == 2
-        return result if is_table and table.layout == "C" else None
-
-    return typer
+def _is_table(kind):
+    return isinstance(kind, types.Array) and kind.dtype == types.float64 and kind.ndim == 2 and kind.layout == "C"
 
 
-type_callable(zeros)(lambda context: lambda: _VECTOR)
-type_callable(first)(lambda context: lambda count: _MASK)
-type_callable(reciprocal)(lambda context: lambda values: _VECTOR)
-type_callable(at_most)(lambda context: lambda values, bound: _VECTOR)
-type_callable(total)(lambda context: lambda values: types.float64)
+@type_callable(zeros)
+def _type_zeros(context):
+    return lambda: _VECTOR
 
 
 @type_callable(spread)
 def _type_spread(context):
-    typer = _of_table(_VECTOR)
-    return lambda table, row, column: typer(table)
+    return lambda table, row, column: _VECTOR if _is_table(table) else None
+
+
+@type_callable(first)
+def _type_first(context):
+    return lambda count: _MASK
 
 
 @type_callable(load)
 def _type_load(context):
-    typer = _of_table(_VECTOR)
-    return lambda table, row, column, mask: typer(table)
+    return lambda table, row, column, mask: _VECTOR if _is_table(table) else None
 
 
 @type_callable(store)
 def _type_store(context):
-    typer = _of_table(types.void)
-    return lambda table, row, column, mask, values: typer(table)
+    return lambda table, row, column, mask, values: types.void if _is_table(table) else None
 
 
 @type_callable(turned)
 def _type_turned(context):
-    typer = _of_table(types.UniTuple(_VECTOR, WIDTH))
-    return lambda table, rows, at, column, mask: typer(table)
+    return lambda table, rows, at, column, mask: types.UniTuple(_VECTOR, WIDTH) if _is_table(table) else None
+
+
+@type_callable(reciprocal)
+def _type_reciprocal(context):
+    return lambda values: _VECTOR
+
+
+@type_callable(at_most)
+def _type_at_most(context):
+    return lambda values, bound: _VECTOR
+
+
+@type_callable(total)
+def _type_total(context):
+    return lambda values: types.float64
 
 
 class _Arithmetic(ConcreteTemplate):

@@ -2,9 +2,9 @@
 
 A family is written as four small classes in one file:
 
-* an `Emission`: what the user writes, `Poisson(shape=2.0)`; it checks data and builds the prior; * a `Conjugate`: a
-distribution over the parameters of all K states, the same class for prior and posterior; it knows the
-  three surrogates that inference algorithms ask for;
+* an `Emission`: what the user writes, `Poisson(shape=2.0)`; it checks data and builds the prior;
+* a `Conjugate`: a distribution over the parameters of all K states, the same class for prior and posterior; it knows
+  the three surrogates that inference algorithms ask for;
 * a `Parameters`: one point in parameter space, which is at the same time the `Likelihood` of the point surrogate;
 * a `Sums`: the expected sufficient statistics.
 

@@ -166,7 +166,7 @@ class Messages:
             alpha, scale = np.empty_like(likelihood), np.empty(steps * count)
             self.kernels.forward(likelihood, self.transition, start, offsets, alpha, scale)
             ends.append(alpha.T.reshape(steps, count, n_states))
-        apart: NDArray[np.bool_] = (disagreement(*ends) > 1e-15 * (8 + n_states)).any(axis=1)
+        apart = np.any(disagreement(*ends) > 1e-15 * (8 + n_states), axis=1)
         if apart[-1]:
             return None
         return int(np.flatnonzero(apart)[-1]) + 1 if apart.any() else 0

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 Index = NDArray[np.int64]
 
 #: From this number of states on, a step is a matrix product.
-MANY_STATES = 128
+MANY_STATES = 1024
 
 #: Size of a tile's (K, columns) tables: a few of them stay near the core, and a tile is worth the calls that run it.
 TABLE_BYTES = 2 << 20
@@ -149,7 +149,7 @@ def _arrange(start: Index, length: Index, n_states: int) -> list[Tile]:
 
 def _lanes(longest: int, n_states: int, total: int) -> int:
     """Number of pieces of a tile whose longest has this length, out of so many positions in all."""
-    columns = min(TABLE_BYTES // (8 * n_states), max(int(SHARE * total), 1 << 14))
+    columns = min(TABLE_BYTES // (8 * n_states), max(int(SHARE * total), 1 << 15))
     least = MIN_LANES
     if n_states >= MANY_STATES:
         least = min(WIDE_LANES, max(WIDE_BYTES // (8 * n_states * longest), MIN_LANES))

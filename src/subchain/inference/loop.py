@@ -23,6 +23,7 @@ from subchain.inference.base import Algorithm
 from subchain.inference.posterior import ModelPosterior, Point
 from subchain.inference.problem import Problem
 from subchain.inference.trace import Status, Trace
+from subchain.records import Record
 from subchain.statistics import Statistics
 
 #: Rounding lets an objective that cannot fall appear to fall by this fraction.
@@ -37,6 +38,8 @@ class RunState:
     ----------
     statistics : what the next surrogate is made from; None before the first pass of a run that starts at a point
     point : the HMM that would be reported now
+    trace : the course of the run so far
+    iteration : number of iterations done
     status : why the run ended, or None while it goes on
     """
 
@@ -49,30 +52,34 @@ class RunState:
     @property
     def objective(self) -> float:
         """The latest objective; −inf before there is one."""
-        known = [value for value in self.trace.objective if not math.isnan(value)]
+        known = self.trace.known_objectives()
         return known[-1] if known else -math.inf
 
 
-Watcher = Callable[[RunState], None]
+AfterIteration = Callable[[RunState], None]
 
 
-def run(problem: Problem, algorithm: Algorithm, state: RunState, watch: Watcher) -> RunState:
-    """Iterate until the algorithm has converged or has to stop; `watch` is told after every iteration."""
+def run(problem: Problem, algorithm: Algorithm, state: RunState, after_iteration: AfterIteration) -> RunState:
+    """Iterate until the algorithm has converged or has to stop.
+
+    An interruption (Ctrl-C) ends the run with the state of the last whole iteration.
+    """
     schedule, discipline = algorithm.schedule(), algorithm.discipline()
     began = time.perf_counter() - (state.trace.seconds[-1] if state.trace.seconds else 0.0)
     try:
         while state.status is None:
             part = schedule.next(problem, state.iteration)
             context = None if state.statistics is None else discipline.context(state.statistics, part)
-            posterior, surrogate = _stand_in(problem, algorithm, state, context)
+            posterior, surrogate = _surrogate(problem, algorithm, state, context)
             fresh = problem.statistics(surrogate, part)
-            value = math.nan
+            objective = math.nan
             if posterior is not None:
-                value = algorithm.objective(problem, posterior, state.point, fresh.log_normalizer)
-            _take(problem, algorithm, state, discipline.combine(state.statistics, fresh, part), value)
-            state.trace.seconds.append(time.perf_counter() - began)
-            state.status = _status(problem, algorithm, state)
-            watch(state)
+                objective = algorithm.objective(problem, posterior, state.point, fresh.log_normalizer)
+                _check_objective(problem, algorithm, state, objective)
+            statistics = discipline.combine(state.statistics, fresh, part)
+            later = _advance(problem, algorithm, state, statistics, objective, began)
+            vars(state).update(vars(later))  # at once: an interruption finds the whole iteration or none of it
+            after_iteration(state)
     except KeyboardInterrupt:
         if state.statistics is None:
             raise
@@ -80,7 +87,7 @@ def run(problem: Problem, algorithm: Algorithm, state: RunState, watch: Watcher)
     return state
 
 
-def _stand_in(
+def _surrogate(
     problem: Problem, algorithm: Algorithm, state: RunState, context: Statistics | None
 ) -> tuple[ModelPosterior | None, Surrogate]:
     """The posterior (none before there are statistics) and the HMM that stands in for it."""
@@ -90,48 +97,65 @@ def _stand_in(
     return posterior, algorithm.surrogate(posterior, state.point)
 
 
-def _take(problem: Problem, algorithm: Algorithm, state: RunState, statistics: Statistics, value: float) -> None:
-    """Make the new statistics the run's own, after looking for values that are not finite."""
-    state.iteration += 1
-    culprit = statistics.not_finite()
-    if culprit is None:
-        point, events = algorithm.point(problem.prior.update(statistics), statistics, state.point)
-        culprit = point.not_finite()
-    if culprit is not None or math.isinf(value):
-        name, index = culprit or ("objective", -1)
+def _check_objective(problem: Problem, algorithm: Algorithm, state: RunState, objective: float) -> None:
+    """Refuse an objective that is not finite, or one that fell although it never does."""
+    iteration = state.iteration + 1
+    if not math.isfinite(objective):
+        raise _not_finite(iteration, "the objective")
+    fall = state.objective - objective
+    if algorithm.monotone and problem.exact and fall > ROUNDING * max(abs(objective), 1.0):
         raise InferenceError(
-            f"iteration {state.iteration}: {name} is not finite" + (f" (state {index})" if index >= 0 else "") + ". "
-            "The run was stopped; its last good state is that of the iteration before. Look for observations of "
-            "extreme size, or use a stronger prior."
-        )
-    _check_monotone(problem, algorithm, state, value)
-    state.statistics, state.point = statistics, point
-    state.trace.objective.append(value)
-    for message in events:
-        state.trace.tell(state.iteration, message)
-    if problem.validation is not None:
-        state.trace.validation.append(problem.held_out_score(point))
-
-
-def _check_monotone(problem: Problem, algorithm: Algorithm, state: RunState, value: float) -> None:
-    fall = state.objective - value
-    if algorithm.monotone and problem.exact and fall > ROUNDING * max(abs(value), 1.0):
-        raise InferenceError(
-            f"iteration {state.iteration}: the objective of {type(algorithm).__name__} fell by {fall:.3g} "
-            f"to {value:.10g}, which it never does unless rounding has destroyed the result. "
+            f"iteration {iteration}: the objective of {type(algorithm).__name__} fell by {fall:.3g} "
+            f"to {objective:.10g}, which it never does unless rounding has destroyed the result. "
             "Rescale the data, or use a stronger prior."
         )
 
 
-def _status(problem: Problem, algorithm: Algorithm, state: RunState) -> Status | None:
-    known = [value for value in state.trace.objective if not math.isnan(value)]
+def _advance(
+    problem: Problem,
+    algorithm: Algorithm,
+    state: RunState,
+    statistics: Statistics,
+    objective: float,
+    began: float,
+) -> RunState:
+    """The state after an iteration that ended with these statistics."""
+    iteration, trace = state.iteration + 1, state.trace.copy()
+    _check_finite(iteration, statistics)
+    point, events = algorithm.point(problem.prior.update(statistics), statistics, state.point)
+    _check_finite(iteration, point)
+    trace.objective.append(objective)
+    for message in events:
+        trace.tell(iteration, message)
+    if problem.validation is not None:
+        trace.validation.append(problem.held_out_score(point))
+    trace.seconds.append(time.perf_counter() - began)
+    return RunState(statistics, point, trace, iteration, _status(algorithm, trace))
+
+
+def _check_finite(iteration: int, record: Record) -> None:
+    culprit = record.not_finite()
+    if culprit is not None:
+        name, state = culprit
+        raise _not_finite(iteration, name + (f" of state {state}" if state >= 0 else ""))
+
+
+def _not_finite(iteration: int, what: str) -> InferenceError:
+    return InferenceError(
+        f"iteration {iteration}: {what} is not finite. The run was stopped; a checkpoint holds the last good one. "
+        "Look for observations of extreme size, or use a stronger prior."
+    )
+
+
+def _status(algorithm: Algorithm, trace: Trace) -> Status | None:
+    known = trace.known_objectives()
     if len(known) > 1 and abs(known[-1] - known[-2]) <= algorithm.tolerance * abs(known[-1]):
         return "converged"
-    scores = state.trace.validation
+    scores = trace.validation
     if algorithm.patience is not None and scores and len(scores) - scores.index(max(scores)) > algorithm.patience:
         return "stopped_improving"
-    if state.iteration >= algorithm.max_iter:
+    if len(trace) >= algorithm.max_iter:
         return "max_iter"
-    if algorithm.time_limit is not None and state.trace.seconds[-1] >= algorithm.time_limit:
+    if algorithm.time_limit is not None and trace.seconds[-1] >= algorithm.time_limit:
         return "time_limit"
     return None

@@ -21,7 +21,7 @@ def best_of(
 ) -> Journey:
     """Run every start that the journey has not seen the end of; an interrupted run ends the journey."""
 
-    def watch(state: RunState) -> None:
+    def after_iteration(state: RunState) -> None:
         progress.update(state)
         checkpoint.save(journey)
 
@@ -32,7 +32,7 @@ def best_of(
         if journey.current.status == "interrupted":
             journey.current.status = None
         try:
-            state = run(problem, algorithm, journey.current, watch)
+            state = run(problem, algorithm, journey.current, after_iteration)
         except KeyboardInterrupt:
             if journey.best is None:
                 raise

@@ -36,8 +36,7 @@ def start_statistics(
     ----------
     reference : the family at some sensible point, which accumulates
     init : "kmeans" (where distances mean something), "random" (nearest of K random observations), "exponential" (no
-        look at
-        the hidden structure at all), "auto" (k-means if possible, else exponential)
+        look at the hidden structure at all), "auto" (k-means if possible, else exponential)
     """
     index = _sample(data, rng)
     features = None if init == "exponential" else emission.features(data, index)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any, Literal
 
 Status = Literal["converged", "max_iter", "time_limit", "interrupted", "stopped_improving"]
@@ -22,9 +23,8 @@ class Trace:
 
     Attributes
     ----------
-    objective : the bound, or the log posterior; nan where an iteration has none (the first one after a start that is
-        not
-        a posterior)
+    objective : the bound, or the log posterior; nan where an iteration has none (the first one of a run that starts at
+        given parameters)
     validation : held-out log likelihood per observation, empty without validation data
     seconds : time since the run began
     events : what was out of the ordinary
@@ -37,6 +37,14 @@ class Trace:
 
     def __len__(self) -> int:
         return len(self.objective)
+
+    def copy(self) -> Trace:
+        """A trace that can be continued without changing this one."""
+        return Trace(list(self.objective), list(self.validation), list(self.seconds), list(self.events))
+
+    def known_objectives(self) -> list[float]:
+        """The objectives of the iterations that have one."""
+        return [value for value in self.objective if not math.isnan(value)]
 
     def tell(self, iteration: int, message: str) -> None:
         """Record an event, once for each message."""

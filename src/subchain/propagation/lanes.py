@@ -285,11 +285,11 @@ def _retreat_group(panels, likelihood, beta, weighted, at, lane, mask):
         store(weighted, k, 0, None, load(likelihood, k, at, mask) * (load(beta, k, lane, None) * factor))
     norm = zeros()
     for k in range(0, n_states, 4):
-        p, q, r, s = _mix(panels, k, weighted, 0, 0, n_states)
-        for i, message in enumerate((p, q, r, s)):
+        messages = _mix(panels, k, weighted, 0, 0, n_states)
+        for i in range(4):
             if k + i < n_states:
-                store(beta, k + i, lane, None, message)
-        norm += (p + q) + (r + s)
+                store(beta, k + i, lane, None, messages[i])
+                norm += messages[i]
     store(beta, n_states, lane, None, norm)
 
 
@@ -397,9 +397,10 @@ def pair_sums(alpha, weighted, offsets, sums):
         while stop < n_segments and columns < BLOCK:
             columns += segments[stop, 2]
             stop += 1
+        block = segments[start:stop]
         for j in range(0, whole, 4):
             for k in range(0, whole, 4):
-                _pair_tile(alpha, weighted, segments[start:stop], states, j, k, padded)
+                _pair_tile(alpha, weighted, block, states, j, k, padded)
         start = stop
     sums += padded[:n_states, :n_states]
 
