@@ -7,9 +7,9 @@ import warnings
 
 import numpy as np
 import pytest
-from examples import FAMILIES, SHAPES, example
 from sklearn.base import clone
 
+from examples import FAMILIES, SHAPES, example
 from subchain import HMM
 from subchain.errors import ConvergenceWarning
 from subchain.inference import ALGORITHMS

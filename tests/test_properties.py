@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from examples import FAMILIES, example
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import FAMILIES, example
 from subchain import EM, HMM, VI
 from subchain.data import Sequences
 

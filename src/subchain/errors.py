@@ -36,3 +36,14 @@ def unknown_name(kind: str, given: object, known: Iterable[str]) -> InputError:
     close = difflib.get_close_matches(str(given), names, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     return InputError(f"unknown {kind} {given!r}; known are {', '.join(map(repr, names))}.{hint}")
+
+
+def impossible_error(impossible: dict[int, int]) -> ImpossibleSequenceError:
+    """The error for sequences of probability zero."""
+    sequence, position = next(iter(impossible.items()))
+    more = f" (and {len(impossible) - 1} more)" if len(impossible) > 1 else ""
+    return ImpossibleSequenceError(
+        f"sequence {sequence}{more} has probability zero under the model: no path of states explains its observations "
+        f"up to position {position}. Check that symbol, the structural zeros of the transitions and what was said "
+        "about allowed or known states; a prior with positive concentration makes rare symbols possible."
+    )

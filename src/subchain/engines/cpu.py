@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,12 @@ from threadpoolctl import ThreadpoolController
 from subchain.data.evidence import Evidence
 from subchain.data.sequences import Sequences
 from subchain.engines.borders import Borders
-from subchain.engines.hard import LogBlock, LogChain
-from subchain.engines.messages import Filtered, Messages, Workspace
+from subchain.engines.consumers import Collect, Consumer, Nothing, TileRun
+from subchain.engines.hard import LogChain
+from subchain.engines.messages import Messages, Workspace
 from subchain.engines.partition import Index, Partition, partition
 from subchain.engines.surrogate import Surrogate
-from subchain.errors import ImpossibleSequenceError, InputError
-from subchain.propagation import lanes
+from subchain.errors import InputError, impossible_error
 from subchain.statistics import Statistics
 
 Array = NDArray[np.float64]
@@ -37,45 +37,6 @@ ROUNDS = 3
 PROBES = 16
 
 
-class Consumer(Generic[Result]):
-    """What a pass is made for: takes the messages of tiles (and of hard sequences) and makes something of them."""
-
-    smooth = True
-
-    def begin(self) -> Result:
-        """An empty result for one group."""
-        raise NotImplementedError
-
-    def tile(self, result: Result, run: TileRun) -> None:
-        """Take one tile."""
-        raise NotImplementedError
-
-    def hard(self, result: Result, sequence: int, block: LogBlock) -> None:
-        """Take one block of a sequence that was run in logarithms."""
-        raise NotImplementedError
-
-
-class TileRun:
-    """A tile with its messages."""
-
-    def __init__(
-        self, filtered: Filtered, beliefs: Array | None, cut: Partition, borders: Borders | None, kernels: Any
-    ) -> None:
-        self.filtered = filtered
-        self._beliefs = beliefs
-        self.kernels = kernels
-        pieces = filtered.tile.pieces
-        self.sequences = cut.sequence[pieces]
-        self.is_first = cut.is_first[pieces]
-        self.before = None if borders is None else borders.before[pieces]
-        self.after = None if borders is None else borders.after[pieces]
-
-    @property
-    def beliefs(self) -> Array:
-        assert self._beliefs is not None
-        return self._beliefs
-
-
 class CpuEngine:
     """Runs passes on `n_jobs` cores (all by default)."""
 
@@ -86,7 +47,7 @@ class CpuEngine:
             raise InputError("n_jobs must be a positive number of cores, −1 or None for all of them, not 0.")
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.n_jobs = cores if n_jobs is None else n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
-        self._blas = ThreadpoolController()
+        self.blas = ThreadpoolController()
 
     # ---- what passes are made for ------------------------------------------------------------------------------------
 
@@ -98,7 +59,7 @@ class CpuEngine:
         weights: Array | None = None,
     ) -> Statistics:
         """Expected statistics of all sequences; raises if one of them is impossible."""
-        consumer = _Collect(surrogate, weights)
+        consumer = Collect(surrogate, weights)
         parts, totals, impossible = self.run(Messages(surrogate, data, evidence), consumer)
         if impossible:
             raise impossible_error(impossible)
@@ -116,7 +77,7 @@ class CpuEngine:
         self, surrogate: Surrogate, data: Sequences, evidence: Evidence | None = None
     ) -> tuple[Array, dict[int, int]]:
         """Log likelihood of each sequence, and for impossible ones (−inf) the position where every path ends."""
-        _, totals, impossible = self.run(Messages(surrogate, data, evidence), _Nothing())
+        _, totals, impossible = self.run(Messages(surrogate, data, evidence), Nothing())
         return totals, impossible
 
     # ---- the pass ----------------------------------------------------------------------------------------------------
@@ -130,7 +91,7 @@ class CpuEngine:
         totals = np.zeros(data.n_sequences)
         chosen = np.arange(data.n_sequences)
         hard = np.empty(0, dtype=np.int64)
-        with self._blas.limit(limits=1):
+        with self.blas.limit(limits=1):
             while True:
                 results = self._scaled(messages, chosen, consumer, totals)
                 failed = chosen[~np.isfinite(totals[chosen])]
@@ -170,7 +131,7 @@ class CpuEngine:
 
         if borders is not None and lead is None:
             self._sweep(messages, cut, borders, np.unique(cut.sequence[~cut.is_first]))
-        results = self._map(run_group, cut.groups)
+        results = self.map(run_group, cut.groups)
         if borders is not None and lead is not None:
             self._reconcile(messages, cut, borders, results, run_group, consumer.smooth)
         np.add.at(totals, cut.sequence, piece_totals)
@@ -199,7 +160,7 @@ class CpuEngine:
                 self._sweep(messages, cut, borders, sequences)
                 wrong = np.flatnonzero(np.isin(cut.sequence, sequences))
             again = np.unique(group_of[wrong])
-            for number, result in zip(again, self._map(run_group, [cut.groups[g] for g in again]), strict=True):
+            for number, result in zip(again, self.map(run_group, [cut.groups[g] for g in again]), strict=True):
                 results[number] = result
 
     def _sweep(self, messages: Messages, cut: Partition, borders: Borders, sequences: Index) -> None:
@@ -208,7 +169,7 @@ class CpuEngine:
         for sequence in sequences:
             pieces = np.flatnonzero(cut.sequence == sequence)
             jobs += [(messages.sweep_forward, pieces), (messages.sweep_backward, pieces)]
-        self._map(lambda job: job[0](job[1], cut, borders), jobs)
+        self.map(lambda job: job[0](job[1], cut, borders), jobs)
         borders.known[np.isin(cut.sequence, sequences)] = True
 
     def _cut(self, messages: Messages, chosen: Index) -> tuple[Partition, int | None]:
@@ -241,68 +202,9 @@ class CpuEngine:
             steps *= 2
         return None
 
-    def _map(self, task: Callable[[Any], Result], items: list[Any]) -> list[Result]:
+    def map(self, task: Callable[[Any], Result], items: list[Any]) -> list[Result]:
+        """Do a task for every item on the engine's threads; results in the order of the items."""
         if self.n_jobs == 1 or len(items) == 1:
             return [task(item) for item in items]
         with ThreadPoolExecutor(self.n_jobs) as pool:
             return list(pool.map(task, items))
-
-
-class _Nothing(Consumer[None]):
-    """For passes that want log likelihoods alone."""
-
-    smooth = False
-
-    def begin(self) -> None:
-        return None
-
-    def tile(self, result: None, run: TileRun) -> None:
-        pass
-
-    def hard(self, result: None, sequence: int, block: LogBlock) -> None:
-        pass
-
-
-class _Collect(Consumer[Statistics]):
-    """Sums expected statistics; pair sums are kept without the factor of the transition matrix."""
-
-    def __init__(self, surrogate: Surrogate, weights: Array | None) -> None:
-        self.surrogate = surrogate
-        self.weights = weights
-        self.hard_pairs = np.zeros((surrogate.n_states, surrogate.n_states))
-
-    def begin(self) -> Statistics:
-        return Statistics.zeros(self.surrogate.n_states, self.surrogate.emission.zeros())
-
-    def tile(self, result: Statistics, run: TileRun) -> None:
-        filtered, beliefs = run.filtered, run.beliefs
-        offsets, weighted = filtered.tile.offsets, filtered.likelihood
-        if self.weights is not None:
-            lane_weights = self.weights[run.sequences]
-            lanes.weigh(beliefs, offsets, lane_weights)
-            lanes.weigh(weighted, offsets, lane_weights)
-        result.initial += beliefs[:, : filtered.tile.lanes][:, run.is_first].sum(axis=1)
-        run.kernels.pair_sums(filtered.alpha, weighted, offsets, result.pairs)
-        if run.before is not None:
-            inner = ~run.is_first
-            result.pairs += run.before[inner].T @ weighted[:, : filtered.tile.lanes][:, inner].T
-        self.surrogate.emission.accumulate(filtered.values, beliefs, result.emission)
-
-    def hard(self, result: Statistics, sequence: int, block: LogBlock) -> None:
-        weight = 1.0 if self.weights is None else self.weights[sequence]
-        beliefs = block.beliefs * weight
-        if block.is_first:
-            result.initial += beliefs[:, 0]
-        self.hard_pairs += weight * block.pairs
-        self.surrogate.emission.accumulate(block.values, beliefs, result.emission)
-
-
-def impossible_error(impossible: dict[int, int]) -> ImpossibleSequenceError:
-    """The error for sequences of probability zero."""
-    sequence, position = next(iter(impossible.items()))
-    more = f" (and {len(impossible) - 1} more)" if len(impossible) > 1 else ""
-    return ImpossibleSequenceError(
-        f"sequence {sequence}{more} has probability zero under the model: no path of states explains its observations "
-        f"up to position {position}. Check that symbol, the structural zeros of the transitions and what was said "
-        "about allowed or known states; a prior with positive concentration makes rare symbols possible."
-    )

@@ -19,10 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.engines.cpu import CpuEngine, impossible_error
+from subchain.engines.cpu import CpuEngine
 from subchain.engines.marginals import states_array
 from subchain.engines.messages import Messages
 from subchain.engines.partition import Partition, Tile, partition
+from subchain.errors import impossible_error
 from subchain.propagation.viterbi import sweep, sweep_lanes, trace, trace_lanes
 
 Array = NDArray[np.float64]
@@ -69,9 +70,9 @@ def viterbi(
     longest = WHOLE if lead is None else max(8 * lead, 256, data.n_observations // MANY_PIECES)
     cut = partition(data.offsets, np.arange(data.n_sequences), longest, messages.surrogate.n_states, 1)
     decoder = _Decoder(messages, cut, np.asarray(states))
-    with engine._blas.limit(limits=1):
-        engine._map(decoder.run, decoder.tiles(lead))
-        engine._map(decoder.settle, decoder.doubts())
+    with engine.blas.limit(limits=1):
+        engine.map(decoder.run, decoder.tiles(lead))
+        engine.map(decoder.settle, decoder.doubts())
     if decoder.impossible:
         raise impossible_error(dict(sorted(decoder.impossible.items())))
     return states, decoder.log_probability()

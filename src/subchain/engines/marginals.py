@@ -13,10 +13,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from subchain.engines.cpu import Consumer, CpuEngine, TileRun, impossible_error
+from subchain.engines.consumers import Consumer, TileRun
+from subchain.engines.cpu import CpuEngine
 from subchain.engines.hard import LogBlock, LogChain
 from subchain.engines.messages import Messages
-from subchain.errors import InputError
+from subchain.errors import InputError, impossible_error
 from subchain.propagation import serial
 
 Array = NDArray[np.float64]

@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.engines.cpu import Consumer, CpuEngine, TileRun, impossible_error
+from subchain.engines.consumers import Consumer, TileRun
+from subchain.engines.cpu import CpuEngine
 from subchain.engines.hard import LogBlock
 from subchain.engines.marginals import log_chain, log_joint, states_array
 from subchain.engines.messages import Messages
+from subchain.errors import impossible_error
 from subchain.propagation.layout import Walks
 from subchain.propagation.sampling import draw, draw_log, enter, follow, key_of
 

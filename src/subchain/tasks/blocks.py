@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.engines.borders import Borders
-from subchain.engines.cpu import Consumer, TileRun
+from subchain.engines.consumers import Consumer, TileRun
 from subchain.engines.hard import LogBlock
 from subchain.engines.messages import Workspace
 from subchain.engines.partition import Partition, Tile, partition

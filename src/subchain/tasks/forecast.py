@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from subchain.emissions import Parameters
 from subchain.emissions.product import ProductParameters
-from subchain.engines.cpu import Consumer, TileRun
+from subchain.engines.consumers import Consumer, TileRun
 from subchain.engines.hard import LogBlock
 from subchain.errors import InputError
 from subchain.tasks.question import Question

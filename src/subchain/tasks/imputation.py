@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from subchain.data import is_missing
 from subchain.emissions import Parameters
-from subchain.engines.cpu import Consumer, TileRun
+from subchain.engines.consumers import Consumer, TileRun
 from subchain.engines.hard import LogBlock
 from subchain.tasks.question import Question
 

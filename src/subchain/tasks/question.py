@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from subchain.data import Evidence, Sequences
 from subchain.engines import CpuEngine, Surrogate
-from subchain.engines.cpu import Consumer, impossible_error
+from subchain.engines.consumers import Consumer
 from subchain.engines.messages import Messages
+from subchain.errors import impossible_error
 from subchain.inference.posterior import Point
 
 

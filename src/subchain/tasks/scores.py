@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from subchain.data import Sequences, missing_rows
 from subchain.emissions import Frozen
 from subchain.emissions.product import ProductPosterior
-from subchain.engines.cpu import impossible_error
+from subchain.errors import impossible_error
 from subchain.inference.posterior import ModelPosterior, Point
 from subchain.tasks.question import Question
 

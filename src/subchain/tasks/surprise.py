@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from subchain.data import Sequences
 from subchain.emissions.base import Likelihood
-from subchain.engines.cpu import Consumer, TileRun
+from subchain.engines.consumers import Consumer, TileRun
 from subchain.engines.hard import LogBlock, LogChain
 from subchain.engines.marginals import log_increments
 from subchain.engines.messages import Messages

@@ -1,0 +1,113 @@
+"""What a pass over the data is made for.
+
+A pass hands the messages of every tile, and of every block of a sequence that had to be run in logarithms, to a
+consumer. Consumers keep one result a group, so that groups can run side by side; a pass may run a group again, from
+an empty result.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.engines.borders import Borders
+from subchain.engines.hard import LogBlock
+from subchain.engines.messages import Filtered
+from subchain.engines.partition import Partition
+from subchain.engines.surrogate import Surrogate
+from subchain.propagation import lanes
+from subchain.statistics import Statistics
+
+Array = NDArray[np.float64]
+Result = TypeVar("Result")
+
+
+class Consumer(ABC, Generic[Result]):
+    """What a pass is made for: takes the messages of tiles (and of hard sequences) and makes something of them."""
+
+    smooth = True
+
+    @abstractmethod
+    def begin(self) -> Result:
+        """An empty result for one group."""
+
+    @abstractmethod
+    def tile(self, result: Result, run: TileRun) -> None:
+        """Take one tile."""
+
+    @abstractmethod
+    def hard(self, result: Result, sequence: int, block: LogBlock) -> None:
+        """Take one block of a sequence that was run in logarithms."""
+
+
+class TileRun:
+    """A tile with its messages."""
+
+    def __init__(
+        self, filtered: Filtered, beliefs: Array | None, cut: Partition, borders: Borders | None, kernels: Any
+    ) -> None:
+        self.filtered = filtered
+        self._beliefs = beliefs
+        self.kernels = kernels
+        pieces = filtered.tile.pieces
+        self.sequences = cut.sequence[pieces]
+        self.is_first = cut.is_first[pieces]
+        self.before = None if borders is None else borders.before[pieces]
+        self.after = None if borders is None else borders.after[pieces]
+
+    @property
+    def beliefs(self) -> Array:
+        assert self._beliefs is not None
+        return self._beliefs
+
+
+class Nothing(Consumer[None]):
+    """For passes that want log likelihoods alone."""
+
+    smooth = False
+
+    def begin(self) -> None:
+        return None
+
+    def tile(self, result: None, run: TileRun) -> None:
+        pass
+
+    def hard(self, result: None, sequence: int, block: LogBlock) -> None:
+        pass
+
+
+class Collect(Consumer[Statistics]):
+    """Sums expected statistics; pair sums are kept without the factor of the transition matrix."""
+
+    def __init__(self, surrogate: Surrogate, weights: Array | None) -> None:
+        self.surrogate = surrogate
+        self.weights = weights
+        self.hard_pairs = np.zeros((surrogate.n_states, surrogate.n_states))
+
+    def begin(self) -> Statistics:
+        return Statistics.zeros(self.surrogate.n_states, self.surrogate.emission.zeros())
+
+    def tile(self, result: Statistics, run: TileRun) -> None:
+        filtered, beliefs = run.filtered, run.beliefs
+        offsets, weighted = filtered.tile.offsets, filtered.likelihood
+        if self.weights is not None:
+            lane_weights = self.weights[run.sequences]
+            lanes.weigh(beliefs, offsets, lane_weights)
+            lanes.weigh(weighted, offsets, lane_weights)
+        result.initial += beliefs[:, : filtered.tile.lanes][:, run.is_first].sum(axis=1)
+        run.kernels.pair_sums(filtered.alpha, weighted, offsets, result.pairs)
+        if run.before is not None:
+            inner = ~run.is_first
+            result.pairs += run.before[inner].T @ weighted[:, : filtered.tile.lanes][:, inner].T
+        self.surrogate.emission.accumulate(filtered.values, beliefs, result.emission)
+
+    def hard(self, result: Statistics, sequence: int, block: LogBlock) -> None:
+        weight = 1.0 if self.weights is None else self.weights[sequence]
+        beliefs = block.beliefs * weight
+        if block.is_first:
+            result.initial += beliefs[:, 0]
+        self.hard_pairs += weight * block.pairs
+        self.surrogate.emission.accumulate(block.values, beliefs, result.emission)
