@@ -1,4 +1,4 @@
-"""Every algorithm with every family on data of every shape: finite results, right shapes, the same again and from files.
+"""Every algorithm with every family on data of every shape: finite results, right shapes, the same from files.
 
 Algorithms join by being registered in `subchain.inference.ALGORITHMS`, families by a line in `examples.py`.
 """

@@ -1,5 +1,6 @@
 """Model files: exact, refused when damaged, and readable for good (the golden files were written by each release)."""
 
+import contextlib
 import json
 import struct
 from pathlib import Path
@@ -20,7 +21,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarn
 
 def fitted(family="categorical", **settings):
     specification, data = example(family)
-    return HMM(3, specification, inference=VI(max_iter=3, tolerance=0.0), random_state=0, n_jobs=1, **settings).fit(data)
+    inference = VI(max_iter=3, tolerance=0.0)
+    return HMM(3, specification, inference=inference, random_state=0, n_jobs=1, **settings).fit(data)
 
 
 def rewrite_header(path, change):
@@ -68,7 +70,8 @@ def test_models_by_hand_can_be_saved(tmp_path):
 
 def test_saving_does_not_need_the_start_or_the_generator(tmp_path):
     start = fitted()
-    model = HMM(3, Categorical(n_categories=5), init=start, random_state=np.random.default_rng(0), inference=EM(max_iter=2))
+    generator = np.random.default_rng(0)
+    model = HMM(3, Categorical(n_categories=5), init=start, random_state=generator, inference=EM(max_iter=2))
     model.fit(example("categorical")[1]).save(tmp_path / "m")
     assert HMM.load(tmp_path / "m").init == "auto"
 
@@ -128,10 +131,8 @@ def test_a_changed_byte_gives_a_model_or_a_message(tmp_path_factory, position, b
     content = bytearray(_written["content"])
     content[position % len(content)] = byte
     path.write_bytes(content)
-    try:
-        HMM.load(path)
-    except SubchainError:
-        pass
+    with contextlib.suppress(SubchainError):
+        assert HMM.load(path).n_states_ >= 0
 
 
 _written: dict[str, bytes] = {}

@@ -1,4 +1,4 @@
-"""What happens around the iterations: restarts, stopping, interruption, checkpoints, what is frozen and what is known."""
+"""What happens around iterations: restarts, stopping, interruption, checkpoints, what is frozen, what is known."""
 
 import os
 import time
