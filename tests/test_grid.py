@@ -70,10 +70,6 @@ def test_a_cell(algorithm, family, shape, states, tmp_path):
         model.save(tmp_path / "model")
         same(model, HMM.load(tmp_path / "model"))
 
-        half = build(algorithm, specification, states)
-        half.inference.max_iter = 3
-        half.fit(data, checkpoint=tmp_path / "checkpoint")
-
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

@@ -190,7 +190,7 @@ class TestGivenParameters:
     def test_their_family_is_found(self, family):
         model = model_of(family)
         assert model.family_.name == family
-        assert type(model.emission_) is model.family_.parameters_type()
+        assert type(model.emission_) is model.family_.parameters_type
 
     @pytest.mark.parametrize(
         ("initial", "transition", "message"),

@@ -45,6 +45,7 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
     statistics_ : expected counts
     trace_, status_, runs_ : the course of the best run, why it ended, and every restart's objective
     family_ : the family of emissions
+    n_batches_ : how many batches `partial_fit` has seen, a `fit` counting as one
     vocabularies_, columns_ : what the training data's codes and columns were
     """
 
@@ -56,6 +57,7 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
     runs_: list[RunSummary]
     n_states_: int
     n_sequences_: int
+    n_batches_: int
     family_: Emission
     vocabularies_: tuple[Vocabulary | None, ...]
     columns_: tuple[str, ...] | None
@@ -72,7 +74,7 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
         self.family_ = family
         self.vocabularies_ = ()
         self.columns_ = None
-        self.n_sequences_ = 0
+        self.n_sequences_ = self.n_batches_ = 0
         self.state_names_ = [str(state) for state in range(self.n_states_)]
 
     def _read(self, x: Any) -> Sequences:

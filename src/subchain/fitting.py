@@ -84,10 +84,10 @@ class FitCall:
         point = init._point()
         if len(point.chain.initial) != n_states:
             raise InputError(f"init has {len(point.chain.initial)} states, the model {n_states}.")
-        if not isinstance(point.emission, self.emission.parameters_type()):
+        if not isinstance(point.emission, self.emission.parameters_type):
             raise InputError(
                 f"init emits {type(point.emission).__name__}, but emission={self.emission!r} "
-                f"needs {self.emission.parameters_type().__name__}."
+                f"needs {self.emission.parameters_type.__name__}."
             )
         return point
 
@@ -120,9 +120,9 @@ class FitCall:
             "n_states": int(model.n_states),
             "emission": describe(self.emission, model.n_states),
             "transition": describe(self.transition, model.n_states),
-            "inference": type(self.algorithm).__name__,
+            "inference": self.algorithm.identity(),
             "n_init": int(model.n_init),
-            "random_state": repr(model.random_state),
+            "random_state": [int(part) for part in self.seeds[0].generate_state(4)],
             "init": model.init if isinstance(model.init, str) else digest(model.init._point().arrays()),
             "sample_weight": digest(self.problem.whole.weights),
             "knowledge of the states": digest(self.knowledge),

@@ -144,6 +144,7 @@ class HMM(Usable):
             best_of(fit.problem, fit.algorithm, fit.starts(), journey, marks, progress)
         assert journey.best is not None
         self._adopt(fit, journey.best, journey.summaries)
+        self.n_batches_ = 1
         self._warn(fit.algorithm)
         return self
 
@@ -186,7 +187,6 @@ class HMM(Usable):
             fit = FitCall(self, x, None, None, None, None, None)
             self._adopt(fit, fit.starts()[0](), [])
             self.statistics_ = fit.empty
-            self.n_batches_ = 0
         part = Part(self._read(x))
         algorithm = resolve_inference(self.inference)
         posterior = self.posterior_

@@ -56,6 +56,7 @@ def save_model(model: HMM, path: str | os.PathLike[str]) -> None:
         "vocabularies": [_plain_vocabulary(vocabulary) for vocabulary in model.vocabularies_],
         "columns": None if model.columns_ is None else list(model.columns_),
         "n_sequences": model.n_sequences_,
+        "n_batches": model.n_batches_,
         "status": model.status_,
         "trace": model.trace_.to_json(),
         "runs": [dataclasses.asdict(run) for run in model.runs_],
@@ -88,6 +89,7 @@ def _restore(kind: type[Model], arrays: dict[str, Any], header: dict[str, Any]) 
     model.vocabularies_ = tuple(_vocabulary(plain) for plain in header["vocabularies"])
     model.columns_ = None if header["columns"] is None else tuple(header["columns"])
     model.n_sequences_ = int(header["n_sequences"])
+    model.n_batches_ = int(header["n_batches"])
     model.status_ = header["status"]
     model.trace_ = Trace.from_json(header["trace"])
     model.runs_ = [RunSummary(**run) for run in header["runs"]]

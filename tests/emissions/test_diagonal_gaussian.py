@@ -319,5 +319,5 @@ def test_parameters_report_their_size_and_marginals() -> None:
     assert parameters.n_free == 4 * 6
     np.testing.assert_array_equal(parameters.expectation(), parameters.means)
     np.testing.assert_allclose(parameters.marginals().var(), parameters.variances)
-    assert DiagonalGaussian().parameters_type() is DiagonalGaussianParameters
+    assert DiagonalGaussian.parameters_type is DiagonalGaussianParameters
     assert clone(DiagonalGaussian(shape=3.0, columns=[1])).get_params()["columns"] == [1]

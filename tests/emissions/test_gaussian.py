@@ -549,7 +549,7 @@ def test_parameters_report_their_size_and_marginals() -> None:
     assert parameters.n_free == 4 * (3 + 6)
     np.testing.assert_array_equal(parameters.expectation(), parameters.means)
     np.testing.assert_allclose(parameters.marginals().var(), np.diagonal(parameters.covariances, axis1=1, axis2=2))
-    assert Gaussian().parameters_type() is GaussianParameters
+    assert Gaussian.parameters_type is GaussianParameters
 
 
 def test_family_survives_cloning_and_parameters_survive_pickling() -> None:

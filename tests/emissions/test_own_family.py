@@ -79,7 +79,7 @@ def test_prior_expects_the_mean_of_the_data(page: Any) -> None:
 
 def test_times_that_cannot_be_are_refused(page: Any) -> None:
     page.Exponential().check(Sequences(np.append(TIMES, np.nan)))
-    with pytest.raises(InputError, match="the smallest is -1"):
+    with pytest.raises(InputError, match="times > 0"):
         page.Exponential().check(Sequences(np.array([2.0, -1.0])))
 
 

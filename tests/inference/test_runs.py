@@ -88,7 +88,7 @@ class TestRestarts:
 class TestInterruption:
     def interrupt_after(self, iterations, monkeypatch):
         count = 0
-        original = loop._status
+        original = loop.why_stop
 
         def status(*arguments):
             nonlocal count
@@ -97,7 +97,7 @@ class TestInterruption:
                 raise KeyboardInterrupt
             return original(*arguments)
 
-        monkeypatch.setattr(loop, "_status", status)
+        monkeypatch.setattr(loop, "why_stop", status)
 
     def test_the_model_is_that_of_the_last_whole_iteration(self, data, monkeypatch, tmp_path):
         whole = model(inference=VI(max_iter=2, tolerance=0.0)).fit(data)
@@ -147,6 +147,21 @@ class TestCheckpoints:
         model().fit(data).save(tmp_path / "model")
         with pytest.raises(FileFormatError, match="holds a model, not a checkpoint"):
             model().fit(data, checkpoint=tmp_path / "model", resume=True)
+
+    def test_a_run_that_a_limit_ended_goes_on_when_the_limit_is_raised(self, data, tmp_path):
+        model(inference=VI(max_iter=3, tolerance=0.0)).fit(data, checkpoint=tmp_path / "c")
+        longer = model(inference=VI(max_iter=8, tolerance=0.0))
+        longer.fit(data, checkpoint=tmp_path / "c", resume=True)
+        whole = model(inference=VI(max_iter=8, tolerance=0.0)).fit(data)
+        assert np.array_equal(longer.transition_, whole.transition_)
+        assert longer.runs_ == whole.runs_
+
+    def test_other_weights_and_knowledge_are_noticed(self, data, tmp_path):
+        model().fit(data, checkpoint=tmp_path / "c")
+        with pytest.raises(InputError, match="its sample_weight was"):
+            model().fit(data, checkpoint=tmp_path / "c", resume=True, sample_weight=np.arange(12) + 1.0)
+        with pytest.raises(InputError, match="its knowledge of the states was"):
+            model().fit(data, checkpoint=tmp_path / "c", resume=True, states=np.zeros(data.n_observations, dtype=int))
 
     def test_no_temporary_files_are_left(self, data, tmp_path):
         model().fit(data, checkpoint=tmp_path / "c")
@@ -336,6 +351,12 @@ def test_a_weight_for_every_sequence_is_needed(data):
         model().fit(data, sample_weight=[1.0, 2.0])
     with pytest.raises(InputError, match="not negative"):
         model().fit(data, sample_weight=-np.ones(12))
+
+
+def test_partial_fit_goes_on_from_a_fit(data):
+    fitted = model().fit(data[:6])
+    fitted.partial_fit(data[6:])
+    assert fitted.statistics_.n_observations == data.n_observations
 
 
 def test_partial_fit_adds_up_or_steps_towards_each_batch(data):

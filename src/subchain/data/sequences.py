@@ -259,7 +259,7 @@ class Sequences:
         return Sequences(values, self.offsets, columns=self.columns, names=self.names, vocabulary=kept)
 
     def value_range(self) -> tuple[float, float]:
-        """Smallest and largest value, missing ones (nan) left out; (0, 0) if all are missing.
+        """Smallest and largest value, nan left out; (0, 0) if there is nothing else.
 
         The data are read block by block, once.
 

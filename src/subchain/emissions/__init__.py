@@ -4,7 +4,7 @@ from subchain.emissions.base import Conjugate, Emission, Frozen, Likelihood, Par
 from subchain.emissions.bernoulli import Bernoulli
 from subchain.emissions.categorical import Categorical
 from subchain.emissions.diagonal_gaussian import DiagonalGaussian
-from subchain.emissions.families import family_of
+from subchain.emissions.families import families, family_of
 from subchain.emissions.gaussian import Gaussian
 from subchain.emissions.poisson import Poisson
 from subchain.emissions.product import Product
@@ -28,9 +28,10 @@ def resolve_emission(emission: str | Emission) -> Emission:
         return emission
     if not isinstance(emission, str):
         raise InputError(f"emission must be a family, such as Poisson(), or the name of one, not {emission!r}.")
-    if emission not in FAMILIES:
-        raise unknown_name("emission", emission, FAMILIES)
-    return FAMILIES[emission]()
+    known = {family.name: family for family in families()}
+    if emission not in known:
+        raise unknown_name("emission", emission, known)
+    return known[emission]()
 
 
 __all__ = [

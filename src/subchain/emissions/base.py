@@ -173,7 +173,10 @@ class Frozen(Record):
 class Emission(BaseEstimator, ABC):  # type: ignore[misc]
     """What the user writes. The constructor only stores; `prior` fills in what was left open from the data."""
 
+    #: What the family is called in `HMM(emission="…")`.
     name: ClassVar[str]
+    #: The class of its parameters.
+    parameters_type: ClassVar[type[Parameters]]
     columns: Any
     frozen: bool
 
@@ -221,7 +224,3 @@ class Emission(BaseEstimator, ABC):  # type: ignore[misc]
         weights = rng.exponential(1.0 / reference.n_states, (reference.n_states, len(index)))
         reference.accumulate(np.take(data.values, index, axis=0), weights, sums)
         return sums.scale(data.n_observations / max(len(index), 1))
-
-    @abstractmethod
-    def parameters_type(self) -> type[Parameters]:
-        """The class of this family's parameters."""

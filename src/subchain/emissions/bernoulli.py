@@ -158,6 +158,7 @@ class Bernoulli(Emission):
     """
 
     name = "bernoulli"
+    parameters_type = BernoulliParameters
 
     def __init__(self, successes: Any = None, failures: Any = None, columns: Any = None, frozen: bool = False) -> None:
         self.successes = successes
@@ -185,6 +186,3 @@ class Bernoulli(Emission):
     def features(self, data: Sequences, index: NDArray[np.int64]) -> NDArray[np.float64] | None:
         """The zeros and ones themselves; None for one column, whose clusters would be certain of their one value."""
         return filled_rows(data, index) if data.n_features > 1 else None
-
-    def parameters_type(self) -> type[BernoulliParameters]:
-        return BernoulliParameters

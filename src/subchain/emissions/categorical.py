@@ -247,6 +247,7 @@ class Categorical(Emission):
     """
 
     name = "categorical"
+    parameters_type = CategoricalParameters
 
     def __init__(
         self, concentration: Any = None, n_categories: int | None = None, columns: Any = None, frozen: bool = False
@@ -323,6 +324,3 @@ class Categorical(Emission):
         """Exponential counts with mean N / (K W), independent of the data."""
         counts = reference.zeros().counts  # type: ignore[attr-defined]
         return CategoricalSums(rng.exponential(data.n_observations / counts.size, counts.shape))
-
-    def parameters_type(self) -> type[CategoricalParameters]:
-        return CategoricalParameters

@@ -326,6 +326,7 @@ class DiagonalGaussian(RealEmission):
     """
 
     name = "diagonal_gaussian"
+    parameters_type = DiagonalGaussianParameters
     hyperparameters = ("mean", "mean_strength", "shape", "scale")
 
     def __init__(
@@ -384,6 +385,3 @@ class DiagonalGaussian(RealEmission):
             0.375 * surplus * moments.variances if self.scale is None else table("scale", self.scale),
             *shared,
         )
-
-    def parameters_type(self) -> type[DiagonalGaussianParameters]:
-        return DiagonalGaussianParameters

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from typing import Any
 
 from subchain.emissions.base import Emission, Parameters
 from subchain.errors import InputError
@@ -21,14 +20,15 @@ def family_of(parameters: Parameters) -> Emission:
     >>> family_of(Categorical.from_parameters([[0.9, 0.1], [0.2, 0.8]]))
     Categorical(n_categories=2)
     """
-    for family in _families(Emission):
-        if family.__new__(family).parameters_type() is type(parameters):  # no look at settings, which may be required
+    for family in families():
+        if family.parameters_type is type(parameters):
             return family.for_parameters(parameters)
     raise InputError(f"no family of emissions has parameters of the class {type(parameters).__name__}.")
 
 
-def _families(base: Any) -> Iterator[type[Emission]]:
+def families(base: type[Emission] = Emission) -> Iterator[type[Emission]]:
+    """All families that are defined so far, those of other packages included."""
     for family in base.__subclasses__():
         if not inspect.isabstract(family):
             yield family
-        yield from _families(family)
+        yield from families(family)

@@ -255,6 +255,7 @@ class Gaussian(RealEmission):
     """
 
     name = "gaussian"
+    parameters_type = GaussianParameters
     hyperparameters = ("mean", "mean_strength", "degrees", "scale")
 
     def __init__(
@@ -334,9 +335,6 @@ class Gaussian(RealEmission):
         scale = spread_over("scale", given, shape, expected)
         _check_covariances(np.zeros(shape[:2]), scale, "scale")
         return scale
-
-    def parameters_type(self) -> type[GaussianParameters]:
-        return GaussianParameters
 
 
 def _log_determinant(matrices: Array) -> Array:

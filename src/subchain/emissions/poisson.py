@@ -178,6 +178,7 @@ class Poisson(Emission):
     """
 
     name = "poisson"
+    parameters_type = PoissonParameters
 
     def __init__(self, shape: Any = None, rate: Any = None, columns: Any = None, frozen: bool = False) -> None:
         self.shape = shape
@@ -205,6 +206,3 @@ class Poisson(Emission):
     def features(self, data: Sequences, index: NDArray[np.int64]) -> NDArray[np.float64]:
         """Square roots of the counts, whose spread does not depend on the rate."""
         return np.sqrt(filled_rows(data, index))
-
-    def parameters_type(self) -> type[PoissonParameters]:
-        return PoissonParameters

@@ -190,6 +190,7 @@ class Product(Emission):
     """
 
     name: ClassVar[str] = "product"
+    parameters_type = ProductParameters
 
     def __init__(self, **families: Emission) -> None:
         self.families = families
@@ -306,9 +307,6 @@ class Product(Emission):
                 for name, family, columns in self._assigned(data)
             }
         )
-
-    def parameters_type(self) -> type[ProductParameters]:
-        return ProductParameters
 
     def _assigned(self, data: Sequences) -> list[tuple[str, Emission, NDArray[np.int64]]]:
         """Every part with the numbers of its columns in the data."""

@@ -128,7 +128,8 @@ class Messages:
             _lane_totals(np.log(scale), shift, tile.offsets, log_totals)
         if borders is not None:
             # what underflowed before the piece is not in its start: count every state that the chain can have reached
-            start += LEAST_BELIEF * self.reach[self.surrogate.initial > 0.0].any(axis=0)[:, None]
+            possible = np.any(self.reach[self.surrogate.initial > 0.0], axis=0, keepdims=True)
+            start += LEAST_BELIEF * possible.T
         walks = Walks(tile.lengths, np.arange(tile.lanes), tile.offsets, tile.starts)
         log_totals[doubtful(likelihood, start, self.transition, self.reach, walks, alpha, scale)] = np.nan
         return Filtered(tile, positions, values, likelihood, alpha, scale, shift, log_totals)

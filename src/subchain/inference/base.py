@@ -7,8 +7,9 @@ data.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
 from subchain.engines.surrogate import Surrogate
@@ -18,6 +19,9 @@ from subchain.inference.posterior import ModelPosterior, Point
 from subchain.inference.problem import Problem
 from subchain.inference.schedules import Everything, Schedule
 from subchain.statistics import Statistics
+
+#: Settings that say when a run ends.
+STOPPING = ("max_iter", "tolerance", "time_limit", "patience")
 
 
 class Algorithm(BaseEstimator, ABC):  # type: ignore[misc]
@@ -56,7 +60,7 @@ class Algorithm(BaseEstimator, ABC):  # type: ignore[misc]
     def check(self) -> None:
         """Raise an `InputError` if a setting is out of range."""
         name = type(self).__name__
-        if not isinstance(self.max_iter, int) or self.max_iter < 1:
+        if not isinstance(self.max_iter, (int, np.integer)) or self.max_iter < 1:
             raise InputError(f"{name}: max_iter must be a whole number of at least 1, not {self.max_iter!r}.")
         if not self.tolerance >= 0.0:
             raise InputError(f"{name}: tolerance must be at least 0, not {self.tolerance!r}.")
@@ -64,6 +68,11 @@ class Algorithm(BaseEstimator, ABC):  # type: ignore[misc]
             raise InputError(f"{name}: time_limit must be positive, not {self.time_limit!r}.")
         if self.patience is not None and self.patience < 1:
             raise InputError(f"{name}: patience must be at least 1, not {self.patience!r}.")
+
+    def identity(self) -> dict[str, Any]:
+        """Name and settings, without those that only say when to stop: a resumed run may change these."""
+        settings = {key: value for key, value in self.get_params().items() if key not in STOPPING}
+        return {"algorithm": self.name} | settings
 
     def schedule(self) -> Schedule:
         """Which parts of the data are visited, in which order."""

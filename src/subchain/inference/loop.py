@@ -130,7 +130,10 @@ def _advance(
     if problem.validation is not None:
         trace.validation.append(problem.held_out_score(point))
     trace.seconds.append(time.perf_counter() - began)
-    return RunState(statistics, point, trace, iteration, _status(algorithm, trace))
+    status = why_stop(algorithm, trace)
+    return dataclasses.replace(
+        state, statistics=statistics, point=point, trace=trace, iteration=iteration, status=status
+    )
 
 
 def _check_finite(iteration: int, record: Record) -> None:
@@ -147,7 +150,8 @@ def _not_finite(iteration: int, what: str) -> InferenceError:
     )
 
 
-def _status(algorithm: Algorithm, trace: Trace) -> Status | None:
+def why_stop(algorithm: Algorithm, trace: Trace) -> Status | None:
+    """Why a run with this trace ends now; None if it goes on."""
     known = trace.known_objectives()
     if len(known) > 1 and abs(known[-1] - known[-2]) <= algorithm.tolerance * abs(known[-1]):
         return "converged"

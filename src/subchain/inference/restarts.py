@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from subchain.inference.base import Algorithm
 from subchain.inference.checkpoint import Checkpoint, Journey, RunSummary
-from subchain.inference.loop import RunState, run
+from subchain.inference.loop import RunState, run, why_stop
 from subchain.inference.problem import Problem
 from subchain.inference.progress import Progress
 
@@ -25,6 +25,7 @@ def best_of(
         progress.update(state)
         checkpoint.save(journey)
 
+    _reopen(algorithm, starts, journey)
     for number in range(len(journey.summaries), len(starts)):
         progress.begin(number)
         if journey.current is None:
@@ -49,3 +50,14 @@ def best_of(
         journey.current = None
         checkpoint.save(journey, force=number == len(starts) - 1)
     return journey
+
+
+def _reopen(algorithm: Algorithm, starts: list[Callable[[], RunState]], journey: Journey) -> None:
+    """Let the one run of a finished journey go on if a limit that has been raised since had ended it."""
+    best = journey.best
+    if best is None or len(starts) > 1 or len(journey.summaries) < len(starts):
+        return
+    if best.status in ("max_iter", "time_limit") and why_stop(algorithm, best.trace) is None:
+        best.status = None
+        journey.summaries.pop()
+        journey.best, journey.current = None, best
