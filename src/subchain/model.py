@@ -138,11 +138,13 @@ class HMM(Usable):
             Continue from the checkpoint.
         """
         fit = FitCall(self, x, allowed, states, evidence, sample_weight, validation)
-        marks = Checkpoint(checkpoint, fit.identity())
+        marks = Checkpoint(checkpoint, {} if checkpoint is None else fit.identity())
         journey = marks.load() if resume else Journey()
         with Progress(self.progress, fit.algorithm.max_iter, fit.data.n_observations, self.n_init) as progress:
             best_of(fit.problem, fit.algorithm, fit.starts(), journey, marks, progress)
         assert journey.best is not None
+        if journey.interrupted:
+            journey.best.status = "interrupted"
         self._adopt(fit, journey.best, journey.summaries)
         self.n_batches_ = 1
         self._warn(fit.algorithm)

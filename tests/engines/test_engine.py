@@ -226,3 +226,12 @@ def test_no_sequences_give_empty_statistics():
 def test_no_core_is_refused():
     with pytest.raises(InputError, match="n_jobs"):
         CpuEngine(0)
+
+
+def test_weight_lost_in_one_piece_of_a_chain_and_regained_over_many_others_is_not_missed():
+    logs = np.log(np.repeat([[0.55, 0.45], [0.45, 0.55]], [5000, 20000], axis=0))
+    case = random_case([len(logs)], 2, np.eye(2))
+    case.initial, case.logs = np.array([0.5, 0.5]), logs
+    expected = np.logaddexp.reduce(logs.sum(axis=0) + np.log(0.5))
+    scores, _ = ENGINE.scores(case.surrogate, case.data)
+    assert scores[0] == pytest.approx(expected, rel=1e-12)

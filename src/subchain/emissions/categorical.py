@@ -131,7 +131,7 @@ class CategoricalLikelihood(Likelihood):
 
     @property
     def _scaled_table(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Scaled weights and the logarithm of each row's scale, with a last row for the missing symbol −1."""
+        """Scaled weights and the logarithm of each row's scale, with a last scale for the missing symbol −1."""
         cached = self.__dict__.get("_scaled_cache")
         if cached is None:
             largest = self.weights.max(axis=1)

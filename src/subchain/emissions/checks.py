@@ -28,7 +28,7 @@ def where_is(data: Sequences, position: int) -> str:
 
 
 def integer_range(data: Sequences, family: str) -> tuple[int, int]:
-    """Smallest and largest code of one column of integers; floating data must be whole numbers or nan."""
+    """Smallest and largest code of one column of integers; floating data are refused."""
     if data.n_features != 1:
         raise InputError(
             f"{family} needs one column of codes, the data have {data.n_features}; "

@@ -28,7 +28,9 @@ Result = TypeVar("Result")
 class Consumer(ABC, Generic[Result]):
     """What a pass is made for: takes the messages of tiles (and of hard sequences) and makes something of them."""
 
+    #: Whether smoothed beliefs are wanted, and whether blocks of sequences that were run in logarithms are.
     smooth = True
+    wants_blocks = True
 
     @abstractmethod
     def begin(self) -> Result:
@@ -67,7 +69,7 @@ class TileRun:
 class Nothing(Consumer[None]):
     """For passes that want log likelihoods alone."""
 
-    smooth = False
+    smooth = wants_blocks = False
 
     def begin(self) -> None:
         return None

@@ -24,6 +24,7 @@ from subchain.engines.messages import Messages, Workspace
 from subchain.engines.partition import Index, Partition, partition
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import InputError, impossible_error
+from subchain.propagation.underflow import Growth
 from subchain.statistics import Statistics
 
 Array = NDArray[np.float64]
@@ -33,6 +34,10 @@ Result = TypeVar("Result")
 WHOLE = 1024
 #: Rounds in which pieces learn from their neighbours before a plain sweep decides.
 ROUNDS = 3
+#: A piece is so many times as long as what it runs beyond its borders.
+LEAD_SHARE = 8
+#: Most pieces of a chain, which bounds the memory for its borders.
+MOST_PIECES = 1 << 18
 #: Places where a chain's memory is measured.
 PROBES = 16
 
@@ -106,7 +111,7 @@ class CpuEngine:
                 if chain.impossible_at is not None:
                     impossible[int(sequence)] = chain.impossible_at
                     continue
-                for block in chain.blocks():
+                for block in chain.blocks() if consumer.wants_blocks else ():
                     consumer.hard(last, int(sequence), block)
         return [*results, last], totals, impossible
 
@@ -116,6 +121,7 @@ class CpuEngine:
         if not cut.tiles:
             return []
         piece_totals = np.empty(len(cut.start))
+        lost = Growth(*np.empty((4, len(cut.start))))
         borders = Borders.unknown(len(cut.start), messages.surrogate.n_states) if cut.is_cut else None
 
         def run_group(group: slice) -> Result:
@@ -126,6 +132,8 @@ class CpuEngine:
                 filtered = messages.filter(tile, cut, borders, space)
                 beliefs = messages.smooth(filtered, cut, borders, space) if consumer.smooth else None
                 piece_totals[tile.pieces] = filtered.log_totals
+                for whole, part in zip(lost, filtered.lost, strict=True):
+                    whole[tile.pieces] = part
                 consumer.tile(result, TileRun(filtered, beliefs, cut, borders, messages.kernels))
             return result
 
@@ -134,6 +142,7 @@ class CpuEngine:
         results = self.map(run_group, cut.groups)
         if borders is not None and lead is not None:
             self._reconcile(messages, cut, borders, results, run_group, consumer.smooth)
+        piece_totals[lost.matters_along(~cut.is_first)] = np.nan
         np.add.at(totals, cut.sequence, piece_totals)
         return results
 
@@ -181,7 +190,7 @@ class CpuEngine:
         if longest <= WHOLE:
             return partition(data.offsets, chosen, max(longest, 1), n_states, sums_bytes), 0
         lead = self._memory(messages, chosen[lengths > WHOLE])
-        piece = 2 * WHOLE + 1 if lead is None else max(8 * lead, 128) + 1
+        piece = 2 * WHOLE + 1 if lead is None else max(LEAD_SHARE * lead, 128, int(lengths.sum()) // MOST_PIECES) + 1
         if lead is not None and int(lengths.sum()) < 32 * piece:
             piece = max(int(lengths.sum()) // 32, 2 * lead, 64) + 1
         return partition(data.offsets, chosen, piece, n_states, sums_bytes), lead

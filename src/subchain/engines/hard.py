@@ -2,7 +2,7 @@
 
 A state that is 1e-400 times less likely than another is a zero to a double; if the other turns out to be impossible
 later, the scaled pass finds a chain of probability zero although it is only improbable. Such sequences are rare; they
-are found by their zero normaliser and redone here, block by block, with forward messages kept at the blocks' borders.
+are found by `propagation.underflow` and redone here, block by block, with forward messages kept at the blocks' borders.
 """
 
 from __future__ import annotations
@@ -80,6 +80,8 @@ class LogChain:
             serial.log_pair_sums(
                 alpha[: len(later_logs)], self.log_transition, later_logs, later_beta, self.log_total, pairs
             )
+            # Logarithms of long chains are large and lose digits; the number of moves is known.
+            pairs *= len(later_logs) / max(float(pairs.sum()), np.finfo(np.float64).tiny)
             filtered = alpha - np.logaddexp.reduce(alpha, axis=1, keepdims=True)
             beliefs = np.exp(alpha + after - self.log_total)
             beliefs /= beliefs.sum(axis=1, keepdims=True)

@@ -21,7 +21,7 @@ from subchain.engines.partition import MANY_STATES, Partition, Tile
 from subchain.engines.surrogate import Surrogate
 from subchain.propagation import lanes, products, serial
 from subchain.propagation.layout import Walks
-from subchain.propagation.underflow import LEAST_BELIEF, doubtful, reachable
+from subchain.propagation.underflow import LEAST_BELIEF, Growth, growth, reachable
 from subchain.vectors import aligned
 
 Array = NDArray[np.float64]
@@ -72,6 +72,7 @@ class Filtered:
     scale: Array
     shift: Array
     log_totals: Array
+    lost: Growth
 
 
 class Messages:
@@ -131,8 +132,8 @@ class Messages:
             possible = np.any(self.reach[self.surrogate.initial > 0.0], axis=0, keepdims=True)
             start += LEAST_BELIEF * possible.T
         walks = Walks(tile.lengths, np.arange(tile.lanes), tile.offsets, tile.starts)
-        log_totals[doubtful(likelihood, start, self.transition, self.reach, walks, alpha, scale)] = np.nan
-        return Filtered(tile, positions, values, likelihood, alpha, scale, shift, log_totals)
+        lost = growth(likelihood, start, self.transition, self.reach, walks, alpha, scale)
+        return Filtered(tile, positions, values, likelihood, alpha, scale, shift, log_totals, lost)
 
     def smooth(self, filtered: Filtered, cut: Partition, borders: Borders | None, space: Workspace) -> Array:
         """Smoothed beliefs (K, n); `filtered.likelihood` becomes the weighted backward messages."""

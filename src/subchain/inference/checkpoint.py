@@ -9,6 +9,7 @@ interrupted.
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import time
 from typing import Any
@@ -36,11 +37,12 @@ class RunSummary:
 
 @dataclasses.dataclass
 class Journey:
-    """All restarts of a fit: those that ended, the best of them, and the one under way."""
+    """All restarts of a fit: those that ended, the best of them, the one under way; and whether it was cut short."""
 
     summaries: list[RunSummary] = dataclasses.field(default_factory=list)
     best: RunState | None = None
     current: RunState | None = None
+    interrupted: bool = False
 
 
 class Checkpoint:
@@ -79,15 +81,15 @@ class Checkpoint:
         if header["version"] > VERSION:
             raise InputError(f"{self.path} was written by a newer version of subchain; update the package to resume.")
         for key, value in self.identity.items():
-            if header["identity"].get(key) != value:
+            if json.dumps(header["identity"].get(key)) != json.dumps(value):
                 raise InputError(
                     f"{self.path} belongs to another fit: its {key} was {header['identity'].get(key)!r}, "
                     f"now it is {value!r}. Resume with the same data and settings, or choose another file."
                 )
-        states = [
+        best, current = (
             None if header[name] is None else _unpack(header[name], name, arrays) for name in ("best", "current")
-        ]
-        return Journey([RunSummary(**summary) for summary in header["runs"]], *states)
+        )
+        return Journey([RunSummary(**summary) for summary in header["runs"]], best, current)
 
 
 def _pack(state: RunState, name: str, arrays: dict[str, Any]) -> dict[str, Any]:

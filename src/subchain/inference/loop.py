@@ -81,7 +81,7 @@ def run(problem: Problem, algorithm: Algorithm, state: RunState, after_iteration
             vars(state).update(vars(later))  # at once: an interruption finds the whole iteration or none of it
             after_iteration(state)
     except KeyboardInterrupt:
-        if state.statistics is None:
+        if state.iteration == 0:
             raise
         state.status = "interrupted"
     return state

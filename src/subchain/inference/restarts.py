@@ -37,9 +37,11 @@ def best_of(
         except KeyboardInterrupt:
             if journey.best is None:
                 raise
+            journey.interrupted = True
             return journey
         if state.status == "interrupted":
             checkpoint.save(journey, force=True)
+            journey.interrupted = True
             if journey.best is None or state.objective > journey.best.objective:
                 journey.best = state
             return journey

@@ -16,7 +16,7 @@ from subchain.errors import ImpossibleSequenceError
 from subchain.propagation import chain, products, serial
 from subchain.propagation.chains import Chains
 from subchain.propagation.layout import end_to_end, side_by_side
-from subchain.propagation.underflow import doubtful, exponentiate, reachable
+from subchain.propagation.underflow import exponentiate, growth, reachable
 
 Array = NDArray[np.float64]
 
@@ -77,7 +77,7 @@ def scaled_filter(chains: Chains) -> Scaled:
     start = np.repeat(chains.initial[:, None], chains.n_sequences, axis=1)
     walks = end_to_end(chains.starts, chains.stops)
     reach = reachable(chains.transition)
-    is_hard = doubtful(likelihood.T, start, chains.transition, reach, walks, alpha.T, scale)
+    is_hard = growth(likelihood.T, start, chains.transition, reach, walks, alpha.T, scale).matters()
     return Scaled(alpha, likelihood, scale, shift, np.flatnonzero(~is_hard), np.flatnonzero(is_hard))
 
 

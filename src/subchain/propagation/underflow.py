@@ -11,6 +11,8 @@ Sequences for which the bound comes near one, or whose normaliser nearly vanishe
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -45,7 +47,30 @@ def reachable(transition: NDArray[np.float64]) -> NDArray[np.bool_]:
     return reach
 
 
-def doubtful(
+class Growth(NamedTuple):
+    """How a bound on lost weight, relative to what was kept, changes along stretches of chains; logarithms, (lanes,).
+
+    A bound b on entering a stretch is max(b + gain, own) on leaving it, and at most max(b + highest, own_highest)
+    within it. Infinite values say that nothing lost matters (−inf) or that the pass cannot be believed at all (+inf).
+    """
+
+    gain: Array
+    own: Array
+    highest: Array
+    own_highest: Array
+
+    def matters(self) -> NDArray[np.bool_]:
+        """Chains, each a stretch of its own, whose scaled pass cannot be believed."""
+        return self.own_highest > LOG_MATTERS
+
+    def matters_along(self, follows: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Stretches at which the bound comes too near, where those in `follows` continue the one before them."""
+        out = np.empty(len(follows), dtype=np.bool_)
+        _fold(follows, *self, out)
+        return out
+
+
+def growth(
     likelihood: Array,
     start: Array,
     transition: Array,
@@ -53,8 +78,8 @@ def doubtful(
     walks: Walks,
     alpha: Array,
     scale: Array,
-) -> NDArray[np.bool_]:
-    """Mark the chains whose scaled pass cannot be believed.
+) -> Growth:
+    """Bound what each chain has lost to underflow.
 
     Parameters
     ----------
@@ -64,60 +89,67 @@ def doubtful(
     reach : (K, K) of bool, see `reachable`
     walks : layout.Walks
     alpha, scale : (K, n) and (n,), the filtered beliefs and their normalisers
-
-    Returns
-    -------
-    (lanes,) of bool
     """
-    out = np.zeros(len(walks.lengths), dtype=np.bool_)
+    out = Growth(*np.full((4, len(walks.lengths)), -np.inf))
     every_way = bool(reach.all())
     if not every_way or not scale.min(initial=np.inf) >= LEAST_SCALE:
-        _search(likelihood, start, transition, reach, walks, alpha, scale, every_way, out)
+        _search(likelihood, start, transition, reach, walks, alpha, scale, every_way, *out)
     return out
 
 
 @njit(nogil=True, cache=True)
-def _search(likelihood, start, transition, reach, walks, alpha, scale, every_way, out):
-    for lane in range(walks.lengths.shape[0]):
-        for step in range(walks.lengths[lane]):
-            if not scale[walks.columns[lane] + walks.offsets[step]] >= LEAST_SCALE:
-                out[lane] = True
-                break
-        if not out[lane] and not every_way:
-            out[lane] = _lost_states_matter(likelihood, start, transition, reach, walks, lane, alpha, scale)
+def _fold(follows, gain, own, highest, own_highest, out):
+    bound = -np.inf
+    for piece in range(follows.shape[0]):
+        if not follows[piece]:
+            bound = -np.inf
+        out[piece] = max(bound + highest[piece], own_highest[piece]) > LOG_MATTERS
+        bound = max(bound + gain[piece], own[piece])
 
 
 @njit(nogil=True, cache=True)
-def _lost_states_matter(likelihood, start, transition, reach, walks, lane, alpha, scale):
-    """Whether weight that has underflowed could, in states that the rest cannot reach, outweigh what is left."""
+def _search(likelihood, start, transition, reach, walks, alpha, scale, every_way, gain, own, highest, own_highest):
+    for lane in range(walks.lengths.shape[0]):
+        for step in range(walks.lengths[lane]):
+            if not scale[walks.columns[lane] + walks.offsets[step]] >= LEAST_SCALE:
+                own_highest[lane] = np.inf
+                break
+        if own_highest[lane] < np.inf and not every_way:
+            gain[lane], own[lane], highest[lane], own_highest[lane] = _lost_states(
+                likelihood, start, transition, reach, walks, lane, alpha, scale
+            )
+
+
+@njit(nogil=True, cache=True)
+def _lost_states(likelihood, start, transition, reach, walks, lane, alpha, scale):
+    """Growth along one chain of the weight that has underflowed, in states that the rest cannot reach."""
     n_states = transition.shape[0]
     touched = start[:, lane] > 0.0
     lost, moved = np.zeros(n_states, dtype=np.bool_), np.empty(n_states, dtype=np.bool_)
-    bound = -np.inf
+    gain, own, highest, own_highest = 0.0, -np.inf, -np.inf, -np.inf
     for step in range(walks.lengths[lane]):
         column = walks.columns[lane] + walks.offsets[step]
         any_lost = False
         for k in range(n_states):
             lost[k] = lost[k] or (touched[k] and alpha[k, column] < LEAST_BELIEF)
             any_lost = any_lost or lost[k]
-        best = -1.0
+        best = 0.0
         if any_lost:
             for k in range(n_states):
-                if lost[k]:
+                if lost[k] and likelihood[k, column] > best:
                     out_of_reach = True
                     for j in range(n_states):
                         if alpha[j, column] >= LEAST_BELIEF and reach[j, k]:
                             out_of_reach = False
                             break
                     if out_of_reach:
-                        best = max(best, likelihood[k, column])
-        if best >= 0.0:
-            gain = np.log(best) - np.log(scale[column]) if best > 0.0 else -np.inf
-            bound = max(bound + gain, LOG_LEAST_BELIEF)
-            if bound > LOG_MATTERS:
-                return True
+                        best = likelihood[k, column]
+        if best > 0.0:
+            change = np.log(best) - np.log(scale[column])
+            gain, own = gain + change, max(own + change, LOG_LEAST_BELIEF)
+            highest, own_highest = max(highest, gain), max(own_highest, own)
         else:
-            bound = -np.inf
+            gain = own = -np.inf
         for k in range(n_states):
             touched[k] = moved[k] = False
             for j in range(n_states):
@@ -127,4 +159,4 @@ def _lost_states_matter(likelihood, start, transition, reach, walks, lane, alpha
                     if lost[j]:
                         moved[k] = True
         lost[:] = moved
-    return False
+    return gain, own, highest, own_highest
