@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 _ROOMS = {
     "subchain.model": ["HMM"],
     "subchain.selection": ["select_states"],
+    "subchain.memory": ["memory_estimate"],
     "subchain.inference": ["EM", "VI"],
     "subchain.transitions": ["Dirichlet", "banded", "cyclic", "left_right", "stationary_distribution"],
     "subchain.emissions": ["Bernoulli", "Categorical", "DiagonalGaussian", "Gaussian", "Poisson", "Product"],

@@ -36,10 +36,19 @@ WHOLE = 1024
 ROUNDS = 3
 #: A piece is so many times as long as what it runs beyond its borders.
 LEAD_SHARE = 8
+#: Pieces that are worth having side by side even if they are short.
+FEW_PIECES = 32
 #: Most pieces of a chain, which bounds the memory for its borders.
 MOST_PIECES = 1 << 18
 #: Places where a chain's memory is measured.
 PROBES = 16
+
+
+def piece_length(lead: int, total: int) -> int:
+    """Length of the pieces of chains with so many positions in all, if pieces start `lead` positions early."""
+    piece = max(LEAD_SHARE * lead, 128, total // MOST_PIECES) + 1
+    few = total < FEW_PIECES * piece
+    return max(total // FEW_PIECES, 2 * lead, 64) + 1 if few else piece
 
 
 class CpuEngine:
@@ -190,9 +199,7 @@ class CpuEngine:
         if longest <= WHOLE:
             return partition(data.offsets, chosen, max(longest, 1), n_states, sums_bytes), 0
         lead = self._memory(messages, chosen[lengths > WHOLE])
-        piece = 2 * WHOLE + 1 if lead is None else max(LEAD_SHARE * lead, 128, int(lengths.sum()) // MOST_PIECES) + 1
-        if lead is not None and int(lengths.sum()) < 32 * piece:
-            piece = max(int(lengths.sum()) // 32, 2 * lead, 64) + 1
+        piece = 2 * WHOLE + 1 if lead is None else piece_length(lead, int(lengths.sum()))
         return partition(data.offsets, chosen, piece, n_states, sums_bytes), lead
 
     def _memory(self, messages: Messages, long: Index) -> int | None:

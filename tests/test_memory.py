@@ -1,0 +1,43 @@
+"""The estimate is made before the run; the run must keep to it."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from subchain import EM, HMM, VI, Categorical, memory_estimate
+from subchain.engines.messages import Workspace
+
+pytestmark = pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")
+
+RNG = np.random.default_rng(0)
+CASES = {
+    "one chain of words": (12, Categorical(n_categories=10_000), RNG.integers(0, 10_000, 500_000), VI),
+    "many sentences": (12, Categorical(n_categories=10_000), (RNG.integers(0, 10_000, 500_000), [20] * 25_000), EM),
+    "many states": (100, Categorical(n_categories=500), (RNG.integers(0, 500, 50_000), [50] * 1000), VI),
+    "one chain of pairs": (8, "gaussian", RNG.normal(size=(500_000, 2)), VI),
+    "one chain of vectors": (25, "diagonal_gaussian", RNG.normal(size=(100_000, 12)), EM),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_estimate_is_right_within_a_fifth(case):
+    n_states, emission, x, algorithm = CASES[case]
+    inference = algorithm(max_iter=2, tolerance=0.0)
+    model = HMM(n_states, emission, inference=inference, init="exponential", random_state=0, n_jobs=2)
+    estimate = memory_estimate(model, x)
+    model.fit(x)
+    Workspace._spare.clear()
+    tracemalloc.start()
+    model.fit(x)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak / 1.2 <= estimate.total <= peak * 1.2
+    assert f"{estimate.total / 1e6:.1f} MB" in str(estimate)
+
+
+def test_a_chain_of_1e8_symbols_takes_less_than_a_gigabyte(tmp_path):
+    path = tmp_path / "chain.npy"
+    chain = np.lib.format.open_memmap(path, mode="w+", dtype=np.uint8, shape=(100_000_000,))
+    chain.flush()
+    assert memory_estimate(HMM(12, Categorical(n_categories=100), n_jobs=2), path).total < 1e9
