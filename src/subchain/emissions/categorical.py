@@ -127,7 +127,7 @@ class CategoricalLikelihood(Likelihood):
         table, shift = self._scaled_table
         symbols = self._symbols(values)
         _gather(table, symbols, out)
-        return np.take(shift, symbols, mode="wrap")
+        return shift[symbols]
 
     @property
     def _scaled_table(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

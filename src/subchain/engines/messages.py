@@ -91,7 +91,7 @@ class Messages:
 
     def likelihood(self, positions: Index, out: Array) -> tuple[NDArray[Any], Array]:
         """Scaled likelihoods of the given positions into `out`; return their values and the logs of their scales."""
-        values = np.take(self.data.values, positions, axis=0)
+        values = np.take(self.data.values, positions, axis=0, mode="clip")  # no position is out of range
         if self.evidence is None:
             return values, self.surrogate.emission.scaled(values, out)
         logs = self.surrogate.emission.log_likelihood(values)
