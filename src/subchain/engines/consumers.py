@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from subchain.engines.borders import Borders
 from subchain.engines.hard import LogBlock
-from subchain.engines.messages import Filtered
+from subchain.engines.messages import Filtered, Smoothed
 from subchain.engines.partition import Partition
 from subchain.engines.surrogate import Surrogate
 from subchain.propagation import lanes
@@ -46,13 +46,20 @@ class Consumer(ABC, Generic[Result]):
 
 
 class TileRun:
-    """A tile with its messages."""
+    """A tile with its messages.
+
+    Attributes
+    ----------
+    filtered : forward messages, values and positions
+    sequences, is_first : (lanes,) sequence of each lane, and whether the lane begins it
+    before, after : (lanes, K) messages from beyond the lane's ends, None where no chain was cut
+    """
 
     def __init__(
-        self, filtered: Filtered, beliefs: Array | None, cut: Partition, borders: Borders | None, kernels: Any
+        self, filtered: Filtered, smoothed: Smoothed | None, cut: Partition, borders: Borders | None, kernels: Any
     ) -> None:
         self.filtered = filtered
-        self._beliefs = beliefs
+        self._smoothed = smoothed
         self.kernels = kernels
         pieces = filtered.tile.pieces
         self.sequences = cut.sequence[pieces]
@@ -61,9 +68,15 @@ class TileRun:
         self.after = None if borders is None else borders.after[pieces]
 
     @property
+    def smoothed(self) -> Smoothed:
+        """Smoothed messages, for consumers that want them."""
+        assert self._smoothed is not None, "the consumer did not ask for smoothed messages"
+        return self._smoothed
+
+    @property
     def beliefs(self) -> Array:
-        assert self._beliefs is not None
-        return self._beliefs
+        """Smoothed beliefs, (K, n)."""
+        return self.smoothed.beliefs
 
 
 class Nothing(Consumer[None]):
@@ -94,7 +107,7 @@ class Collect(Consumer[Statistics]):
 
     def tile(self, result: Statistics, run: TileRun) -> None:
         filtered, beliefs = run.filtered, run.beliefs
-        offsets, weighted = filtered.tile.offsets, filtered.likelihood
+        offsets, weighted = filtered.tile.offsets, run.smoothed.weighted
         if self.weights is not None:
             lane_weights = self.weights[run.sequences]
             lanes.weigh(beliefs, offsets, lane_weights)

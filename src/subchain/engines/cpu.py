@@ -139,11 +139,11 @@ class CpuEngine:
                 if borders is not None and lead is not None:
                     messages.warm_up(tile, cut, borders, lead, space)
                 filtered = messages.filter(tile, cut, borders, space)
-                beliefs = messages.smooth(filtered, cut, borders, space) if consumer.smooth else None
+                smoothed = messages.smooth(filtered, cut, borders, space) if consumer.smooth else None
                 piece_totals[tile.pieces] = filtered.log_totals
                 for whole, part in zip(lost, filtered.lost, strict=True):
                     whole[tile.pieces] = part
-                consumer.tile(result, TileRun(filtered, beliefs, cut, borders, messages.kernels))
+                consumer.tile(result, TileRun(filtered, smoothed, cut, borders, messages.kernels))
             return result
 
         if borders is not None and lead is None:

@@ -7,7 +7,7 @@ ever exists.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -75,6 +75,14 @@ class Filtered:
     lost: Growth
 
 
+class Smoothed(NamedTuple):
+    """Smoothed messages of a tile: `beliefs` (K, n), and `weighted` (K, n), the backward message of each position times
+    its likelihood, divided by its normaliser, from which pair sums are made."""
+
+    beliefs: Array
+    weighted: Array
+
+
 class Messages:
     """Runs tiles of one data set under one surrogate."""
 
@@ -135,8 +143,8 @@ class Messages:
         lost = growth(likelihood, start, self.transition, self.reach, walks, alpha, scale)
         return Filtered(tile, positions, values, likelihood, alpha, scale, shift, log_totals, lost)
 
-    def smooth(self, filtered: Filtered, cut: Partition, borders: Borders | None, space: Workspace) -> Array:
-        """Smoothed beliefs (K, n); `filtered.likelihood` becomes the weighted backward messages."""
+    def smooth(self, filtered: Filtered, cut: Partition, borders: Borders | None, space: Workspace) -> Smoothed:
+        """Smoothed beliefs of all positions of the tile; the table of likelihoods is used up."""
         tile = filtered.tile
         beliefs = space.table("beliefs", self.surrogate.n_states, tile.columns)
         stop = np.ones((self.surrogate.n_states, tile.lanes))
@@ -145,14 +153,15 @@ class Messages:
             stop[:, inner] = borders.after[tile.pieces[inner]].T
             meeting = (filtered.alpha[:, tile.last_columns] * stop).sum(axis=0)
             filtered.log_totals[~(meeting >= LEAST_BELIEF)] = np.nan
+        weighted = filtered.likelihood  # in place
         self.kernels.backward(
-            filtered.likelihood, self.transposed, stop, tile.offsets, filtered.alpha, filtered.scale, beliefs
+            weighted, self.transposed, stop, tile.offsets, filtered.alpha, filtered.scale, beliefs
         )
         if borders is not None:
-            message = self.transition @ filtered.likelihood[:, : tile.lanes]
+            message = self.transition @ weighted[:, : tile.lanes]
             total = message.sum(axis=0)
             borders.first[tile.pieces] = (message / np.where(total > 0.0, total, 1.0)).T
-        return beliefs
+        return Smoothed(beliefs, weighted)
 
     # ---- borders -----------------------------------------------------------------------------------------------------
 

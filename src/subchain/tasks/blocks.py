@@ -24,8 +24,8 @@ from subchain.tasks.question import Question
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-#: Pieces of a long sequence that make a block.
-PIECES = 16
+#: Pieces of a long sequence that make a block, and the least length of a piece: its messages are kept.
+PIECES, LEAST_PIECE = 16, 4096
 
 
 def smoothed_blocks(question: Question, size: int) -> Iterator[tuple[int, Array]]:
@@ -33,7 +33,7 @@ def smoothed_blocks(question: Question, size: int) -> Iterator[tuple[int, Array]
     if not isinstance(size, (int, np.integer)) or size < 1:
         raise InputError(f"block must be a whole number of at least 1, not {size!r}.")
     hard = set().union(*question.run(question.messages(), _HardSequences()))
-    return _Blocks(question, max(int(size) // PIECES, 1), hard).run(int(size))
+    return _Blocks(question, max(int(size) // PIECES, LEAST_PIECE), hard).run(int(size))
 
 
 class _HardSequences(Consumer[set[int]]):
@@ -78,7 +78,9 @@ class _Blocks:
         while first < len(ends):
             start = int(self.cut.start[first])
             stop = max(int(np.searchsorted(ends, start + size, side="right")), first + 1)
-            yield start, self._block(np.arange(first, stop), space)
+            beliefs = self._block(np.arange(first, stop), space)
+            for offset in range(0, len(beliefs), size):
+                yield start + offset, beliefs[offset : offset + size]
             first = stop
 
     def _block(self, pieces: Index, space: Workspace) -> Array:
@@ -90,7 +92,7 @@ class _Blocks:
             easy = easy[np.argsort(-cut.length[easy], kind="stable")]
             tile = Tile(easy, cut.start[easy], cut.length[easy])
             filtered = self.messages.filter(tile, cut, self.borders, space)
-            out[filtered.positions - start] = self.messages.smooth(filtered, cut, self.borders, space).T
+            out[filtered.positions - start] = self.messages.smooth(filtered, cut, self.borders, space).beliefs.T
         for piece in pieces[self.is_hard[pieces]]:
             first = int(cut.start[piece]) - start
             out[first : first + int(cut.length[piece])] = self._log_beliefs(piece)

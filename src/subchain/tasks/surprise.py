@@ -152,7 +152,7 @@ class _GivenOthers(Consumer[set[int]]):
 
     def _future(self, run: TileRun) -> Array:
         """What the future says of each column's state, in any scale."""
-        tile, weighted = run.filtered.tile, run.filtered.likelihood
+        tile, weighted = run.filtered.tile, run.smoothed.weighted
         future = np.empty_like(weighted)
         future[:, _columns_before(tile)] = self.messages.transition @ weighted[:, tile.lanes :]
         future[:, tile.last_columns] = 1.0
