@@ -101,6 +101,24 @@ def test_newer_and_foreign_files_are_refused(tmp_path):
         HMM.load(tmp_path / "missing")
 
 
+def test_a_file_whose_arrays_do_not_fit_is_refused(tmp_path):
+    from safetensors.numpy import load_file, save_file
+
+    path = tmp_path / "m"
+    fitted().save(path)
+    content = path.read_bytes()
+    (size,) = struct.unpack("<Q", content[:8])
+    metadata = json.loads(content[8 : 8 + size])["__metadata__"]
+    for name, array in {
+        "point_.emission.weights": np.ones((4, 20000)),
+        "point_.chain.transition": np.full((3, 3), np.nan),
+        "statistics_.pairs": np.ones((2, 2)),
+    }.items():
+        save_file({**load_file(path), name: array}, tmp_path / "bad", metadata=metadata)
+        with pytest.raises(FileFormatError, match="damaged"):
+            HMM.load(tmp_path / "bad")
+
+
 def test_a_file_cannot_build_what_is_not_a_component(tmp_path):
     path = tmp_path / "m"
     fitted().save(path)

@@ -6,7 +6,7 @@ Everything a user needs can be imported from here; modules are loaded when their
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
@@ -39,6 +39,36 @@ _MODULES = [
     "selection",
     "transitions",
 ]
+
+if TYPE_CHECKING:
+    from subchain.data import (  # noqa: F401
+        Sequences,
+        Vocabulary,
+        as_sequences,
+        read_conllu,
+        read_csv,
+        read_parquet,
+        read_text,
+    )
+    from subchain.emissions import (  # noqa: F401
+        Bernoulli,
+        Categorical,
+        DiagonalGaussian,
+        Gaussian,
+        Poisson,
+        Product,
+    )
+    from subchain.inference import EM, VI  # noqa: F401
+    from subchain.memory import memory_estimate  # noqa: F401
+    from subchain.model import HMM  # noqa: F401
+    from subchain.selection import select_states  # noqa: F401
+    from subchain.transitions import (  # noqa: F401
+        Dirichlet,
+        banded,
+        cyclic,
+        left_right,
+        stationary_distribution,
+    )
 
 __all__ = sorted(_HOME)
 

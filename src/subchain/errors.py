@@ -30,12 +30,17 @@ class ConvergenceWarning(UserWarning):
     """A run ended before its objective settled."""
 
 
+#: Known names that a message lists.
+MOST_NAMES = 20
+
+
 def unknown_name(kind: str, given: object, known: Iterable[str]) -> InputError:
     """Build the error for a misspelt name, with the nearest known name as a suggestion."""
     names = sorted(known)
     close = difflib.get_close_matches(str(given), names, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
-    return InputError(f"unknown {kind} {given!r}; known are {', '.join(map(repr, names))}.{hint}")
+    shown = ", ".join(map(repr, names[:MOST_NAMES])) + (", …" if len(names) > MOST_NAMES else "")
+    return InputError(f"unknown {kind} {given!r}; known are {shown}.{hint}")
 
 
 def impossible_error(impossible: dict[int, int]) -> ImpossibleSequenceError:

@@ -79,7 +79,7 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
 
     def _read(self, x: Any) -> Sequences:
         """Data for a fitted model: coded with its vocabulary, checked by its family."""
-        data = read_alike(x, self.vocabularies_, self.columns_)
+        data = self.family_.prepare(read_alike(x, self.vocabularies_, self.columns_))
         self.family_.check_against(data, self.emission_)
         return data
 

@@ -32,7 +32,15 @@ class FitCall:
     """One call of `fit`, its arguments checked and understood."""
 
     def __init__(
-        self, model: Any, x: Any, allowed: Any, states: Any, evidence: Any, sample_weight: Any, validation: Any
+        self,
+        model: Any,
+        x: Any,
+        allowed: Any = None,
+        states: Any = None,
+        evidence: Any = None,
+        sample_weight: Any = None,
+        validation: Any = None,
+        entropy: int | None = None,
     ) -> None:
         self.model = model
         self.knowledge = [allowed, states, evidence]
@@ -45,9 +53,16 @@ class FitCall:
         self.algorithm.check()
         self.emission = resolve_emission(model.emission)
         self.transition = resolve_transition(model.transition)
-        self.data = as_sequences(x)
-        self.emission.check(self.data)
         self.start_point = self._given_start(n_states)
+        if self.start_point is None:
+            self.raw = as_sequences(x)
+            self.data = self.emission.prepare(self.raw)
+            self.emission.check(self.data)
+        else:
+            self.raw = read_alike(x, model.init.vocabularies_, model.init.columns_)
+            self.data = self.emission.prepare(self.raw)
+            self.emission = self.emission.sized_as(self.start_point.emission)
+            self.emission.check_against(self.data, self.start_point.emission)
         flat = self.algorithm.flat
         likely = self.emission.prior(self.data, n_states, flat=False).mean()
         self.reference = Point(self.transition.prior(n_states, flat=False).mean(), likely)
@@ -65,12 +80,13 @@ class FitCall:
         )
         held_out = None if validation is None else Part(self._like_training(validation))
         self.problem = Problem(whole, prior, engine, self.transition.exact, held_out)
-        self.seeds = seed_sequence(model.random_state).spawn(int(model.n_init))
+        self.root = seed_sequence(model.random_state if entropy is None else entropy)
+        self.seeds = self.root.spawn(int(model.n_init))
         self._freeze()
 
     def _like_training(self, x: Any) -> Sequences:
-        data = read_alike(x, self.data.vocabularies, self.data.columns)
-        self.emission.check(data)
+        data = self.emission.prepare(read_alike(x, self.raw.vocabularies, self.raw.columns))
+        self.emission.check_against(data, self.reference.emission)
         return data
 
     def _given_start(self, n_states: int) -> Point | None:
@@ -108,7 +124,8 @@ class FitCall:
 
     def _guess(self, rng: np.random.Generator) -> RunState:
         init = "auto" if not isinstance(self.model.init, str) else self.model.init
-        statistics = start_statistics(self.data, self.emission, self.reference.emission, init, rng)
+        evidence = self.problem.whole.evidence
+        statistics = start_statistics(self.data, self.emission, self.reference.emission, init, rng, evidence)
         point, _ = self.algorithm.point(self.problem.prior.update(statistics), statistics, None)
         return RunState(statistics, point)
 
@@ -122,7 +139,7 @@ class FitCall:
             "transition": describe(self.transition, model.n_states),
             "inference": self.algorithm.identity(),
             "n_init": int(model.n_init),
-            "random_state": [int(part) for part in self.seeds[0].generate_state(4)],
+            "random_state": None if model.random_state is None else digest(self.seeds[0].generate_state(4)),
             "init": model.init if isinstance(model.init, str) else digest(model.init._point().arrays()),
             "sample_weight": digest(self.problem.whole.weights),
             "knowledge of the states": digest(self.knowledge),

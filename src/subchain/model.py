@@ -12,21 +12,21 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from subchain.emissions import Emission, Parameters, family_of
+from subchain.emissions import Emission, Frozen, Parameters, family_of
 from subchain.engines import resolve_engine
 from subchain.errors import ConvergenceWarning, InputError
 from subchain.fitting import FitCall
 from subchain.inference import Algorithm, resolve_inference
-from subchain.inference.checkpoint import Checkpoint, Journey, RunSummary
+from subchain.inference.checkpoint import Checkpoint, Journey, RunSummary, stored_entropy
 from subchain.inference.loop import RunState
 from subchain.inference.posterior import Point
-from subchain.inference.problem import Part
 from subchain.inference.progress import Progress
 from subchain.inference.restarts import best_of
 from subchain.persistence import load_model, save_model
-from subchain.transitions import TransitionPrior, check_chain
+from subchain.transitions import FrozenChain, TransitionPrior, check_chain
 from subchain.usage import Usable
 
 Array = NDArray[np.float64]
@@ -105,6 +105,12 @@ class HMM(Usable):
         self.engine = engine
         self.progress = progress
 
+    def __sklearn_clone__(self) -> Self:
+        """An unfitted copy; a start that is a model stays that model."""
+        settings = self.get_params(deep=False)
+        init = settings.pop("init")
+        return type(self)(**{name: clone(value, safe=False) for name, value in settings.items()}, init=init)
+
     # ---- learning ----------------------------------------------------------------------------------------------------
 
     def fit(
@@ -137,8 +143,9 @@ class HMM(Usable):
         resume : bool
             Continue from the checkpoint.
         """
-        fit = FitCall(self, x, allowed, states, evidence, sample_weight, validation)
-        marks = Checkpoint(checkpoint, {} if checkpoint is None else fit.identity())
+        entropy = stored_entropy(checkpoint) if resume and self.random_state is None else None
+        fit = FitCall(self, x, allowed, states, evidence, sample_weight, validation, entropy)
+        marks = Checkpoint(checkpoint, {} if checkpoint is None else fit.identity(), fit.root)
         journey = marks.load() if resume else Journey()
         with Progress(self.progress, fit.algorithm.max_iter, fit.data.n_observations, self.n_init) as progress:
             best_of(fit.problem, fit.algorithm, fit.starts(), journey, marks, progress)
@@ -158,8 +165,8 @@ class HMM(Usable):
         self.trace_ = state.trace
         self.status_ = state.status or "max_iter"
         self.runs_ = runs
-        self.vocabularies_ = fit.data.vocabularies
-        self.columns_ = fit.data.columns
+        self.vocabularies_ = fit.raw.vocabularies
+        self.columns_ = fit.raw.columns
         self.n_sequences_ = fit.data.n_sequences
 
     def _warn(self, algorithm: Algorithm) -> None:
@@ -185,17 +192,24 @@ class HMM(Usable):
             statistics move towards the batch's by a step that shrinks with the number of batches. Without it batches
             simply add up, as new data do.
         """
+        if total is not None and not (np.isfinite(total) and total > 0.0):
+            raise InputError(f"total must be a positive number of observations, not {total!r}.")
         if not hasattr(self, "point_"):
-            fit = FitCall(self, x, None, None, None, None, None)
+            fit = FitCall(self, x)
             self._adopt(fit, fit.starts()[0](), [])
             self.statistics_ = fit.empty
-        part = Part(self._read(x))
+        if isinstance(self.prior_.emission, Frozen) and isinstance(self.prior_.chain, FrozenChain):
+            raise InputError(
+                "this model's parameters were given, not learned, and it has no prior to learn with; "
+                "start a new one from it with HMM(..., init=model)."
+            )
+        data = self._read(x)
         algorithm = resolve_inference(self.inference)
         posterior = self.posterior_
         first = self.n_batches_ == 0
         surrogate = self.point_.surrogate() if first else algorithm.surrogate(posterior, self.point_)
         engine = resolve_engine(self.engine, self.n_jobs)
-        fresh = engine.statistics(surrogate, part.data)
+        fresh = engine.statistics(surrogate, data)
         if total is None:
             self.statistics_ = self.statistics_ + fresh
         else:

@@ -14,12 +14,13 @@ import numpy as np
 
 import subchain
 from subchain.data import Vocabulary
-from subchain.errors import FileFormatError, SubchainError
+from subchain.errors import FileFormatError
 from subchain.files import read_arrays, write_arrays
 from subchain.inference.checkpoint import RunSummary
 from subchain.inference.trace import Trace
 from subchain.records import build_record
 from subchain.settings import build, describe
+from subchain.transitions import check_chain
 
 if TYPE_CHECKING:
     from subchain.model import HMM
@@ -73,7 +74,7 @@ def load_model(kind: type[Model], path: str | os.PathLike[str]) -> Model:
         )
     try:
         return _restore(kind, arrays, header)
-    except SubchainError:
+    except FileFormatError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise FileFormatError(f"{path} is damaged: its header does not fit its arrays ({error!r}).") from None
@@ -83,6 +84,10 @@ def _restore(kind: type[Model], arrays: dict[str, Any], header: dict[str, Any]) 
     model = kind(**{name: build(value) for name, value in header["settings"].items()})
     for name in RECORDS:
         setattr(model, name, build_record(header["schemas"][name], arrays, f"{name}."))
+        getattr(model, name).check_states(len(model.point_.chain.initial))
+    if model.point_.not_finite() is not None:
+        raise ValueError(f"{model.point_.not_finite()} is not finite")
+    check_chain(model.point_.chain.initial, model.point_.chain.transition)
     model.family_ = build(header["family"])
     model.n_states_ = len(model.point_.chain.initial)
     model.state_names_ = [str(name) for name in header["state_names"]]

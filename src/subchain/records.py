@@ -102,6 +102,15 @@ class Record:
                 fields[name] = "array" if isinstance(value, np.ndarray) else type(value).__name__
         return {"record": type(self).__name__, "fields": fields}
 
+    def check_states(self, n_states: int) -> None:
+        """Raise a ValueError unless every axis that runs over states has this length."""
+        for name, value, axes in self._entries():
+            for part in value.values() if isinstance(value, dict) else (value,):
+                if isinstance(part, Record):
+                    part.check_states(n_states)
+                elif isinstance(part, np.ndarray) and any(part.ndim <= a or part.shape[a] != n_states for a in axes):
+                    raise ValueError(f"{name} has shape {part.shape}, which does not fit {n_states} states")
+
     def not_finite(self) -> tuple[str, int] | None:
         """Name the first array with an infinite or undefined entry and the state it belongs to (−1: none)."""
         for name, value, axes in self._entries():

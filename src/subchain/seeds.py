@@ -12,7 +12,7 @@ from subchain.errors import InputError
 def seed_sequence(random_state: Any) -> np.random.SeedSequence:
     """The root of all streams: from a whole number, a generator, or (None) from the operating system."""
     if isinstance(random_state, np.random.SeedSequence):
-        return random_state
+        return np.random.SeedSequence(random_state.entropy, spawn_key=random_state.spawn_key)  # spawning changes it
     if random_state is None or isinstance(random_state, (int, np.integer)):
         return np.random.SeedSequence(random_state)
     if isinstance(random_state, np.random.Generator):

@@ -131,13 +131,13 @@ def test_lengths_cannot_divide_what_is_divided() -> None:
 @pytest.mark.parametrize(
     ("x", "expected", "dtype"),
     [
-        (np.ma.masked_array([1, 2], [False, True], dtype=np.int32), [1, -1], np.int32),
-        (np.ma.masked_array([250, 2], [False, True], dtype=np.uint8), [250, -1], np.int16),
-        (np.ma.masked_array([7, 2], [False, True], dtype=np.uint64), [7, -1], np.int64),
-        (np.ma.masked_array([True, True], [False, True]), [1, -1], np.int16),
+        (np.ma.masked_array([1, 2], [False, True], dtype=np.int32), [1, np.nan], np.float64),
+        (np.ma.masked_array([250, 2], [False, True], dtype=np.uint8), [250, np.nan], np.float64),
+        (np.ma.masked_array([7, 2], [False, True], dtype=np.uint64), [7, np.nan], np.float64),
+        (np.ma.masked_array([True, True], [False, True]), [1, np.nan], np.float64),
         (np.ma.masked_array([1.5, 2], [False, True], dtype=np.float32), [1.5, np.nan], np.float32),
         (np.ma.masked_array([1, 2], [False, False], dtype=np.uint8), [1, 2], np.uint8),
-        ([1, None], [1, -1], np.int64),
+        ([1, None], [1, np.nan], np.float64),
         ([None, 0.5], [np.nan, 0.5], np.float64),
     ],
 )
@@ -150,7 +150,7 @@ def test_masked_entries_become_missing(x: Any, expected: list[float], dtype: typ
 
 def test_masked_entries_inside_a_list_become_missing() -> None:
     data = as_sequences([np.ma.masked_array([1, 2], [False, True]), np.array([3])])
-    assert as_lists(data) == [[1, -1], [3]]
+    assert np.array_equal(data.values, [1, np.nan, 3], equal_nan=True)
 
 
 def test_booleans_become_zero_and_one() -> None:

@@ -168,7 +168,7 @@ def test_a_column_of_lists_holds_one_sequence_per_row(library: Any) -> None:
 
 @pytest.mark.parametrize("kind", [pa.list_(pa.int8()), pa.large_list(pa.int8()), pa.list_(pa.int8(), 2)])
 def test_all_kinds_of_lists_are_read(kind: pa.DataType) -> None:
-    same(as_sequences(pa.table({"x": pa.array([[1, None], [3, 4]], kind)})), [[1, -1], [3, 4]])
+    same(as_sequences(pa.table({"x": pa.array([[1, None], [3, 4]], kind)})), [[1, np.nan], [3, 4]])
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,6 @@ def test_all_kinds_of_lists_are_read(kind: pa.DataType) -> None:
         ({"id": ["a"]}, {"sequence": "id"}, "the table has no column of observations; its columns are: 'id'"),
         ({}, {}, "its columns are: none"),
         ({"x": pa.array([], pa.int64())}, {}, "the data hold no observations"),
-        ({"x": pa.array([2**63, None], pa.uint64())}, {}, "column 'x' holds the integer 9223372036854775808"),
     ],
 )
 def test_tables_that_cannot_be_read_are_refused(columns: Any, choice: Any, message: str) -> None:
@@ -211,21 +210,21 @@ def test_objects_that_are_no_table_are_refused() -> None:
 @pytest.mark.parametrize(
     ("column", "expected", "dtype"),
     [
-        (pa.array([1, None], pa.int8()), [1, -1], np.int8),
-        (pa.array([250, None], pa.uint8()), [250, -1], np.int16),
-        (pa.array([2**62 + 1, None], pa.uint64()), [2**62 + 1, -1], np.int64),
-        (pa.array([2**62 + 1, None], pa.int64()), [2**62 + 1, -1], np.int64),
+        (pa.array([1, None], pa.int8()), [1, np.nan], np.float64),
+        (pa.array([250, None], pa.uint8()), [250, np.nan], np.float64),
+        (pa.array([2**52 + 1, None], pa.uint64()), [2**52 + 1, np.nan], np.float64),
+        (pa.array([2**52 + 1, None], pa.int64()), [2**52 + 1, np.nan], np.float64),
         (pa.array([250, 1], pa.uint8()), [250, 1], np.uint8),
         (pa.array([True, False]), [1, 0], np.uint8),
-        (pa.array([True, None]), [1, -1], np.int16),
+        (pa.array([True, None]), [1, np.nan], np.float64),
         (pa.array([1.5, None], pa.float32()), [1.5, np.nan], np.float32),
         (pa.array(np.array([1.5], np.float16)), [1.5], np.float16),
         (pa.array([decimal.Decimal("1.5"), None]), [1.5, np.nan], np.float64),
         (pa.array([None, None]), [np.nan, np.nan], np.float64),
-        (pa.array([7, 9, None]).dictionary_encode(), [7, 9, -1], np.int64),
+        (pa.array([7, 9, None]).dictionary_encode(), [7, 9, np.nan], np.float64),
     ],
 )
-def test_nulls_are_missing_and_types_are_kept(column: pa.Array, expected: list[float], dtype: type) -> None:
+def test_nulls_are_missing_and_other_types_are_kept(column: pa.Array, expected: list[float], dtype: type) -> None:
     values = as_sequences(column).values
     assert values.dtype == dtype
     assert np.array_equal(values, expected, equal_nan=values.dtype.kind == "f")
@@ -242,7 +241,8 @@ def test_wide_integers_side_by_side_stay_integers() -> None:
 
 
 def test_nullable_integers_of_pandas_are_missing() -> None:
-    assert as_sequences(pd.Series([1, None], dtype="Int16")).values.tolist() == [1, -1]
+    values = as_sequences(pd.Series([1, None], dtype="Int16")).values
+    assert np.array_equal(values, [1, np.nan], equal_nan=True)
 
 
 def test_categories_keep_their_order_and_those_not_seen() -> None:

@@ -1,5 +1,6 @@
 """What happens around iterations: restarts, stopping, interruption, checkpoints, what is frozen, what is known."""
 
+import contextlib
 import os
 import time
 
@@ -8,7 +9,7 @@ import pytest
 
 from examples import FAMILIES, example
 from subchain import EM, HMM, VI, Categorical, Dirichlet, Gaussian, Product, left_right
-from subchain.errors import ConvergenceWarning, FileFormatError, InferenceError, InputError
+from subchain.errors import ConvergenceWarning, FileFormatError, InferenceError, InputError, SubchainError
 from subchain.inference import loop, resolve_inference
 
 pytestmark = pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")
@@ -142,7 +143,7 @@ class TestCheckpoints:
     def test_resuming_needs_a_file_that_is_a_checkpoint(self, data, tmp_path):
         with pytest.raises(InputError, match="needs checkpoint="):
             model().fit(data, resume=True)
-        with pytest.raises(InputError, match="there is no file"):
+        with pytest.warns(UserWarning, match="begins afresh"):
             model().fit(data, checkpoint=tmp_path / "none", resume=True)
         model().fit(data).save(tmp_path / "model")
         with pytest.raises(FileFormatError, match="holds a model, not a checkpoint"):
@@ -183,7 +184,55 @@ class TestCheckpoints:
         assert len(writes) <= 3
 
 
+    def test_a_fit_without_a_seed_is_resumed_with_the_seed_it_had(self, data, tmp_path):
+        first = model(random_state=None, n_init=2).fit(data, checkpoint=tmp_path / "c")
+        again = model(random_state=None, n_init=2).fit(data, checkpoint=tmp_path / "c", resume=True)
+        assert again.runs_ == first.runs_
+
+    def test_a_damaged_checkpoint_gives_a_message(self, data, tmp_path):
+        path = tmp_path / "c"
+        model().fit(data, checkpoint=path)
+        content = path.read_bytes()
+        rng = np.random.default_rng(0)
+        for position in rng.integers(0, len(content), 60):
+            changed = bytearray(content)
+            changed[position] = rng.integers(256)
+            path.write_bytes(changed)
+            with contextlib.suppress(SubchainError):
+                model().fit(data, checkpoint=path, resume=True)
+
+
 class TestStarts:
+    def test_a_start_brings_its_symbols_and_columns(self):
+        start = HMM(2, "categorical", random_state=0).fit([list("aabac"), list("bba")])
+        later = HMM(2, "categorical", init=start, inference=EM(max_iter=1, tolerance=0.0))
+        later.fit([list("ccca"), list("c")])
+        assert later.vocabularies_[0] == start.vocabularies_[0]
+        assert later.emission_.n_categories == 3
+
+    def test_symbols_that_the_start_or_the_training_data_do_not_have_are_refused(self, data):
+        start = HMM(2, "categorical", random_state=0).fit([0, 1, 2, 0])
+        with pytest.raises(InputError, match="40"):
+            HMM(2, "categorical", init=start).fit([0, 1, 40])
+        with pytest.raises(InputError, match="1000000"):
+            model().fit(data, validation=[0, 1000000])
+        assert HMM(2, "categorical", init=start).fit([0, 1, 0, 1]).emission_.n_categories == 3
+
+    def test_known_states_name_the_clusters(self):
+        rng = np.random.default_rng(0)
+        states = np.repeat(rng.integers(0, 3, 100), 10)
+        x = np.array([0.0, 5.0, 10.0])[states] + rng.normal(size=1000)
+        known = np.where(rng.random(1000) < 0.03, states, -1)
+        for seed in range(5):
+            fitted = HMM(3, "gaussian", inference="em", random_state=seed).fit(x, states=known)
+            assert (fitted.predict(x) == states).mean() > 0.95
+
+    def test_a_clone_keeps_its_start(self, data):
+        from sklearn.base import clone
+
+        start = model().fit(data)
+        assert clone(model(init=start)).fit(data).n_states_ == 3
+
     def test_a_run_begins_exactly_at_another_model(self, data):
         begin = model().fit(data)
         fitted = model(init=begin, inference=EM(max_iter=1, tolerance=0.0)).fit(data)
@@ -331,6 +380,9 @@ class TestTrouble:
         ({}, [0, -2, 1], "−2|-2"),
         ({"emission": Categorical(n_categories=2)}, [0, 5], "symbol too large at sequence 0, position 1: 5"),
         ({}, [0.5, 1.5], "integer codes"),
+        ({}, [0.0, 1.0], "integer codes"),
+        ({"emission": "gaussian"}, ["a", "b"], "needs numbers"),
+        ({"emission": Gaussian(columns=["z"])}, np.zeros((3, 2)), "z"),
         ({}, [], "empty|no observations"),
         ({"emission": "gaussian"}, [[0.0, np.inf]], "position 1 holds inf"),
         ({"emission": "poisson"}, [1, -3], "-3"),
@@ -351,6 +403,27 @@ def test_a_weight_for_every_sequence_is_needed(data):
         model().fit(data, sample_weight=[1.0, 2.0])
     with pytest.raises(InputError, match="not negative"):
         model().fit(data, sample_weight=-np.ones(12))
+
+
+def test_gaps_in_integers_are_missing_and_not_minus_one():
+    fitted = HMM(1, "gaussian", inference="em").fit([100, None, 101, 102, None, 105])
+    assert np.isclose(fitted.emission_.means[0, 0], 102.0)
+    assert HMM(2, "categorical", random_state=0).fit([0, None, 1, 1]).emission_.n_categories == 2
+
+
+def test_a_family_sees_the_columns_it_names():
+    table = np.column_stack((np.arange(20.0), np.full(20, 7.0) + np.arange(20) % 2))
+    fitted = HMM(1, Gaussian(columns=[1]), inference="em").fit(table)
+    assert np.allclose(fitted.emission_.means, [[7.5]])
+    assert np.isfinite(fitted.score(table))
+
+
+def test_partial_fit_refuses_what_it_cannot_learn_from(data):
+    with pytest.raises(InputError, match="total must be"):
+        model().partial_fit(data, total=-5)
+    given = HMM.from_parameters([0.5, 0.5], np.full((2, 2), 0.5), Categorical.from_parameters([[0.9, 0.1], [0.2, 0.8]]))
+    with pytest.raises(InputError, match="no prior to learn with"):
+        given.partial_fit([0, 1])
 
 
 def test_partial_fit_goes_on_from_a_fit(data):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.data.dtypes import cast, joined, signed
+from subchain.data.dtypes import cast, joined
 from subchain.data.sequences import Vocabularies, one_per_column
 from subchain.data.vocabulary import MISSING, Vocabulary, code_symbols, recode
 from subchain.errors import InputError
@@ -100,9 +100,7 @@ def _numbers(cells: ArrowColumn, name: str) -> NDArray[Any]:
         return np.asarray(cells.to_numpy(zero_copy_only=False))
     if not cells.null_count:
         return np.asarray(cells.to_numpy())
-    plain = cells.fill_null(0).to_numpy()
-    values = cast(plain, signed(plain.dtype), f"column {name!r}")
-    return np.where(_nulls(cells), values.dtype.type(MISSING), values)
+    return np.where(_nulls(cells), np.nan, cells.fill_null(0).to_numpy().astype(np.float64))
 
 
 def _nulls(cells: ArrowColumn) -> NDArray[np.bool_]:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from subchain.data.coding import CodedLines
 from subchain.data.columns import Columns
-from subchain.data.dtypes import SUPPORTED, cast, is_supported, joined, signed
+from subchain.data.dtypes import SUPPORTED, cast, is_supported, joined
 from subchain.data.lines import existing_file
 from subchain.data.missing import check_finite
 from subchain.data.sequences import (
@@ -57,7 +57,8 @@ def as_sequences(
         - a table or column of pandas, polars or Arrow, or a list of tables (one sequence each).
         - :class:`Sequences`, which come back as they are.
 
-        Missing observations are -1 in integer data and nan in floating data. Booleans become 0 and 1. Strings become
+        Missing observations are -1 in integer data and nan in floating data; integers with masked or null entries
+        become floating numbers, so that no number is taken for a gap. Booleans become 0 and 1. Strings become
         codes with a vocabulary, the most frequent symbol first.
     lengths : array of int, shape (n_sequences,), optional
         How many positions each sequence has, where x is one flat array, file or table.
@@ -297,10 +298,7 @@ def _unmasked(array: np.ma.MaskedArray[Any, Any], where: str) -> NDArray[Any]:
         return np.asarray(array.filled(np.nan))
     if array.dtype.kind not in "iub":
         return np.asarray(array.data)
-    plain = array.filled(0).astype(np.uint8) if array.dtype.kind == "b" else array.filled(0)
-    values = cast(plain, signed(plain.dtype), where)
-    values[np.ma.getmaskarray(array)] = -1
-    return values
+    return np.asarray(np.ma.masked_array(array, dtype=np.float64).filled(np.nan))
 
 
 def _advice(array: NDArray[Any]) -> str:

@@ -129,7 +129,9 @@ def read_csv(
         table = csv.read_csv(
             found,
             read_options=csv.ReadOptions(block_size=max(block, 1 << 16)),
-            parse_options=csv.ParseOptions(delimiter="\t" if ".tsv" in suffixes else ","),
+            parse_options=csv.ParseOptions(
+                delimiter="\t" if ".tsv" in suffixes else ",", ignore_empty_lines=False
+            ),
         )
         for i, name in enumerate(table.column_names):
             if pyarrow.types.is_string(table.column(i).type):

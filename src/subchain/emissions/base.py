@@ -207,6 +207,23 @@ class Emission(BaseEstimator, ABC):  # type: ignore[misc]
     def features(self, data: Sequences, index: NDArray[np.int64]) -> NDArray[np.float64] | None:
         """Rows to cluster for a k-means start, (len(index), D), or None where distance means nothing."""
 
+    def prepare(self, data: Sequences) -> Sequences:
+        """The data as the family wants to see them: its own columns, if these were named."""
+        if self.columns is None:
+            return data
+        index = data.column_indices(self.columns)
+        return Sequences(
+            data.select(index.tolist()),
+            data.offsets,
+            columns=None if data.columns is None else [data.columns[column] for column in index],
+            names=data.names,
+            vocabulary=[data.vocabularies[column] for column in index],
+        )
+
+    def sized_as(self, parameters: Any) -> Emission:
+        """The family with the sizes that given parameters have and data may not show, such as the number of symbols."""
+        return self
+
     @property
     def has_frozen(self) -> bool:
         """Whether any part of the family is to keep the parameters of the start."""

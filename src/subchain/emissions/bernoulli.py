@@ -12,6 +12,7 @@ from scipy.special import betaln, digamma, xlog1py, xlogy
 
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Conjugate, Emission, Parameters, Table, Values
+from subchain.emissions.checks import without_symbols
 from subchain.emissions.counts import (
     CountLikelihood,
     CountSums,
@@ -172,6 +173,7 @@ class Bernoulli(Emission):
         return BernoulliParameters(state_table("probabilities", probabilities, largest=1.0))
 
     def check(self, data: Sequences) -> None:
+        without_symbols(data, "Bernoulli")
         check_counts(data, "Bernoulli", "0 or 1", largest=1.0)
 
     def prior(self, data: Sequences, n_states: int, *, flat: bool) -> BetaTable:

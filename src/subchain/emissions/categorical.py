@@ -318,6 +318,11 @@ class Categorical(Emission):
     def features(self, data: Sequences, index: NDArray[np.int64]) -> None:
         return None
 
+    def sized_as(self, parameters: CategoricalParameters) -> Categorical:
+        if self.n_categories is not None:
+            return self
+        return Categorical(self.concentration, parameters.n_categories, self.columns, self.frozen)
+
     def random_sums(
         self, data: Sequences, reference: Likelihood, index: NDArray[np.int64], rng: np.random.Generator
     ) -> CategoricalSums:

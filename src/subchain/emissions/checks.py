@@ -28,7 +28,8 @@ def where_is(data: Sequences, position: int) -> str:
 
 
 def integer_range(data: Sequences, family: str) -> tuple[int, int]:
-    """Smallest and largest code of one column of integers; floating data are refused."""
+    """Smallest and largest code of one column of integers; floating numbers are codes only
+    if they are whole and some are missing (nan), which integers cannot be."""
     if data.n_features != 1:
         raise InputError(
             f"{family} needs one column of codes, the data have {data.n_features}; "
@@ -38,15 +39,29 @@ def integer_range(data: Sequences, family: str) -> tuple[int, int]:
         raise InputError(f"{family} needs integer codes, the data are of type {data.values.dtype}.")
     smallest, largest = data.value_range()
     if data.values.dtype.kind == "f":
-        raise InputError(
-            f"{family} needs integer codes, the data are of type {data.values.dtype} "
-            f"(from {smallest:g} to {largest:g}); convert them with .astype(int), or choose a Gaussian family."
-        )
+        fraction = first_where(data, lambda block: ~np.isnan(block) & (block != np.floor(block)))
+        if fraction >= 0 or first_where(data, np.isnan) < 0:
+            raise InputError(
+                f"{family} needs integer codes, the data are of type {data.values.dtype} "
+                f"(from {smallest:g} to {largest:g}); convert codes with .astype(int), or choose a Gaussian family."
+            )
     return int(smallest), int(largest)
+
+
+def without_symbols(data: Sequences, family: str) -> None:
+    """Refuse columns of strings, whose codes are no numbers."""
+    for column, vocabulary in enumerate(data.vocabularies):
+        if vocabulary is not None:
+            name = "the data hold" if data.columns is None else f"column {data.columns[column]!r} holds"
+            raise InputError(
+                f"{family} needs numbers, but {name} symbols such as {vocabulary.to_list()[0]!r}; "
+                "choose the columns that are numbers, or a Categorical family for symbols."
+            )
 
 
 def real_columns(data: Sequences, family: str) -> None:
     """Check that the data are numbers without infinity."""
+    without_symbols(data, family)
     if data.values.dtype.kind not in "iufb":
         raise InputError(f"{family} needs numbers, the data are of type {data.values.dtype}.")
     smallest, largest = data.value_range()

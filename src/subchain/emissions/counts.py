@@ -118,6 +118,7 @@ def as_codes(column: Values) -> NDArray[Any]:
 def check_counts(data: Sequences, family: str, expected: str, largest: float = LARGEST_COUNT) -> None:
     """Raise an `InputError` at the first entry that is not a whole number from 0 to `largest`, nor missing."""
 
+
     def unusable(block: Values) -> NDArray[np.bool_]:
         usable = (block >= 0) & (block <= largest) & (np.floor(block) == block)
         return np.asarray(~(usable | is_missing(block)))

@@ -85,7 +85,8 @@ def data_moments(data: Sequences) -> Moments:
     norms = np.sqrt(np.maximum(np.diagonal(scatter), np.finfo(np.float64).tiny))
     correlations = scatter / norms[:, None] / norms
     np.fill_diagonal(correlations, 1.0)
-    covariance = correlations * np.sqrt(np.outer(variances, variances))
+    deviations = np.sqrt(variances)
+    covariance = correlations * np.outer(deviations, deviations)
     return Moments(mean, lift_eigenvalues(covariance[None], FLOOR * variances)[0])
 
 

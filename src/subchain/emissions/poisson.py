@@ -15,6 +15,7 @@ from scipy.special import digamma, gammaln, xlogy
 
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Conjugate, Emission, Parameters, Table, Values
+from subchain.emissions.checks import without_symbols
 from subchain.emissions.counts import (
     CountLikelihood,
     CountSums,
@@ -192,6 +193,7 @@ class Poisson(Emission):
         return PoissonParameters(state_table("rates", rates, largest=float(np.finfo(np.float64).max)))
 
     def check(self, data: Sequences) -> None:
+        without_symbols(data, "Poisson")
         check_counts(data, "Poisson", "whole numbers from 0")
 
     def prior(self, data: Sequences, n_states: int, *, flat: bool) -> GammaRates:

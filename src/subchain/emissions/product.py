@@ -201,6 +201,12 @@ class Product(Emission):
         """Whether all parts keep the parameters of the start."""
         return all(family.frozen for family in self.families.values())
 
+    def prepare(self, data: Sequences) -> Sequences:
+        return data
+
+    def sized_as(self, parameters: Any) -> Product:
+        return Product(**{name: part.sized_as(parameters.parts[name]) for name, part in self.families.items()})
+
     @property
     def has_frozen(self) -> bool:
         return any(family.has_frozen for family in self.families.values())

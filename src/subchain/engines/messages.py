@@ -31,7 +31,7 @@ Index = NDArray[np.int64]
 KEPT_BYTES = 32 << 20
 
 
-@njit(nogil=True, cache=True)
+@njit(cache=True)
 def _lane_totals(log_scale, shift, offsets, out):  # type: ignore[no-untyped-def]
     out[:] = 0.0
     for step in range(offsets.shape[0] - 1):

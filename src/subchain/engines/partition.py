@@ -22,7 +22,7 @@ Index = NDArray[np.int64]
 MANY_STATES = 1024
 
 #: Size of a tile's (K, columns) tables: a few of them stay near the core, and a tile is worth the calls that run it.
-TABLE_BYTES = 2 << 20
+TABLE_BYTES = 3 << 19
 #: Most columns of a tile if there are enough for several tiles.
 SHARE = 1 / 4
 #: Lanes that fill the vector units, or the matrix units where a step is a matrix product; the latter if memory allows.
@@ -37,12 +37,28 @@ WORTH = 8
 MAX_GROUPS = 64
 
 
-@njit(nogil=True, cache=True)
+# These are over sooner than another thread could be given the lock of Python and return it: they keep it.
+
+
+@njit(cache=True)
 def _positions(starts, offsets, out):  # type: ignore[no-untyped-def]
     for step in range(offsets.shape[0] - 1):
         first = offsets[step]
         for lane in range(offsets[step + 1] - first):
             out[first + lane] = starts[lane] + step
+
+
+@njit(cache=True)
+def step_offsets(lengths):  # type: ignore[no-untyped-def]
+    """Column offsets of lanes with falling lengths."""
+    offsets = np.empty(lengths[0] + 1, dtype=np.int64)
+    offsets[0] = 0
+    lanes = lengths.shape[0]
+    for step in range(lengths[0]):
+        while lengths[lanes - 1] <= step:
+            lanes -= 1
+        offsets[step + 1] = offsets[step] + lanes
+    return offsets
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,13 +83,14 @@ class Tile:
     @cached_property
     def offsets(self) -> Index:
         """Where each step's columns begin, (steps + 1,)."""
-        return step_offsets(self.lengths)
+        offsets: Index = step_offsets(self.lengths)
+        return offsets
 
     @property
     def columns(self) -> int:
-        return int(self.lengths.sum())
+        return int(self.offsets[-1])
 
-    @property
+    @cached_property
     def last_columns(self) -> Index:
         """Column of each lane's last step."""
         return self.offsets[self.lengths - 1] + np.arange(self.lanes)
@@ -83,13 +100,6 @@ class Tile:
         out = np.empty(self.columns, dtype=np.int64)
         _positions(self.starts, self.offsets, out)
         return out
-
-
-def step_offsets(lengths: Index) -> Index:
-    """Column offsets of lanes with falling lengths."""
-    longest = int(lengths[0])
-    active = len(lengths) - np.searchsorted(lengths[::-1], np.arange(longest), side="right")
-    return np.concatenate(([0], np.cumsum(active)))
 
 
 @dataclasses.dataclass(frozen=True)

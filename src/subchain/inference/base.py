@@ -93,5 +93,11 @@ class Algorithm(BaseEstimator, ABC):  # type: ignore[misc]
         """The HMM to report for this posterior, and what was out of the ordinary in finding it."""
 
     @abstractmethod
-    def objective(self, problem: Problem, posterior: ModelPosterior, point: Point, log_normalizer: float) -> float:
-        """What the algorithm climbs, for the posterior or point whose surrogate gave this normaliser."""
+    def objective(
+        self, problem: Problem, posterior: ModelPosterior | None, point: Point, log_normalizer: float
+    ) -> float | None:
+        """What the algorithm climbs, for the posterior or point whose surrogate gave this normaliser.
+
+        A run that starts at given parameters has no posterior in its first iteration; None where there is then no
+        objective either.
+        """

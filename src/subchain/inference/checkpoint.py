@@ -12,9 +12,12 @@ import dataclasses
 import json
 import os
 import time
+import warnings
 from typing import Any
 
-from subchain.errors import InputError
+import numpy as np
+
+from subchain.errors import FileFormatError, InputError, SubchainError
 from subchain.files import read_arrays, write_arrays
 from subchain.inference.loop import RunState
 from subchain.inference.trace import Status, Trace
@@ -52,11 +55,15 @@ class Checkpoint:
     ----------
     path : file, or None for no checkpoint
     identity : what must agree between the interrupted and the resumed fit
+    root : where its random numbers come from
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None, identity: dict[str, Any]) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str] | None, identity: dict[str, Any], root: np.random.SeedSequence
+    ) -> None:
         self.path = path
         self.identity = identity
+        self.root = root
         self._due = 0.0
 
     def save(self, journey: Journey, *, force: bool = False) -> None:
@@ -66,6 +73,7 @@ class Checkpoint:
             return
         arrays: dict[str, Any] = {}
         header: dict[str, Any] = {"kind": KIND, "version": VERSION, "identity": self.identity}
+        header["entropy"] = str(self.root.entropy)
         header["runs"] = [dataclasses.asdict(summary) for summary in journey.summaries]
         for name, state in (("best", journey.best), ("current", journey.current)):
             header[name] = None if state is None else _pack(state, name, arrays)
@@ -74,10 +82,26 @@ class Checkpoint:
         self._due = ended + (ended - began) / SHARE
 
     def load(self) -> Journey:
-        """Read the journey back."""
+        """Read the journey back; one that was ended before its first checkpoint begins afresh."""
         if self.path is None:
             raise InputError("resume=True needs checkpoint=PATH, the file to resume from.")
+        if not os.path.exists(self.path):
+            warnings.warn(f"there is no checkpoint {self.path} yet; the fit begins afresh.", stacklevel=3)
+            return Journey()
         arrays, header = read_arrays(self.path, KIND)
+        try:
+            self._check(header)
+            best, current = (
+                None if header[name] is None else _unpack(header[name], name, arrays) for name in ("best", "current")
+            )
+            return Journey([RunSummary(**summary) for summary in header["runs"]], best, current)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            if isinstance(error, SubchainError):
+                raise
+            raise FileFormatError(f"{self.path} is damaged: its header does not fit its arrays ({error!r}).") from None
+
+    def _check(self, header: dict[str, Any]) -> None:
+        """Refuse the checkpoint of another fit."""
         if header["version"] > VERSION:
             raise InputError(f"{self.path} was written by a newer version of subchain; update the package to resume.")
         for key, value in self.identity.items():
@@ -86,10 +110,15 @@ class Checkpoint:
                     f"{self.path} belongs to another fit: its {key} was {header['identity'].get(key)!r}, "
                     f"now it is {value!r}. Resume with the same data and settings, or choose another file."
                 )
-        best, current = (
-            None if header[name] is None else _unpack(header[name], name, arrays) for name in ("best", "current")
-        )
-        return Journey([RunSummary(**summary) for summary in header["runs"]], best, current)
+
+
+def stored_entropy(path: str | os.PathLike[str] | None) -> int | None:
+    """The seed of the fit that a checkpoint belongs to, for fits that were given none; None without such a file."""
+    if path is None or not os.path.exists(path):
+        return None
+    _, header = read_arrays(path, KIND)
+    text = header.get("entropy")
+    return int(text) if isinstance(text, str) and text.isdecimal() else None
 
 
 def _pack(state: RunState, name: str, arrays: dict[str, Any]) -> dict[str, Any]:
@@ -106,5 +135,8 @@ def _unpack(plain: dict[str, Any], name: str, arrays: dict[str, Any]) -> RunStat
         part: None if plain[part] is None else build_record(plain[part], arrays, f"{name}.{part}.")
         for part in ("statistics", "point")
     }
+    for record in records.values():
+        if record is not None:
+            record.check_states(len(records["point"].chain.initial))
     trace = Trace.from_json(plain["trace"])
     return RunState(records["statistics"], records["point"], trace, plain["iteration"], plain["status"])

@@ -54,5 +54,7 @@ class EM(Algorithm):
         events = [f"state {k} has no observations left; it keeps its parameters" for k in np.flatnonzero(unvisited)]
         return mode, events
 
-    def objective(self, problem: Problem, posterior: ModelPosterior, point: Point, log_normalizer: float) -> float:
+    def objective(
+        self, problem: Problem, posterior: ModelPosterior | None, point: Point, log_normalizer: float
+    ) -> float:
         return log_normalizer + problem.prior.log_density(point)

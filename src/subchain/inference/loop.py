@@ -72,9 +72,8 @@ def run(problem: Problem, algorithm: Algorithm, state: RunState, after_iteration
             context = None if state.statistics is None else discipline.context(state.statistics, part)
             posterior, surrogate = _surrogate(problem, algorithm, state, context)
             fresh = problem.statistics(surrogate, part)
-            objective = math.nan
-            if posterior is not None:
-                objective = algorithm.objective(problem, posterior, state.point, fresh.log_normalizer)
+            objective = algorithm.objective(problem, posterior, state.point, fresh.log_normalizer)
+            if objective is not None:
                 _check_objective(problem, algorithm, state, objective)
             statistics = discipline.combine(state.statistics, fresh, part)
             later = _advance(problem, algorithm, state, statistics, objective, began)
@@ -116,7 +115,7 @@ def _advance(
     algorithm: Algorithm,
     state: RunState,
     statistics: Statistics,
-    objective: float,
+    objective: float | None,
     began: float,
 ) -> RunState:
     """The state after an iteration that ended with these statistics."""
@@ -124,7 +123,7 @@ def _advance(
     _check_finite(iteration, statistics)
     point, events = algorithm.point(problem.prior.update(statistics), statistics, state.point)
     _check_finite(iteration, point)
-    trace.objective.append(objective)
+    trace.objective.append(math.nan if objective is None else objective)
     for message in events:
         trace.tell(iteration, message)
     if problem.validation is not None:

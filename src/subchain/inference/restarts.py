@@ -28,11 +28,11 @@ def best_of(
     _reopen(algorithm, starts, journey)
     for number in range(len(journey.summaries), len(starts)):
         progress.begin(number)
-        if journey.current is None:
-            journey.current = starts[number]()
-        if journey.current.status == "interrupted":
-            journey.current.status = None
         try:
+            if journey.current is None:
+                journey.current = starts[number]()
+            if journey.current.status == "interrupted":
+                journey.current.status = None
             state = run(problem, algorithm, journey.current, after_iteration)
         except KeyboardInterrupt:
             if journey.best is None:

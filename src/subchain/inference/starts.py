@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 
+from subchain.data.evidence import Evidence
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Emission, Likelihood
 from subchain.statistics import Statistics
@@ -28,9 +30,14 @@ DOUBT = 0.02
 
 
 def start_statistics(
-    data: Sequences, emission: Emission, reference: Likelihood, init: str, rng: np.random.Generator
+    data: Sequences,
+    emission: Emission,
+    reference: Likelihood,
+    init: str,
+    rng: np.random.Generator,
+    evidence: Evidence | None = None,
 ) -> Statistics:
-    """Statistics to begin with, by the rule called `init`.
+    """Statistics to begin with, by the rule called `init`, in agreement with states that are known.
 
     Parameters
     ----------
@@ -39,12 +46,14 @@ def start_statistics(
         look at the hidden structure at all), "auto" (k-means if possible, else exponential)
     """
     index = _sample(data, rng)
+    known = _known_states(data, evidence, index)
     features = None if init == "exponential" else emission.features(data, index)
     if features is None or not len(features):
-        return _exponential(data, emission, reference, index, rng)
+        return _exponential(data, emission, reference, index, known, rng)
     n_states = reference.n_states
     labels = (_nearest_of_random if init == "random" else _kmeans)(features, n_states, rng)
-    return _guessed(data, reference, index, labels)
+    labels = _matched(labels, known, n_states)
+    return _guessed(data, reference, index, np.where(known >= 0, known, labels))
 
 
 def _sample(data: Sequences, rng: np.random.Generator) -> Index:
@@ -55,14 +64,36 @@ def _sample(data: Sequences, rng: np.random.Generator) -> Index:
     return (np.sort(stretches)[:, None] * STRETCH + np.arange(STRETCH)).ravel()
 
 
+def _known_states(data: Sequences, evidence: Evidence | None, index: Index) -> Index:
+    """The state of each sampled position if evidence leaves only one, else −1."""
+    if evidence is None:
+        return np.full(len(index), -1)
+    possible = evidence.log_weights(index, np.take(data.values, index, axis=0)) > -np.inf
+    return np.where(possible.sum(axis=0) == 1, possible.argmax(axis=0), -1)
+
+
+def _matched(labels: Index, known: Index, n_states: int) -> Index:
+    """Cluster labels renamed so that they agree with known states at as many positions as possible."""
+    counts = np.zeros((n_states, n_states))
+    np.add.at(counts, (labels[known >= 0], known[known >= 0]), 1.0)
+    return linear_sum_assignment(counts, maximize=True)[1][labels]
+
+
 def _exponential(
-    data: Sequences, emission: Emission, reference: Likelihood, index: Index, rng: np.random.Generator
+    data: Sequences, emission: Emission, reference: Likelihood, index: Index, known: Index, rng: np.random.Generator
 ) -> Statistics:
     n_states = reference.n_states
+    sums = emission.random_sums(data, reference, index, rng)
+    told = known >= 0
+    if told.any():
+        labelled = reference.zeros()
+        beliefs = np.ascontiguousarray(np.eye(n_states)[:, known[told]])
+        reference.accumulate(np.take(data.values, index[told], axis=0), beliefs, labelled)
+        sums = sums + labelled.scale(data.n_observations / int(told.sum()))
     return Statistics(
         initial=rng.exponential(data.n_sequences / n_states, n_states),
         pairs=rng.exponential(max(data.n_observations, 1) / n_states**2, (n_states, n_states)),
-        emission=emission.random_sums(data, reference, index, rng),
+        emission=sums,
     )
 
 

@@ -38,5 +38,7 @@ class VI(Algorithm):
     ) -> tuple[Point, list[str]]:
         return posterior.mean(), []
 
-    def objective(self, problem: Problem, posterior: ModelPosterior, point: Point, log_normalizer: float) -> float:
-        return log_normalizer - posterior.kl(problem.prior)
+    def objective(
+        self, problem: Problem, posterior: ModelPosterior | None, point: Point, log_normalizer: float
+    ) -> float | None:
+        return None if posterior is None else log_normalizer - posterior.kl(problem.prior)

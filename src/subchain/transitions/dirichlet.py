@@ -213,7 +213,8 @@ class Dirichlet(TransitionPrior):
                 return StationaryInitial()
             raise unknown_name("initial distribution", self.initial, ["learned", "stationary"])
         probabilities = np.asarray(self.initial, dtype=np.float64)
-        if probabilities.shape != (n_states,) or (probabilities < 0).any() or abs(probabilities.sum() - 1.0) > 1e-6:
+        fits = probabilities.shape == (n_states,) and bool((probabilities >= 0.0).all())
+        if not fits or abs(probabilities.sum() - 1.0) > 1e-6:
             raise InputError(
                 f"initial must be 'learned', 'stationary' or {n_states} probabilities that sum to 1, "
                 f"not {self.initial!r}."
