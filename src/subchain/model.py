@@ -147,7 +147,8 @@ class HMM(Usable):
         fit = FitCall(self, x, allowed, states, evidence, sample_weight, validation, entropy)
         marks = Checkpoint(checkpoint, {} if checkpoint is None else fit.identity(), fit.root)
         journey = marks.load() if resume else Journey()
-        with Progress(self.progress, fit.algorithm.max_iter, fit.data.n_observations, self.n_init) as progress:
+        lines = Progress(self.progress, fit.algorithm.max_iter, fit.data.n_observations, self.n_init)
+        with lines as progress, fit.problem.engine.alone():
             best_of(fit.problem, fit.algorithm, fit.starts(), journey, marks, progress)
         assert journey.best is not None
         if journey.interrupted:

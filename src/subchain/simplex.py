@@ -60,7 +60,7 @@ def divergence(ours: Array, ours_moments: LogMoments, theirs: Array, theirs_mome
         - theirs_moments.total_gammaln.sum()
         - ours_moments.gammaln.sum()
         + theirs_moments.gammaln.sum()
-        + np.vdot(ours - theirs, ours_moments.expected)
+        + ((ours - theirs) * ours_moments.expected).sum()
     )
 
 

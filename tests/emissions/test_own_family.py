@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import emission_laws as laws
 import numpy as np
+import own_family
 import pytest
 from scipy import integrate, stats
 from sklearn.base import clone
@@ -17,22 +14,13 @@ from sklearn.base import clone
 from subchain.data.sequences import Sequences
 from subchain.errors import InputError
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "own-family.md"
 TIMES = np.array([0.5, 3.0, 0.1, 12.0, 1.0, 1.0])
 
 
-def code_blocks() -> list[str]:
-    return [block.split("```")[0] for block in PAGE.read_text(encoding="utf-8").split("```python\n")[1:]]
-
-
 @pytest.fixture(scope="module")
-def page() -> Iterator[Any]:
+def page() -> Any:
     """The page's family as a module."""
-    module = ModuleType("own_family")
-    sys.modules[module.__name__] = module
-    exec(compile(code_blocks()[0], str(PAGE), "exec"), module.__dict__)
-    yield module
-    del sys.modules[module.__name__]
+    return own_family
 
 
 def gamma_rate(page: Any) -> Any:
@@ -95,7 +83,7 @@ def test_draws_have_the_expectation_as_mean(page: Any) -> None:
 
 
 def test_the_model_of_the_page_finds_both_expected_times(page: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    exec(compile(code_blocks()[1], str(PAGE), "exec"), page.__dict__)
+    exec(compile(own_family.code_blocks()[1], str(own_family.PAGE), "exec"), page.__dict__)
     short, long = (float(number) for number in capsys.readouterr().out.strip("[]\n ").split())
     assert short == pytest.approx(1.0, rel=0.3)
     assert long == pytest.approx(20.0, rel=0.3)
@@ -106,5 +94,5 @@ def test_specification_can_be_cloned(page: Any) -> None:
 
 
 def test_the_page_keeps_its_promise_of_a_short_file() -> None:
-    lines = [line for line in code_blocks()[0].splitlines() if line.strip()]
+    lines = [line for line in own_family.code_blocks()[0].splitlines() if line.strip()]
     assert len(lines) < 110

@@ -35,9 +35,22 @@ SMALLEST_LOG = -690.0
 
 
 @njit(nogil=True, cache=True)
+def _any_missing(symbols, n_categories):  # type: ignore[no-untyped-def]
+    """Whether any symbol is −1; all others have to be in the table."""
+    smallest, largest = 0, -1
+    for position in range(symbols.shape[0]):
+        smallest = min(smallest, symbols[position])
+        largest = max(largest, symbols[position])
+    if largest >= n_categories:
+        raise IndexError("the data hold a symbol that the table of a categorical emission does not have")
+    return smallest < 0
+
+
+@njit(nogil=True, cache=True)
 def _gather(table, symbols, out):  # type: ignore[no-untyped-def]
     """out[k, i] = table[symbols[i], k], or 1 where the symbol is −1; square blocks are turned in registers."""
     n_states, n = table.shape[1], symbols.shape[0]
+    any_missing = _any_missing(symbols, table.shape[0])
     whole = n - n % WIDTH
     for position in range(0, whole, WIDTH):
         for k in range(0, n_states - WIDTH + 1, WIDTH):
@@ -50,7 +63,7 @@ def _gather(table, symbols, out):  # type: ignore[no-untyped-def]
             for i in range(WIDTH):
                 if k + i < n_states:
                     store(out, k + i, position, None, columns[i])
-    for position in range(n):
+    for position in range(0 if any_missing else whole, n):
         symbol = symbols[position]
         if symbol < 0:
             for k in range(n_states):
@@ -70,6 +83,7 @@ def _add_to_row(counts, symbol, k, mask, beliefs):  # type: ignore[no-untyped-de
 def _scatter(counts, symbols, beliefs):  # type: ignore[no-untyped-def]
     """counts[symbols[i], k] += beliefs[k, i], but nowhere where the symbol is −1; the way back of `_gather`."""
     n_states, n = counts.shape[1], symbols.shape[0]
+    _any_missing(symbols, counts.shape[0])
     whole = n - n % WIDTH if n_states >= WIDTH else 0
     states = np.minimum(np.arange(n_states + WIDTH), n_states - 1)
     for position in range(0, whole, WIDTH):

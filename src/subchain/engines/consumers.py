@@ -8,6 +8,7 @@ an empty result.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -46,26 +47,36 @@ class Consumer(ABC, Generic[Result]):
 
 
 class TileRun:
-    """A tile with its messages.
-
-    Attributes
-    ----------
-    filtered : forward messages, values and positions
-    sequences, is_first : (lanes,) sequence of each lane, and whether the lane begins it
-    before, after : (lanes, K) messages from beyond the lane's ends, None where no chain was cut
-    """
+    """A tile with its messages."""
 
     def __init__(
         self, filtered: Filtered, smoothed: Smoothed | None, cut: Partition, borders: Borders | None, kernels: Any
     ) -> None:
         self.filtered = filtered
-        self._smoothed = smoothed
         self.kernels = kernels
-        pieces = filtered.tile.pieces
-        self.sequences = cut.sequence[pieces]
-        self.is_first = cut.is_first[pieces]
-        self.before = None if borders is None else borders.before[pieces]
-        self.after = None if borders is None else borders.after[pieces]
+        self._smoothed = smoothed
+        self._cut = cut
+        self._borders = borders
+
+    @cached_property
+    def sequences(self) -> NDArray[np.int64]:
+        """Sequence of each lane, (lanes,)."""
+        return self._cut.sequence[self.filtered.tile.pieces]
+
+    @cached_property
+    def is_first(self) -> NDArray[np.bool_]:
+        """Whether the lane begins its sequence, (lanes,)."""
+        return self._cut.is_first[self.filtered.tile.pieces]
+
+    @property
+    def before(self) -> Array | None:
+        """Filtered belief of the position before each lane, (lanes, K); None where no chain was cut."""
+        return None if self._borders is None else self._borders.before[self.filtered.tile.pieces]
+
+    @property
+    def after(self) -> Array | None:
+        """Backward message of each lane's last position, (lanes, K); None where no chain was cut."""
+        return None if self._borders is None else self._borders.after[self.filtered.tile.pieces]
 
     @property
     def smoothed(self) -> Smoothed:
@@ -114,9 +125,10 @@ class Collect(Consumer[Statistics]):
             lanes.weigh(weighted, offsets, lane_weights)
         result.initial += beliefs[:, : filtered.tile.lanes][:, run.is_first].sum(axis=1)
         run.kernels.pair_sums(filtered.alpha, weighted, offsets, result.pairs)
-        if run.before is not None:
+        before = run.before
+        if before is not None:
             inner = ~run.is_first
-            result.pairs += run.before[inner].T @ weighted[:, : filtered.tile.lanes][:, inner].T
+            result.pairs += before[inner].T @ weighted[:, : filtered.tile.lanes][:, inner].T
         self.surrogate.emission.accumulate(filtered.values, beliefs, result.emission)
 
     def hard(self, result: Statistics, sequence: int, block: LogBlock) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 import numpy as np
@@ -63,6 +64,10 @@ class CpuEngine:
         self.n_jobs = cores if n_jobs is None else n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
         self.blas = ThreadpoolController()
 
+    def alone(self) -> AbstractContextManager[Any]:
+        """Keep the threads of matrix libraries out of the way: after a product they wait busily on a core of ours."""
+        return self.blas.limit(limits=1)
+
     # ---- what passes are made for ------------------------------------------------------------------------------------
 
     def statistics(
@@ -105,7 +110,7 @@ class CpuEngine:
         totals = np.zeros(data.n_sequences)
         chosen = np.arange(data.n_sequences)
         hard = np.empty(0, dtype=np.int64)
-        with self.blas.limit(limits=1):
+        with self.alone():
             while True:
                 results = self._scaled(messages, chosen, consumer, totals)
                 failed = chosen[~np.isfinite(totals[chosen])]
@@ -130,7 +135,7 @@ class CpuEngine:
         if not cut.tiles:
             return []
         piece_totals = np.empty(len(cut.start))
-        lost = Growth(*np.empty((4, len(cut.start))))
+        lost = Growth(*np.full((4, len(cut.start)), -np.inf))
         borders = Borders.unknown(len(cut.start), messages.surrogate.n_states) if cut.is_cut else None
 
         def run_group(group: slice) -> Result:
@@ -141,7 +146,7 @@ class CpuEngine:
                 filtered = messages.filter(tile, cut, borders, space)
                 smoothed = messages.smooth(filtered, cut, borders, space) if consumer.smooth else None
                 piece_totals[tile.pieces] = filtered.log_totals
-                for whole, part in zip(lost, filtered.lost, strict=True):
+                for whole, part in zip(lost, filtered.lost or (), strict=False):
                     whole[tile.pieces] = part
                 consumer.tile(result, TileRun(filtered, smoothed, cut, borders, messages.kernels))
             return result

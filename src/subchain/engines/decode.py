@@ -70,7 +70,7 @@ def viterbi(
     longest = WHOLE if lead is None else max(8 * lead, 256, data.n_observations // MANY_PIECES)
     cut = partition(data.offsets, np.arange(data.n_sequences), longest, messages.surrogate.n_states, 1)
     decoder = _Decoder(messages, cut, np.asarray(states))
-    with engine.blas.limit(limits=1):
+    with engine.alone():
         engine.map(decoder.run, decoder.tiles(lead))
         engine.map(decoder.settle, decoder.doubts())
     if decoder.impossible:

@@ -21,7 +21,7 @@ from subchain.engines.partition import MANY_STATES, Partition, Tile
 from subchain.engines.surrogate import Surrogate
 from subchain.propagation import lanes, products, serial
 from subchain.propagation.layout import Walks
-from subchain.propagation.underflow import LEAST_BELIEF, Growth, growth, reachable
+from subchain.propagation.underflow import LEAST_BELIEF, LEAST_SCALE, Growth, growth, reachable
 from subchain.vectors import aligned
 
 Array = NDArray[np.float64]
@@ -72,7 +72,7 @@ class Filtered:
     scale: Array
     shift: Array
     log_totals: Array
-    lost: Growth
+    lost: Growth | None
 
 
 class Smoothed(NamedTuple):
@@ -93,6 +93,7 @@ class Messages:
         self.transition = np.ascontiguousarray(surrogate.transition)
         self.transposed = np.ascontiguousarray(surrogate.transition.T)
         self.reach = reachable(self.transition)
+        self.every_way = bool(self.reach.all())
         self.kernels = lanes if surrogate.n_states < MANY_STATES else products
 
     # ---- likelihoods -------------------------------------------------------------------------------------------------
@@ -135,13 +136,19 @@ class Messages:
         log_totals = np.empty(tile.lanes)
         with np.errstate(divide="ignore", invalid="ignore"):
             _lane_totals(np.log(scale), shift, tile.offsets, log_totals)
-        if borders is not None:
+        lost = None
+        if not self.every_way or not scale.min() >= LEAST_SCALE:
+            lost = self._lost(tile, likelihood, start, alpha, scale, is_cut=borders is not None)
+        return Filtered(tile, positions, values, likelihood, alpha, scale, shift, log_totals, lost)
+
+    def _lost(self, tile: Tile, likelihood: Array, start: Array, alpha: Array, scale: Array, is_cut: bool) -> Growth:
+        """What the tile's lanes may have lost to underflow."""
+        if is_cut:
             # what underflowed before the piece is not in its start: count every state that the chain can have reached
             possible = np.any(self.reach[self.surrogate.initial > 0.0], axis=0, keepdims=True)
-            start += LEAST_BELIEF * possible.T
+            start = start + LEAST_BELIEF * possible.T
         walks = Walks(tile.lengths, np.arange(tile.lanes), tile.offsets, tile.starts)
-        lost = growth(likelihood, start, self.transition, self.reach, walks, alpha, scale)
-        return Filtered(tile, positions, values, likelihood, alpha, scale, shift, log_totals, lost)
+        return growth(likelihood, start, self.transition, self.reach, walks, alpha, scale)
 
     def smooth(self, filtered: Filtered, cut: Partition, borders: Borders | None, space: Workspace) -> Smoothed:
         """Smoothed beliefs of all positions of the tile; the table of likelihoods is used up."""

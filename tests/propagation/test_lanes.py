@@ -1,0 +1,120 @@
+"""Passes over lanes equal passes over one chain after the other, by vectors and by matrix products alike."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from subchain.propagation import lanes, products
+from subchain.vectors import WIDTH
+
+KERNELS = [pytest.param(kernels, id=kernels.__name__.split(".")[-1]) for kernels in (lanes, products)]
+
+Array = np.ndarray[Any, Any]
+
+
+class Problem(NamedTuple):
+    likelihood: Array
+    transition: Array
+    start: Array
+    stop: Array
+    offsets: Array
+
+
+class Passed(NamedTuple):
+    alpha: Array
+    scale: Array
+    beliefs: Array
+    pairs: Array
+
+
+def problem(n_states: int, lengths: list[int], seed: int = 0) -> Problem:
+    rng = np.random.default_rng(seed)
+    falling = np.sort(lengths)[::-1]
+    counts = (falling > np.arange(falling[0])[:, None]).sum(axis=1)
+    return Problem(
+        likelihood=rng.random((n_states, int(counts.sum()))) ** 4,
+        transition=rng.dirichlet(np.ones(n_states), n_states) * 0.9,
+        start=rng.random((n_states, len(lengths))),
+        stop=rng.random((n_states, len(lengths))) * 7.0,
+        offsets=np.concatenate(([0], np.cumsum(counts))),
+    )
+
+
+def run(kernels: ModuleType, given: Problem) -> Passed:
+    n_states, columns = given.likelihood.shape
+    alpha, beliefs, scale = np.empty((n_states, columns)), np.empty((n_states, columns)), np.empty(columns)
+    weighted, pairs = given.likelihood.copy(), np.zeros((n_states, n_states))
+    kernels.forward(given.likelihood, given.transition, given.start, given.offsets, alpha, scale)
+    transposed = np.ascontiguousarray(given.transition.T)
+    kernels.backward(weighted, transposed, given.stop, given.offsets, alpha, scale, beliefs)
+    kernels.pair_sums(alpha, weighted, given.offsets, pairs)
+    return Passed(alpha, scale, beliefs, pairs * given.transition)
+
+
+def one_after_the_other(given: Problem) -> Passed:
+    table = given.likelihood
+    out = Passed(np.empty_like(table), np.empty(table.shape[1]), np.empty_like(table), np.zeros_like(given.transition))
+    counts = np.diff(given.offsets)
+    for lane in range(counts[0]):
+        columns = given.offsets[:-1][counts > lane] + lane
+        before, after = given.start[:, lane], given.stop[:, lane]
+        for column in columns:
+            joint = before * given.likelihood[:, column]
+            out.scale[column] = joint.sum()
+            out.alpha[:, column] = joint / joint.sum()
+            before = out.alpha[:, column] @ given.transition
+        for number in range(len(columns) - 1, -1, -1):
+            alpha = out.alpha[:, columns[number]]
+            out.beliefs[:, columns[number]] = alpha * after / (alpha @ after)
+            after = after / (alpha @ after)
+            weighted = given.likelihood[:, columns[number]] * after / out.scale[columns[number]]
+            if number > 0:
+                out.pairs[:] += np.outer(out.alpha[:, columns[number - 1]], weighted) * given.transition
+            after = given.transition @ weighted
+    return out
+
+
+@pytest.mark.parametrize("kernels", KERNELS)
+@pytest.mark.parametrize("n_states", [1, 2, 3, 4, 5, 13])
+@settings(max_examples=10, deadline=None)
+@given(lengths=st.lists(st.integers(1, 9), min_size=1, max_size=2 * WIDTH + 3))
+def test_lanes_equal_one_chain_after_the_other(kernels: ModuleType, n_states: int, lengths: list[int]) -> None:
+    given_problem = problem(n_states, lengths)
+    for ours, plain in zip(run(kernels, given_problem), one_after_the_other(given_problem), strict=True):
+        np.testing.assert_allclose(ours, plain, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("kernels", KERNELS)
+def test_rounding_does_not_pile_up_along_a_chain(kernels: ModuleType) -> None:
+    beliefs = run(kernels, problem(4, [5000] * 3)).beliefs
+    assert np.abs(beliefs.sum(axis=0) - 1.0).max() < 4e-15
+
+
+@pytest.mark.parametrize("kernels", KERNELS)
+def test_a_state_that_cannot_be_reached_does_no_harm_however_well_it_explains(kernels: ModuleType) -> None:
+    given_problem = problem(3, [600] * 2)
+    given_problem.likelihood[:] = [[1e-4], [2e-4], [1.0]]
+    given_problem.transition[2, :2] = given_problem.transition[:2, 2] = given_problem.start[2] = 0.0
+    passed = run(kernels, given_problem)
+    np.testing.assert_allclose(passed.beliefs.sum(axis=0), 1.0)
+    np.testing.assert_allclose(passed.pairs.sum(), 2 * 599)
+    assert np.all(passed.beliefs[2] == 0.0)
+
+
+@pytest.mark.parametrize("kernels", KERNELS)
+def test_retreat_carries_a_message_back_to_before_the_first_step(kernels: ModuleType) -> None:
+    given_problem = problem(5, [6] * (WIDTH + 2))
+    n_lanes = given_problem.stop.shape[1]
+    beta = given_problem.stop.copy()
+    transposed = np.ascontiguousarray(given_problem.transition.T)
+    kernels.retreat(given_problem.likelihood.copy(), transposed, given_problem.offsets, beta)
+    expected = given_problem.stop
+    for step in range(5, -1, -1):
+        expected = given_problem.transition @ (given_problem.likelihood[:, step * n_lanes :][:, :n_lanes] * expected)
+    np.testing.assert_allclose(beta, expected / expected.sum(axis=0), rtol=1e-13)
