@@ -41,7 +41,7 @@ def _any_missing(symbols, n_categories):  # type: ignore[no-untyped-def]
     for position in range(symbols.shape[0]):
         smallest = min(smallest, symbols[position])
         largest = max(largest, symbols[position])
-    if largest >= n_categories:
+    if largest >= n_categories or smallest < -1:
         raise IndexError("the data hold a symbol that the table of a categorical emission does not have")
     return smallest < 0
 
