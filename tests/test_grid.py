@@ -57,7 +57,8 @@ def test_a_cell(algorithm, family, shape, states, tmp_path):
             assert np.diff(objective).min() >= -1e-9 * np.abs(objective).max()
 
         beliefs = model.predict_proba(data)
-        assert [len(part) for part in beliefs] == data.lengths.tolist() if data.n_sequences > 1 else True
+        parts = beliefs if data.n_sequences > 1 else [beliefs]
+        assert [len(part) for part in parts] == data.lengths.tolist()
         stacked = np.concatenate(beliefs) if isinstance(beliefs, list) else beliefs
         assert stacked.shape == (data.n_observations, n_states)
         assert np.allclose(stacked.sum(axis=1), 1.0)
