@@ -9,7 +9,24 @@ import numpy as np
 import pytest
 from numba import TypingError, njit
 
-from subchain.vectors import WIDTH, aligned, at_most, first, load, reciprocal, spread, store, total, turned, zeros
+from subchain.vectors import (
+    LOWEST_EXPONENT,
+    WIDTH,
+    aligned,
+    all_within,
+    at_most,
+    exponential,
+    first,
+    largest,
+    load,
+    minus,
+    reciprocal,
+    spread,
+    store,
+    total,
+    turned,
+    zeros,
+)
 
 
 def shift_and_scale(source: Any, target: Any, count: Any) -> None:
@@ -82,3 +99,33 @@ def test_rows_that_are_not_contiguous_are_refused(source: np.ndarray[Any, Any]) 
 
 def test_aligned_tables_begin_at_a_cache_line() -> None:
     assert all(aligned(3, columns).ctypes.data % 64 == 0 for columns in range(1, 40))
+
+
+def exponentiate_differences(source: Any, target: Any) -> Any:
+    """Exponentials of what each entry lacks to the larger one; returns whether they are all at least a half."""
+    x, y = load(source, 0, 0, None), load(source, 1, 0, None)
+    values = exponential(minus(x, largest(x, y)))
+    store(target, 0, 0, None, values)
+    return all_within(values, 0.5, 1.0)
+
+
+@pytest.mark.parametrize("spread_of_values", [0.1, 1.0, 100.0])
+def test_the_larger_of_two_and_exponentials(source: np.ndarray[Any, Any], spread_of_values: float) -> None:
+    _compiled_and_plain(exponentiate_differences, spread_of_values * source, np.empty((1, WIDTH)))
+
+
+@njit
+def _exponentials(table: Any) -> None:
+    for at in range(0, table.shape[1], WIDTH):
+        store(table, 0, at, None, exponential(load(table, 0, at, None)))
+
+
+def test_exponentials_are_right_to_the_last_bit_but_one() -> None:
+    values = np.concatenate((np.linspace(LOWEST_EXPONENT, 0.0, 80_001), -np.logspace(-300, 0, 8_000)))
+    values = np.append(values, [LOWEST_EXPONENT - 1e-9, -1e5, -np.inf, np.nan, 0.0, -0.0, -1e300])
+    assert len(values) % WIDTH == 0
+    table = values[None].copy()
+    _exponentials(table)
+    expected = np.where(values < LOWEST_EXPONENT, 0.0, np.exp(values))
+    np.testing.assert_array_max_ulp(table[0, np.isfinite(values)], expected[np.isfinite(values)], maxulp=1)
+    np.testing.assert_equal(table[0, -7:], [0.0, 0.0, 0.0, np.nan, 1.0, 1.0, 0.0])

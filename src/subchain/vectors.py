@@ -25,6 +25,9 @@ from numba.extending import lower_builtin, models, register_jitable, register_mo
 #: Entries of a vector: a cache line of doubles, one register of the widest processors and two or four of others.
 WIDTH = 8
 
+#: Logarithm below which an exponential counts as zero; doubles that are not subnormal reach a little further.
+LOWEST_EXPONENT = -700.0
+
 
 # ---- what kernels call: the plain functions say what the compiled ones do --------------------------------------------
 
@@ -76,6 +79,29 @@ def reciprocal(values: Any) -> Any:
 def at_most(values: Any, bound: Any) -> Any:
     """The values, or the bound where they exceed it."""
     return np.where(values < bound, values, bound)
+
+
+def largest(values: Any, others: Any) -> Any:
+    """The larger of two values, entry by entry; the second where the first is not a number."""
+    return np.where(values > others, values, others)
+
+
+def exponential(values: Any) -> Any:
+    """e to the values, which are not above zero; zero where they are below `LOWEST_EXPONENT`.
+
+    To be called from kernels whose additions may not be reordered.
+    """
+    return np.where(values < LOWEST_EXPONENT, 0.0, np.exp(np.maximum(values, LOWEST_EXPONENT)))
+
+
+def all_within(values: Any, low: Any, high: Any) -> Any:
+    """Whether every entry is at least `low` and at most `high`."""
+    return bool(np.all((values >= low) & (values <= high)))
+
+
+def minus(values: Any, others: Any) -> Any:
+    """The difference of two vectors."""
+    return values - others
 
 
 def total(values: Any) -> Any:
@@ -169,6 +195,26 @@ def _type_reciprocal(context):
 @type_callable(at_most)
 def _type_at_most(context):
     return lambda values, bound: _VECTOR
+
+
+@type_callable(largest)
+def _type_largest(context):
+    return lambda values, others: _VECTOR
+
+
+@type_callable(all_within)
+def _type_all_within(context):
+    return lambda values, low, high: types.boolean
+
+
+@type_callable(minus)
+def _type_minus(context):
+    return lambda values, others: _VECTOR
+
+
+@type_callable(exponential)
+def _type_exponential(context):
+    return lambda values: _VECTOR
 
 
 @type_callable(total)
@@ -301,6 +347,62 @@ def _reciprocal(context, builder, sig, args):
 def _at_most(context, builder, sig, args):
     values, bound = args[0], _spread(builder, args[1], _DOUBLES)
     return builder.select(builder.fcmp_ordered("<", values, bound), values, bound)
+
+
+@lower_builtin(largest, Vector, Vector)
+def _largest(context, builder, sig, args):
+    return builder.select(builder.fcmp_ordered(">", args[0], args[1]), args[0], args[1])
+
+
+@lower_builtin(all_within, Vector, types.Float, types.Float)
+def _all_within(context, builder, sig, args):
+    above = builder.fcmp_ordered(">=", args[0], _spread(builder, args[1], _DOUBLES))
+    below = builder.fcmp_ordered("<=", args[0], _spread(builder, args[2], _DOUBLES))
+    bits = builder.bitcast(builder.and_(above, below), ir.IntType(WIDTH))
+    return builder.icmp_unsigned("==", bits, ir.Constant(bits.type, (1 << WIDTH) - 1))
+
+
+@lower_builtin(minus, Vector, Vector)
+def _minus(context, builder, sig, args):
+    return builder.fsub(*args)
+
+
+#: ln 2 in two parts, the first with zeros at its end, so that its multiples are exact.
+_LN2_HIGH, _LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
+#: Added to a number of moderate size, this rounds it to a whole one and leaves that in the last bits.
+_ROUNDER = 1.5 * 2.0**52
+#: Interpolates the exponential at the zeros of a Chebyshev polynomial on ±½ ln 2: error 1.7e-17.
+_EXPONENTIAL = (
+    1.0,
+    1.0,
+    0.5000000000000019,
+    0.1666666666666668,
+    0.04166666666648795,
+    0.008333333333319589,
+    0.0013888888952352863,
+    0.00019841269890076403,
+    2.4801485441561313e-05,
+    2.755724088722987e-06,
+    2.763265472252779e-07,
+    2.5110049204818658e-08,
+)
+
+
+@lower_builtin(exponential, Vector)
+def _exponential(context, builder, sig, args):
+    """2ⁿ · eʳ with a whole n and |r| ≤ ½ ln 2; n goes into the bits of the exponent."""
+    is_low = builder.fcmp_ordered("<", args[0], _constant(LOWEST_EXPONENT))
+    x = builder.select(is_low, _constant(LOWEST_EXPONENT), args[0])
+    rounded = builder.fadd(builder.fmul(x, _constant(1.0 / np.log(2.0))), _constant(_ROUNDER))
+    n = builder.fsub(rounded, _constant(_ROUNDER))
+    r = builder.fsub(x, builder.fmul(n, _constant(_LN2_HIGH)))
+    r = builder.fsub(r, builder.fmul(n, _constant(_LN2_LOW)))
+    value = _constant(_EXPONENTIAL[-1])
+    for coefficient in _EXPONENTIAL[-2::-1]:
+        value = builder.fadd(builder.fmul(value, r), _constant(coefficient))
+    shift = builder.shl(builder.bitcast(rounded, _INTEGERS), ir.Constant(_INTEGERS, [52] * WIDTH))
+    scaled = builder.add(builder.bitcast(value, _INTEGERS), shift)
+    return builder.select(is_low, _constant(0.0), builder.bitcast(scaled, _DOUBLES))
 
 
 @lower_builtin(total, Vector)

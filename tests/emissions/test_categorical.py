@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from subchain.data.sequences import Sequences
 from subchain.data.vocabulary import Vocabulary
-from subchain.emissions.categorical import Categorical, DirichletTable
+from subchain.emissions.categorical import Categorical, CategoricalTable, DirichletTable
 from subchain.errors import InputError
 
 SYMBOLS = np.array([0, 2, 1, 1, 0, 2, 2, 2])
@@ -48,6 +48,11 @@ def test_a_symbol_that_no_state_emits_is_impossible_and_not_undefined() -> None:
     np.testing.assert_allclose(out, [[1.0, 0.0], [1.0, 0.0]])
     np.testing.assert_allclose(shift, 0.0)
     np.testing.assert_array_equal(point.log_likelihood(np.array([1])), -np.inf)
+
+
+def test_rows_that_are_very_small_everywhere_are_scaled() -> None:
+    table = CategoricalTable(np.array([[1e-200, 3e-200], [0.5, 0.25], [0.0, 0.0]]))
+    laws.scaled_likelihoods_tell_the_same(table, np.array([0, 1, 2, -1, 0]))
 
 
 def test_floating_codes_are_read_as_codes_and_nan_as_missing() -> None:

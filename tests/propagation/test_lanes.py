@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -118,3 +119,38 @@ def test_retreat_carries_a_message_back_to_before_the_first_step(kernels: Module
     for step in range(5, -1, -1):
         expected = given_problem.transition @ (given_problem.likelihood[:, step * n_lanes :][:, :n_lanes] * expected)
     np.testing.assert_allclose(beta, expected / expected.sum(axis=0), rtol=1e-13)
+
+
+@pytest.mark.parametrize("kernels", KERNELS)
+def test_advance_carries_a_belief_over_all_steps(kernels: ModuleType) -> None:
+    given_problem = problem(5, [6] * (WIDTH + 2))
+    n_lanes = given_problem.start.shape[1]
+    alpha = given_problem.start.copy()
+    kernels.advance(given_problem.likelihood, given_problem.transition, given_problem.offsets, alpha)
+    expected = given_problem.start
+    for step in range(6):
+        expected = given_problem.likelihood[:, step * n_lanes :][:, :n_lanes] * (given_problem.transition.T @ expected)
+    np.testing.assert_allclose(alpha, expected / expected.sum(axis=0), rtol=1e-13)
+
+
+@pytest.mark.parametrize("scales", [(0.1, 1.0), (1e-99, 1e-90), (1e90, 1e99)])
+@pytest.mark.parametrize("lengths", [[900] * (WIDTH + 1), [40] * 3, [500] * WIDTH + [499] * 3 + [7, 2, 1, 1, 1], [1]])
+def test_log_totals_add_the_logarithms_of_all_normalisers(scales: tuple[float, float], lengths: list[int]) -> None:
+    rng = np.random.default_rng(3)
+    offsets = problem(2, lengths).offsets
+    scale, shift = rng.uniform(*scales, offsets[-1]), rng.normal(size=offsets[-1])
+    totals, expected = np.empty(len(lengths)), np.zeros(len(lengths))
+    lanes.log_totals(scale, shift, offsets, totals)
+    for begin, end in itertools.pairwise(offsets):
+        expected[: end - begin] += np.log(scale[begin:end]) + shift[begin:end]
+    np.testing.assert_allclose(totals, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize(("bad", "expected"), [(0.0, -np.inf), (np.nan, np.nan)])
+def test_log_totals_of_impossible_lanes(bad: float, expected: float) -> None:
+    scale = np.full(10 * WIDTH, 0.5)
+    scale[3 * WIDTH + 2] = bad
+    totals = np.empty(WIDTH)
+    lanes.log_totals(scale, np.zeros_like(scale), np.arange(11) * WIDTH, totals)
+    np.testing.assert_equal(totals[2], expected)
+    np.testing.assert_allclose(np.delete(totals, 2), 10 * np.log(0.5))

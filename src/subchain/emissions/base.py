@@ -47,6 +47,7 @@ class Likelihood(ABC):
     def scaled(self, values: Values, out: Table) -> NDArray[np.float64]:
         """Write likelihoods divided by exp(shift) into `out` (K, n) and return shift (n,).
 
+        The largest entry of each column is 1 or thereabouts, between 1e-30 and 1e30, unless all of them are zero.
         Families that can do without logarithms and exponentials override this.
         """
         np.copyto(out, self.log_likelihood(values))

@@ -32,6 +32,8 @@ from subchain.vectors import WIDTH, first, load, store, turned
 
 #: Weights below exp(−690) would round to zero, which means impossible and not just unheard of.
 SMALLEST_LOG = -690.0
+#: Weights that need no scaling to be multiplied with beliefs.
+SMALL = 1e-30
 
 
 @njit(nogil=True, cache=True)
@@ -137,21 +139,26 @@ class CategoricalLikelihood(Likelihood):
             return np.log(out)
 
     def scaled(self, values: Values, out: Table) -> NDArray[np.float64]:
-        """Look the symbols up in a table whose rows were divided by their largest entry: no exponential is needed."""
+        """Look the symbols up in a table whose rows need no exponential, and seldom a shift."""
         table, shift = self._scaled_table
         symbols = self._symbols(values)
         _gather(table, symbols, out)
-        return shift[symbols]
+        return np.zeros(len(symbols)) if shift is None else shift[symbols]
 
     @property
-    def _scaled_table(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Scaled weights and the logarithm of each row's scale, with a last scale for the missing symbol −1."""
+    def _scaled_table(self) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+        """Weights, and the logarithm of each row's scale, with a last one for the missing symbol −1.
+
+        Rows are divided by their largest entries if one of these is so small that scaled messages could suffer.
+        """
         cached = self.__dict__.get("_scaled_cache")
         if cached is None:
-            largest = self.weights.max(axis=1)
+            table, shift = np.ascontiguousarray(self.weights), None
+            largest = table.max(axis=1, initial=0.0)
             largest[largest <= 0.0] = 1.0
-            shift = np.append(np.log(largest), 0.0)
-            cached = self.__dict__["_scaled_cache"] = (np.ascontiguousarray(self.weights / largest[:, None]), shift)
+            if largest.min(initial=1.0) < SMALL or largest.max(initial=1.0) > 1.0 / SMALL:
+                table, shift = table / largest[:, None], np.append(np.log(largest), 0.0)
+            cached = self.__dict__["_scaled_cache"] = (table, shift)
         return cached
 
     def zeros(self) -> CategoricalSums:

@@ -63,7 +63,37 @@ def _center(values, origin, out):  # type: ignore[no-untyped-def]
 #
 # Four coordinates of z = F x − c are worked on at a time (the last two of D = 4 j + 2 as a pair). What earlier
 # coordinates contribute is added up in `z` by tiles of 4 × 4 factors; the tile on the diagonal finishes z, squares it,
-# and leaves zeros for the next four.
+# and leaves zeros for the next four. The first coordinates have none before them and do without `z`.
+
+
+@njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
+def _first_two(factor, offset, x, start, width, constant, out):  # type: ignore[no-untyped-def]
+    x0, x1 = x[0][start : start + width], x[1][start : start + width]
+    a0, b0, b1 = factor[0, 0], factor[1, 0], factor[1, 1]
+    e0, e1 = offset[0], offset[1]
+    for r in range(width):
+        y0, y1 = x0[r], x1[r]
+        t0 = a0 * y0 - e0
+        t1 = b0 * y0 + b1 * y1 - e1
+        out[r] = constant - 0.5 * (t0 * t0 + t1 * t1)
+
+
+@njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
+def _first_four(factor, offset, x, start, width, constant, out):  # type: ignore[no-untyped-def]
+    x0, x1 = x[0][start : start + width], x[1][start : start + width]
+    x2, x3 = x[2][start : start + width], x[3][start : start + width]
+    a0 = factor[0, 0]
+    b0, b1 = factor[1, 0], factor[1, 1]
+    c0, c1, c2 = factor[2, 0], factor[2, 1], factor[2, 2]
+    d0, d1, d2, d3 = factor[3, 0], factor[3, 1], factor[3, 2], factor[3, 3]
+    e0, e1, e2, e3 = offset[0], offset[1], offset[2], offset[3]
+    for r in range(width):
+        y0, y1, y2, y3 = x0[r], x1[r], x2[r], x3[r]
+        t0 = a0 * y0 - e0
+        t1 = b0 * y0 + b1 * y1 - e1
+        t2 = c0 * y0 + c1 * y1 + c2 * y2 - e2
+        t3 = d0 * y0 + d1 * y1 + d2 * y2 + d3 * y3 - e3
+        out[r] = constant - 0.5 * (t0 * t0 + t1 * t1 + t2 * t2 + t3 * t3)
 
 
 @njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
@@ -147,8 +177,11 @@ def quadratic(x, factors, offsets, constants, out):  # type: ignore[no-untyped-d
         width = min(STRIP, x.shape[1] - start)
         for k in range(n_states):
             factor, offset, row = factors[k], offsets[k], out[k][start : start + width]
-            row[:] = constants[k]
-            for i in range(0, fours, 4):
+            if n_features == 2:
+                _first_two(factor, offset, x, start, width, constants[k], row)
+                continue
+            _first_four(factor, offset, x, start, width, constants[k], row)
+            for i in range(4, fours, 4):
                 for j in range(0, i, 4):
                     _tile_of_four(factor, i, j, x, start, width, z)
                 _finish_four(factor, offset, i, x, start, width, z, row)

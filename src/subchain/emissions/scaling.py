@@ -1,9 +1,6 @@
-"""From log likelihoods to scaled likelihoods in place, in few passes.
+"""From log likelihoods to scaled likelihoods in place, in one pass: each column is divided by its largest entry."""
 
-The exponential of NumPy is vectorised, but ten times slower where its result is smaller than the smallest normal
-number, which is the common case when states are far apart. Such entries are lifted to a harmless value first and become
-exact zeros afterwards.
-"""
+# mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
 
@@ -11,47 +8,46 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-STRIP = 512
+from subchain.vectors import WIDTH, exponential, first, largest, load, minus, store
 
-#: Logarithm below which a likelihood, relative to the best state's, counts as zero.
-LOWEST = -700.0
-ALMOST_ZERO = float(np.exp(LOWEST)) * 1.000001
+#: Columns whose rows stay near the core while they are visited twice.
+STRIP = 320
 
-FASTMATH = {"contract", "reassoc", "nsz", "arcp", "afn"}  # nan and infinity keep their meaning
-
-
-@njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
-def _subtract_largest(table, shift):  # type: ignore[no-untyped-def]
-    lifted = False
-    for start in range(0, table.shape[1], STRIP):
-        stop = min(start + STRIP, table.shape[1])
-        largest = shift[start:stop]
-        largest[:] = table[0][start:stop]
-        for k in range(1, table.shape[0]):
-            row = table[k][start:stop]
-            for r in range(stop - start):
-                value, old = row[r], largest[r]
-                largest[r] = value if value > old else old
-        for r in range(stop - start):
-            value = largest[r]
-            largest[r] = value if value > -np.inf else 0.0
-        for k in range(table.shape[0]):
-            row = table[k][start:stop]
-            for r in range(stop - start):
-                value = row[r] - largest[r]
-                low = value < LOWEST
-                lifted |= low
-                row[r] = LOWEST if low else value
-    return lifted
+#: Products may be fused with sums, but nothing reordered: the exponential depends on the order of its steps.
+kernel = njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
 
 
-@njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
-def _drop_lifted(table):  # type: ignore[no-untyped-def]
+@kernel
+def _scale_columns(table, at, mask, shifts):
+    best = load(table, 0, at, mask)
+    for k in range(1, table.shape[0]):
+        best = largest(best, load(table, k, at, mask))
+    store(shifts, 0, at, mask, best)
+
+
+@kernel
+def exponentiate_strip(table, start, stop, shifts):
+    """Turn the columns from `start` to `stop` into likelihoods, their shifts into `shifts` (1, n)."""
+    whole = stop - (stop - start) % WIDTH
+    for at in range(start, whole, WIDTH):
+        _scale_columns(table, at, None, shifts)
+    if whole < stop:
+        _scale_columns(table, whole, first(stop - whole), shifts)
+    for column in range(start, stop):
+        if shifts[0, column] == -np.inf:
+            shifts[0, column] = 0.0
     for k in range(table.shape[0]):
-        row = table[k]
-        for r in range(table.shape[1]):
-            value = row[r]
-            row[r] = value if value > ALMOST_ZERO else 0.0
+        for at in range(start, whole, WIDTH):
+            store(table, k, at, None, exponential(minus(load(table, k, at, None), load(shifts, 0, at, None))))
+        if whole < stop:
+            mask = first(stop - whole)
+            store(table, k, whole, mask, exponential(minus(load(table, k, whole, mask), load(shifts, 0, whole, mask))))
+
+
+@kernel
+def _exponentiate(table, shifts):
+    for start in range(0, table.shape[1], STRIP):
+        exponentiate_strip(table, start, min(start + STRIP, table.shape[1]), shifts)
 
 
 def exponentiate_in_place(table: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -67,9 +63,6 @@ def exponentiate_in_place(table: NDArray[np.float64]) -> NDArray[np.float64]:
     >>> exponentiate_in_place(table), table.round(12).T
     (array([-3.]), array([[1.  , 0.25, 0.  ]]))
     """
-    shift = np.empty(table.shape[1])
-    lifted = _subtract_largest(table, shift)
-    np.exp(table, out=table)
-    if lifted:
-        _drop_lifted(table)
-    return shift
+    shifts = np.empty((1, table.shape[1]))
+    _exponentiate(table, shifts)
+    return shifts[0]

@@ -36,7 +36,7 @@ WHOLE = 1024
 #: Rounds in which pieces learn from their neighbours before a plain sweep decides.
 ROUNDS = 3
 #: A piece is so many times as long as what it runs beyond its borders.
-LEAD_SHARE = 8
+LEAD_SHARE = 16
 #: Pieces that are worth having side by side even if they are short.
 FEW_PIECES = 32
 #: Most pieces of a chain, which bounds the memory for its borders.
@@ -142,9 +142,8 @@ class CpuEngine:
             space, result = Workspace(), consumer.begin()
             for tile in cut.tiles[group]:
                 if borders is not None and lead is not None:
-                    messages.warm_up(tile, cut, borders, lead, space)
-                filtered = messages.filter(tile, cut, borders, space)
-                smoothed = messages.smooth(filtered, cut, borders, space) if consumer.smooth else None
+                    messages.warm_up(tile, cut, borders, lead, space, smooth=consumer.smooth)
+                filtered, smoothed = messages.run(tile, cut, borders, space, smooth=consumer.smooth)
                 piece_totals[tile.pieces] = filtered.log_totals
                 for whole, part in zip(lost, filtered.lost or (), strict=False):
                     whole[tile.pieces] = part

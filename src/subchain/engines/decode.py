@@ -153,7 +153,7 @@ class _Decoder:
 
     def _run_side_by_side(self, tile: Tile) -> None:
         cut, pieces, lanes = self.cut, tile.pieces, np.arange(tile.lanes)
-        delta = self._log_table(tile.positions())
+        delta = self._log_table(tile.positions)
         start = np.where(cut.is_first[pieces], self.log_initial[:, None], 0.0)
         sweep_lanes(delta, self.log_transition, start, tile.offsets)
         self.last[pieces] = delta[:, tile.offsets[self.stop[pieces] - tile.starts - 1] + lanes].T

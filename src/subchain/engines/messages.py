@@ -10,7 +10,6 @@ import dataclasses
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from subchain.data.evidence import Evidence
@@ -29,15 +28,6 @@ Index = NDArray[np.int64]
 
 #: Bytes of tables that are kept for the next worker.
 KEPT_BYTES = 32 << 20
-
-
-@njit(cache=True)
-def _lane_totals(log_scale, shift, offsets, out):  # type: ignore[no-untyped-def]
-    out[:] = 0.0
-    for step in range(offsets.shape[0] - 1):
-        start = offsets[step]
-        for lane in range(offsets[step + 1] - start):
-            out[lane] += log_scale[start + lane] + shift[start + lane]
 
 
 class Workspace:
@@ -65,7 +55,6 @@ class Filtered:
     """Filtered messages of a tile: `alpha` (K, n), `scale` (n,), the likelihoods, and each lane's log likelihood."""
 
     tile: Tile
-    positions: Index
     values: NDArray[Any]
     likelihood: Array
     alpha: Array
@@ -73,6 +62,11 @@ class Filtered:
     shift: Array
     log_totals: Array
     lost: Growth | None
+
+    @property
+    def positions(self) -> Index:
+        """Flat position of the observation in each column."""
+        return self.tile.positions
 
 
 class Smoothed(NamedTuple):
@@ -118,57 +112,74 @@ class Messages:
 
     # ---- one tile ----------------------------------------------------------------------------------------------------
 
-    def filter(self, tile: Tile, cut: Partition, borders: Borders | None, space: Workspace) -> Filtered:
-        """Filtered beliefs of all positions of the tile."""
-        n_states = self.surrogate.n_states
-        positions = tile.positions()
-        likelihood = space.table("likelihood", n_states, tile.columns)
-        alpha = space.table("alpha", n_states, tile.columns)
-        scale = space.table("scale", 1, tile.columns)[0]
-        values, shift = self.likelihood(positions, likelihood)
-        start = np.repeat(self.surrogate.initial[:, None], tile.lanes, axis=1)
+    def run(
+        self, tile: Tile, cut: Partition, borders: Borders | None, space: Workspace, *, smooth: bool
+    ) -> tuple[Filtered, Smoothed | None]:
+        """Filtered beliefs of all positions of the tile, and smoothed ones if they are wanted."""
+        n_states, columns = self.surrogate.n_states, tile.columns
+        likelihood, alpha = (space.table(name, n_states, columns) for name in ("likelihood", "alpha"))
+        scale, totals = space.table("scale", 1, columns)[0], np.empty(tile.lanes)
+        values, shift = self.likelihood(tile.positions, likelihood)
+        start = self._start(tile, cut, borders)
+        filtered = Filtered(tile, values, likelihood, alpha, scale, shift, totals, None)
+        if not smooth or not self.every_way:
+            self.kernels.forward(likelihood, self.transition, start, tile.offsets, alpha, scale)
+            self.kernels.log_totals(scale, shift, tile.offsets, totals)
+        if not self.every_way:
+            filtered.lost = self._lost(filtered, start, is_cut=borders is not None)
+        smoothed = self._smooth(filtered, start, cut, borders, space) if smooth else None
+        if self.every_way and not scale.min() >= LEAST_SCALE:
+            filtered.lost = self._lost(filtered, start, is_cut=False)  # looks at nothing but the normalisers
+        if borders is not None:
+            borders.last[tile.pieces] = alpha[:, tile.last_columns].T
+        return filtered, smoothed
+
+    def _start(self, tile: Tile, cut: Partition, borders: Borders | None) -> Array:
+        """Weights of the states of each lane's first position, before its observation is seen."""
+        start = np.empty((self.surrogate.n_states, tile.lanes))
+        start[:] = self.surrogate.initial[:, None]
         if borders is not None:
             inner = ~cut.is_first[tile.pieces]
             start[:, inner] = self.transposed @ borders.before[tile.pieces[inner]].T
-        self.kernels.forward(likelihood, self.transition, start, tile.offsets, alpha, scale)
-        if borders is not None:
-            borders.last[tile.pieces] = alpha[:, tile.last_columns].T
-        log_totals = np.empty(tile.lanes)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            _lane_totals(np.log(scale), shift, tile.offsets, log_totals)
-        lost = None
-        if not self.every_way or not scale.min() >= LEAST_SCALE:
-            lost = self._lost(tile, likelihood, start, alpha, scale, is_cut=borders is not None)
-        return Filtered(tile, positions, values, likelihood, alpha, scale, shift, log_totals, lost)
+        return start
 
-    def _lost(self, tile: Tile, likelihood: Array, start: Array, alpha: Array, scale: Array, is_cut: bool) -> Growth:
-        """What the tile's lanes may have lost to underflow."""
-        if is_cut:
-            # what underflowed before the piece is not in its start: count every state that the chain can have reached
-            possible = np.any(self.reach[self.surrogate.initial > 0.0], axis=0, keepdims=True)
-            start = start + LEAST_BELIEF * possible.T
-        walks = Walks(tile.lengths, np.arange(tile.lanes), tile.offsets, tile.starts)
-        return growth(likelihood, start, self.transition, self.reach, walks, alpha, scale)
-
-    def smooth(self, filtered: Filtered, cut: Partition, borders: Borders | None, space: Workspace) -> Smoothed:
-        """Smoothed beliefs of all positions of the tile; the table of likelihoods is used up."""
-        tile = filtered.tile
+    def _smooth(
+        self, filtered: Filtered, start: Array, cut: Partition, borders: Borders | None, space: Workspace
+    ) -> Smoothed:
+        """Smoothed beliefs, and filtered ones if that was not done before; the table of likelihoods is used up."""
+        tile, weighted = filtered.tile, filtered.likelihood
         beliefs = space.table("beliefs", self.surrogate.n_states, tile.columns)
         stop = np.ones((self.surrogate.n_states, tile.lanes))
         if borders is not None:
             inner = ~cut.is_last[tile.pieces]
             stop[:, inner] = borders.after[tile.pieces[inner]].T
-            meeting = (filtered.alpha[:, tile.last_columns] * stop).sum(axis=0)
-            filtered.log_totals[~(meeting >= LEAST_BELIEF)] = np.nan
-        weighted = filtered.likelihood  # in place
-        self.kernels.backward(
-            weighted, self.transposed, stop, tile.offsets, filtered.alpha, filtered.scale, beliefs
-        )
+        alpha, scale, offsets = filtered.alpha, filtered.scale, tile.offsets
+        if self.every_way:
+            self.kernels.forward_backward(
+                weighted, self.transition, self.transposed, start, stop, offsets, filtered.shift, alpha, scale, beliefs,
+                filtered.log_totals,
+            )  # fmt: skip
+        else:
+            self.kernels.backward(weighted, self.transposed, stop, offsets, alpha, scale, beliefs)
         if borders is not None:
+            meeting = (alpha[:, tile.last_columns] * stop).sum(axis=0)
+            filtered.log_totals[~(meeting >= LEAST_BELIEF)] = np.nan
             message = self.transition @ weighted[:, : tile.lanes]
             total = message.sum(axis=0)
             borders.first[tile.pieces] = (message / np.where(total > 0.0, total, 1.0)).T
         return Smoothed(beliefs, weighted)
+
+    def _lost(self, filtered: Filtered, start: Array, is_cut: bool) -> Growth:
+        """What the tile's lanes may have lost to underflow."""
+        tile = filtered.tile
+        if is_cut:
+            # what underflowed before the piece is not in its start: count every state that the chain can have reached
+            possible = np.any(self.reach[self.surrogate.initial > 0.0], axis=0, keepdims=True)
+            start = start + LEAST_BELIEF * possible.T
+        walks = Walks(tile.lengths, np.arange(tile.lanes), tile.offsets, tile.starts)
+        return growth(
+            filtered.likelihood, start, self.transition, self.reach, walks, filtered.alpha, filtered.scale
+        )
 
     # ---- borders -----------------------------------------------------------------------------------------------------
 
@@ -192,36 +203,28 @@ class Messages:
             return None
         return int(np.flatnonzero(apart)[-1]) + 1 if apart.any() else 0
 
-    def warm_up(self, tile: Tile, cut: Partition, borders: Borders, steps: int, space: Workspace) -> None:
-        """Estimate the messages at the tile's borders from the `steps` positions beyond them."""
-        todo = ~borders.known[tile.pieces]
-        pieces = tile.pieces[todo & ~cut.is_first[tile.pieces]]
-        if len(pieces):
-            borders.before[pieces] = self._approach(cut.start[pieces] - steps, steps, space)
-        pieces = tile.pieces[todo & ~cut.is_last[tile.pieces]]
-        if len(pieces):
-            borders.after[pieces] = self._return(cut.start[pieces] + cut.length[pieces], steps, space)
-        borders.known[tile.pieces] = True
+    def warm_up(
+        self, tile: Tile, cut: Partition, borders: Borders, steps: int, space: Workspace, *, smooth: bool
+    ) -> None:
+        """Estimate the messages at the tile's borders from the `steps` positions beyond them.
 
-    def _likelihood_ahead(self, starts: Index, steps: int, space: Workspace) -> tuple[Array, Index]:
-        positions = (starts + np.arange(steps)[:, None]).ravel()
-        likelihood = space.table("likelihood", self.surrogate.n_states, len(positions))
-        self.likelihood(positions, likelihood)
-        return likelihood, np.arange(steps + 1) * len(starts)
-
-    def _approach(self, starts: Index, steps: int, space: Workspace) -> Array:
-        likelihood, offsets = self._likelihood_ahead(starts, steps, space)
-        alpha = space.table("alpha", *likelihood.shape)
-        scale = space.table("scale", 1, likelihood.shape[1])[0]
-        start = np.full((likelihood.shape[0], len(starts)), 1.0 / likelihood.shape[0])
-        self.kernels.forward(likelihood, self.transition, start, offsets, alpha, scale)
-        return alpha[:, -len(starts) :].T
-
-    def _return(self, starts: Index, steps: int, space: Workspace) -> Array:
-        likelihood, offsets = self._likelihood_ahead(starts, steps, space)
-        beta = np.full((likelihood.shape[0], len(starts)), 1.0 / likelihood.shape[0])
-        self.kernels.retreat(likelihood, self.transposed, offsets, beta)
-        return beta.T
+        Those after the tile's pieces are worth it for smoothed beliefs only.
+        """
+        todo = tile.pieces[~borders.known[tile.pieces]]
+        earlier = todo[~cut.is_first[todo]]
+        later = todo[~cut.is_last[todo]] if smooth else todo[:0]
+        starts = np.concatenate((cut.start[earlier] - steps, cut.start[later] + cut.length[later]))
+        if not len(starts):
+            return
+        n_states, count = self.surrogate.n_states, len(starts)
+        likelihood = space.table("likelihood", n_states, steps * count)
+        self.likelihood((starts + np.arange(steps)[:, None]).ravel(), likelihood)
+        alpha = np.full((n_states, count), 1.0 / n_states)
+        beta = np.full((n_states, count if len(later) else 0), 1.0 / n_states)
+        self.kernels.approach(likelihood, self.transition, self.transposed, np.arange(steps + 1) * count, alpha, beta)
+        borders.before[earlier] = alpha[:, : len(earlier)].T
+        borders.after[later] = beta[:, len(earlier) :].T
+        borders.known[todo] = True
 
     def sweep_forward(self, pieces: Index, cut: Partition, borders: Borders) -> None:
         """Exact beliefs before each of the consecutive pieces of one sequence, by one pass from its beginning."""

@@ -95,6 +95,7 @@ class Tile:
         """Column of each lane's last step."""
         return self.offsets[self.lengths - 1] + np.arange(self.lanes)
 
+    @property
     def positions(self) -> Index:
         """Flat position of the observation in each column."""
         out = np.empty(self.columns, dtype=np.int64)

@@ -19,13 +19,28 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from subchain.vectors import WIDTH, aligned, at_most, first, load, reciprocal, spread, store, total, zeros
+from subchain.vectors import (
+    WIDTH,
+    aligned,
+    all_within,
+    at_most,
+    first,
+    load,
+    reciprocal,
+    spread,
+    store,
+    total,
+    zeros,
+)
 
 #: Rounding may be reordered and fused, but nan and infinity keep their meaning.
 FASTMATH = {"contract", "reassoc", "nsz", "arcp", "afn"}
 
 #: Backward messages of states that are impossible before grow without limit; up to here they do no harm.
 LARGEST = 1e290
+
+#: Products of normalisers within these limits can take one more factor.
+LEAST_PRODUCT, LARGEST_PRODUCT = 1e-150, 1e150
 
 #: Bytes of messages that are kept at hand, half of the smallest first-level cache in use.
 AT_HAND = 1 << 14
@@ -170,6 +185,53 @@ def forward(likelihood, transition, start, offsets, alpha, scale):
             before, now = now, before
 
 
+@kernel
+def _log_total(scale, shift, offsets, lane, first_step, product):
+    """Logarithm of a product of normalisers and of those of one lane from `first_step` on, their shifts added."""
+    out = 0.0
+    for step in range(first_step, offsets.shape[0] - 1):
+        if offsets[step] + lane >= offsets[step + 1]:
+            break
+        out += shift[offsets[step] + lane]
+        product *= scale[offsets[step] + lane]
+        if not LEAST_PRODUCT <= product <= LARGEST_PRODUCT:
+            out += np.log(product)
+            product = 1.0
+    return out + np.log(product)
+
+
+@kernel
+def log_totals(scale, shift, offsets, out):
+    """Log likelihood of each lane into `out`: logarithms of its normalisers plus shifts.
+
+    Normalisers are multiplied as long as their product is well within the doubles: few logarithms are taken.
+    """
+    lanes, steps = out.shape[0], offsets.shape[0] - 1
+    scales, shifts = scale.reshape(1, -1), shift.reshape(1, -1)
+    products, sums = np.empty((1, WIDTH)), np.empty((1, WIDTH))
+    for begin in range(0, lanes - lanes % WIDTH, WIDTH):
+        product = load(scales, 0, begin, None)
+        summed = load(shifts, 0, begin, None)
+        logs = zeros()
+        step = 1
+        while step < steps and offsets[step] + begin + WIDTH <= offsets[step + 1]:
+            if not all_within(product, LEAST_PRODUCT, LARGEST_PRODUCT):
+                store(products, 0, 0, None, product)
+                for i in range(WIDTH):
+                    sums[0, i], products[0, i] = np.log(products[0, i]), 1.0
+                logs += load(sums, 0, 0, None)
+                product = load(products, 0, 0, None)
+            product *= load(scales, 0, offsets[step] + begin, None)
+            summed += load(shifts, 0, offsets[step] + begin, None)
+            step += 1
+        store(products, 0, 0, None, product)
+        store(sums, 0, 0, None, logs + summed)
+        for i in range(WIDTH):
+            out[begin + i] = sums[0, i] + _log_total(scale, shift, offsets, begin + i, step, products[0, i])
+    for lane in range(lanes - lanes % WIDTH, lanes):
+        out[lane] = _log_total(scale, shift, offsets, lane, 0, 1.0)
+
+
 # ---- backward --------------------------------------------------------------------------------------------------------
 
 
@@ -276,6 +338,33 @@ def backward(likelihood, transposed, stop, offsets, alpha, scale, beliefs):
             after, now = now, after
 
 
+@kernel
+def forward_backward(likelihood, transition, transposed, start, stop, offsets, shift, alpha, scale, beliefs, totals):
+    """`forward`, `log_totals` into `totals` and `backward` at one go."""
+    forward(likelihood, transition, start, offsets, alpha, scale)
+    log_totals(scale, shift, offsets, totals)
+    backward(likelihood, transposed, stop, offsets, alpha, scale, beliefs)
+
+
+# ---- messages without beliefs ----------------------------------------------------------------------------------------
+
+
+@part
+def _advance_group(panels, likelihood, message, weighted, at, lane, mask):
+    """Carry filtered beliefs of a vector of lanes over one position; `message` has their sums in its last row."""
+    n_states = likelihood.shape[0]
+    factor = reciprocal(load(message, n_states, lane, None))
+    norm = zeros()
+    for k in range(0, n_states, 4):
+        predicted = _mix(panels, k, message, 0, lane, n_states)
+        for i in range(4):
+            if k + i < n_states:
+                norm += _absorb(predicted[i] * factor, likelihood, k + i, at, mask, weighted, k + i, 0)
+    for k in range(n_states):
+        store(message, k, lane, None, load(weighted, k, 0, None))
+    store(message, n_states, lane, None, norm)
+
+
 @part
 def _retreat_group(panels, likelihood, beta, weighted, at, lane, mask):
     """Carry backward messages of a vector of lanes over one position; `beta` has their sums in its last row."""
@@ -291,6 +380,51 @@ def _retreat_group(panels, likelihood, beta, weighted, at, lane, mask):
                 store(beta, k + i, lane, None, messages[i])
                 norm += messages[i]
     store(beta, n_states, lane, None, norm)
+
+
+@part
+def _read_message(source, begin, count, message):
+    n_states = source.shape[0]
+    _copy(source, 0, begin, message, 0, 0, n_states, count)
+    message[n_states, :] = 1.0
+
+
+@part
+def _write_message(message, begin, count, target):
+    """Copy messages to a table, each lane normalised."""
+    n_states = target.shape[0]
+    for lane in range(count):
+        norm = message[n_states, lane]
+        for k in range(n_states):
+            target[k, begin + lane] = message[k, lane] / norm if norm > 0.0 else 0.0
+
+
+@kernel
+def advance(likelihood, transition, offsets, alpha):
+    """Carry a filtered belief from the position before each lane's first to its last, in place.
+
+    Parameters
+    ----------
+    likelihood : (K, n)
+    transition : (K, K)
+    offsets : (steps + 1,) all steps with the same number of lanes
+    alpha : (K, lanes) in: belief before the first position; out: belief of the last one, summing to one
+    """
+    n_states, lanes = alpha.shape
+    panels, strip = _panels(transition), _strip(n_states)
+    message, weighted = aligned(n_states + 1, strip), aligned(n_states, WIDTH)
+    for begin in range(0, lanes, strip):
+        count = min(strip, lanes - begin)
+        _read_message(alpha, begin, count, message)
+        for step in range(offsets.shape[0] - 1):
+            at = offsets[step] + begin
+            lane = 0
+            while lane + WIDTH <= count:
+                _advance_group(panels, likelihood, message, weighted, at + lane, lane, None)
+                lane += WIDTH
+            if lane < count:
+                _advance_group(panels, likelihood, message, weighted, at + lane, lane, first(count - lane))
+        _write_message(message, begin, count, alpha)
 
 
 @kernel
@@ -309,8 +443,7 @@ def retreat(likelihood, transposed, offsets, beta):
     message, weighted = aligned(n_states + 1, strip), aligned(n_states, WIDTH)
     for begin in range(0, lanes, strip):
         count = min(strip, lanes - begin)
-        _copy(beta, 0, begin, message, 0, 0, n_states, count)
-        message[n_states, :] = 1.0
+        _read_message(beta, begin, count, message)
         for step in range(offsets.shape[0] - 2, -1, -1):
             at = offsets[step] + begin
             lane = 0
@@ -318,12 +451,16 @@ def retreat(likelihood, transposed, offsets, beta):
                 _retreat_group(panels, likelihood, message, weighted, at + lane, lane, None)
                 lane += WIDTH
             if lane < count:
-                mask = first(count - lane)
-                _retreat_group(panels, likelihood, message, weighted, at + lane, lane, mask)
-        for lane in range(count):
-            norm = message[n_states, lane]
-            for k in range(n_states):
-                beta[k, begin + lane] = message[k, lane] / norm if norm > 0.0 else 0.0
+                _retreat_group(panels, likelihood, message, weighted, at + lane, lane, first(count - lane))
+        _write_message(message, begin, count, beta)
+
+
+@kernel
+def approach(likelihood, transition, transposed, offsets, alpha, beta):
+    """`advance` and `retreat` over the same positions at one go; without `beta`'s lanes only the first."""
+    advance(likelihood, transition, offsets, alpha)
+    if beta.shape[1]:
+        retreat(likelihood, transposed, offsets, beta)
 
 
 # ---- sums ------------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.propagation.lanes import absorb_step, believe_step
+from subchain.propagation.lanes import absorb_step, believe_step, log_totals
 
 Array = NDArray[np.float64]
 Offsets = NDArray[np.int64]
@@ -48,14 +48,55 @@ def backward(
         believe_step(likelihood, alpha, at, count, scale, beta, beliefs)
 
 
+def forward_backward(
+    likelihood: Array,
+    transition: Array,
+    transposed: Array,
+    start: Array,
+    stop: Array,
+    offsets: Offsets,
+    shift: Array,
+    alpha: Array,
+    scale: Array,
+    beliefs: Array,
+    totals: Array,
+) -> None:
+    """`forward`, `log_totals` and `backward`; see `lanes.forward_backward`."""
+    forward(likelihood, transition, start, offsets, alpha, scale)
+    log_totals(scale, shift, offsets, totals)
+    backward(likelihood, transposed, stop, offsets, alpha, scale, beliefs)
+
+
+def advance(likelihood: Array, transition: Array, offsets: Offsets, alpha: Array) -> None:
+    """Carry filtered beliefs over all steps, in place; see `lanes.advance`."""
+    transposed, predicted = transition.T, np.empty_like(alpha)
+    for step in range(len(offsets) - 1):
+        np.matmul(transposed, alpha, out=predicted)
+        np.multiply(predicted, likelihood[:, offsets[step] : offsets[step + 1]], out=alpha)
+        _normalize(alpha)
+
+
 def retreat(likelihood: Array, transposed: Array, offsets: Offsets, beta: Array) -> None:
     """Carry backward messages over all steps, in place; see `lanes.retreat`."""
     transition, weighted = transposed.T, np.empty_like(beta)
     for step in range(len(offsets) - 2, -1, -1):
         np.multiply(beta, likelihood[:, offsets[step] : offsets[step + 1]], out=weighted)
         np.matmul(transition, weighted, out=beta)
-        total = beta.sum(axis=0)
-        beta /= np.where(total > 0.0, total, 1.0)
+        _normalize(beta)
+
+
+def approach(
+    likelihood: Array, transition: Array, transposed: Array, offsets: Offsets, alpha: Array, beta: Array
+) -> None:
+    """`advance` and `retreat`; see `lanes.approach`."""
+    advance(likelihood, transition, offsets, alpha)
+    if beta.shape[1]:
+        retreat(likelihood, transposed, offsets, beta)
+
+
+def _normalize(messages: Array) -> None:
+    total = messages.sum(axis=0)
+    messages /= np.where(total > 0.0, total, 1.0)
 
 
 def pair_sums(alpha: Array, weighted: Array, offsets: Offsets, sums: Array) -> None:
@@ -83,4 +124,4 @@ def _runs(offsets: Offsets) -> Iterator[tuple[int, int]]:
         step = end + 1
 
 
-__all__ = ["backward", "forward", "pair_sums", "retreat"]
+__all__ = ["approach", "backward", "forward", "forward_backward", "log_totals", "pair_sums"]

@@ -91,8 +91,9 @@ class _Blocks:
         if len(easy):
             easy = easy[np.argsort(-cut.length[easy], kind="stable")]
             tile = Tile(easy, cut.start[easy], cut.length[easy])
-            filtered = self.messages.filter(tile, cut, self.borders, space)
-            out[filtered.positions - start] = self.messages.smooth(filtered, cut, self.borders, space).beliefs.T
+            _, smoothed = self.messages.run(tile, cut, self.borders, space, smooth=True)
+            assert smoothed is not None
+            out[tile.positions - start] = smoothed.beliefs.T
         for piece in pieces[self.is_hard[pieces]]:
             first = int(cut.start[piece]) - start
             out[first : first + int(cut.length[piece])] = self._log_beliefs(piece)
