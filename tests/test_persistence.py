@@ -77,7 +77,7 @@ def test_saving_does_not_need_the_start_or_the_generator(tmp_path):
 
 
 def test_an_unfitted_model_is_not_saved(tmp_path):
-    from sklearn.exceptions import NotFittedError
+    from subchain.errors import NotFittedError
 
     with pytest.raises(NotFittedError):
         HMM(2, "categorical").save(tmp_path / "m")

@@ -26,6 +26,10 @@ class FileFormatError(SubchainError, ValueError):
     """A file that is corrupt, truncated, or not of the kind that was expected."""
 
 
+class NotFittedError(SubchainError, ValueError, AttributeError):
+    """A model that was asked for something before it was fitted."""
+
+
 class ConvergenceWarning(UserWarning):
     """A run ended before its objective settled."""
 

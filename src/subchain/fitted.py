@@ -10,11 +10,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
+from subchain.components import Component
 from subchain.data import Sequences, Vocabulary, read_alike
 from subchain.emissions import Emission, Frozen, Parameters
+from subchain.errors import NotFittedError
 from subchain.inference.checkpoint import RunSummary
 from subchain.inference.posterior import ModelPosterior, Point
 from subchain.inference.trace import Status, Trace
@@ -35,7 +35,7 @@ Array = NDArray[np.float64]
 
 
 
-class Fitted(BaseEstimator):  # type: ignore[misc]
+class Fitted(Component):
     """The results of an HMM.
 
     Attributes
@@ -103,11 +103,12 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
     @property
     def posterior_(self) -> ModelPosterior:
         """Posterior of chain and emissions."""
-        check_is_fitted(self, "point_")
+        self._point()
         return self.prior_.update(self.statistics_)
 
     def _point(self) -> Point:
-        check_is_fitted(self, "point_")
+        if not hasattr(self, "point_"):
+            raise NotFittedError(f"this {type(self).__name__} has no parameters yet; call fit first.")
         return self.point_
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -204,7 +205,7 @@ class Fitted(BaseEstimator):  # type: ignore[misc]
         if x is None:
             cost = emission_distance(self.emission_, other.emission_)
         else:
-            cost = -overlap(self.predict_proba_blocks(x), other.predict_proba_blocks(x))
+            cost = -overlap(self.predict_proba_blocks(x), other.predict_proba_blocks(x))  # type: ignore[attr-defined]
         order, theirs = match(cost)
         self._reorder(order)
         self.state_names_ = inherit_names(self.state_names_, [other.state_names_[state] for state in theirs])

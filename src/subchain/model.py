@@ -12,9 +12,8 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
+from subchain.components import clone
 from subchain.emissions import Emission, Frozen, Parameters, family_of
 from subchain.engines import resolve_engine
 from subchain.errors import ConvergenceWarning, InputError
@@ -109,7 +108,7 @@ class HMM(Usable):
         """An unfitted copy; a start that is a model stays that model."""
         settings = self.get_params(deep=False)
         init = settings.pop("init")
-        return type(self)(**{name: clone(value, safe=False) for name, value in settings.items()}, init=init)
+        return type(self)(**{name: clone(value) for name, value in settings.items()}, init=init)
 
     # ---- learning ----------------------------------------------------------------------------------------------------
 
@@ -253,7 +252,7 @@ class HMM(Usable):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file, exactly and atomically; `HMM.load` reads it back."""
-        check_is_fitted(self, "point_")
+        self._point()
         save_model(self, path)
 
     @classmethod

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
+from subchain.components import clone
 from subchain.data import Sequences, as_sequences
 from subchain.data.dtypes import signed
 from subchain.emissions import Categorical, Emission, Product, resolve_emission

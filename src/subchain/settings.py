@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
+from subchain.components import Component
 from subchain.emissions.base import Emission
 from subchain.errors import FileFormatError, InputError
 from subchain.inference.base import Algorithm
@@ -28,7 +28,7 @@ def describe(value: Any, n_states: int) -> Any:
         return {"array": value.tolist(), "dtype": value.dtype.str}
     if isinstance(value, (list, tuple)):
         return [describe(item, n_states) for item in value]
-    if isinstance(value, BaseEstimator):
+    if isinstance(value, Component):
         settings = {name: describe(item, n_states) for name, item in value.get_params(deep=False).items()}
         return {"component": type(value).__name__, "settings": settings}
     if callable(value):

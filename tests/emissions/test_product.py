@@ -211,7 +211,7 @@ def test_settings_of_parts_have_nested_names() -> None:
 def test_unknown_settings_are_named() -> None:
     with pytest.raises(InputError, match="unknown part 'pages'.*Did you mean 'page'"):
         visits().set_params(pages__concentration=1.0)
-    with pytest.raises(ValueError, match="Invalid parameter 'rates'"):
+    with pytest.raises(InputError, match="unknown setting of Categorical 'rates'"):
         visits().set_params(page__rates=1.0)
 
 

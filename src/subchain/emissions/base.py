@@ -20,8 +20,8 @@ from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
+from subchain.components import Component
 from subchain.data.missing import is_missing
 from subchain.data.sequences import Sequences
 from subchain.emissions.scaling import exponentiate_in_place
@@ -171,7 +171,7 @@ class Frozen(Record):
         return 0.0
 
 
-class Emission(BaseEstimator, ABC):  # type: ignore[misc]
+class Emission(Component, ABC):
     """What the user writes. The constructor only stores; `prior` fills in what was left open from the data."""
 
     #: What the family is called in `HMM(emission="…")`.

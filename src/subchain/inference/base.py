@@ -10,8 +10,8 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
+from subchain.components import Component
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import InputError
 from subchain.inference.disciplines import Discipline, Replace
@@ -24,7 +24,7 @@ from subchain.statistics import Statistics
 STOPPING = ("max_iter", "tolerance", "time_limit", "patience")
 
 
-class Algorithm(BaseEstimator, ABC):  # type: ignore[misc]
+class Algorithm(Component, ABC):
     """Base of the batch algorithms: every iteration visits all the data and replaces all statistics.
 
     Parameters

@@ -13,6 +13,7 @@ from scipy.optimize import linear_sum_assignment
 from subchain.data.evidence import Evidence
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Emission, Likelihood
+from subchain.inference.kmeans import cluster
 from subchain.statistics import Statistics
 
 Index = NDArray[np.int64]
@@ -51,7 +52,7 @@ def start_statistics(
     if features is None or not len(features):
         return _exponential(data, emission, reference, index, known, rng)
     n_states = reference.n_states
-    labels = (_nearest_of_random if init == "random" else _kmeans)(features, n_states, rng)
+    labels = _labels(features, _seen(data, reference, index), n_states, rng, init)
     labels = _matched(labels, known, n_states)
     return _guessed(data, reference, index, np.where(known >= 0, known, labels))
 
@@ -70,6 +71,21 @@ def _known_states(data: Sequences, evidence: Evidence | None, index: Index) -> I
         return np.full(len(index), -1)
     possible = evidence.log_weights(index, np.take(data.values, index, axis=0)) > -np.inf
     return np.where(possible.sum(axis=0) == 1, possible.argmax(axis=0), -1)
+
+
+def _seen(data: Sequences, reference: Likelihood, index: Index) -> NDArray[np.bool_]:
+    """Sampled positions at which something was observed: where nothing was, every state is as likely as the other."""
+    return (reference.log_likelihood(np.take(data.values, index, axis=0)) != 0.0).any(axis=0)
+
+
+def _labels(
+    features: NDArray[np.float64], seen: NDArray[np.bool_], n_states: int, rng: np.random.Generator, init: str
+) -> Index:
+    """Clusters of the rows that were seen; the others continue what was last seen."""
+    if not seen.any():
+        return rng.integers(n_states, size=len(features))
+    found = (_nearest_of_random if init == "random" else cluster)(features[seen], n_states, rng)
+    return found[np.maximum(np.cumsum(seen) - 1, 0)]
 
 
 def _matched(labels: Index, known: Index, n_states: int) -> Index:
@@ -95,16 +111,6 @@ def _exponential(
         pairs=rng.exponential(max(data.n_observations, 1) / n_states**2, (n_states, n_states)),
         emission=sums,
     )
-
-
-def _kmeans(features: NDArray[np.float64], n_states: int, rng: np.random.Generator) -> Index:
-    from sklearn.cluster import MiniBatchKMeans
-
-    clusters = min(n_states, len(np.unique(features, axis=0)))
-    kmeans = MiniBatchKMeans(clusters, n_init=10, batch_size=4096, random_state=int(rng.integers(2**31)))
-    labels = kmeans.fit_predict(features).astype(np.int64)
-    order = rng.permutation(n_states)
-    return order[labels]
 
 
 def _nearest_of_random(features: NDArray[np.float64], n_states: int, rng: np.random.Generator) -> Index:

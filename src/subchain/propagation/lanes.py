@@ -10,6 +10,8 @@ Transition rows need not sum to one (variational surrogates do not).
 
 A few dozen lanes, a strip, are taken through all steps before the next. Their current messages are kept beside the
 tables, in a block that stays in the first-level cache whatever the distance between the rows of a table.
+
+`np.int64(0)` is a zero like any other number; for a plain one, the function that is called would be compiled anew.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -163,19 +165,20 @@ def forward(likelihood, transition, start, offsets, alpha, scale):
     scale : (n,) output, the normalisers; zero where the chain is impossible
     """
     n_states, lanes = start.shape
-    _copy(start, 0, 0, alpha, 0, 0, n_states, lanes)
+    zero = np.int64(0)
+    _copy(start, zero, zero, alpha, zero, zero, n_states, lanes)
     absorb_step(likelihood, alpha, 0, lanes, scale)
     scales = scale.reshape(1, -1)
     panels, strip = _panels(transition), _strip(n_states)
     message = aligned(2 * n_states + 1, strip)
     for begin in range(0, lanes, strip):
-        _copy(alpha, 0, begin, message, 0, 0, n_states, min(strip, lanes - begin))
+        _copy(alpha, zero, begin, message, zero, zero, n_states, min(strip, lanes - begin))
         message[2 * n_states, :] = 1.0
-        before, now = 0, n_states
+        before, now = np.int64(0), n_states
         for step in range(1, offsets.shape[0] - 1):
             at = offsets[step] + begin
             count = min(strip, offsets[step + 1] - at)
-            lane = 0
+            lane = np.int64(0)
             while lane + WIDTH <= count:
                 _forward_group(panels, likelihood, alpha, scales, message, before, now, at + lane, lane, None)
                 lane += WIDTH
@@ -229,7 +232,7 @@ def log_totals(scale, shift, offsets, out):
         for i in range(WIDTH):
             out[begin + i] = sums[0, i] + _log_total(scale, shift, offsets, begin + i, step, products[0, i])
     for lane in range(lanes - lanes % WIDTH, lanes):
-        out[lane] = _log_total(scale, shift, offsets, lane, 0, 1.0)
+        out[lane] = _log_total(scale, shift, offsets, lane, np.int64(0), 1.0)
 
 
 # ---- backward --------------------------------------------------------------------------------------------------------
@@ -318,11 +321,11 @@ def backward(likelihood, transposed, stop, offsets, alpha, scale, beliefs):
     ahead = aligned(2 * n_states + 1, strip)
     for begin in range(0, lanes, strip):
         running = 0
-        after, now = 0, n_states
+        after, now = np.int64(0), n_states
         for step in range(offsets.shape[0] - 2, -1, -1):
             at = offsets[step] + begin
             count = min(strip, offsets[step + 1] - at)
-            lane = 0
+            lane = np.int64(0)
             while lane + WIDTH <= running:
                 _backward_group(panels, likelihood, alpha, scales, beliefs, ahead, after, now, at + lane, lane, None)
                 lane += WIDTH
@@ -332,7 +335,7 @@ def backward(likelihood, transposed, stop, offsets, alpha, scale, beliefs):
             if running < count:
                 ending = count - running
                 _believe_columns(likelihood, alpha, at + running, ending, scale, stop, begin + running, beliefs)
-                _copy(likelihood, 0, at + running, ahead, now, running, n_states, ending)
+                _copy(likelihood, np.int64(0), at + running, ahead, now, running, n_states, ending)
                 ahead[2 * n_states, running:count] = 1.0
                 running = count
             after, now = now, after
@@ -356,10 +359,10 @@ def _advance_group(panels, likelihood, message, weighted, at, lane, mask):
     factor = reciprocal(load(message, n_states, lane, None))
     norm = zeros()
     for k in range(0, n_states, 4):
-        predicted = _mix(panels, k, message, 0, lane, n_states)
+        predicted = _mix(panels, k, message, np.int64(0), lane, n_states)
         for i in range(4):
             if k + i < n_states:
-                norm += _absorb(predicted[i] * factor, likelihood, k + i, at, mask, weighted, k + i, 0)
+                norm += _absorb(predicted[i] * factor, likelihood, k + i, at, mask, weighted, k + i, np.int64(0))
     for k in range(n_states):
         store(message, k, lane, None, load(weighted, k, 0, None))
     store(message, n_states, lane, None, norm)
@@ -374,7 +377,7 @@ def _retreat_group(panels, likelihood, beta, weighted, at, lane, mask):
         store(weighted, k, 0, None, load(likelihood, k, at, mask) * (load(beta, k, lane, None) * factor))
     norm = zeros()
     for k in range(0, n_states, 4):
-        messages = _mix(panels, k, weighted, 0, 0, n_states)
+        messages = _mix(panels, k, weighted, np.int64(0), np.int64(0), n_states)
         for i in range(4):
             if k + i < n_states:
                 store(beta, k + i, lane, None, messages[i])
@@ -385,7 +388,8 @@ def _retreat_group(panels, likelihood, beta, weighted, at, lane, mask):
 @part
 def _read_message(source, begin, count, message):
     n_states = source.shape[0]
-    _copy(source, 0, begin, message, 0, 0, n_states, count)
+    zero = np.int64(0)
+    _copy(source, zero, begin, message, zero, zero, n_states, count)
     message[n_states, :] = 1.0
 
 
@@ -418,7 +422,7 @@ def advance(likelihood, transition, offsets, alpha):
         _read_message(alpha, begin, count, message)
         for step in range(offsets.shape[0] - 1):
             at = offsets[step] + begin
-            lane = 0
+            lane = np.int64(0)
             while lane + WIDTH <= count:
                 _advance_group(panels, likelihood, message, weighted, at + lane, lane, None)
                 lane += WIDTH
@@ -446,7 +450,7 @@ def retreat(likelihood, transposed, offsets, beta):
         _read_message(beta, begin, count, message)
         for step in range(offsets.shape[0] - 2, -1, -1):
             at = offsets[step] + begin
-            lane = 0
+            lane = np.int64(0)
             while lane + WIDTH <= count:
                 _retreat_group(panels, likelihood, message, weighted, at + lane, lane, None)
                 lane += WIDTH

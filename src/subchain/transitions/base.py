@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 
+from subchain.components import Component
 from subchain.errors import InputError
 from subchain.records import Record, states_on
 
@@ -109,7 +109,7 @@ class FrozenChain(Record):
         return 0
 
 
-class TransitionPrior(BaseEstimator, ABC):  # type: ignore[misc]
+class TransitionPrior(Component, ABC):
     """What the user writes; the constructor only stores."""
 
     frozen: bool
