@@ -14,10 +14,11 @@ _ROOMS = {
     "subchain.model": ["HMM"],
     "subchain.selection": ["select_states"],
     "subchain.memory": ["memory_estimate"],
-    "subchain.inference": ["EM", "VI"],
+    "subchain.inference": ["EM", "SCVI", "SVI", "VI", "Buffer", "GrowBuffer", "Guards", "Stationary"],
     "subchain.transitions": ["Dirichlet", "banded", "cyclic", "left_right", "stationary_distribution"],
     "subchain.emissions": ["Bernoulli", "Categorical", "DiagonalGaussian", "Gaussian", "Poisson", "Product"],
     "subchain.data": [
+        "HoldOut",
         "Sequences",
         "Vocabulary",
         "as_sequences",
@@ -42,6 +43,7 @@ _MODULES = [
 
 if TYPE_CHECKING:
     from subchain.data import (  # noqa: F401
+        HoldOut,
         Sequences,
         Vocabulary,
         as_sequences,
@@ -58,7 +60,16 @@ if TYPE_CHECKING:
         Poisson,
         Product,
     )
-    from subchain.inference import EM, VI  # noqa: F401
+    from subchain.inference import (  # noqa: F401
+        EM,
+        SCVI,
+        SVI,
+        VI,
+        Buffer,
+        GrowBuffer,
+        Guards,
+        Stationary,
+    )
     from subchain.memory import memory_estimate  # noqa: F401
     from subchain.model import HMM  # noqa: F401
     from subchain.selection import select_states  # noqa: F401

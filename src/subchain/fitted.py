@@ -45,10 +45,12 @@ class Fitted(Component):
     statistics_ : expected counts
     trace_, status_, runs_ : the course of the best run, why it ended, and every restart's objective
     family_ : the family of emissions
+    end_belief_ : what `partial_fit` believes of the last state it saw, (K,); None after `fit`
     n_batches_ : how many batches `partial_fit` has seen, a `fit` counting as one
     vocabularies_, columns_ : what the training data's codes and columns were
     """
 
+    end_belief_: Array | None = None
     point_: Point
     prior_: ModelPosterior
     statistics_: Statistics
@@ -214,5 +216,6 @@ class Fitted(Component):
     def _reorder(self, order: NDArray[np.int64]) -> Self:
         self.point_, self.prior_ = self.point_.take(order), self.prior_.take(order)
         self.statistics_ = self.statistics_.take(order)
+        self.end_belief_ = None if self.end_belief_ is None else self.end_belief_[order]
         self.state_names_ = [self.state_names_[state] for state in order]
         return self

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from subchain.data import Evidence, Sequences, as_sequences, read_alike
+from subchain.data import Evidence, HoldOut, Sequences, as_sequences, read_alike
+from subchain.data.holding_out import without
 from subchain.digest import digest
-from subchain.emissions import resolve_emission
+from subchain.emissions import Product, resolve_emission
+from subchain.emissions.moments import RealEmission
 from subchain.engines import resolve_engine
 from subchain.errors import InputError, unknown_name
 from subchain.fitted import Fitted
 from subchain.inference import resolve_inference
-from subchain.inference.loop import RunState
+from subchain.inference.lengths import choose_length
+from subchain.inference.loop import Known, RunState
 from subchain.inference.posterior import ModelPosterior, Point
 from subchain.inference.problem import Part, Problem
 from subchain.inference.starts import STARTS, start_statistics
+from subchain.inference.stochastic import Stochastic
+from subchain.inference.validation import HeldOutPositions, HeldOutSequences, Validation
 from subchain.seeds import seed_sequence
 from subchain.settings import describe
 from subchain.statistics import Statistics
@@ -78,11 +84,25 @@ class FitCall:
             ),
             _weights(sample_weight, self.data.n_sequences),
         )
-        held_out = None if validation is None else Part(self._like_training(validation))
+        held_out = self._hold_out(validation, whole)
         self.problem = Problem(whole, prior, engine, self.transition.exact, held_out)
         self.root = seed_sequence(model.random_state if entropy is None else entropy)
         self.seeds = self.root.spawn(int(model.n_init))
         self._freeze()
+        if isinstance(self.algorithm, Stochastic) and self.algorithm.wants_length(self.problem):
+            self.problem.subchain_length = choose_length(self.problem, self.algorithm, self.starts()[0]())
+
+    def _hold_out(self, validation: Any, whole: Part) -> Validation | None:
+        """What held-out data say; positions inside the training data are taken out of `whole`."""
+        if validation is None:
+            return None
+        if not isinstance(validation, HoldOut):
+            return HeldOutSequences(self._like_training(validation))
+        positions = validation.positions(self.data)
+        values = np.take(self.data.values, positions, axis=0)
+        keeps_codes = not isinstance(self.emission, (RealEmission, Product))
+        self.data = whole.data = without(self.data, positions, codes=keeps_codes)
+        return HeldOutPositions(self.data, whole.evidence, positions, values)
 
     def _like_training(self, x: Any) -> Sequences:
         data = self.emission.prepare(read_alike(x, self.raw.vocabularies, self.raw.columns))
@@ -111,7 +131,7 @@ class FitCall:
         """Put frozen components at the start's point, once and for all restarts."""
         if not (self.emission.has_frozen or self.transition.frozen):
             return
-        start = self.start_point or self._guess(np.random.default_rng(self.seeds[0])).point
+        start = self.start_point or self._guess(self.seeds[0]).point
         prior = self.problem.prior
         chain = FrozenChain(start.chain) if self.transition.frozen else prior.chain
         self.problem.prior = ModelPosterior(chain, self.emission.freeze(prior.emission, start.emission))
@@ -119,15 +139,17 @@ class FitCall:
     def starts(self) -> list[Callable[[], RunState]]:
         if self.start_point is not None:
             point = self.start_point
-            return [lambda: RunState(None, point)]
-        return [lambda seed=seed: self._guess(np.random.default_rng(seed)) for seed in self.seeds]  # type: ignore[misc]
+            seed = _number(self.seeds[0])
+            return [lambda: RunState(Known(None, point), seed=seed)]
+        return [partial(self._guess, seed) for seed in self.seeds]
 
-    def _guess(self, rng: np.random.Generator) -> RunState:
+    def _guess(self, seed: np.random.SeedSequence) -> RunState:
+        rng = np.random.default_rng(seed)
         init = "auto" if not isinstance(self.model.init, str) else self.model.init
         evidence = self.problem.whole.evidence
         statistics = start_statistics(self.data, self.emission, self.reference.emission, init, rng, evidence)
         point, _ = self.algorithm.point(self.problem.prior.update(statistics), statistics, None)
-        return RunState(statistics, point)
+        return RunState(Known(statistics, point), seed=_number(seed))
 
     def identity(self) -> dict[str, Any]:
         """What must agree for a checkpoint to be resumed."""
@@ -137,14 +159,23 @@ class FitCall:
             "n_states": int(model.n_states),
             "emission": describe(self.emission, model.n_states),
             "transition": describe(self.transition, model.n_states),
-            "inference": self.algorithm.identity(),
+            "inference": _described(self.algorithm.identity(), model.n_states),
             "n_init": int(model.n_init),
             "random_state": None if model.random_state is None else digest(self.seeds[0].generate_state(4)),
             "init": model.init if isinstance(model.init, str) else digest(model.init._point().arrays()),
             "sample_weight": digest(self.problem.whole.weights),
             "knowledge of the states": digest(self.knowledge),
-            "validation": digest(None if self.problem.validation is None else self.problem.validation.data),
+            "validation": digest(None if self.problem.validation is None else self.problem.validation.contents()),
         }
+
+
+def _described(settings: dict[str, Any], n_states: int) -> dict[str, Any]:
+    return {name: describe(value, n_states) for name, value in settings.items()}
+
+
+def _number(seed: np.random.SeedSequence) -> int:
+    """A seed as one number, for random numbers that are drawn during a run."""
+    return int(seed.generate_state(1, np.uint64)[0])
 
 
 def _weights(given: ArrayLike | None, n_sequences: int) -> Array | None:

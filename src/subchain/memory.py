@@ -25,7 +25,7 @@ from subchain.model import HMM
 TYPICAL_LEAD = 64
 #: Tables of the model's size that an iteration holds at once: statistics old and new, prior, posterior, the point and
 #: the tables that likelihoods are looked up in; where the surrogate is not the point, also what it is made from.
-POINT_TABLES, OTHER_TABLES = 7, 12
+POINT_TABLES, OTHER_TABLES = 6, 10
 #: Vectors over a tile's columns beside its tables.
 TILE_VECTORS = 9
 

@@ -14,18 +14,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from subchain.components import clone
-from subchain.emissions import Emission, Frozen, Parameters, family_of
-from subchain.engines import resolve_engine
+from subchain.emissions import Emission, Parameters, family_of
 from subchain.errors import ConvergenceWarning, InputError
 from subchain.fitting import FitCall
-from subchain.inference import Algorithm, resolve_inference
+from subchain.inference import Algorithm
 from subchain.inference.checkpoint import Checkpoint, Journey, RunSummary, stored_entropy
 from subchain.inference.loop import RunState
 from subchain.inference.posterior import Point
 from subchain.inference.progress import Progress
 from subchain.inference.restarts import best_of
 from subchain.persistence import load_model, save_model
-from subchain.transitions import FrozenChain, TransitionPrior, check_chain
+from subchain.streaming import learn_on
+from subchain.transitions import TransitionPrior, check_chain
 from subchain.usage import Usable
 
 Array = NDArray[np.float64]
@@ -135,8 +135,8 @@ class HMM(Usable):
             weights per position and state.
         sample_weight : (n_sequences,), optional
             How often each sequence counts.
-        validation : as x, optional
-            Held-out data, scored after every iteration.
+        validation : as x, or HoldOut, optional
+            Held-out data, scored after every iteration; `HoldOut(0.05)` takes positions out of `x` itself.
         checkpoint : path, optional
             File that keeps the state of the run.
         resume : bool
@@ -146,14 +146,14 @@ class HMM(Usable):
         fit = FitCall(self, x, allowed, states, evidence, sample_weight, validation, entropy)
         marks = Checkpoint(checkpoint, {} if checkpoint is None else fit.identity(), fit.root)
         journey = marks.load() if resume else Journey()
-        lines = Progress(self.progress, fit.algorithm.max_iter, fit.data.n_observations, self.n_init)
+        lines = Progress(self.progress, fit.algorithm.n_iterations(fit.problem), fit.data.n_observations, self.n_init)
         with lines as progress, fit.problem.engine.alone():
             best_of(fit.problem, fit.algorithm, fit.starts(), journey, marks, progress)
         assert journey.best is not None
         if journey.interrupted:
             journey.best.status = "interrupted"
         self._adopt(fit, journey.best, journey.summaries)
-        self.n_batches_ = 1
+        self.n_batches_, self.end_belief_ = 1, None
         self._warn(fit.algorithm)
         return self
 
@@ -161,7 +161,7 @@ class HMM(Usable):
         """Make the end of a run this model's results."""
         self._become(state.point, fit.emission)
         self.prior_ = fit.problem.prior
-        self.statistics_ = fit.empty if state.statistics is None else state.statistics
+        self.statistics_ = state.results.reported or fit.empty
         self.trace_ = state.trace
         self.status_ = state.status or "max_iter"
         self.runs_ = runs
@@ -171,53 +171,29 @@ class HMM(Usable):
 
     def _warn(self, algorithm: Algorithm) -> None:
         """Say so if the run did not end by itself."""
-        if self.status_ == "max_iter" and algorithm.tolerance > 0.0:
-            warnings.warn(
-                f"{type(algorithm).__name__} stopped after {len(self.trace_)} iterations before it settled; "
-                f"raise max_iter, or loosen tolerance={algorithm.tolerance:g}.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        complaint = algorithm.complaint(self.trace_, self.status_)
+        if complaint is not None:
+            warnings.warn(complaint, ConvergenceWarning, stacklevel=3)
         if self.status_ == "interrupted":
             warnings.warn("the fit was interrupted; the model is that of the last whole iteration.", stacklevel=3)
 
-    def partial_fit(self, x: Any, y: None = None, *, total: float | None = None) -> Self:
-        """Learn from one more batch of sequences.
+    def partial_fit(
+        self, x: Any, y: None = None, *, total: float | None = None, continues: bool = False
+    ) -> Self:
+        """Learn from one more batch: new sequences, or the next piece of a chain that goes on.
 
         Parameters
         ----------
         x : as in `fit`
         total : float, optional
             Number of observations of the whole stream, if it is known. Then every batch stands for all of it, and the
-            statistics move towards the batch's by a step that shrinks with the number of batches. Without it batches
-            simply add up, as new data do.
+            statistics move towards the batch's by a step that shrinks with the number of batches, as fast as the
+            inference algorithm says. Without it batches simply add up, as new data do.
+        continues : bool
+            Whether `x`, a single sequence, goes on where the last one ended: its first state then follows the last
+            state of the piece before.
         """
-        if total is not None and not (np.isfinite(total) and total > 0.0):
-            raise InputError(f"total must be a positive number of observations, not {total!r}.")
-        if not hasattr(self, "point_"):
-            fit = FitCall(self, x)
-            self._adopt(fit, fit.starts()[0](), [])
-            self.statistics_ = fit.empty
-        if isinstance(self.prior_.emission, Frozen) and isinstance(self.prior_.chain, FrozenChain):
-            raise InputError(
-                "this model's parameters were given, not learned, and it has no prior to learn with; "
-                "start a new one from it with HMM(..., init=model)."
-            )
-        data = self._read(x)
-        algorithm = resolve_inference(self.inference)
-        posterior = self.posterior_
-        first = self.n_batches_ == 0
-        surrogate = self.point_.surrogate() if first else algorithm.surrogate(posterior, self.point_)
-        engine = resolve_engine(self.engine, self.n_jobs)
-        fresh = engine.statistics(surrogate, data)
-        if total is None:
-            self.statistics_ = self.statistics_ + fresh
-        else:
-            rate = (1.0 + self.n_batches_) ** -0.5
-            scale = total / max(fresh.n_observations, 1.0)
-            self.statistics_ = self.statistics_.scale(1.0 - rate) + fresh.scale(rate * scale)
-        self.n_batches_ += 1
-        self.point_, _ = algorithm.point(self.posterior_, self.statistics_, self.point_)
+        learn_on(self, x, total, continues)
         return self
 
     @classmethod

@@ -37,6 +37,8 @@ def save_model(model: HMM, path: str | os.PathLike[str]) -> None:
     arrays: dict[str, Any] = {}
     for name in RECORDS:
         arrays.update({f"{name}.{key}": array for key, array in getattr(model, name).arrays().items()})
+    if model.end_belief_ is not None:
+        arrays["end_belief"] = model.end_belief_
     n_states = model.n_states_
     settings = {
         name: describe(value, n_states)
@@ -95,6 +97,10 @@ def _restore(kind: type[Model], arrays: dict[str, Any], header: dict[str, Any]) 
     model.columns_ = None if header["columns"] is None else tuple(header["columns"])
     model.n_sequences_ = int(header["n_sequences"])
     model.n_batches_ = int(header["n_batches"])
+    end = arrays.get("end_belief")
+    if end is not None and end.shape != (model.n_states_,):
+        raise ValueError(f"end_belief has shape {end.shape}")
+    model.end_belief_ = end
     model.status_ = header["status"]
     model.trace_ = Trace.from_json(header["trace"])
     model.runs_ = [RunSummary(**run) for run in header["runs"]]

@@ -6,6 +6,7 @@ run.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from subchain.components import Component
 from subchain.emissions.base import Emission
 from subchain.errors import FileFormatError, InputError
 from subchain.inference.base import Algorithm
+from subchain.inference.boundaries import Boundary
 from subchain.transitions.base import TransitionPrior
 
 
@@ -22,6 +24,8 @@ def describe(value: Any, n_states: int) -> Any:
     """A setting as JSON values; functions of the number of states are replaced by what they give."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray):
@@ -44,7 +48,7 @@ def build(plain: Any) -> Any:
         return plain
     if "array" in plain:
         return np.array(plain["array"], dtype=plain["dtype"])
-    known = {kind.__name__: kind for kind in _components(Emission, TransitionPrior, Algorithm)}
+    known = {kind.__name__: kind for kind in _components(Emission, TransitionPrior, Algorithm, Boundary)}
     name = plain["component"]
     if name not in known:
         raise FileFormatError(

@@ -108,29 +108,41 @@ def test_a_state_that_cannot_be_reached_does_no_harm_however_well_it_explains(ke
     assert np.all(passed.beliefs[2] == 0.0)
 
 
+RAGGED = [[6] * (WIDTH + 2), [3, 1], [1], [40] * 3 + [7] * WIDTH + [2] * (3 * WIDTH + 1), [9] * 200 + [8] * 3 + [1]]
+
+
 @pytest.mark.parametrize("kernels", KERNELS)
-def test_retreat_carries_a_message_back_to_before_the_first_step(kernels: ModuleType) -> None:
-    given_problem = problem(5, [6] * (WIDTH + 2))
-    n_lanes = given_problem.stop.shape[1]
-    beta = given_problem.stop.copy()
+@pytest.mark.parametrize("lengths", RAGGED)
+def test_retreat_carries_messages_to_before_the_first_step(kernels: ModuleType, lengths: list[int]) -> None:
+    given_problem = problem(5, lengths)
+    before = np.full_like(given_problem.stop, np.nan)
     transposed = np.ascontiguousarray(given_problem.transition.T)
-    kernels.retreat(given_problem.likelihood.copy(), transposed, given_problem.offsets, beta)
-    expected = given_problem.stop
-    for step in range(5, -1, -1):
-        expected = given_problem.transition @ (given_problem.likelihood[:, step * n_lanes :][:, :n_lanes] * expected)
-    np.testing.assert_allclose(beta, expected / expected.sum(axis=0), rtol=1e-13)
+    kernels.retreat(given_problem.likelihood, transposed, given_problem.stop, given_problem.offsets, before)
+    for lane, length in enumerate(lengths):
+        message = given_problem.stop[:, lane]
+        for step in range(length - 1, -1, -1):
+            seen = given_problem.likelihood[:, given_problem.offsets[step] + lane]
+            message = given_problem.transition @ (seen * message)
+            message = message / message.sum()
+        np.testing.assert_allclose(before[:, lane], message, rtol=1e-12)
 
 
 @pytest.mark.parametrize("kernels", KERNELS)
-def test_advance_carries_a_belief_over_all_steps(kernels: ModuleType) -> None:
-    given_problem = problem(5, [6] * (WIDTH + 2))
-    n_lanes = given_problem.start.shape[1]
-    alpha = given_problem.start.copy()
-    kernels.advance(given_problem.likelihood, given_problem.transition, given_problem.offsets, alpha)
-    expected = given_problem.start
-    for step in range(6):
-        expected = given_problem.likelihood[:, step * n_lanes :][:, :n_lanes] * (given_problem.transition.T @ expected)
-    np.testing.assert_allclose(alpha, expected / expected.sum(axis=0), rtol=1e-13)
+@pytest.mark.parametrize("lengths", RAGGED)
+def test_advance_finds_the_beliefs_of_last_steps(kernels: ModuleType, lengths: list[int]) -> None:
+    n_states, steps = 5, lengths[0]
+    given_problem = problem(n_states, lengths)
+    counts = np.array([sum(length >= steps - step for length in lengths) for step in range(steps)])
+    offsets = np.concatenate(([0], np.cumsum(counts)))
+    last = np.full((n_states, len(lengths)), np.nan)
+    kernels.advance(given_problem.likelihood, given_problem.transition, given_problem.start, offsets, last)
+    for lane, length in enumerate(lengths):
+        predicted = given_problem.start[:, lane]
+        for step in range(steps - length, steps):
+            belief = predicted * given_problem.likelihood[:, offsets[step] + lane]
+            belief = belief / belief.sum()
+            predicted = given_problem.transition.T @ belief
+        np.testing.assert_allclose(last[:, lane], belief, rtol=1e-12)
 
 
 @pytest.mark.parametrize("scales", [(0.1, 1.0), (1e-99, 1e-90), (1e90, 1e99)])

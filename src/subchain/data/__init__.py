@@ -4,6 +4,7 @@ from subchain.data.alike import read_alike
 from subchain.data.conllu import TaggedText, read_conllu
 from subchain.data.convert import as_sequences
 from subchain.data.evidence import Evidence
+from subchain.data.holding_out import HoldOut
 from subchain.data.missing import check_finite, is_missing, missing_rows
 from subchain.data.sequences import Sequences
 from subchain.data.tables import read_csv, read_parquet
@@ -12,6 +13,7 @@ from subchain.data.vocabulary import Vocabulary
 
 __all__ = [
     "Evidence",
+    "HoldOut",
     "Sequences",
     "TaggedText",
     "Vocabulary",

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from subchain.components import Component
 from subchain.data.missing import is_missing
 from subchain.data.sequences import Sequences
+from subchain.emissions.moving import Moving
 from subchain.emissions.scaling import exponentiate_in_place
 from subchain.errors import InputError
 from subchain.records import Record, Sums
@@ -108,6 +109,7 @@ class Posterior(Protocol):
     def sample(self, rng: np.random.Generator) -> Parameters: ...
     def kl(self, prior: Any) -> float: ...
     def log_density(self, parameters: Any) -> float: ...
+    def moving(self, sums: Any) -> Moving: ...
 
 
 @dataclasses.dataclass
@@ -146,6 +148,10 @@ class Conjugate(Record, ABC):
     def log_density(self, parameters: Any) -> float:
         """Log density at `parameters`, up to a constant that depends on this distribution alone."""
 
+    def moving(self, sums: Any) -> Moving:
+        """The posterior that these sums make, this being the prior, ready to move in small steps."""
+        return Moving(self, sums)
+
 
 @dataclasses.dataclass
 class Frozen(Record):
@@ -169,6 +175,9 @@ class Frozen(Record):
 
     def log_density(self, parameters: Any) -> float:
         return 0.0
+
+    def moving(self, sums: Any) -> Moving:
+        return Moving(self, sums)
 
 
 class Emission(Component, ABC):

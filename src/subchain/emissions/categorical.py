@@ -26,6 +26,7 @@ from subchain.emissions.checks import (
     where_is,
 )
 from subchain.emissions.hyperparameters import check_mode
+from subchain.emissions.moving import Moving
 from subchain.errors import InputError
 from subchain.records import Sums, states_on
 from subchain.vectors import WIDTH, first, load, store, turned
@@ -49,7 +50,7 @@ def _any_missing(symbols, n_categories):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _gather(table, symbols, out):  # type: ignore[no-untyped-def]
+def gather(table, symbols, out):  # type: ignore[no-untyped-def]
     """out[k, i] = table[symbols[i], k], or 1 where the symbol is −1; square blocks are turned in registers."""
     n_states, n = table.shape[1], symbols.shape[0]
     any_missing = _any_missing(symbols, table.shape[0])
@@ -82,8 +83,8 @@ def _add_to_row(counts, symbol, k, mask, beliefs):  # type: ignore[no-untyped-de
 
 
 @njit(nogil=True, cache=True)
-def _scatter(counts, symbols, beliefs):  # type: ignore[no-untyped-def]
-    """counts[symbols[i], k] += beliefs[k, i], but nowhere where the symbol is −1; the way back of `_gather`."""
+def scatter(counts, symbols, beliefs):  # type: ignore[no-untyped-def]
+    """counts[symbols[i], k] += beliefs[k, i], but nowhere where the symbol is −1; the way back of `gather`."""
     n_states, n = counts.shape[1], symbols.shape[0]
     _any_missing(symbols, counts.shape[0])
     whole = n - n % WIDTH if n_states >= WIDTH else 0
@@ -103,6 +104,14 @@ def _scatter(counts, symbols, beliefs):  # type: ignore[no-untyped-def]
         if symbol >= 0:
             for k in range(n_states):
                 counts[symbol, k] += beliefs[k, position]
+
+
+def as_symbols(values: Values) -> NDArray[np.int64]:
+    """Observations as codes, −1 where missing."""
+    column = as_vector(values)
+    if column.dtype.kind == "f":  # codes in a table of floating numbers, nan where missing
+        column = np.where(np.isnan(column), -1.0, column)
+    return column.astype(np.int64, copy=False)
 
 
 @dataclasses.dataclass
@@ -125,24 +134,18 @@ class CategoricalLikelihood(Likelihood):
     def n_categories(self) -> int:
         return int(self.weights.shape[0])
 
-    def _symbols(self, values: Values) -> NDArray[np.int64]:
-        column = as_vector(values)
-        if column.dtype.kind == "f":  # codes in a table of floating numbers, nan where missing
-            column = np.where(np.isnan(column), -1.0, column)
-        return column.astype(np.int64, copy=False)
-
     def log_likelihood(self, values: Values) -> Table:
-        symbols = self._symbols(values)
+        symbols = as_symbols(values)
         out = np.empty((self.n_states, len(symbols)))
-        _gather(np.ascontiguousarray(self.weights), symbols, out)
+        gather(np.ascontiguousarray(self.weights), symbols, out)
         with np.errstate(divide="ignore"):
             return np.log(out)
 
     def scaled(self, values: Values, out: Table) -> NDArray[np.float64]:
         """Look the symbols up in a table whose rows need no exponential, and seldom a shift."""
         table, shift = self._scaled_table
-        symbols = self._symbols(values)
-        _gather(table, symbols, out)
+        symbols = as_symbols(values)
+        gather(table, symbols, out)
         return np.zeros(len(symbols)) if shift is None else shift[symbols]
 
     @property
@@ -165,7 +168,7 @@ class CategoricalLikelihood(Likelihood):
         return CategoricalSums(np.zeros(self.weights.shape))
 
     def accumulate(self, values: Values, beliefs: Table, sums: CategoricalSums) -> None:
-        _scatter(sums.counts, self._symbols(values), np.ascontiguousarray(beliefs))
+        scatter(sums.counts, as_symbols(values), np.ascontiguousarray(beliefs))
 
 
 @dataclasses.dataclass
@@ -243,6 +246,11 @@ class DirichletTable(Conjugate):
 
     def log_density(self, parameters: CategoricalParameters) -> float:
         return simplex.log_density(self.concentration, parameters.weights)
+
+    def moving(self, sums: CategoricalSums) -> Moving:
+        from subchain.emissions.moving_table import MovingTable
+
+        return MovingTable(self, sums)
 
 
 class Categorical(Emission):

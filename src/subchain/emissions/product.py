@@ -19,6 +19,7 @@ from subchain.emissions.categorical import Categorical
 from subchain.emissions.checks import as_matrix
 from subchain.emissions.counts import PASS_ROWS, as_codes, check_counts
 from subchain.emissions.families import family_of
+from subchain.emissions.moving import Moving
 from subchain.errors import InputError, unknown_name
 from subchain.records import Record, Sums, states_on
 
@@ -132,6 +133,33 @@ class ProductParameters(ProductLikelihood, Parameters):
         return filled.reshape(values.shape)
 
 
+class MovingProduct(Moving):
+    """Every part moves by itself."""
+
+    def __init__(self, prior: ProductPosterior, sums: ProductSums) -> None:
+        self.layout = prior.layout
+        self.parts = {name: part.moving(sums.parts[name]) for name, part in prior.parts.items()}
+
+    def surrogate(self, kind: str) -> ProductTable:
+        return ProductTable({name: part.surrogate(kind) for name, part in self.parts.items()}, self.layout)
+
+    def move(self, keep: float, gain: float, fresh: ProductSums) -> None:
+        for name, part in self.parts.items():
+            part.move(keep, gain, fresh.parts[name])
+
+    def sums(self) -> ProductSums:
+        return ProductSums({name: part.sums() for name, part in self.parts.items()})
+
+    def memory(self) -> dict[str, NDArray[Any]]:
+        found = {name: part.memory() for name, part in self.parts.items()}
+        return {f"{name}.{key}": array for name, memory in found.items() for key, array in memory.items()}
+
+    def restore(self, memory: dict[str, NDArray[Any]]) -> None:
+        for name, part in self.parts.items():
+            start = f"{name}."
+            part.restore({key.removeprefix(start): array for key, array in memory.items() if key.startswith(start)})
+
+
 @dataclasses.dataclass
 class ProductPosterior(Conjugate):
     """Independent distributions over the parameters of every part; a part may be `Frozen`."""
@@ -154,6 +182,9 @@ class ProductPosterior(Conjugate):
 
     def predictive(self) -> ProductTable:
         return ProductTable({name: part.predictive() for name, part in self.parts.items()}, self.layout)
+
+    def moving(self, sums: ProductSums) -> MovingProduct:
+        return MovingProduct(self, sums)
 
     def sample(self, rng: np.random.Generator) -> ProductParameters:
         return ProductParameters({name: part.sample(rng) for name, part in self.parts.items()}, self.layout)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,3 +89,39 @@ class LogChain:
                 positions, values, np.exp(filtered.T), np.ascontiguousarray(beliefs.T), pairs, is_first=block == 0
             )
             next_logs, next_beta = logs[:1], after[:1]
+
+
+class LogPass(NamedTuple):
+    """A short chain worked out at one go: beliefs (K, n), expected moves, and what it tells its neighbours."""
+
+    log_total: float
+    impossible_at: int | None
+    beliefs: Array
+    pairs: Array
+    first_message: Array
+    last_message: Array
+
+
+def log_pass(logs: Array, transition: Array, start: Array, stop: Array) -> LogPass:
+    """Forward-backward in logarithms over log likelihoods (n, K), between weights (K,) that come from outside."""
+    with np.errstate(divide="ignore"):
+        log_transition, predicted, future = np.log(transition), np.log(start), np.log(stop)
+    alpha, beta, pairs = np.empty_like(logs), np.empty_like(logs), np.zeros_like(transition)
+    serial.log_forward(logs, log_transition, predicted, alpha)
+    serial.log_backward(logs, log_transition, future, beta)
+    both = alpha + beta
+    total = float(np.logaddexp.reduce(both[-1]))
+    if not np.isfinite(total):
+        dead = np.flatnonzero(~(alpha > -np.inf).any(axis=1))
+        where = int(dead[0]) if len(dead) else len(logs) - 1
+        return LogPass(-np.inf, where, np.zeros_like(logs.T), pairs, start, stop)
+    serial.log_pair_sums(alpha[:-1], log_transition, logs[1:], beta[1:], total, pairs)
+    beliefs = np.exp(both - np.logaddexp.reduce(both, axis=1, keepdims=True)).T
+    return LogPass(
+        total,
+        None,
+        np.ascontiguousarray(beliefs),
+        pairs,
+        np.exp(logs[0] + beta[0] - np.logaddexp.reduce(logs[0] + beta[0])),
+        np.exp(alpha[-1] - np.logaddexp.reduce(alpha[-1])),
+    )

@@ -188,6 +188,22 @@ class Messages:
 
         None where `steps` are not enough.
         """
+        first, second = self._opposite(starts, steps)
+        apart = np.any(disagreement(first, second) > 1e-15 * (8 + self.surrogate.n_states), axis=1)
+        if apart[-1]:
+            return None
+        return int(np.flatnonzero(apart)[-1]) + 1 if apart.any() else 0
+
+    def apart(self, starts: Index, steps: int) -> Array:
+        """Total variation, after each of so many steps, between two opposite beliefs started at each position.
+
+        Returns (steps, len(starts)).
+        """
+        first, second = self._opposite(starts, steps)
+        return np.asarray(0.5 * np.abs(first - second).sum(axis=2))
+
+    def _opposite(self, starts: Index, steps: int) -> list[Array]:
+        """Filtered beliefs (steps, len(starts), K) from the given positions on, from a flat and a leaning start."""
         n_states, count = self.surrogate.n_states, len(starts)
         offsets = np.arange(steps + 1) * count
         likelihood = np.empty((n_states, steps * count))
@@ -198,10 +214,7 @@ class Messages:
             alpha, scale = np.empty_like(likelihood), np.empty(steps * count)
             self.kernels.forward(likelihood, self.transition, start, offsets, alpha, scale)
             ends.append(alpha.T.reshape(steps, count, n_states))
-        apart = np.any(disagreement(*ends) > 1e-15 * (8 + n_states), axis=1)
-        if apart[-1]:
-            return None
-        return int(np.flatnonzero(apart)[-1]) + 1 if apart.any() else 0
+        return ends
 
     def warm_up(
         self, tile: Tile, cut: Partition, borders: Borders, steps: int, space: Workspace, *, smooth: bool
@@ -219,11 +232,12 @@ class Messages:
         n_states, count = self.surrogate.n_states, len(starts)
         likelihood = space.table("likelihood", n_states, steps * count)
         self.likelihood((starts + np.arange(steps)[:, None]).ravel(), likelihood)
-        alpha = np.full((n_states, count), 1.0 / n_states)
-        beta = np.full((n_states, count if len(later) else 0), 1.0 / n_states)
-        self.kernels.approach(likelihood, self.transition, self.transposed, np.arange(steps + 1) * count, alpha, beta)
-        borders.before[earlier] = alpha[:, : len(earlier)].T
-        borders.after[later] = beta[:, len(earlier) :].T
+        flat = np.full((n_states, count), 1.0 / n_states)
+        stop = flat if len(later) else flat[:, :0]
+        last, before, offsets = np.empty_like(flat), np.empty_like(flat), np.arange(steps + 1) * count
+        self.kernels.approach(likelihood, self.transition, self.transposed, flat, stop, offsets, last, before)
+        borders.before[earlier] = last[:, : len(earlier)].T
+        borders.after[later] = before[:, len(earlier) :].T
         borders.known[todo] = True
 
     def sweep_forward(self, pieces: Index, cut: Partition, borders: Borders) -> None:

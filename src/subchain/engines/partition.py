@@ -151,14 +151,14 @@ def _arrange(start: Index, length: Index, n_states: int) -> list[Tile]:
     total = int(length.sum())
     tiles, at = [], 0
     while at < len(order):
-        lanes = _lanes(int(length[order[at]]), n_states, total)
+        lanes = tile_lanes(int(length[order[at]]), n_states, total)
         pieces = order[at : at + lanes]
         tiles.append(Tile(pieces, start[pieces], length[pieces]))
         at += lanes
     return tiles
 
 
-def _lanes(longest: int, n_states: int, total: int) -> int:
+def tile_lanes(longest: int, n_states: int, total: int) -> int:
     """Number of pieces of a tile whose longest has this length, out of so many positions in all."""
     columns = min(TABLE_BYTES // (8 * n_states), max(int(SHARE * total), 1 << 15))
     least = MIN_LANES

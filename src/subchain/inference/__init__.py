@@ -2,10 +2,15 @@
 
 from subchain.errors import unknown_name
 from subchain.inference.base import Algorithm
+from subchain.inference.boundaries import Boundary, Buffer, Stationary
 from subchain.inference.em import EM
+from subchain.inference.growing_buffer import GrowBuffer
+from subchain.inference.guards import Guards
+from subchain.inference.scvi import SCVI
+from subchain.inference.svi import SVI
 from subchain.inference.vi import VI
 
-ALGORITHMS: dict[str, type[Algorithm]] = {"em": EM, "vi": VI}
+ALGORITHMS: dict[str, type[Algorithm]] = {"em": EM, "scvi": SCVI, "svi": SVI, "vi": VI}
 
 
 def resolve_inference(given: str | Algorithm | None) -> Algorithm:
@@ -13,10 +18,23 @@ def resolve_inference(given: str | Algorithm | None) -> Algorithm:
     if given is None:
         return VI()
     if isinstance(given, Algorithm):
-        return given
+        return given.itself()
     if isinstance(given, str) and given.lower() in ALGORITHMS:
         return ALGORITHMS[given.lower()]()
     raise unknown_name("inference algorithm", given, ALGORITHMS)
 
 
-__all__ = ["ALGORITHMS", "EM", "VI", "Algorithm", "resolve_inference"]
+__all__ = [
+    "ALGORITHMS",
+    "EM",
+    "SCVI",
+    "SVI",
+    "VI",
+    "Algorithm",
+    "Boundary",
+    "Buffer",
+    "GrowBuffer",
+    "Guards",
+    "Stationary",
+    "resolve_inference",
+]

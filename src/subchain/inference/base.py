@@ -1,69 +1,48 @@
 """What an inference algorithm has to say; the loop does the rest.
 
-An algorithm names its schedule, its discipline, its surrogate, its objective and the point it reports. It never touches
-data.
+An algorithm makes a stepper, which does one iteration after the other, and says when a run is over and what it is
+worth. `batch` and `stochastic` hold the two kinds of steppers that there are; what is left for an algorithm's own file
+is the name of its surrogate, the point that it reports and its objective.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from subchain.components import Component
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import InputError
-from subchain.inference.disciplines import Discipline, Replace
 from subchain.inference.posterior import ModelPosterior, Point
 from subchain.inference.problem import Problem
-from subchain.inference.schedules import Everything, Schedule
+from subchain.inference.trace import Status, Trace
 from subchain.statistics import Statistics
 
+if TYPE_CHECKING:
+    from subchain.inference.loop import RunState, Stepper
+
 #: Settings that say when a run ends.
-STOPPING = ("max_iter", "tolerance", "time_limit", "patience")
+STOPPING = ("max_iter", "max_updates", "max_passes", "tolerance", "time_limit", "patience")
 
 
 class Algorithm(Component, ABC):
-    """Base of the batch algorithms: every iteration visits all the data and replaces all statistics.
-
-    Parameters
-    ----------
-    max_iter : int
-        Largest number of iterations.
-    tolerance : float
-        The run has converged when an iteration changes the objective by less than this fraction.
-    time_limit : float, optional
-        Seconds after which the run ends with what it has.
-    patience : int, optional
-        With validation data: iterations without a better held-out score after which the run ends.
-    """
+    """Base of all algorithms."""
 
     name: ClassVar[str]
     #: Whether hyperparameters that the user left open are to be flat.
     flat: ClassVar[bool]
-    #: Whether the objective can never fall.
-    monotone: ClassVar[bool]
+    time_limit: float | None
+    patience: int | None
 
-    def __init__(
-        self,
-        max_iter: int = 200,
-        tolerance: float = 1e-6,
-        time_limit: float | None = None,
-        patience: int | None = None,
-    ) -> None:
-        self.max_iter = max_iter
-        self.tolerance = tolerance
-        self.time_limit = time_limit
-        self.patience = patience
+    def itself(self) -> Algorithm:
+        """The algorithm that runs: this one, or another that its settings ask for."""
+        return self
 
     def check(self) -> None:
         """Raise an `InputError` if a setting is out of range."""
         name = type(self).__name__
-        if not isinstance(self.max_iter, (int, np.integer)) or self.max_iter < 1:
-            raise InputError(f"{name}: max_iter must be a whole number of at least 1, not {self.max_iter!r}.")
-        if not self.tolerance >= 0.0:
-            raise InputError(f"{name}: tolerance must be at least 0, not {self.tolerance!r}.")
         if self.time_limit is not None and not self.time_limit > 0.0:
             raise InputError(f"{name}: time_limit must be positive, not {self.time_limit!r}.")
         if self.patience is not None and self.patience < 1:
@@ -71,20 +50,16 @@ class Algorithm(Component, ABC):
 
     def identity(self) -> dict[str, Any]:
         """Name and settings, without those that only say when to stop: a resumed run may change these."""
-        settings = {key: value for key, value in self.get_params().items() if key not in STOPPING}
+        settings = {key: value for key, value in self.get_params(deep=False).items() if key not in STOPPING}
         return {"algorithm": self.name} | settings
 
-    def schedule(self) -> Schedule:
-        """Which parts of the data are visited, in which order."""
-        return Everything()
-
-    def discipline(self) -> Discipline:
-        """How fresh statistics enter the old ones."""
-        return Replace()
+    @abstractmethod
+    def stepper(self, problem: Problem, state: RunState) -> Stepper:
+        """What does the iterations of a run that stands at `state`."""
 
     @abstractmethod
     def surrogate(self, posterior: ModelPosterior, point: Point) -> Surrogate:
-        """The plain HMM that stands in for the posterior in the next pass."""
+        """The plain HMM that stands in for the posterior, or for the point, in the next pass."""
 
     @abstractmethod
     def point(
@@ -93,11 +68,42 @@ class Algorithm(Component, ABC):
         """The HMM to report for this posterior, and what was out of the ordinary in finding it."""
 
     @abstractmethod
-    def objective(
-        self, problem: Problem, posterior: ModelPosterior | None, point: Point, log_normalizer: float
-    ) -> float | None:
-        """What the algorithm climbs, for the posterior or point whose surrogate gave this normaliser.
+    def n_iterations(self, problem: Problem) -> int | None:
+        """How many iterations a run has at most; None if nobody knows."""
 
-        A run that starts at given parameters has no posterior in its first iteration; None where there is then no
-        objective either.
-        """
+    def why_stop(self, problem: Problem, state: RunState) -> Status | None:
+        """Why a run that stands at `state` ends now; None if it goes on."""
+        trace, scores = state.trace, state.trace.validation
+        if self.patience is not None and scores and len(scores) - scores.index(max(scores)) > self.patience:
+            return "stopped_improving"
+        limit = self.n_iterations(problem)
+        if limit is not None and len(trace) >= limit:
+            return "max_iter"
+        if self.time_limit is not None and trace.seconds and trace.seconds[-1] >= self.time_limit:
+            return "time_limit"
+        return None
+
+    def worth(self, trace: Trace) -> float:
+        """What restarts are compared by."""
+        known = trace.known_objectives()
+        return known[-1] if known else -np.inf
+
+    def complaint(self, trace: Trace, status: Status) -> str | None:
+        """What a user should be warned of, given how the run ended."""
+        return None
+
+
+def whole_number(owner: Any, name: str, least: int = 1) -> None:
+    """Raise an `InputError` unless a setting is a whole number of at least `least`."""
+    value = getattr(owner, name)
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise InputError(
+            f"{type(owner).__name__}: {name} must be a whole number of at least {least}, not {value!r}."
+        )
+
+
+def number(owner: Any, name: str, least: float) -> None:
+    """Raise an `InputError` unless a setting is a number of at least `least`."""
+    value = getattr(owner, name)
+    if not isinstance(value, (int, float, np.number)) or not value >= least:
+        raise InputError(f"{type(owner).__name__}: {name} must be a number of at least {least:g}, not {value!r}.")

@@ -19,12 +19,12 @@ import numpy as np
 
 from subchain.errors import FileFormatError, InputError, SubchainError
 from subchain.files import read_arrays, write_arrays
-from subchain.inference.loop import RunState
+from subchain.inference.loop import Known, RunState
 from subchain.inference.trace import Status, Trace
 from subchain.records import build_record
 
 KIND = "checkpoint"
-VERSION = 1
+VERSION = 2
 #: Writing may take this share of the time.
 SHARE = 0.05
 
@@ -78,6 +78,10 @@ class Checkpoint:
         for name, state in (("best", journey.best), ("current", journey.current)):
             header[name] = None if state is None else _pack(state, name, arrays)
         write_arrays(self.path, arrays, header)
+        for state in (journey.best, journey.current):
+            kept = getattr(None if state is None else state.results, "kept", None)
+            if kept is not None:
+                kept()
         ended = time.perf_counter()
         self._due = ended + (ended - began) / SHARE
 
@@ -122,8 +126,13 @@ def stored_entropy(path: str | os.PathLike[str] | None) -> int | None:
 
 
 def _pack(state: RunState, name: str, arrays: dict[str, Any]) -> dict[str, Any]:
-    plain = {"iteration": state.iteration, "status": state.status, "trace": state.trace.to_json()}
-    for part, record in (("statistics", state.statistics), ("point", state.point)):
+    plain: dict[str, Any] = {"iteration": state.iteration, "status": state.status, "trace": state.trace.to_json()}
+    memory = state.results.memory
+    plain |= {"seed": str(state.seed), "memory": sorted(memory)}
+    arrays.update({f"{name}.memory.{key}": array for key, array in memory.items()})
+    results = state.results
+    average = None if results.reported is results.statistics else results.reported
+    for part, record in (("statistics", results.statistics), ("point", results.point), ("average", average)):
         plain[part] = None if record is None else record.schema()
         if record is not None:
             arrays.update({f"{name}.{part}.{key}": array for key, array in record.arrays().items()})
@@ -133,10 +142,12 @@ def _pack(state: RunState, name: str, arrays: dict[str, Any]) -> dict[str, Any]:
 def _unpack(plain: dict[str, Any], name: str, arrays: dict[str, Any]) -> RunState:
     records: dict[str, Any] = {
         part: None if plain[part] is None else build_record(plain[part], arrays, f"{name}.{part}.")
-        for part in ("statistics", "point")
+        for part in ("statistics", "point", "average")
     }
     for record in records.values():
         if record is not None:
             record.check_states(len(records["point"].chain.initial))
     trace = Trace.from_json(plain["trace"])
-    return RunState(records["statistics"], records["point"], trace, plain["iteration"], plain["status"])
+    memory = {key: arrays[f"{name}.memory.{key}"] for key in plain["memory"]}
+    results = Known(records["statistics"], records["point"], memory, records["average"])
+    return RunState(results, trace, plain["iteration"], plain["status"], int(plain["seed"]))

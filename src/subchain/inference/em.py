@@ -10,18 +10,37 @@ import numpy as np
 
 from subchain.engines.surrogate import Surrogate
 from subchain.inference.base import Algorithm
+from subchain.inference.batch import Batch
+from subchain.inference.boundaries import Boundary
 from subchain.inference.posterior import ModelPosterior, Point
 from subchain.inference.problem import Problem
+from subchain.inference.stochastic import Stochastic
 from subchain.statistics import Statistics
 
 #: Expected number of visits below which a state counts as empty.
 EMPTY = 1e-8
 
 
-class EM(Algorithm):
+class OnlineEM(Stochastic):
+    """EM over minibatches (Cappé & Moulines 2009); users write `EM(batch=...)`."""
+
+    name = "online_em"
+    flat = True
+    kind = "mode"
+
+    def point(
+        self, posterior: ModelPosterior, statistics: Statistics, previous: Point | None
+    ) -> tuple[Point, list[str]]:
+        return posterior.mode(), []
+
+
+class EM(Batch):
     """Maximum likelihood; maximum a posteriori for every component whose prior was given.
 
     A state that loses all its observations keeps the parameters it had, and the trace says so.
+
+    With `batch` it visits so many subchains (or whole sequences) at a time, and the statistics move a little with each:
+    online EM. The settings after `batch` are those of `SVI`, and `max_iter` and `tolerance` mean nothing then.
 
     Examples
     --------
@@ -35,6 +54,44 @@ class EM(Algorithm):
     name = "em"
     flat = True
     monotone = True
+
+    def __init__(
+        self,
+        max_iter: int = 200,
+        tolerance: float = 1e-6,
+        time_limit: float | None = None,
+        patience: int | None = None,
+        batch: int | None = None,
+        length: int | str | None = "auto",
+        boundary: str | Boundary = "stationary",
+        delay: float = 1.0,
+        forgetting: float = 0.6,
+        starts: str = "grid",
+        max_updates: int | None = None,
+        max_passes: float | None = None,
+        report_every: int = 100,
+        adapt: bool = False,
+        average: bool = False,
+    ) -> None:
+        super().__init__(max_iter, tolerance, time_limit, patience)
+        self.batch = batch
+        self.length = length
+        self.boundary = boundary
+        self.delay = delay
+        self.forgetting = forgetting
+        self.starts = starts
+        self.max_updates = max_updates
+        self.max_passes = max_passes
+        self.report_every = report_every
+        self.adapt = adapt
+        self.average = average
+
+    def itself(self) -> Algorithm:
+        """Online EM if there are minibatches."""
+        if self.batch is None:
+            return self
+        settings = self.get_params(deep=False)
+        return OnlineEM(**{name: value for name, value in settings.items() if name not in ("max_iter", "tolerance")})
 
     def surrogate(self, posterior: ModelPosterior, point: Point) -> Surrogate:
         return point.surrogate()

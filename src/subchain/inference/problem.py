@@ -11,7 +11,8 @@ from subchain.data.evidence import Evidence
 from subchain.data.sequences import Sequences
 from subchain.engines.cpu import CpuEngine
 from subchain.engines.surrogate import Surrogate
-from subchain.inference.posterior import ModelPosterior, Point
+from subchain.inference.posterior import ModelPosterior
+from subchain.inference.validation import Validation
 from subchain.statistics import Statistics
 
 
@@ -33,22 +34,17 @@ class Problem:
     whole : all the training data
     prior : distribution over HMMs before the data
     exact : whether the components' updates maximise the bound
-    validation : held-out data, or None
+    validation : what held-out data say of a model, or None
+    subchain_length : how long subchains are if the algorithm leaves that open
     """
 
     whole: Part
     prior: ModelPosterior
     engine: CpuEngine
     exact: bool = True
-    validation: Part | None = None
+    validation: Validation | None = None
+    subchain_length: int = 100
 
     def statistics(self, surrogate: Surrogate, part: Part) -> Statistics:
         """Expected statistics of a part of the data."""
         return self.engine.statistics(surrogate, part.data, part.evidence, part.weights)
-
-    def held_out_score(self, point: Point) -> float:
-        """Log likelihood per observation of the validation data."""
-        assert self.validation is not None
-        data = self.validation.data
-        scores, _ = self.engine.scores(point.surrogate(), data, self.validation.evidence)
-        return float(scores.sum()) / max(data.n_observations, 1)

@@ -18,7 +18,7 @@ class Progress:
     show : True, False or "auto" (only if standard error is a terminal)
     """
 
-    def __init__(self, show: bool | str, max_iter: int, n_observations: int, n_runs: int) -> None:
+    def __init__(self, show: bool | str, max_iter: int | None, n_observations: int, n_runs: int) -> None:
         self.visible = sys.stderr.isatty() if show == "auto" else bool(show)
         self.max_iter = max_iter
         self.n_observations = n_observations

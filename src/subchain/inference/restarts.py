@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from subchain.inference.base import Algorithm
 from subchain.inference.checkpoint import Checkpoint, Journey, RunSummary
-from subchain.inference.loop import RunState, run, why_stop
+from subchain.inference.loop import RunState, run
 from subchain.inference.problem import Problem
 from subchain.inference.progress import Progress
 
@@ -25,7 +25,11 @@ def best_of(
         progress.update(state)
         checkpoint.save(journey)
 
-    _reopen(algorithm, starts, journey)
+    def is_better(state: RunState) -> bool:
+        best = journey.best
+        return best is None or algorithm.worth(state.trace) > algorithm.worth(best.trace)
+
+    _reopen(problem, algorithm, starts, journey)
     for number in range(len(journey.summaries), len(starts)):
         progress.begin(number)
         try:
@@ -42,24 +46,24 @@ def best_of(
         if state.status == "interrupted":
             checkpoint.save(journey, force=True)
             journey.interrupted = True
-            if journey.best is None or state.objective > journey.best.objective:
+            if is_better(state):
                 journey.best = state
             return journey
         assert state.status is not None
-        journey.summaries.append(RunSummary(state.objective, state.status, state.iteration))
-        if journey.best is None or state.objective > journey.best.objective:
+        journey.summaries.append(RunSummary(algorithm.worth(state.trace), state.status, state.iteration))
+        if is_better(state):
             journey.best = state
         journey.current = None
         checkpoint.save(journey, force=number == len(starts) - 1)
     return journey
 
 
-def _reopen(algorithm: Algorithm, starts: list[Callable[[], RunState]], journey: Journey) -> None:
+def _reopen(problem: Problem, algorithm: Algorithm, starts: list[Callable[[], RunState]], journey: Journey) -> None:
     """Let the one run of a finished journey go on if a limit that has been raised since had ended it."""
     best = journey.best
     if best is None or len(starts) > 1 or len(journey.summaries) < len(starts):
         return
-    if best.status in ("max_iter", "time_limit") and why_stop(algorithm, best.trace) is None:
+    if best.status in ("max_iter", "time_limit") and algorithm.why_stop(problem, best) is None:
         best.status = None
         journey.summaries.pop()
         journey.best, journey.current = None, best

@@ -27,12 +27,14 @@ class Trace:
         given parameters)
     validation : held-out log likelihood per observation, empty without validation data
     seconds : time since the run began
+    measures : further numbers by name, such as "updates" and "growth" (how far buffers reach) of stochastic runs
     events : what was out of the ordinary
     """
 
     objective: list[float] = dataclasses.field(default_factory=list)
     validation: list[float] = dataclasses.field(default_factory=list)
     seconds: list[float] = dataclasses.field(default_factory=list)
+    measures: dict[str, list[float]] = dataclasses.field(default_factory=dict)
     events: list[Event] = dataclasses.field(default_factory=list)
 
     def __len__(self) -> int:
@@ -40,7 +42,8 @@ class Trace:
 
     def copy(self) -> Trace:
         """A trace that can be continued without changing this one."""
-        return Trace(list(self.objective), list(self.validation), list(self.seconds), list(self.events))
+        measures = {name: list(values) for name, values in self.measures.items()}
+        return Trace(list(self.objective), list(self.validation), list(self.seconds), measures, list(self.events))
 
     def known_objectives(self) -> list[float]:
         """The objectives of the iterations that have one."""
@@ -59,4 +62,5 @@ class Trace:
     def from_json(cls, plain: dict[str, Any]) -> Trace:
         """The inverse of `to_json`."""
         events = [Event(**event) for event in plain["events"]]
-        return cls(plain["objective"], plain["validation"], plain["seconds"], events)
+        measures = dict(plain.get("measures", {}))
+        return cls(plain["objective"], plain["validation"], plain["seconds"], measures, events)

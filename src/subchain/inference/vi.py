@@ -8,13 +8,13 @@ prior.
 from __future__ import annotations
 
 from subchain.engines.surrogate import Surrogate
-from subchain.inference.base import Algorithm
+from subchain.inference.batch import Batch
 from subchain.inference.posterior import ModelPosterior, Point
 from subchain.inference.problem import Problem
 from subchain.statistics import Statistics
 
 
-class VI(Algorithm):
+class VI(Batch):
     """A full posterior over the parameters; states that the data do not need fall back to their prior.
 
     Examples

@@ -369,28 +369,20 @@ def _advance_group(panels, likelihood, message, weighted, at, lane, mask):
 
 
 @part
-def _retreat_group(panels, likelihood, beta, weighted, at, lane, mask):
-    """Carry backward messages of a vector of lanes over one position; `beta` has their sums in its last row."""
+def _retreat_group(panels, likelihood, message, weighted, at, lane, mask):
+    """Carry backward messages of a vector of lanes over one position; `message` has their sums in its last row."""
     n_states = likelihood.shape[0]
-    factor = reciprocal(load(beta, n_states, lane, None))
+    factor = reciprocal(load(message, n_states, lane, None))
     for k in range(n_states):
-        store(weighted, k, 0, None, load(likelihood, k, at, mask) * (load(beta, k, lane, None) * factor))
+        store(weighted, k, 0, None, load(likelihood, k, at, mask) * (load(message, k, lane, None) * factor))
     norm = zeros()
     for k in range(0, n_states, 4):
         messages = _mix(panels, k, weighted, np.int64(0), np.int64(0), n_states)
         for i in range(4):
             if k + i < n_states:
-                store(beta, k + i, lane, None, messages[i])
+                store(message, k + i, lane, None, messages[i])
                 norm += messages[i]
-    store(beta, n_states, lane, None, norm)
-
-
-@part
-def _read_message(source, begin, count, message):
-    n_states = source.shape[0]
-    zero = np.int64(0)
-    _copy(source, zero, begin, message, zero, zero, n_states, count)
-    message[n_states, :] = 1.0
+    store(message, n_states, lane, None, norm)
 
 
 @part
@@ -404,67 +396,88 @@ def _write_message(message, begin, count, target):
 
 
 @kernel
-def advance(likelihood, transition, offsets, alpha):
-    """Carry a filtered belief from the position before each lane's first to its last, in place.
+def advance(likelihood, transition, start, offsets, last):
+    """Filtered beliefs of each lane's last position alone.
+
+    Lanes end together: they are sorted by falling length, and those that are shorter join later.
 
     Parameters
     ----------
     likelihood : (K, n)
     transition : (K, K)
-    offsets : (steps + 1,) all steps with the same number of lanes
-    alpha : (K, lanes) in: belief before the first position; out: belief of the last one, summing to one
+    start : (K, lanes) weights of the first position's states before its observation is seen
+    offsets : (steps + 1,), no step has fewer lanes than the one before
+    last : (K, lanes) output, each column sums to one; lanes of no length are left alone
     """
-    n_states, lanes = alpha.shape
+    n_states = likelihood.shape[0]
+    steps = offsets.shape[0] - 1
+    lanes = offsets[steps] - offsets[steps - 1]
     panels, strip = _panels(transition), _strip(n_states)
     message, weighted = aligned(n_states + 1, strip), aligned(n_states, WIDTH)
     for begin in range(0, lanes, strip):
-        count = min(strip, lanes - begin)
-        _read_message(alpha, begin, count, message)
-        for step in range(offsets.shape[0] - 1):
+        running = np.int64(0)
+        for step in range(steps):
             at = offsets[step] + begin
+            count = min(strip, offsets[step + 1] - at)
             lane = np.int64(0)
-            while lane + WIDTH <= count:
+            while lane + WIDTH <= running:
                 _advance_group(panels, likelihood, message, weighted, at + lane, lane, None)
                 lane += WIDTH
-            if lane < count:
-                _advance_group(panels, likelihood, message, weighted, at + lane, lane, first(count - lane))
-        _write_message(message, begin, count, alpha)
+            if lane < running:
+                _advance_group(panels, likelihood, message, weighted, at + lane, lane, first(running - lane))
+            for joining in range(running, count):
+                norm = 0.0
+                for k in range(n_states):
+                    message[k, joining] = start[k, begin + joining] * likelihood[k, at + joining]
+                    norm += message[k, joining]
+                message[n_states, joining] = norm
+            running = max(running, count)
+        _write_message(message, begin, running, last)
 
 
 @kernel
-def retreat(likelihood, transposed, offsets, beta):
-    """Carry a backward message from each lane's last position to the position before its first, in place.
+def retreat(likelihood, transposed, stop, offsets, before):
+    """Backward messages of the positions before each lane's first alone.
+
+    Lanes begin together: they are sorted by falling length, and those that are shorter end sooner.
 
     Parameters
     ----------
     likelihood : (K, n)
     transposed : (K, K) the transition matrix transposed
-    offsets : (steps + 1,) all steps with the same number of lanes
-    beta : (K, lanes) in: message of the last position; out: message of the position before the first, summing to one
+    stop : (K, lanes) backward message of each lane's last position, in any scale
+    offsets : (steps + 1,), no step has more lanes than the one before
+    before : (K, lanes) output, each column sums to one; lanes of no length are left alone
     """
-    n_states, lanes = beta.shape
+    n_states = likelihood.shape[0]
+    lanes = offsets[1]
     panels, strip = _panels(transposed), _strip(n_states)
     message, weighted = aligned(n_states + 1, strip), aligned(n_states, WIDTH)
     for begin in range(0, lanes, strip):
-        count = min(strip, lanes - begin)
-        _read_message(beta, begin, count, message)
+        running = np.int64(0)
         for step in range(offsets.shape[0] - 2, -1, -1):
             at = offsets[step] + begin
+            count = min(strip, offsets[step + 1] - at)
+            for joining in range(running, count):
+                for k in range(n_states):
+                    message[k, joining] = stop[k, begin + joining]
+                message[n_states, joining] = 1.0
+            running = max(running, count)
             lane = np.int64(0)
-            while lane + WIDTH <= count:
+            while lane + WIDTH <= running:
                 _retreat_group(panels, likelihood, message, weighted, at + lane, lane, None)
                 lane += WIDTH
-            if lane < count:
-                _retreat_group(panels, likelihood, message, weighted, at + lane, lane, first(count - lane))
-        _write_message(message, begin, count, beta)
+            if lane < running:
+                _retreat_group(panels, likelihood, message, weighted, at + lane, lane, first(running - lane))
+        _write_message(message, begin, running, before)
 
 
 @kernel
-def approach(likelihood, transition, transposed, offsets, alpha, beta):
-    """`advance` and `retreat` over the same positions at one go; without `beta`'s lanes only the first."""
-    advance(likelihood, transition, offsets, alpha)
-    if beta.shape[1]:
-        retreat(likelihood, transposed, offsets, beta)
+def approach(likelihood, transition, transposed, start, stop, offsets, last, before):
+    """`advance` and `retreat` over the same positions at one go, the latter if `stop` has lanes."""
+    advance(likelihood, transition, start, offsets, last)
+    if stop.shape[1]:
+        retreat(likelihood, transposed, stop, offsets, before)
 
 
 # ---- sums ------------------------------------------------------------------------------------------------------------

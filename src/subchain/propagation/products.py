@@ -7,6 +7,7 @@ step of a hundred lanes or more keeps the matrix units of the processor busy.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,31 +68,43 @@ def forward_backward(
     backward(likelihood, transposed, stop, offsets, alpha, scale, beliefs)
 
 
-def advance(likelihood: Array, transition: Array, offsets: Offsets, alpha: Array) -> None:
-    """Carry filtered beliefs over all steps, in place; see `lanes.advance`."""
-    transposed, predicted = transition.T, np.empty_like(alpha)
-    for step in range(len(offsets) - 1):
-        np.matmul(transposed, alpha, out=predicted)
-        np.multiply(predicted, likelihood[:, offsets[step] : offsets[step + 1]], out=alpha)
-        _normalize(alpha)
+def advance(likelihood: Array, transition: Array, start: Array, offsets: Offsets, last: Array) -> None:
+    """Filtered beliefs of the last positions alone; see `lanes.advance`."""
+    running = 0
+    for at, stop in pairwise(offsets):
+        count = stop - at
+        last[:, :running] = transition.T @ last[:, :running]
+        last[:, running:count] = start[:, running:count]
+        last[:, :count] *= likelihood[:, at:stop]
+        _normalize(last[:, :count])
+        running = count
 
 
-def retreat(likelihood: Array, transposed: Array, offsets: Offsets, beta: Array) -> None:
-    """Carry backward messages over all steps, in place; see `lanes.retreat`."""
-    transition, weighted = transposed.T, np.empty_like(beta)
-    for step in range(len(offsets) - 2, -1, -1):
-        np.multiply(beta, likelihood[:, offsets[step] : offsets[step + 1]], out=weighted)
-        np.matmul(transition, weighted, out=beta)
-        _normalize(beta)
+def retreat(likelihood: Array, transposed: Array, stop: Array, offsets: Offsets, before: Array) -> None:
+    """Backward messages of the positions before the first alone; see `lanes.retreat`."""
+    running = 0
+    for at, end in reversed(list(pairwise(offsets))):
+        count = end - at
+        before[:, running:count] = stop[:, running:count]
+        before[:, :count] = transposed.T @ (before[:, :count] * likelihood[:, at:end])
+        _normalize(before[:, :count])
+        running = count
 
 
 def approach(
-    likelihood: Array, transition: Array, transposed: Array, offsets: Offsets, alpha: Array, beta: Array
+    likelihood: Array,
+    transition: Array,
+    transposed: Array,
+    start: Array,
+    stop: Array,
+    offsets: Offsets,
+    last: Array,
+    before: Array,
 ) -> None:
     """`advance` and `retreat`; see `lanes.approach`."""
-    advance(likelihood, transition, offsets, alpha)
-    if beta.shape[1]:
-        retreat(likelihood, transposed, offsets, beta)
+    advance(likelihood, transition, start, offsets, last)
+    if stop.shape[1]:
+        retreat(likelihood, transposed, stop, offsets, before)
 
 
 def _normalize(messages: Array) -> None:

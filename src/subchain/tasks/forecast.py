@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from subchain.data import Sequences
 from subchain.emissions import Parameters
 from subchain.emissions.product import ProductParameters
 from subchain.engines.consumers import Consumer, TileRun
@@ -142,10 +143,15 @@ def forecast(question: Question, steps: int) -> list[Forecast]:
 def next_states(question: Question) -> Array:
     """Probabilities of the state that follows each sequence, (n_sequences, K); an empty one is yet to begin."""
     last = np.empty((question.data.n_sequences, question.n_states))
-    question.run(question.messages(), _LastBeliefs(question.data.offsets, last))
+    question.run(question.messages(), last_beliefs(question.data, last))
     coming = last @ question.point.chain.transition
     coming[question.data.lengths == 0] = question.point.chain.initial
     return coming
+
+
+def last_beliefs(data: Sequences, out: Array) -> Consumer[None]:
+    """What a pass is made for that is to write the filtered belief of every sequence's last position to `out`."""
+    return _LastBeliefs(data.offsets, out)
 
 
 class _LastBeliefs(Consumer[None]):

@@ -79,6 +79,7 @@ class ChainPosterior(Protocol):
     def kl(self, prior: Any) -> float: ...
     def log_density(self, chain: Chain) -> float: ...
     def n_free(self) -> int: ...
+    def moving(self, initial: Array, pairs: Array) -> Any: ...  # transitions.moving.MovingChain
     def take(self, order: NDArray[np.int64]) -> ChainPosterior: ...
 
 
@@ -107,6 +108,11 @@ class FrozenChain(Record):
 
     def n_free(self) -> int:
         return 0
+
+    def moving(self, initial: Array, pairs: Array) -> Any:
+        from subchain.transitions.moving import MovingChain
+
+        return MovingChain(self, initial, pairs)
 
 
 class TransitionPrior(Component, ABC):

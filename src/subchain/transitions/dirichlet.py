@@ -20,6 +20,7 @@ from subchain.errors import InputError, unknown_name
 from subchain.records import Record, states_on
 from subchain.transitions.base import Chain, TransitionPrior
 from subchain.transitions.initial import GivenInitial, Initial, LearnedInitial, StationaryInitial
+from subchain.transitions.moving import MovingDirichlet
 
 Array = NDArray[np.float64]
 
@@ -113,6 +114,9 @@ class DirichletChain(Record):
 
     def n_free(self) -> int:
         return self.initial.n_free() + self.rows.n_free()
+
+    def moving(self, initial: Array, pairs: Array) -> MovingDirichlet:
+        return MovingDirichlet(self, initial, pairs)
 
 
 class Dirichlet(TransitionPrior):

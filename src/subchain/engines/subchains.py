@@ -1,0 +1,242 @@
+"""Subchains: stretches of sequences that are run by themselves, many at a time, between messages from outside.
+
+A grid cuts every sequence into stretches of one length (the last may be shorter). A minibatch is a handful of them.
+What lies beyond a stretch enters as two tables: the weights of its first states before anything in it is seen
+(`start`), and the backward messages of its last positions (`stop`). Where these come from is the business of a
+boundary.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.engines.cpu import CpuEngine
+from subchain.engines.hard import log_pass
+from subchain.engines.messages import Messages, Workspace
+from subchain.engines.partition import Tile, tile_lanes
+from subchain.errors import impossible_error
+from subchain.propagation import lanes
+from subchain.propagation.underflow import LEAST_SCALE
+from subchain.statistics import Statistics
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+
+class Minibatch(NamedTuple):
+    """Subchains that are run together, the longest first.
+
+    Attributes
+    ----------
+    pieces : (M,) number of each in its grid (or, without a grid, its first position)
+    sequences : (M,) sequence that each belongs to
+    starts, lengths : (M,) first flat position and number of positions
+    is_first, is_last : (M,) whether it begins or ends its sequence
+    weights : (M,) how often each counts, or None
+    """
+
+    pieces: Index
+    sequences: Index
+    starts: Index
+    lengths: Index
+    is_first: NDArray[np.bool_]
+    is_last: NDArray[np.bool_]
+    weights: Array | None
+
+    @property
+    def size(self) -> int:
+        return len(self.starts)
+
+    @property
+    def n_observations(self) -> int:
+        return int(self.lengths.sum())
+
+
+class Gains(NamedTuple):
+    """How often what a minibatch of some size has seen is to be counted, to stand for all the data."""
+
+    initial: float
+    pairs: float
+    emission: float
+
+
+class Subchains(Protocol):
+    """All subchains that can be drawn."""
+
+    size: int
+    length: int
+
+    def gains(self, size: int) -> Gains: ...
+    def batch(self, pieces: Index, weights: Array | None = None) -> Minibatch: ...
+
+
+class Grid:
+    """All stretches of `length` positions into which sequences are cut; the last of a sequence may be shorter.
+
+    Without a length every sequence is one stretch.
+    """
+
+    def __init__(self, offsets: Index, length: int | None) -> None:
+        self.offsets = offsets
+        lengths = np.diff(offsets)
+        self.length = int(length) if length is not None else max(int(lengths.max(initial=1)), 1)
+        self.firsts = np.concatenate(([0], np.cumsum(-(-lengths // self.length))))
+        self.size = int(self.firsts[-1])
+        self._moves = int(np.maximum(lengths - 1, 0).sum())
+        self._inner_moves = int(lengths.sum()) - self.size
+
+    def gains(self, size: int) -> Gains:
+        """Moves between stretches are seen by none of them; those inside stand for them."""
+        scale = self.size / size
+        return Gains(scale, scale * self._moves / max(self._inner_moves, 1), scale)
+
+    def batch(self, pieces: Index, weights: Array | None = None) -> Minibatch:
+        """The stretches with these numbers; `weights` (n_sequences,) says how often each sequence counts."""
+        sequences = np.searchsorted(self.firsts, pieces, side="right") - 1 if len(self.offsets) > 2 else 0 * pieces
+        starts = self.offsets[sequences] + (pieces - self.firsts[sequences]) * self.length
+        ends = self.offsets[sequences + 1]
+        return _batch(pieces, sequences, starts, np.minimum(ends - starts, self.length), self.offsets, weights)
+
+
+class Anywhere:
+    """All stretches of `length` positions, wherever they begin; no sequence is shorter.
+
+    A position inside a sequence belongs to `length` of them, a move to one less, so each counts that much less; near
+    the ends of a sequence there are fewer.
+    """
+
+    def __init__(self, offsets: Index, length: int) -> None:
+        self.offsets = offsets
+        self.length = length
+        lengths = np.diff(offsets)
+        self.firsts = np.concatenate(([0], np.cumsum(np.maximum(lengths - length + 1, 0))))
+        self.size = int(self.firsts[-1])
+
+    def gains(self, size: int) -> Gains:
+        scale = self.size / size
+        return Gains(scale, scale / max(self.length - 1, 1), scale / self.length)
+
+    def batch(self, pieces: Index, weights: Array | None = None) -> Minibatch:
+        sequences = np.searchsorted(self.firsts, pieces, side="right") - 1
+        starts = self.offsets[sequences] + pieces - self.firsts[sequences]
+        ends = self.offsets[sequences + 1]
+        return _batch(starts, sequences, starts, np.minimum(ends - starts, self.length), self.offsets, weights)
+
+
+def _batch(
+    pieces: Index, sequences: Index, starts: Index, lengths: Index, offsets: Index, weights: Array | None
+) -> Minibatch:
+    if len(lengths) and lengths.min() != lengths.max():
+        order = np.argsort(-lengths, kind="stable")
+        pieces, sequences, starts, lengths = pieces[order], sequences[order], starts[order], lengths[order]
+    is_first = starts == offsets[sequences]
+    is_last = starts + lengths == offsets[sequences + 1]
+    chosen = None if weights is None else weights[sequences]
+    return Minibatch(pieces, sequences, starts, lengths, is_first, is_last, chosen)
+
+
+class Ends(NamedTuple):
+    """What subchains tell their neighbours, all (K, M): the first position's backward message times its likelihood, the
+    last position's filtered belief, and the smoothed beliefs of both."""
+
+    first_message: Array
+    last_message: Array
+    first_belief: Array
+    last_belief: Array
+
+
+@dataclasses.dataclass
+class MinibatchRun:
+    """What a minibatch gave: summed statistics, each subchain's log normaliser, and what it tells its neighbours."""
+
+    statistics: Statistics
+    log_totals: Array
+    ends: Ends
+
+
+def run_minibatch(engine: CpuEngine, messages: Messages, batch: Minibatch, start: Array, stop: Array) -> MinibatchRun:
+    """Run all subchains of a minibatch.
+
+    Parameters
+    ----------
+    start : (K, M) weights of the first positions' states before anything in the subchain is seen
+    stop : (K, M) backward messages of the last positions, in any scale
+    """
+    n_states = messages.surrogate.n_states
+    wide = tile_lanes(int(batch.lengths[0]), n_states, batch.n_observations)
+    if batch.size <= wide:
+        return _run_tile(messages, batch, slice(0, batch.size), start, stop)
+    slices = [slice(at, min(at + wide, batch.size)) for at in range(0, batch.size, wide)]
+    runs = engine.map(lambda part: _run_tile(messages, batch, part, start, stop), slices)
+    total = runs[0].statistics
+    for run in runs[1:]:
+        total.absorb(run.statistics)
+    ends = Ends(*(np.concatenate(tables, axis=1) for tables in zip(*(run.ends for run in runs), strict=True)))
+    return MinibatchRun(total, np.concatenate([run.log_totals for run in runs]), ends)
+
+
+def _run_tile(messages: Messages, batch: Minibatch, part: slice, start: Array, stop: Array) -> MinibatchRun:
+    space, surrogate, kernels = Workspace(), messages.surrogate, messages.kernels
+    n_states = surrogate.n_states
+    tile = Tile(np.arange(batch.size)[part], batch.starts[part], batch.lengths[part])
+    columns, offsets = tile.columns, tile.offsets
+    weighted, alpha, beliefs = (space.table(name, n_states, columns) for name in ("likelihood", "alpha", "beliefs"))
+    scale, totals = space.table("scale", 1, columns)[0], np.empty(tile.lanes)
+    values, shift = messages.likelihood(tile.positions, weighted)
+    if tile.lanes < batch.size:
+        start, stop = np.ascontiguousarray(start[:, part]), np.ascontiguousarray(stop[:, part])
+    kernels.forward_backward(
+        weighted, messages.transition, messages.transposed, start, stop, offsets, shift, alpha, scale, beliefs, totals
+    )
+    pairs = np.zeros((n_states, n_states))
+    last = tile.last_columns
+    ends = Ends(weighted[:, : tile.lanes].copy(), alpha[:, last], beliefs[:, : tile.lanes].copy(), beliefs[:, last])
+    hard = np.flatnonzero(~np.isfinite(totals)) if not scale.min() >= LEAST_SCALE else ()
+    hard_pairs = [
+        _run_hard(messages, tile, int(lane), start, stop, batch, beliefs, weighted, totals, ends) for lane in hard
+    ]
+    weights = None if batch.weights is None else batch.weights[part]
+    if weights is not None:
+        lanes.weigh(beliefs, offsets, weights)
+        lanes.weigh(weighted, offsets, weights)
+    kernels.pair_sums(alpha, weighted, offsets, pairs)
+    pairs *= messages.transition
+    for lane, found in zip(hard, hard_pairs, strict=True):
+        pairs += found if weights is None else weights[lane] * found
+    sums = surrogate.emission.zeros()
+    surrogate.emission.accumulate(values, beliefs, sums)
+    initial = beliefs[:, : tile.lanes][:, batch.is_first[part]].sum(axis=1)
+    statistics = Statistics(initial, pairs, sums, float(totals.sum()), float(columns))
+    return MinibatchRun(statistics, totals, ends)
+
+
+def _run_hard(
+    messages: Messages,
+    tile: Tile,
+    lane: int,
+    start: Array,
+    stop: Array,
+    batch: Minibatch,
+    beliefs: Array,
+    weighted: Array,
+    totals: Array,
+    ends: Ends,
+) -> Array:
+    """Work a subchain out in logarithms: write its beliefs in their place, keep it out of pair sums, return its own."""
+    positions = tile.starts[lane] + np.arange(tile.lengths[lane])
+    columns = tile.offsets[: len(positions)] + lane
+    _, logs = messages.log_likelihood(positions)
+    found = log_pass(logs, messages.transition, start[:, lane], stop[:, lane])
+    if found.impossible_at is not None:
+        sequence = int(batch.sequences[tile.pieces[lane]])
+        first = int(messages.data.offsets[sequence])
+        raise impossible_error({sequence: int(positions[0]) - first + found.impossible_at})
+    beliefs[:, columns], weighted[:, columns] = found.beliefs, 0.0
+    totals[lane] = found.log_total
+    ends.first_message[:, lane], ends.last_message[:, lane] = found.first_message, found.last_message
+    ends.first_belief[:, lane], ends.last_belief[:, lane] = found.beliefs[:, 0], found.beliefs[:, -1]
+    return found.pairs

@@ -1,0 +1,119 @@
+"""Batch algorithms: every iteration visits all the data, and fresh statistics take the place of the old ones."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from typing import TYPE_CHECKING, ClassVar
+
+from subchain.errors import InferenceError
+from subchain.inference.base import Algorithm, number, whole_number
+from subchain.inference.loop import Known, RunState, Step
+from subchain.inference.posterior import ModelPosterior, Point
+from subchain.inference.problem import Problem
+from subchain.inference.trace import Status, Trace
+
+if TYPE_CHECKING:
+    from subchain.inference.loop import Stepper
+
+#: Rounding lets an objective that cannot fall appear to fall by this fraction.
+ROUNDING = 1e-9
+
+
+class Batch(Algorithm):
+    """Base of the batch algorithms.
+
+    Parameters
+    ----------
+    max_iter : int
+        Largest number of iterations.
+    tolerance : float
+        The run has converged when an iteration changes the objective by less than this fraction.
+    time_limit : float, optional
+        Seconds after which the run ends with what it has.
+    patience : int, optional
+        With validation data: iterations without a better held-out score after which the run ends.
+    """
+
+    #: Whether the objective can never fall.
+    monotone: ClassVar[bool]
+
+    def __init__(
+        self,
+        max_iter: int = 200,
+        tolerance: float = 1e-6,
+        time_limit: float | None = None,
+        patience: int | None = None,
+    ) -> None:
+        self.max_iter = max_iter
+        self.tolerance = tolerance
+        self.time_limit = time_limit
+        self.patience = patience
+
+    def check(self) -> None:
+        super().check()
+        whole_number(self, "max_iter")
+        number(self, "tolerance", 0.0)
+
+    def n_iterations(self, problem: Problem) -> int | None:
+        return self.max_iter
+
+    def why_stop(self, problem: Problem, state: RunState) -> Status | None:
+        known = state.trace.known_objectives()
+        if len(known) > 1 and abs(known[-1] - known[-2]) <= self.tolerance * abs(known[-1]):
+            return "converged"
+        return super().why_stop(problem, state)
+
+    def complaint(self, trace: Trace, status: Status) -> str | None:
+        if status != "max_iter" or not self.tolerance > 0.0:
+            return None
+        return (
+            f"{type(self).__name__} stopped after {len(trace)} iterations before it settled; raise max_iter, or loosen "
+            f"tolerance={self.tolerance:g}."
+        )
+
+    def stepper(self, problem: Problem, state: RunState) -> Stepper:
+        return Passes(problem, self)
+
+    @abstractmethod
+    def objective(
+        self, problem: Problem, posterior: ModelPosterior | None, point: Point, log_normalizer: float
+    ) -> float | None:
+        """What the algorithm climbs, for the posterior or point whose surrogate gave this normaliser.
+
+        A run that starts at given parameters has no posterior in its first iteration; None where there is then no
+        objective either.
+        """
+
+
+class Passes:
+    """Iterations that are passes over all the data."""
+
+    def __init__(self, problem: Problem, algorithm: Batch) -> None:
+        self.problem = problem
+        self.algorithm = algorithm
+
+    def step(self, state: RunState) -> Step:
+        problem, algorithm = self.problem, self.algorithm
+        posterior: ModelPosterior | None = None
+        surrogate = state.point.surrogate()
+        if state.statistics is not None:
+            posterior = problem.prior.update(state.statistics)
+            surrogate = algorithm.surrogate(posterior, state.point)
+        statistics = problem.statistics(surrogate, problem.whole)
+        objective = algorithm.objective(problem, posterior, state.point, statistics.log_normalizer)
+        if objective is not None:
+            self._check_rise(state, objective)
+        point, events = algorithm.point(problem.prior.update(statistics), statistics, state.point)
+        return Step(Known(statistics, point), objective, events, [statistics, point], {})
+
+    def _check_rise(self, state: RunState, objective: float) -> None:
+        """Refuse an objective that fell although it never does."""
+        known = state.trace.known_objectives()
+        fall = known[-1] - objective if known else -math.inf
+        if self.algorithm.monotone and self.problem.exact and fall > ROUNDING * max(abs(objective), 1.0):
+            raise InferenceError(
+                f"iteration {state.iteration + 1}: the objective of {type(self.algorithm).__name__} fell by {fall:.3g} "
+                f"to {objective:.10g}, which it never does unless rounding has destroyed the result. "
+                "Rescale the data, or use a stronger prior."
+            )

@@ -1,0 +1,227 @@
+"""Guards: what a subchain's neighbours said when they were last visited (Wang & Blunsom 2015).
+
+For every subchain of a grid two vectors are kept, about its first and about its last position. A subchain that is
+visited reads its neighbours' and writes its own. "messages" keeps what the neighbour itself says, the filtered belief
+of its last position and the backward message of its first times its likelihood; "marginals" keeps smoothed beliefs, as
+published, which contain an echo of what the subchain said before. A neighbour that was never visited says nothing.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from subchain.engines.messages import Messages
+from subchain.engines.subchains import Grid, Minibatch, MinibatchRun, Subchains
+from subchain.errors import InputError, unknown_name
+from subchain.inference.boundaries import BOUNDARIES, Boundary, OpenBoundary
+from subchain.inference.loop import Memory
+from subchain.transitions.moving import MovingChain
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+Store = NDArray[np.float32]
+
+STORES = ("messages", "marginals")
+KIND, HEADER = "subchain guards", 4096
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz", "arcp"}, error_model="numpy")
+def _mix(guard, matrix, otherwise, out):
+    """Row vector times matrix into `out`, or `otherwise` where the vector is all zeros."""
+    n_states = matrix.shape[0]
+    out[:] = 0.0
+    known = False
+    for j in range(n_states):
+        weight = np.float64(guard[j])
+        if weight > 0.0:
+            known = True
+            row = matrix[j]
+            for k in range(n_states):
+                out[k] += weight * row[k]
+    if not known:
+        out[:] = otherwise
+
+
+@njit(nogil=True, cache=True)
+def read_guards(lasts, firsts, pieces, is_first, is_last, initial, stationary, transition, transposed, start, stop):
+    """`start` and `stop` of the given pieces of a grid, from what their neighbours left."""
+    n_states = transition.shape[0]
+    row, ones = np.empty(n_states), np.ones(n_states)
+    for lane in range(pieces.shape[0]):
+        if is_first[lane]:
+            start[:, lane] = initial
+        else:
+            _mix(lasts[pieces[lane] - 1], transition, stationary, row)
+            start[:, lane] = row
+        if is_last[lane]:
+            stop[:, lane] = 1.0
+        else:
+            _mix(firsts[pieces[lane] + 1], transposed, ones, row)
+            stop[:, lane] = row
+
+
+@njit(nogil=True, cache=True)
+def write_guards(table, pieces, messages):
+    """Keep (K, M) messages, each divided by its sum, as rows of a table."""
+    n_states = messages.shape[0]
+    for lane in range(pieces.shape[0]):
+        total = 0.0
+        for k in range(n_states):
+            total += messages[k, lane]
+        factor = 1.0 / total if total > 0.0 else 0.0
+        for k in range(n_states):
+            table[pieces[lane], k] = messages[k, lane] * factor
+
+
+class Guards(Boundary):
+    """Subchains see what their neighbours said last; costs 8 K bytes for each subchain of the grid.
+
+    Parameters
+    ----------
+    store : "messages" or "marginals"
+        What is kept. Messages contain no echo, and are better for short subchains; marginals are as published.
+    storage : path, optional
+        A file to keep them in where memory is short; it grows with the part of the data that was visited, and belongs
+        to one run.
+    """
+
+    def __init__(self, store: str = "messages", storage: str | os.PathLike[str] | None = None) -> None:
+        self.store = store
+        self.storage = storage
+
+    def check(self) -> None:
+        if self.store not in STORES:
+            raise unknown_name("store of Guards", self.store, STORES)
+
+    def open(self, subchains: Subchains, n_states: int, fingerprint: str) -> OpenBoundary:
+        if not isinstance(subchains, Grid):
+            raise InputError("Guards belong to the subchains of a grid; use starts='grid', or another boundary.")
+        if self.storage is None:
+            table = np.zeros((2, subchains.size, n_states), dtype=np.float32)
+            return OpenGuards(self.store, table)
+        identity = {"data": fingerprint, "states": n_states, "length": subchains.length, "store": self.store}
+        return StoredGuards(self.store, Path(self.storage), (2, subchains.size, n_states), identity)
+
+
+class OpenGuards(OpenBoundary):
+    """Guards at work, `table` (2, subchains, K): what is known of first positions, and of last ones."""
+
+    def __init__(self, store: str, table: Store) -> None:
+        self.store = store
+        self.firsts, self.lasts = table
+
+    def enter(self, messages: Messages, batch: Minibatch, chain: MovingChain) -> tuple[Array, Array]:
+        surrogate = messages.surrogate
+        start = np.empty((surrogate.n_states, batch.size))
+        stop = np.empty_like(start)
+        read_guards(
+            self.lasts, self.firsts, batch.pieces, batch.is_first, batch.is_last, surrogate.initial,
+            chain.stationary(), messages.transition, messages.transposed, start, stop,
+        )  # fmt: skip
+        return start, stop
+
+    def leave(self, batch: Minibatch, run: MinibatchRun) -> None:
+        ends = run.ends
+        marginals = self.store == "marginals"
+        write_guards(self.firsts, batch.pieces, ends.first_belief if marginals else ends.first_message)
+        write_guards(self.lasts, batch.pieces, ends.last_belief if marginals else ends.last_message)
+
+    def memory(self) -> Memory:
+        return {"guards.firsts": self.firsts.copy(), "guards.lasts": self.lasts.copy()}
+
+    def restore(self, memory: Memory) -> None:
+        self.firsts[:], self.lasts[:] = memory["guards.firsts"], memory["guards.lasts"]
+
+
+class StoredGuards(OpenGuards):
+    """Guards in a file.
+
+    What a minibatch overwrites is noted in a second file until the next checkpoint, so that a run that was killed can
+    be taken back to its last one.
+    """
+
+    def __init__(self, store: str, path: Path, shape: tuple[int, int, int], identity: dict[str, Any]) -> None:
+        self.path = path
+        self.undo_path = path.with_name(path.name + ".undo")
+        self.identity = {"kind": KIND} | identity
+        if path.exists():
+            self._check()
+        else:
+            self._create(shape)
+        table = np.memmap(path, dtype=np.float32, mode="r+", offset=HEADER, shape=shape)
+        super().__init__(store, table)
+        self._undo: BinaryIO = open(self.undo_path, "a+b")  # noqa: SIM115
+
+    def _create(self, shape: tuple[int, int, int]) -> None:
+        header = json.dumps(self.identity).encode()
+        with open(self.path, "xb") as file:
+            file.write(header.ljust(HEADER, b"\0"))
+            file.truncate(HEADER + 4 * int(np.prod(shape)))
+
+    def _check(self) -> None:
+        with open(self.path, "rb") as file:
+            header = file.read(HEADER).rstrip(b"\0")
+        try:
+            found = json.loads(header)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict) or found.get("kind") != KIND:
+            raise InputError(f"{self.path} exists and holds no guards; choose another file for Guards(storage=...).")
+        for key, value in self.identity.items():
+            if found.get(key) != value:
+                raise InputError(
+                    f"{self.path} holds the guards of another run: its {key} was {found.get(key)!r}, now it is "
+                    f"{value!r}. Choose another file, or delete this one."
+                )
+
+    def leave(self, batch: Minibatch, run: MinibatchRun) -> None:
+        pieces = batch.pieces
+        for part in (np.array([len(pieces)]), pieces, self.firsts[pieces], self.lasts[pieces]):
+            self._undo.write(part.tobytes())
+        self._undo.flush()
+        super().leave(batch, run)
+
+    def begin(self) -> None:
+        self.firsts[:], self.lasts[:] = 0.0, 0.0
+        self._forget()
+
+    def _forget(self) -> None:
+        self._undo.seek(0)
+        self._undo.truncate()
+
+    def memory(self) -> Memory:
+        return {"guards.stored": np.array(1)}
+
+    def restore(self, memory: Memory) -> None:
+        """Take back what happened after the checkpoint, the latest first."""
+        self._undo.seek(0)
+        noted, n_states = self._undo.read(), self.firsts.shape[1]
+        entries, at = [], 0
+        while at + 8 <= len(noted):
+            count = int(np.frombuffer(noted, np.int64, 1, at)[0])
+            size = 8 * count + 2 * 4 * count * n_states
+            if at + 8 + size > len(noted):
+                break  # killed while writing: the guards had not been touched
+            entries.append((at + 8, count))
+            at += 8 + size
+        for at, count in reversed(entries):
+            pieces = np.frombuffer(noted, np.int64, count, at)
+            old = np.frombuffer(noted, np.float32, 2 * count * n_states, at + 8 * count).reshape(2, count, n_states)
+            # a piece that was drawn twice was noted twice with the same contents
+            self.firsts[pieces], self.lasts[pieces] = old
+        self._forget()
+
+    def kept(self) -> None:
+        self._forget()
+
+
+BOUNDARIES["guards"] = Guards

@@ -1,0 +1,44 @@
+"""Ctrl-C between two steps, never in the middle of one."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from types import FrameType, TracebackType
+
+
+class Postponed:
+    """While this is open, an interruption waits until `check` is called; it is not lost if that never happens.
+
+    Signals reach the main thread only; elsewhere there is nothing to postpone.
+    """
+
+    def __init__(self) -> None:
+        self._asked = False
+        self._before: object = None
+
+    def __enter__(self) -> Postponed:
+        self._ours = (
+            threading.current_thread() is threading.main_thread()
+            and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        )
+        if self._ours:
+            signal.signal(signal.SIGINT, self._remember)
+        return self
+
+    def _remember(self, number: int, frame: FrameType | None) -> None:
+        self._asked = True
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt if somebody has asked for one."""
+        if self._asked:
+            self._asked = False
+            raise KeyboardInterrupt
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        if error is None:
+            self.check()

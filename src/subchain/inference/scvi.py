@@ -1,0 +1,25 @@
+"""Stochastic collapsed variational inference for HMMs (Wang & Blunsom 2015)."""
+
+from __future__ import annotations
+
+from subchain.inference.stochastic import Stochastic
+
+
+class SCVI(Stochastic):
+    """As `SVI`, with the parameters summed out: subchains are run under the posterior predictive.
+
+    Its natural boundary is `Guards()`. Better than `SVI` where counts are sparse, as in text.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subchain import HMM, SCVI, Guards
+    >>> x = np.array([0, 0, 0, 1, 1, 1, 0, 0, 1, 1] * 200)
+    >>> inference = SCVI(length=10, batch=10, boundary=Guards(), max_updates=50)
+    >>> HMM(2, "categorical", inference=inference, random_state=0).fit(x).n_states_
+    2
+    """
+
+    name = "scvi"
+    flat = False
+    kind = "predictive"

@@ -1,0 +1,432 @@
+"""Stochastic algorithms: an update visits a few subchains, or a few sequences, and moves the statistics a little.
+
+    part      = M subchains, drawn at random                        engines/subchains.py
+    surrogate = the posterior's, as it stands                       Moving.surrogate, MovingChain.surrogate
+    messages  = what the boundary knows of the rest of the chain    inference/boundaries.py, guards.py, …
+    fresh     = forward-backward between these messages             engines/subchains.py
+    S         = (1 − ρ) S + ρ · scale · fresh                       Moving.move, MovingChain.move
+
+An iteration of the loop is `report_every` updates: then the trace is written, the held-out score taken, and a
+checkpoint if it is time.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.engines.messages import Messages
+from subchain.engines.subchains import Anywhere, Grid, Minibatch, Subchains, run_minibatch
+from subchain.engines.surrogate import Surrogate
+from subchain.errors import InputError, unknown_name
+from subchain.inference.base import Algorithm, number, whole_number
+from subchain.inference.boundaries import Boundary, OpenBoundary, resolve_boundary
+from subchain.inference.interrupts import Postponed
+from subchain.inference.loop import Memory, RunState, Step
+from subchain.inference.posterior import ModelPosterior, Point
+from subchain.inference.problem import Problem
+from subchain.inference.rates import Adaptive, Falling
+from subchain.inference.trace import Trace
+from subchain.records import build_record
+from subchain.statistics import Statistics
+
+if TYPE_CHECKING:
+    from subchain.inference.loop import Stepper
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+STARTS = ("grid", "anywhere")
+#: Observations of a minibatch whose size was left open.
+BATCH_OBSERVATIONS = 2000
+#: Updates and passes of a run that was given no limit, whichever is more.
+LEAST_UPDATES, PASSES = 1000, 5.0
+#: Updates whose minibatches are drawn at one go.
+DRAWN = 64
+#: Subchains, and their length, that statistics are guessed from where a run starts at a given model.
+SAMPLE_SIZE, SAMPLE_LENGTH = 128, 1024
+#: Sequences up to this length are taken whole if nothing else was said.
+WHOLE = 1024
+
+
+class Stochastic(Algorithm):
+    """Base of the stochastic algorithms.
+
+    Parameters
+    ----------
+    length : int, "auto" or None
+        Positions of a subchain. None takes whole sequences; "auto" does so too if all are short, and else chooses a
+        length by how soon the chain forgets.
+    batch : int, optional
+        Subchains (or sequences) of an update; by default so many that an update sees about 2000 observations.
+    boundary : str or Boundary
+        What subchains are told about the rest of their chain: "stationary", `Buffer(n)`, `GrowBuffer()`, `Guards()`.
+    delay, forgetting : float
+        The n-th update moves the statistics by ρ = (delay + n)^−forgetting towards the minibatch's.
+    starts : "grid" or "anywhere"
+        Whether subchains are the pieces of a fixed grid, or begin anywhere.
+    max_updates, max_passes : optional
+        When to stop. With neither, nor a time limit, nor patience: after five passes and a thousand updates.
+    time_limit : float, optional
+        Seconds after which the run ends with what it has.
+    patience : int, optional
+        With validation data: reports without a better held-out score after which the run ends.
+    report_every : int
+        Updates between two entries of the trace.
+    adapt : bool
+        Choose ρ by the noise of the minibatches instead.
+    average : bool
+        Report the mean of the statistics over about the last half of the run instead of the last.
+    """
+
+    #: The surrogate of the posterior that minibatches are run under.
+    kind: ClassVar[str]
+
+    def __init__(
+        self,
+        length: int | str | None = "auto",
+        batch: int | None = None,
+        boundary: str | Boundary = "stationary",
+        delay: float = 1.0,
+        forgetting: float = 0.6,
+        starts: str = "grid",
+        max_updates: int | None = None,
+        max_passes: float | None = None,
+        time_limit: float | None = None,
+        patience: int | None = None,
+        report_every: int = 100,
+        adapt: bool = False,
+        average: bool = False,
+    ) -> None:
+        self.length = length
+        self.batch = batch
+        self.boundary = boundary
+        self.delay = delay
+        self.forgetting = forgetting
+        self.starts = starts
+        self.max_updates = max_updates
+        self.max_passes = max_passes
+        self.time_limit = time_limit
+        self.patience = patience
+        self.report_every = report_every
+        self.adapt = adapt
+        self.average = average
+
+    def check(self) -> None:
+        super().check()
+        if self.length is not None and self.length != "auto":
+            whole_number(self, "length", 2)
+        for name in ("batch", "max_updates"):
+            if getattr(self, name) is not None:
+                whole_number(self, name)
+        whole_number(self, "report_every")
+        number(self, "delay", 0.0)
+        if self.max_passes is not None and not self.max_passes > 0.0:
+            raise InputError(f"{type(self).__name__}: max_passes must be positive, not {self.max_passes!r}.")
+        if self.starts not in STARTS:
+            raise unknown_name("kind of starts", self.starts, STARTS)
+        number(self, "forgetting", 0.0)
+        if not 0.5 <= self.forgetting <= 1.0:
+            warnings.warn(
+                f"{type(self).__name__}: forgetting={self.forgetting} is outside [0.5, 1]: below, the steps do not "
+                "shrink fast enough for the noise to die out; above, they shrink before the run has arrived.",
+                stacklevel=2,
+            )
+        resolve_boundary(self.boundary).check()
+
+    # ---- the size of things ------------------------------------------------------------------------------------------
+
+    def wants_length(self, problem: Problem) -> bool:
+        """Whether somebody has to choose a length."""
+        return self.length == "auto" and int(problem.whole.data.lengths.max(initial=1)) > WHOLE
+
+    def subchains(self, problem: Problem) -> Subchains:
+        """All subchains of the data."""
+        data = problem.whole.data
+        longest, shortest = int(data.lengths.max()), int(data.lengths.min())
+        length: Any = self.length
+        if length == "auto":
+            length = problem.subchain_length if self.wants_length(problem) else None
+        if length is None:
+            return Grid(data.offsets, None)
+        if length > longest:
+            raise InputError(
+                f"{type(self).__name__}: length={length}, but the longest sequence has {longest} positions; choose a "
+                "smaller length, or None for whole sequences."
+            )
+        if self.starts == "grid":
+            return Grid(data.offsets, int(length))
+        if length > shortest:
+            raise InputError(
+                f"{type(self).__name__}: starts='anywhere' needs sequences of at least length={length} positions, but "
+                f"the shortest has {shortest}; use starts='grid'."
+            )
+        return Anywhere(data.offsets, int(length))
+
+    def batch_size(self, problem: Problem) -> int:
+        """Subchains of an update."""
+        if self.batch is not None:
+            return int(self.batch)
+        subchains = self.subchains(problem)
+        typical = min(subchains.length, problem.whole.data.n_observations / max(subchains.size, 1))
+        return max(1, round(BATCH_OBSERVATIONS / max(typical, 1.0)))
+
+    def n_updates(self, problem: Problem) -> int | None:
+        """The last update of a run; None if nobody knows."""
+        observations = problem.whole.data.n_observations
+        subchains = self.subchains(problem)
+        seen = min(subchains.length, observations / max(subchains.size, 1)) * self.batch_size(problem)
+        a_pass = observations / seen
+        limits: list[float] = []
+        if self.max_updates is not None:
+            limits.append(self.max_updates)
+        if self.max_passes is not None:
+            limits.append(math.ceil(self.max_passes * a_pass))
+        if not limits and self.time_limit is None and self.patience is None:
+            limits.append(max(LEAST_UPDATES, math.ceil(PASSES * a_pass)))
+        return int(max(min(limits), 1)) if limits else None
+
+    def n_iterations(self, problem: Problem) -> int | None:
+        updates = self.n_updates(problem)
+        return None if updates is None else -(-updates // self.report_every)
+
+    # ---- the run -----------------------------------------------------------------------------------------------------
+
+    def stepper(self, problem: Problem, state: RunState) -> Stepper:
+        return Updates(problem, self, state)
+
+    def point(
+        self, posterior: ModelPosterior, statistics: Statistics, previous: Point | None
+    ) -> tuple[Point, list[str]]:
+        return posterior.mean(), []
+
+    def surrogate(self, posterior: ModelPosterior, point: Point) -> Surrogate:
+        return point.surrogate() if self.kind == "mode" else getattr(posterior, self.kind)()
+
+    def worth(self, trace: Trace) -> float:
+        """The best held-out score, or the mean of the last objectives, which are noisy."""
+        if trace.validation:
+            return max(trace.validation)
+        known = trace.known_objectives()
+        return float(np.mean(known[-max(len(known) // 10, 1) :])) if known else -np.inf
+
+
+class MovingModel:
+    """What a stochastic run has found: a model that moves, and what is needed to go on."""
+
+    def __init__(self, problem: Problem, algorithm: Stochastic, statistics: Statistics) -> None:
+        self.prior = problem.prior
+        self.algorithm = algorithm
+        self.chain = problem.prior.chain.moving(statistics.initial, statistics.pairs)
+        self.emission = problem.prior.emission.moving(statistics.emission)
+        self.n_observations = float(problem.whole.data.n_observations)
+        self.averages = Averages() if algorithm.average else None
+        self.update = 0
+        #: Sum of the log normalisers since the last report, and the number of observations behind it.
+        self.since = np.zeros(2)
+        self.companions: list[Any] = []
+        self._known: dict[str, Any] = {}
+
+    def moved(self) -> None:
+        """Another update is done: what was spelt out is out of date."""
+        self.update += 1
+        self._known.clear()
+
+    def report(self) -> float:
+        """Take part in the average; the objective since the last report."""
+        if self.averages is not None:
+            self.averages.add(self.statistics)
+            self._known = {"statistics": self.statistics}
+        objective = self.since[0] / max(self.since[1], 1.0)
+        self.since = np.zeros(2)
+        return float(objective)
+
+    @property
+    def statistics(self) -> Statistics:
+        if "statistics" not in self._known:
+            self._known["statistics"] = Statistics(
+                self.chain.initial.copy(), self.chain.pairs.copy(), self.emission.sums(), 0.0, self.n_observations
+            )
+        found: Statistics = self._known["statistics"]
+        return found
+
+    @property
+    def reported(self) -> Statistics:
+        if self.averages is None:
+            return self.statistics
+        if "reported" not in self._known:
+            self._known["reported"] = self.averages.mean(self.statistics)
+        found: Statistics = self._known["reported"]
+        return found
+
+    @property
+    def point(self) -> Point:
+        if "point" not in self._known:
+            self._known["point"], _ = self.algorithm.point(self.prior.update(self.reported), self.reported, None)
+        found: Point = self._known["point"]
+        return found
+
+    @property
+    def memory(self) -> Memory:
+        memory: Memory = {"update": np.array(self.update), "since": self.since.copy()}
+        for companion in (*self.companions, self.averages):
+            if companion is not None:
+                memory |= companion.memory()
+        return memory | {f"emission.{key}": array for key, array in self.emission.memory().items()}
+
+    def kept(self) -> None:
+        """A checkpoint has been written."""
+        for companion in self.companions:
+            if isinstance(companion, OpenBoundary):
+                companion.kept()
+
+    def restore(self, memory: Memory, statistics: Statistics) -> None:
+        self.update, self.since = int(memory["update"]), np.array(memory["since"])
+        own = {key.removeprefix("emission."): array for key, array in memory.items() if key.startswith("emission.")}
+        self.emission.restore(own)
+        if self.averages is not None:
+            self.averages.restore(memory, statistics)
+
+
+class Averages:
+    """Mean of the statistics over about the last half of a run of unknown length.
+
+    Two sums are kept, over the reports since the last power of two and over those between it and the one before.
+    """
+
+    def __init__(self) -> None:
+        self.reports = 0
+        self.sums: list[tuple[int, Statistics | None]] = [(0, None), (0, None)]
+
+    def add(self, statistics: Statistics) -> None:
+        """Another report."""
+        self.reports += 1
+        if self.reports & (self.reports - 1) == 0:
+            self.sums = [self.sums[1], (0, None)]
+        count, total = self.sums[1]
+        self.sums[1] = count + 1, statistics if total is None else total + statistics
+
+    def mean(self, latest: Statistics) -> Statistics:
+        """The mean, or the latest statistics before there is one."""
+        known = [(count, total) for count, total in self.sums if total is not None]
+        if not known:
+            return latest
+        total = known[0][1]
+        for _, more in known[1:]:
+            total = total + more
+        mean = total.scale(1.0 / sum(count for count, _ in known))
+        mean.n_observations = latest.n_observations
+        return mean
+
+    def memory(self) -> Memory:
+        """What has to be kept in a checkpoint."""
+        memory: Memory = {"average.counts": np.array([self.reports, *(count for count, _ in self.sums)])}
+        for number_, (_, total) in enumerate(self.sums):
+            if total is not None:
+                memory |= {f"average.{number_}.{key}": array for key, array in total.arrays().items()}
+        return memory
+
+    def restore(self, memory: Memory, like: Statistics) -> None:
+        """The inverse of `memory`; sums have the form of `like`."""
+        self.reports, *counts = (int(count) for count in memory["average.counts"])
+        totals: list[Any] = [
+            build_record(like.schema(), memory, f"average.{number_}.") if count else None
+            for number_, count in enumerate(counts)
+        ]
+        self.sums = list(zip(counts, totals, strict=True))
+
+
+class Updates:
+    """Iterations that are a number of small updates."""
+
+    def __init__(self, problem: Problem, algorithm: Stochastic, state: RunState) -> None:
+        self.problem = problem
+        self.algorithm = algorithm
+        self.subchains = algorithm.subchains(problem)
+        self.size = algorithm.batch_size(problem)
+        self.gains = self.subchains.gains(self.size)
+        self.last_update = algorithm.n_updates(problem)
+        self.rates = (Adaptive if algorithm.adapt else Falling)(algorithm.delay, algorithm.forgetting)
+        self.boundary = self._open()
+        self.seed = state.seed
+        self.rate = 0.0
+        self.growths: list[float] = []
+        self._drawn: tuple[int, Index] = (-1, np.empty((0, 0), dtype=np.int64))
+        memory = state.results.memory
+        statistics = state.statistics if state.statistics is not None else self._guess(state.point)
+        self.model = MovingModel(problem, algorithm, statistics)
+        self.model.companions = [self.rates, self.boundary]
+        if "update" in memory:
+            self.model.restore(memory, statistics)
+            self.rates.restore(memory)
+            self.boundary.restore(memory)
+        else:
+            self.boundary.begin()
+
+    def _open(self) -> OpenBoundary:
+        boundary = resolve_boundary(self.algorithm.boundary)
+        n_states = len(self.problem.prior.chain.mean().initial)
+        return boundary.open(self.subchains, n_states, self.problem.whole.data.fingerprint())
+
+    def _guess(self, point: Point) -> Statistics:
+        """Statistics for a run that starts at a model: what the model makes of a sample, counted as all the data."""
+        data, weights = self.problem.whole.data, self.problem.whole.weights
+        grid = Grid(data.offsets, min(SAMPLE_LENGTH, int(data.lengths.max(initial=1))))
+        rng = np.random.default_rng([self.seed, 1 << 32])
+        chosen = np.sort(rng.choice(grid.size, min(SAMPLE_SIZE, grid.size), replace=False))
+        batch = grid.batch(chosen, weights)
+        messages = Messages(point.surrogate(), data, self.problem.whole.evidence)
+        chain = self.problem.prior.chain.moving(np.zeros_like(point.chain.initial), np.zeros_like(point.chain.transition))
+        start, stop = OpenBoundary().enter(messages, batch, chain)
+        found = run_minibatch(self.problem.engine, messages, batch, start, stop).statistics
+        gains = grid.gains(batch.size)
+        return Statistics(
+            found.initial * gains.initial, found.pairs * gains.pairs, found.emission.scale(gains.emission)
+        )
+
+    def draw(self, update: int) -> Minibatch:
+        """The minibatch of an update: a function of the seed and the number of the update alone."""
+        block, at = divmod(update - 1, DRAWN)
+        if self._drawn[0] != block:
+            rng = np.random.default_rng([self.seed, block])
+            self._drawn = block, rng.integers(self.subchains.size, size=(DRAWN, self.size))
+        return self.subchains.batch(self._drawn[1][at], self.problem.whole.weights)
+
+    def step(self, state: RunState) -> Step:
+        model, every = self.model, self.algorithm.report_every
+        with Postponed() as interruption:
+            while True:
+                self._update()
+                if model.update % every == 0 or model.update == self.last_update:
+                    break
+                interruption.check()
+        objective = model.report()
+        measures = {"updates": float(model.update), "rate": self.rate}
+        if self.growths:
+            measures["growth"] = float(np.mean(self.growths))
+            self.growths = []
+        return Step(model, objective, [], [], measures)
+
+    def _update(self) -> None:
+        model, whole = self.model, self.problem.whole
+        batch = self.draw(model.update + 1)
+        kind = self.algorithm.kind
+        chain = model.chain.surrogate(kind)
+        surrogate = Surrogate(chain.initial, chain.transition, model.emission.surrogate(kind))
+        messages = Messages(surrogate, whole.data, whole.evidence)
+        start, stop = self.boundary.enter(messages, batch, model.chain)
+        run = run_minibatch(self.problem.engine, messages, batch, start, stop)
+        self.boundary.leave(batch, run)
+        fresh, gains = run.statistics, self.gains
+        rate = self.rates.rate(model.update + 1, gains.pairs * fresh.pairs, model.chain.pairs)
+        model.chain.move(1.0 - rate, rate * gains.initial, rate * gains.pairs, fresh.initial, fresh.pairs)
+        model.emission.move(1.0 - rate, rate * gains.emission, fresh.emission)
+        model.since += (fresh.log_normalizer, fresh.n_observations)
+        model.moved()
+        self.rate = rate
+        if self.boundary.growth is not None:
+            self.growths.append(self.boundary.growth)

@@ -1,0 +1,264 @@
+"""SVI, SCVI and online EM: one update by hand, limits, interruptions, and models that are found."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+import naive
+import numpy as np
+import pytest
+
+from subchain import EM, HMM, SCVI, SVI, VI, Buffer, Categorical, Dirichlet, GrowBuffer, Guards
+from subchain.datasets import bernoulli_chain, categorical_chain, gaussian_chain, poisson_chain
+from subchain.errors import InputError
+from subchain.inference.checkpoint import Checkpoint
+from subchain.inference.stochastic import Updates
+
+BOUNDARIES = {
+    "stationary": "stationary",
+    "buffer": Buffer(3),
+    "growing": GrowBuffer(),
+    "messages": Guards(),
+    "marginals": Guards("marginals"),
+}
+
+
+def text(n: int = 2000, seed: int = 0) -> Any:
+    return categorical_chain(n, n_states=3, n_symbols=7, random_state=seed).observations.values
+
+
+def words(inference: Any, **settings: Any) -> HMM:
+    settings = {"random_state": 1, "n_jobs": 1} | settings
+    return HMM(3, Categorical(0.2, n_categories=7), Dirichlet(0.5), inference, **settings)
+
+
+@pytest.mark.parametrize("algorithm", [SVI, SCVI])
+def test_one_update_by_hand(algorithm: type[SVI], monkeypatch: pytest.MonkeyPatch) -> None:
+    """S ← (1 − ρ) S + ρ · scale · (what plain forward-backward says of the drawn subchains)."""
+    x = text(200)
+    drawn: list[Any] = []
+    original = Updates.draw
+    monkeypatch.setattr(Updates, "draw", lambda self, n: drawn.append(original(self, n)) or drawn[-1])
+    starts: list[Any] = []
+    moved = Updates.__init__
+
+    def remember(self: Any, problem: Any, chosen: Any, state: Any) -> None:
+        moved(self, problem, chosen, state)
+        starts.append((problem, state.statistics))
+
+    monkeypatch.setattr(Updates, "__init__", remember)
+    length, size, delay, forgetting = 5, 4, 2.0, 0.7
+    inference = algorithm(length=length, batch=size, delay=delay, forgetting=forgetting, max_updates=1)
+    model = words(inference).fit(x)
+    (problem, before), batch = starts[0], drawn[0]
+    posterior = problem.prior.update(before)
+    surrogate = posterior.expected_log() if algorithm is SVI else posterior.predictive()
+    mean = posterior.mean().chain.transition
+    stationary = np.linalg.matrix_power(mean, 10_000)[0]
+    initial, pairs, counts = np.zeros(3), np.zeros((3, 3)), np.zeros((7, 3))
+    for start in batch.starts:
+        symbols = x[start : start + length]
+        first = surrogate.initial if start == 0 else stationary
+        logs = surrogate.emission.log_likelihood(symbols).T
+        found = naive.beliefs(logs, first, surrogate.transition)
+        initial += found.smoothed[0] * (start == 0)
+        pairs += found.pairs
+        np.add.at(counts, symbols, found.smoothed)
+    rate = (delay + 1.0) ** -forgetting
+    scale = 200 / length / size
+    found = model.statistics_
+    np.testing.assert_allclose(found.initial, (1 - rate) * before.initial + rate * scale * initial)
+    expected = (1 - rate) * before.pairs + rate * 199 / (size * (length - 1)) * pairs
+    np.testing.assert_allclose(found.pairs, expected, rtol=1e-8)
+    np.testing.assert_allclose(
+        found.emission.arrays()["counts"], (1 - rate) * before.emission.counts + rate * scale * counts, rtol=1e-8
+    )
+
+
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize("algorithm", [SVI, SCVI])
+@pytest.mark.parametrize("lengths", [None, [150, 3, 40, 1, 90]])
+def test_every_boundary_with_every_algorithm(algorithm: type[SVI], boundary: str, lengths: Any) -> None:
+    x = categorical_chain(None if lengths else 300, n_states=3, n_symbols=7, lengths=lengths, random_state=2)
+    inference = algorithm(length=6, batch=9, boundary=BOUNDARIES[boundary], max_updates=30, report_every=10)
+    fitted = words(inference).fit(x.observations)
+    assert len(fitted.trace_) == 3
+    assert fitted.trace_.measures["updates"] == [10, 20, 30]
+    assert ("growth" in fitted.trace_.measures) == (boundary in ("buffer", "growing"))
+    assert fitted.point_.not_finite() is None
+    twin = words(inference).set_params(n_jobs=2).fit(x.observations)
+    assert np.array_equal(fitted.transition_, twin.transition_)
+
+
+CHAINS = {
+    "categorical": categorical_chain(30_000, n_states=3, n_symbols=9, stickiness=0.7, random_state=1),
+    "gaussian": gaussian_chain(30_000, n_states=3, n_features=2, stickiness=0.7, random_state=1),
+    "poisson": poisson_chain(30_000, n_states=3, n_features=2, stickiness=0.7, random_state=1),
+    "bernoulli": bernoulli_chain(30_000, n_states=3, n_features=12, stickiness=0.7, random_state=1),
+}
+FINDERS = {
+    "svi": lambda **limits: SVI(length=50, batch=40, boundary=Buffer(10), **limits),
+    "svi growing": lambda **limits: SVI(length=50, batch=40, boundary=GrowBuffer(1e-4), **limits),
+    "scvi": lambda **limits: SCVI(length=20, batch=100, boundary=Guards(), **limits),
+    "online em": lambda **limits: EM(length=50, batch=40, boundary=Buffer(10), **limits),
+    "anywhere": lambda **limits: SVI(length=50, batch=40, starts="anywhere", **limits),
+}
+
+
+@pytest.mark.parametrize("family", CHAINS)
+@pytest.mark.parametrize("finder", FINDERS)
+def test_the_score_of_batch_inference_is_reached(family: str, finder: str) -> None:
+    chain = CHAINS[family]
+    settings: dict[str, Any] = {"emission": family, "random_state": 3, "n_init": 3}
+    batch = HMM(3, inference=VI(max_iter=100, tolerance=1e-5), **settings).fit(chain.observations)
+    found = HMM(3, inference=FINDERS[finder](max_updates=300), **settings).fit(chain.observations)
+    score = [model.score(chain.observations) / 30_000 for model in (batch, found)]
+    assert score[1] > score[0] - 0.01
+
+
+class TestLimits:
+    def test_passes(self) -> None:
+        fitted = words(SVI(length=10, batch=20, max_passes=3, report_every=5)).fit(text())
+        assert fitted.trace_.measures["updates"][-1] == 30
+        assert fitted.status_ == "max_iter"
+
+    def test_updates_that_are_no_multiple_of_a_report(self) -> None:
+        fitted = words(SVI(length=10, batch=2, max_updates=23, report_every=10)).fit(text())
+        assert fitted.trace_.measures["updates"] == [10, 20, 23]
+
+    def test_time(self) -> None:
+        fitted = words(SVI(length=10, batch=2, time_limit=0.2, report_every=10)).fit(text())
+        assert fitted.status_ == "time_limit"
+
+    def test_a_held_out_score_that_improves_no_more(self) -> None:
+        fitted = words(SVI(length=10, batch=20, patience=3, report_every=5)).fit(text(), validation=text(500, seed=9))
+        assert fitted.status_ == "stopped_improving"
+
+    @pytest.mark.parametrize(
+        ("settings", "message"),
+        [
+            ({"length": 1}, "length must be a whole number of at least 2"),
+            ({"length": 3000}, "longest sequence has 2000"),
+            ({"batch": 0}, "batch"),
+            ({"boundary": "guard"}, "Did you mean 'guards'"),
+            ({"boundary": Buffer(-1)}, "size"),
+            ({"boundary": Guards("beliefs")}, "store of Guards"),
+            ({"boundary": GrowBuffer(tolerance=0.0)}, "tolerance"),
+            ({"starts": "everywhere"}, "anywhere"),
+            ({"starts": "anywhere", "length": 5, "boundary": Guards()}, "grid"),
+            ({"max_passes": 0}, "max_passes"),
+            ({"report_every": 0}, "report_every"),
+            ({"delay": -1.0}, "delay"),
+        ],
+    )
+    def test_settings_out_of_range_are_named(self, settings: dict[str, Any], message: str) -> None:
+        with pytest.raises(InputError, match=message):
+            words(SVI(**{"length": 10} | settings)).fit(text())
+
+    @pytest.mark.parametrize("forgetting", [0.3, 1.2])
+    def test_a_rate_that_forgets_too_slowly_or_too_fast(self, forgetting: float) -> None:
+        with pytest.warns(UserWarning, match="forgetting"):
+            words(SVI(length=10, forgetting=forgetting, max_updates=1)).fit(text())
+
+
+def test_a_model_to_start_from_is_not_forgotten_at_the_first_update() -> None:
+    x = text(20_000)
+    start = words(VI(max_iter=60, tolerance=0.0)).fit(x)
+    fitted = words(SVI(length=10, batch=20, max_updates=20), init=start).fit(x)
+    np.testing.assert_allclose(fitted.transition_, start.transition_, atol=0.1)
+
+
+def test_averages_are_steadier_than_last_iterates() -> None:
+    x = text(20_000)
+    start = words(VI(max_iter=60, tolerance=0.0)).fit(x)
+    settings: dict[str, Any] = {"length": 10, "batch": 5, "max_updates": 400, "report_every": 10, "forgetting": 0.5}
+    scores = {
+        average: [
+            words(SVI(**settings, average=average), init=start, random_state=seed).fit(x).score(x) for seed in range(4)
+        ]
+        for average in (False, True)
+    }
+    assert np.std(scores[True]) < np.std(scores[False])
+    assert np.mean(scores[True]) > np.mean(scores[False])
+
+
+class TestInterruption:
+    @pytest.mark.parametrize("boundary", BOUNDARIES)
+    @pytest.mark.parametrize("kill_at", [1, 2, 4])
+    def test_a_run_that_is_killed_ends_in_the_same_bits(
+        self, boundary: str, kill_at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self._kill_and_resume(BOUNDARIES[boundary], kill_at, tmp_path, monkeypatch)
+
+    @pytest.mark.parametrize("kill_at", [1, 2, 4])
+    def test_so_does_one_with_guards_in_a_file(
+        self, kill_at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self._kill_and_resume(Guards(storage=tmp_path / "guards"), kill_at, tmp_path, monkeypatch)
+
+    def _kill_and_resume(self, boundary: Any, kill_at: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        class Killed(Exception):
+            pass
+
+        inference = SCVI(
+            length=4, batch=30, boundary=boundary, max_updates=50, report_every=10, adapt=True, average=True
+        )
+        whole = words(inference).fit(text())
+        saved, updates = Checkpoint.save, Updates._update
+        monkeypatch.setattr(
+            Checkpoint, "save", lambda self, journey, force=False: saved(self, journey, force=True)
+        )
+
+        def die(self: Any) -> None:
+            updates(self)
+            if self.model.update == 10 * kill_at + 7:
+                raise Killed
+
+        monkeypatch.setattr(Updates, "_update", die)
+        with pytest.raises(Killed):
+            words(inference).fit(text(), checkpoint=folder / "c")
+        monkeypatch.setattr(Updates, "_update", updates)
+        resumed = words(inference).fit(text(), checkpoint=folder / "c", resume=True)
+        assert np.array_equal(resumed.transition_, whole.transition_)
+        assert np.array_equal(resumed.emission_.probabilities, whole.emission_.probabilities)  # type: ignore[attr-defined]
+        assert resumed.trace_.objective == whole.trace_.objective
+
+    def test_ctrl_c_ends_between_two_updates(self, tmp_path: Path) -> None:
+        inference = SCVI(length=4, batch=30, boundary=Guards(), max_updates=10**7, report_every=20)
+        timer = threading.Timer(1.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.warns(UserWarning, match="interrupted"):
+            fitted = words(inference).fit(text(), checkpoint=tmp_path / "c")
+        assert fitted.status_ == "interrupted"
+        assert fitted.point_.not_finite() is None
+        assert fitted.statistics_.pairs.sum() == pytest.approx(1999, rel=0.5)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+class TestGuardsInAFile:
+    def test_they_give_what_guards_in_memory_give(self, tmp_path: Path) -> None:
+        settings: dict[str, Any] = {"length": 4, "batch": 30, "max_updates": 30}
+        memory = words(SCVI(boundary=Guards(), **settings)).fit(text())
+        stored = words(SCVI(boundary=Guards(storage=tmp_path / "g"), **settings)).fit(text())
+        again = words(SCVI(boundary=Guards(storage=tmp_path / "g"), **settings)).fit(text())
+        assert np.array_equal(memory.transition_, stored.transition_)
+        assert np.array_equal(memory.transition_, again.transition_)
+
+    def test_another_run_s_file_is_refused(self, tmp_path: Path) -> None:
+        guards = Guards(storage=tmp_path / "g")
+        words(SCVI(length=4, boundary=guards, max_updates=2)).fit(text())
+        with pytest.raises(InputError, match="another run: its data"):
+            words(SCVI(length=4, boundary=guards, max_updates=2)).fit(text(1000))
+        with pytest.raises(InputError, match="another run: its length"):
+            words(SCVI(length=5, boundary=guards, max_updates=2)).fit(text())
+
+    def test_a_file_that_holds_something_else_is_left_alone(self, tmp_path: Path) -> None:
+        path = tmp_path / "thesis.txt"
+        path.write_text("precious")
+        with pytest.raises(InputError, match="holds no guards"):
+            words(SCVI(length=4, boundary=Guards(storage=path), max_updates=2)).fit(text())
+        assert path.read_text() == "precious"
