@@ -12,6 +12,8 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from subchain.vectors import WIDTH, exponential, first, load, minus, reciprocal, spread, store, zeros
+
 #: Steps of the recurrence: Γ(x + 10) and ψ(x + 10) come from their series.
 STEPS = 10
 #: Beyond this the series holds without recurrence (and the product below would overflow for huge arguments).
@@ -72,25 +74,43 @@ def digamma_and_gammaln(x: NDArray[np.float64]) -> tuple[NDArray[np.float64], ND
 
 #: Steps of the recurrence, and the coefficients of e^ψ(½ + y) = y + …/y + …/y³ + …
 _SHIFT = 10
-_E1, _E3, _E5, _E7 = 1.0 / 24, -37.0 / 5760, 10313.0 / 2903040, -5509121.0 / 1393459200
+_EXPANSION = np.array([1.0 / 24, -37.0 / 5760, 10313.0 / 2903040, -5509121.0 / 1393459200])[:, None]
+_WHOLE_NUMBERS = np.arange(_SHIFT, dtype=np.float64)[:, None]
+_BEYOND = np.array([[_SHIFT - 0.5]])
+_ONE = np.ones((1, 1))
 
 
-@njit(nogil=True, cache=True, fastmath={"contract", "nsz", "arcp"}, error_model="numpy")
-def exp_digamma(x):  # type: ignore[no-untyped-def]
-    """Replace positive numbers (n,) by e^ψ(x), relative error 1e-12; below the smallest double this is zero."""
-    for i in range(x.shape[0]):
-        value = x[i] if x[i] < LARGE else 1.0
-        p, dp = 1.0, 0.0
-        for step in range(_SHIFT):
-            factor = value + step
-            dp = dp * factor + p
-            p *= factor
-        small = x[i] < LARGE
-        y = x[i] - 0.5 + (_SHIFT if small else 0.0)
-        slope = dp / p if small else 0.0
-        s = 1.0 / (y * y)
-        series = y + y * s * (_E1 + s * (_E3 + s * (_E5 + s * _E7)))
-        x[i] = series * np.exp(-slope)
+@njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
+def _exp_digamma(table, row, at, mask):  # type: ignore[no-untyped-def]
+    x = load(table, row, at, mask)
+    product, slope = x, spread(_ONE, 0, 0)
+    for step in range(1, _SHIFT):
+        factor = x + spread(_WHOLE_NUMBERS, step, 0)
+        slope = slope * factor + product
+        product *= factor
+    y = x + spread(_BEYOND, 0, 0)
+    inverse = reciprocal(y)
+    square = inverse * inverse
+    series = spread(_EXPANSION, 3, 0)
+    for term in range(2, -1, -1):
+        series = series * square + spread(_EXPANSION, term, 0)
+    series = series * inverse + y
+    store(table, row, at, mask, series * exponential(minus(zeros(), slope * reciprocal(product))))
+
+
+@njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
+def exp_digamma(table):  # type: ignore[no-untyped-def]
+    """Replace positive numbers (n, m), none above 1e28, by e^ψ(x), relative error 1e-12; zero where it is below 1e-300.
+
+    ψ(x) = ψ(x + 10) − Σ 1 / (x + i); the sum is a quotient of polynomials, and e^ψ(x + 10) has a short expansion.
+    """
+    for row in range(table.shape[0]):
+        at = np.int64(0)
+        while at + WIDTH <= table.shape[1]:
+            _exp_digamma(table, row, at, None)
+            at += WIDTH
+        if at < table.shape[1]:
+            _exp_digamma(table, row, at, first(table.shape[1] - at))
 
 
 def log_factorial(counts: NDArray[np.float64]) -> NDArray[np.float64]:

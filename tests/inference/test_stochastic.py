@@ -17,6 +17,7 @@ from subchain.datasets import bernoulli_chain, categorical_chain, gaussian_chain
 from subchain.errors import InputError
 from subchain.inference.checkpoint import Checkpoint
 from subchain.inference.stochastic import Updates
+from subchain.inference.words import WordUpdates
 
 BOUNDARIES = {
     "stationary": "stationary",
@@ -43,6 +44,7 @@ def test_one_update_by_hand(algorithm: type[SVI], monkeypatch: pytest.MonkeyPatc
     drawn: list[Any] = []
     original = Updates.draw
     monkeypatch.setattr(Updates, "draw", lambda self, n: drawn.append(original(self, n)) or drawn[-1])
+    monkeypatch.setattr(WordUpdates, "of", classmethod(lambda cls, updates: None))  # which draws by itself
     starts: list[Any] = []
     moved = Updates.__init__
 
@@ -79,6 +81,33 @@ def test_one_update_by_hand(algorithm: type[SVI], monkeypatch: pytest.MonkeyPatc
     )
 
 
+@pytest.mark.parametrize("boundary", [name for name in BOUNDARIES if name != "growing"])
+@pytest.mark.parametrize("inference", [SVI, SCVI, EM])
+@pytest.mark.parametrize("concentration", [1.0, 0.2])
+def test_many_updates_at_one_go_are_the_same_updates(
+    boundary: str, inference: Any, concentration: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if inference is EM and concentration < 1.0:
+        pytest.skip("EM needs a concentration of at least one")
+
+    def fit() -> HMM:
+        algorithm = inference(length=4, batch=30, boundary=BOUNDARIES[boundary], max_updates=150, report_every=40)
+        return HMM(3, Categorical(concentration, n_categories=7), inference=algorithm, random_state=1).fit(text(1999))
+
+    at_one_go = fit()
+    done: list[int] = []
+    run = WordUpdates.run
+    monkeypatch.setattr(WordUpdates, "run", lambda self, pieces: done.append(run(self, pieces)) or done[-1])
+    assert np.array_equal(fit().transition_, at_one_go.transition_)
+    assert sum(done) > 100
+    monkeypatch.setattr(WordUpdates, "of", classmethod(lambda cls, updates: None))
+    one_by_one = fit()
+    np.testing.assert_allclose(at_one_go.transition_, one_by_one.transition_, rtol=1e-10)
+    np.testing.assert_allclose(at_one_go.initial_, one_by_one.initial_, rtol=1e-10)
+    np.testing.assert_allclose(at_one_go.emission_.weights, one_by_one.emission_.weights, rtol=1e-10)  # type: ignore[attr-defined]
+    np.testing.assert_allclose(at_one_go.trace_.objective, one_by_one.trace_.objective, rtol=1e-10)
+
+
 @pytest.mark.parametrize("boundary", BOUNDARIES)
 @pytest.mark.parametrize("algorithm", [SVI, SCVI])
 @pytest.mark.parametrize("lengths", [None, [150, 3, 40, 1, 90]])
@@ -95,7 +124,7 @@ def test_every_boundary_with_every_algorithm(algorithm: type[SVI], boundary: str
 
 
 CHAINS = {
-    "categorical": categorical_chain(30_000, n_states=3, n_symbols=9, stickiness=0.7, random_state=1),
+    "categorical": categorical_chain(30_000, 3, 9, stickiness=0.7, concentration=0.2, random_state=1),
     "gaussian": gaussian_chain(30_000, n_states=3, n_features=2, stickiness=0.7, random_state=1),
     "poisson": poisson_chain(30_000, n_states=3, n_features=2, stickiness=0.7, random_state=1),
     "bernoulli": bernoulli_chain(30_000, n_states=3, n_features=12, stickiness=0.7, random_state=1),
@@ -228,6 +257,7 @@ class TestInterruption:
         assert resumed.trace_.objective == whole.trace_.objective
 
     def test_ctrl_c_ends_between_two_updates(self, tmp_path: Path) -> None:
+        words(SCVI(length=4, batch=30, boundary=Guards(), max_updates=1)).fit(text())  # compiles
         inference = SCVI(length=4, batch=30, boundary=Guards(), max_updates=10**7, report_every=20)
         timer = threading.Timer(1.5, lambda: os.kill(os.getpid(), signal.SIGINT))
         timer.start()

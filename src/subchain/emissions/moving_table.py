@@ -69,19 +69,28 @@ def distinct_symbols(symbols, place, distinct, local):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def weigh_rows(kind, counts, factor, concentration, divisors, symbols, rows, shift):
-    """Weights of the given symbols in all states into `rows`; return whether any row had to be scaled.
+    """Weights of the given symbols in all states into `rows` (n, K); return whether any row had to be scaled.
+
+    `concentration` is (W, K), or (1, K) if it is the same for all symbols.
 
     A row whose largest weight is very small is divided by it, and `shift` is its logarithm.
     """
     any_scaled = False
-    n_states = counts.shape[1]
+    fetched = 0.0  # a loop that only touches the rows has many memory accesses under way at a time
+    for i in range(symbols.shape[0]):
+        fetched += counts[symbols[i], 0] + counts[symbols[i], -1]
+    if symbols.shape[0]:
+        shift[0] = fetched
+    n_states, same = counts.shape[1], concentration.shape[0] == 1
     for i in range(symbols.shape[0]):
         symbol = symbols[i]
-        largest = 0.0
+        prior = concentration[0 if same else symbol]
         for k in range(n_states):
-            rows[i, k] = factor * counts[symbol, k] + concentration[symbol, k]
-        if kind == EXPECTED_LOG:
-            exp_digamma(rows[i])
+            rows[i, k] = factor * counts[symbol, k] + prior[k]
+    if kind == EXPECTED_LOG:
+        exp_digamma(rows.reshape(1, -1))
+    for i in range(symbols.shape[0]):
+        largest = 0.0
         for k in range(n_states):
             value = rows[i, k]
             if kind == MODE:
@@ -172,11 +181,13 @@ class MovingTable(Moving):
 
     def __init__(self, prior: DirichletTable, sums: CategoricalSums) -> None:
         self.prior = prior
-        self.concentration = np.ascontiguousarray(prior.concentration)
+        concentration = np.ascontiguousarray(prior.concentration)
+        all_alike = bool((concentration == concentration[:1]).all())
+        self.concentration = concentration[:1].copy() if all_alike else concentration
         self.counts = np.array(sums.counts, order="C")
         self.factor = 1.0
         self.totals = self.counts.sum(axis=0)
-        self.prior_totals = self.concentration.sum(axis=0)
+        self.prior_totals = concentration.sum(axis=0)
         self._places: deque[NDArray[np.int32]] = deque()
 
     def distinct(self, symbols: Index) -> tuple[Index, Index]:
@@ -191,7 +202,7 @@ class MovingTable(Moving):
         how, totals = KINDS[kind], self.totals + self.prior_totals
         if how == EXPECTED_LOG:
             divisors = totals.copy()
-            exp_digamma(divisors)
+            exp_digamma(divisors[None])
         else:
             divisors = totals - len(self.counts) if how == MODE else totals
         return LazyTable(self, how, np.divide(1.0, divisors, out=np.zeros_like(divisors), where=divisors > 0.0))

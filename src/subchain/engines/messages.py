@@ -208,7 +208,7 @@ class Messages:
         offsets = np.arange(steps + 1) * count
         likelihood = np.empty((n_states, steps * count))
         self.likelihood((starts + np.arange(steps)[:, None]).ravel(), likelihood)
-        lean = 0.9 * np.eye(n_states)[:, np.arange(count) % n_states] + 0.1 / n_states
+        lean = np.ascontiguousarray(0.9 * np.eye(n_states)[:, np.arange(count) % n_states] + 0.1 / n_states)
         ends = []
         for start in (np.full((n_states, count), 1.0 / n_states), lean):
             alpha, scale = np.empty_like(likelihood), np.empty(steps * count)

@@ -24,6 +24,7 @@ from subchain.engines.subchains import Grid, Minibatch, MinibatchRun, Subchains
 from subchain.errors import InputError, unknown_name
 from subchain.inference.boundaries import BOUNDARIES, Boundary, OpenBoundary
 from subchain.inference.loop import Memory
+from subchain.propagation.lanes import mix
 from subchain.transitions.moving import MovingChain
 
 Array = NDArray[np.float64]
@@ -31,42 +32,57 @@ Index = NDArray[np.int64]
 Store = NDArray[np.float32]
 
 STORES = ("messages", "marginals")
+#: Smaller entries become zero: numbers near the end of the singles are slow to compute with.
+SMALLEST = 1e-37
 KIND, HEADER = "subchain guards", 4096
 
 
-@njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz", "arcp"}, error_model="numpy")
-def _mix(guard, matrix, otherwise, out):
-    """Row vector times matrix into `out`, or `otherwise` where the vector is all zeros."""
-    n_states = matrix.shape[0]
-    out[:] = 0.0
-    known = False
-    for j in range(n_states):
-        weight = np.float64(guard[j])
-        if weight > 0.0:
-            known = True
-            row = matrix[j]
-            for k in range(n_states):
-                out[k] += weight * row[k]
-    if not known:
-        out[:] = otherwise
+@njit(nogil=True, cache=True)
+def _fetch(lasts, firsts, pieces, sink):
+    """Touch all that will be read: a loop that does nothing else has many memory accesses under way at a time."""
+    total = np.float32(0.0)
+    most = lasts.shape[0] - 1
+    for lane in range(pieces.shape[0]):
+        before, after = max(pieces[lane] - 1, 0), min(pieces[lane] + 1, most)
+        total += lasts[before, 0] + lasts[before, -1] + firsts[after, 0] + firsts[after, -1]
+    sink[0, 0] = total
+
+
+@njit(nogil=True, cache=True)
+def _gather(table, pieces, skip, out):
+    """Rows of a table as the columns of `out` (K, M); zeros where `skip`."""
+    for lane in range(pieces.shape[0]):
+        row = table[pieces[lane] if not skip[lane] else 0]
+        for k in range(out.shape[0]):
+            out[k, lane] = 0.0 if skip[lane] else row[k]
+
+
+@njit(nogil=True, cache=True)
+def _is_silent(guards, lane):
+    """Whether a neighbour was never visited."""
+    total = 0.0
+    for k in range(guards.shape[0]):
+        total += guards[k, lane]
+    return total == 0.0
 
 
 @njit(nogil=True, cache=True)
 def read_guards(lasts, firsts, pieces, is_first, is_last, initial, stationary, transition, transposed, start, stop):
     """`start` and `stop` of the given pieces of a grid, from what their neighbours left."""
-    n_states = transition.shape[0]
-    row, ones = np.empty(n_states), np.ones(n_states)
+    guards = np.empty_like(start)
+    _fetch(lasts, firsts, pieces, guards)
+    _gather(lasts, pieces - 1, is_first, guards)
+    mix(transition, guards, start)
     for lane in range(pieces.shape[0]):
         if is_first[lane]:
             start[:, lane] = initial
-        else:
-            _mix(lasts[pieces[lane] - 1], transition, stationary, row)
-            start[:, lane] = row
-        if is_last[lane]:
+        elif _is_silent(guards, lane):
+            start[:, lane] = stationary
+    _gather(firsts, pieces + 1, is_last, guards)
+    mix(transposed, guards, stop)
+    for lane in range(pieces.shape[0]):
+        if is_last[lane] or _is_silent(guards, lane):
             stop[:, lane] = 1.0
-        else:
-            _mix(firsts[pieces[lane] + 1], transposed, ones, row)
-            stop[:, lane] = row
 
 
 @njit(nogil=True, cache=True)
@@ -79,7 +95,8 @@ def write_guards(table, pieces, messages):
             total += messages[k, lane]
         factor = 1.0 / total if total > 0.0 else 0.0
         for k in range(n_states):
-            table[pieces[lane], k] = messages[k, lane] * factor
+            value = messages[k, lane] * factor
+            table[pieces[lane], k] = value if value >= SMALLEST else 0.0
 
 
 class Guards(Boundary):
@@ -106,18 +123,22 @@ class Guards(Boundary):
         if not isinstance(subchains, Grid):
             raise InputError("Guards belong to the subchains of a grid; use starts='grid', or another boundary.")
         if self.storage is None:
-            table = np.zeros((2, subchains.size, n_states), dtype=np.float32)
+            table = np.empty((subchains.size, 2, n_states), dtype=np.float32)
+            table[:] = 0.0  # unlike np.zeros this lets the system use large pages
             return OpenGuards(self.store, table)
         identity = {"data": fingerprint, "states": n_states, "length": subchains.length, "store": self.store}
-        return StoredGuards(self.store, Path(self.storage), (2, subchains.size, n_states), identity)
+        return StoredGuards(self.store, Path(self.storage), (subchains.size, 2, n_states), identity)
 
 
 class OpenGuards(OpenBoundary):
-    """Guards at work, `table` (2, subchains, K): what is known of first positions, and of last ones."""
+    """Guards at work, `table` (subchains, 2, K): what is known of their first positions, and of their last ones.
+
+    Neighbours stand side by side: a subchain finds all that it reads and writes in one place.
+    """
 
     def __init__(self, store: str, table: Store) -> None:
         self.store = store
-        self.firsts, self.lasts = table
+        self.firsts, self.lasts = table[:, 0], table[:, 1]
 
     def enter(self, messages: Messages, batch: Minibatch, chain: MovingChain) -> tuple[Array, Array]:
         surrogate = messages.surrogate

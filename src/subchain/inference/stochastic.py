@@ -31,6 +31,7 @@ from subchain.inference.posterior import ModelPosterior, Point
 from subchain.inference.problem import Problem
 from subchain.inference.rates import Adaptive, Falling
 from subchain.inference.trace import Trace
+from subchain.inference.words import WordUpdates
 from subchain.records import build_record
 from subchain.statistics import Statistics
 
@@ -231,9 +232,9 @@ class MovingModel:
         self.companions: list[Any] = []
         self._known: dict[str, Any] = {}
 
-    def moved(self) -> None:
-        """Another update is done: what was spelt out is out of date."""
-        self.update += 1
+    def moved(self, updates: int = 1) -> None:
+        """More updates are done: what was spelt out is out of date."""
+        self.update += updates
         self._known.clear()
 
     def report(self) -> float:
@@ -366,6 +367,7 @@ class Updates:
             self.boundary.restore(memory)
         else:
             self.boundary.begin()
+        self.words = WordUpdates.of(self)
 
     def _open(self) -> OpenBoundary:
         boundary = resolve_boundary(self.algorithm.boundary)
@@ -380,7 +382,8 @@ class Updates:
         chosen = np.sort(rng.choice(grid.size, min(SAMPLE_SIZE, grid.size), replace=False))
         batch = grid.batch(chosen, weights)
         messages = Messages(point.surrogate(), data, self.problem.whole.evidence)
-        chain = self.problem.prior.chain.moving(np.zeros_like(point.chain.initial), np.zeros_like(point.chain.transition))
+        nothing = np.zeros_like(point.chain.initial), np.zeros_like(point.chain.transition)
+        chain = self.problem.prior.chain.moving(*nothing)
         start, stop = OpenBoundary().enter(messages, batch, chain)
         found = run_minibatch(self.problem.engine, messages, batch, start, stop).statistics
         gains = grid.gains(batch.size)
@@ -388,19 +391,23 @@ class Updates:
             found.initial * gains.initial, found.pairs * gains.pairs, found.emission.scale(gains.emission)
         )
 
-    def draw(self, update: int) -> Minibatch:
-        """The minibatch of an update: a function of the seed and the number of the update alone."""
+    def _pieces(self, update: int) -> Index:
+        """Subchains of an update and of some that follow, a row each: a function of the seed and their numbers."""
         block, at = divmod(update - 1, DRAWN)
         if self._drawn[0] != block:
             rng = np.random.default_rng([self.seed, block])
             self._drawn = block, rng.integers(self.subchains.size, size=(DRAWN, self.size))
-        return self.subchains.batch(self._drawn[1][at], self.problem.whole.weights)
+        return self._drawn[1][at:]
+
+    def draw(self, update: int) -> Minibatch:
+        """The minibatch of an update."""
+        return self.subchains.batch(self._pieces(update)[0], self.problem.whole.weights)
 
     def step(self, state: RunState) -> Step:
         model, every = self.model, self.algorithm.report_every
         with Postponed() as interruption:
             while True:
-                self._update()
+                self._some_updates()
                 if model.update % every == 0 or model.update == self.last_update:
                     break
                 interruption.check()
@@ -410,6 +417,21 @@ class Updates:
             measures["growth"] = float(np.mean(self.growths))
             self.growths = []
         return Step(model, objective, [], [], measures)
+
+    def _some_updates(self) -> None:
+        """One update, or all up to the next report that can be done at one go."""
+        model, every = self.model, self.algorithm.report_every
+        if self.words is not None:
+            pieces = self._pieces(model.update + 1)
+            left = every - model.update % every
+            if self.last_update is not None:
+                left = min(left, self.last_update - model.update)
+            done = self.words.run(pieces[:left])
+            model.moved(done)
+            self.rate = self.rates.rate(model.update, model.chain.pairs, model.chain.pairs)
+            if done:
+                return
+        self._update()
 
     def _update(self) -> None:
         model, whole = self.model, self.problem.whole

@@ -61,14 +61,6 @@ def _strip(n_states):
 
 
 @part
-def _copy(source, source_row, source_column, target, row, column, rows, columns):
-    """Copy a block of one table to another."""
-    for k in range(rows):
-        for i in range(columns):
-            target[row + k, column + i] = source[source_row + k, source_column + i]
-
-
-@part
 def _panels(matrix):
     """A (K, K) matrix with its columns in fours: four columns' entries side by side, K rows, then the next four.
 
@@ -151,6 +143,20 @@ def _forward_group(panels, likelihood, alpha, scale, message, before, now, at, l
     store(message, 2 * n_states, lane, None, factor)
 
 
+@part
+def _first_group(start, likelihood, alpha, scale, message, at, begin, lane, mask):
+    """Filtered beliefs of the first positions of a vector of lanes; `message` is given them as in `_forward_group`."""
+    n_states = likelihood.shape[0]
+    norm = zeros()
+    for k in range(n_states):
+        norm += _absorb(load(start, k, begin + lane, mask), likelihood, k, at, mask, message, k, lane)
+    factor = reciprocal(norm)
+    for k in range(n_states):
+        store(alpha, k, at, mask, load(message, k, lane, None) * factor)
+    store(scale, 0, at, mask, norm)
+    store(message, 2 * n_states, lane, None, factor)
+
+
 @kernel
 def forward(likelihood, transition, start, offsets, alpha, scale):
     """Filtered beliefs of every position.
@@ -165,16 +171,19 @@ def forward(likelihood, transition, start, offsets, alpha, scale):
     scale : (n,) output, the normalisers; zero where the chain is impossible
     """
     n_states, lanes = start.shape
-    zero = np.int64(0)
-    _copy(start, zero, zero, alpha, zero, zero, n_states, lanes)
-    absorb_step(likelihood, alpha, 0, lanes, scale)
     scales = scale.reshape(1, -1)
     panels, strip = _panels(transition), _strip(n_states)
     message = aligned(2 * n_states + 1, strip)
     for begin in range(0, lanes, strip):
-        _copy(alpha, zero, begin, message, zero, zero, n_states, min(strip, lanes - begin))
-        message[2 * n_states, :] = 1.0
         before, now = np.int64(0), n_states
+        count = min(strip, lanes - begin)
+        lane = np.int64(0)
+        while lane + WIDTH <= count:
+            _first_group(start, likelihood, alpha, scales, message, begin + lane, begin, lane, None)
+            lane += WIDTH
+        if lane < count:
+            mask = first(count - lane)
+            _first_group(start, likelihood, alpha, scales, message, begin + lane, begin, lane, mask)
         for step in range(1, offsets.shape[0] - 1):
             at = offsets[step] + begin
             count = min(strip, offsets[step + 1] - at)
@@ -239,8 +248,8 @@ def log_totals(scale, shift, offsets, out):
 
 
 @kernel
-def _believe_columns(likelihood, alpha, at, count, scale, beta, lane, beliefs):
-    """As `believe_step`, with the messages in the columns of `beta` from `lane` on."""
+def believe_step(likelihood, alpha, at, count, scale, beta, beliefs):
+    """Beliefs of one step's columns from filtered and backward messages; weights the likelihoods for the one before."""
     inverse, factor = np.empty(BLOCK), np.empty(BLOCK)
     for begin in range(0, count, BLOCK):
         width = min(BLOCK, count - begin)
@@ -248,25 +257,19 @@ def _believe_columns(likelihood, alpha, at, count, scale, beta, lane, beliefs):
         norm = inverse[:width]
         norm[:] = 0.0
         for k in range(alpha.shape[0]):
-            a, b = alpha[k, start:stop], beta[k, lane + begin : lane + begin + width]
+            a, b = alpha[k, start:stop], beta[k, begin : begin + width]
             for i in range(width):
                 norm[i] += a[i] * b[i]
         for i in range(width):
             norm[i] = 1.0 / norm[i] if norm[i] > 0.0 else 0.0
             factor[i] = norm[i] / scale[start + i] if scale[start + i] > 0.0 else 0.0
         for k in range(alpha.shape[0]):
-            a, b = alpha[k, start:stop], beta[k, lane + begin : lane + begin + width]
+            a, b = alpha[k, start:stop], beta[k, begin : begin + width]
             belief, weighted = beliefs[k, start:stop], likelihood[k, start:stop]
             for i in range(width):
                 message = b[i]
                 belief[i] = a[i] * (message * inverse[i])
                 weighted[i] *= min(message * factor[i], LARGEST)
-
-
-@kernel
-def believe_step(likelihood, alpha, at, count, scale, beta, beliefs):
-    """Beliefs of one step's columns from filtered and backward messages; weights the likelihoods for the one before."""
-    _believe_columns(likelihood, alpha, at, count, scale, beta, 0, beliefs)
 
 
 @part
@@ -303,6 +306,20 @@ def _backward_group(panels, weighted, alpha, scale, beliefs, ahead, after, now, 
     store(ahead, 2 * n_states, lane, None, believed)
 
 
+@part
+def _last_group(stop, weighted, alpha, scale, beliefs, ahead, now, at, begin, lane, mask):
+    """Beliefs of the last positions of a vector of lanes, whose backward messages are given, in any scale."""
+    n_states = alpha.shape[0]
+    meeting = zeros()
+    for k in range(n_states):
+        meeting += load(alpha, k, at, mask) * load(stop, k, begin + lane, mask)
+    correction = reciprocal(meeting)
+    weight = correction * reciprocal(load(scale, 0, at, mask))
+    for k in range(n_states):
+        message = load(stop, k, begin + lane, mask)
+        _believe(message, correction, weight, alpha, weighted, beliefs, k, at, mask, ahead, now + k, lane)
+
+
 @kernel
 def backward(likelihood, transposed, stop, offsets, alpha, scale, beliefs):
     """Smoothed beliefs of every position; turns `likelihood` into the weighted messages that pair sums need.
@@ -318,9 +335,9 @@ def backward(likelihood, transposed, stop, offsets, alpha, scale, beliefs):
     n_states, lanes = stop.shape
     scales = scale.reshape(1, -1)
     panels, strip = _panels(transposed), _strip(n_states)
-    ahead = aligned(2 * n_states + 1, strip)
+    ahead = aligned(2 * n_states + 1, strip + WIDTH)  # lanes that join need not begin at a whole vector
     for begin in range(0, lanes, strip):
-        running = 0
+        running = np.int64(0)
         after, now = np.int64(0), n_states
         for step in range(offsets.shape[0] - 2, -1, -1):
             at = offsets[step] + begin
@@ -332,10 +349,14 @@ def backward(likelihood, transposed, stop, offsets, alpha, scale, beliefs):
             if lane < running:
                 mask = first(running - lane)
                 _backward_group(panels, likelihood, alpha, scales, beliefs, ahead, after, now, at + lane, lane, mask)
+            lane = running
+            while lane + WIDTH <= count:
+                _last_group(stop, likelihood, alpha, scales, beliefs, ahead, now, at + lane, begin, lane, None)
+                lane += WIDTH
+            if lane < count:
+                mask = first(count - lane)
+                _last_group(stop, likelihood, alpha, scales, beliefs, ahead, now, at + lane, begin, lane, mask)
             if running < count:
-                ending = count - running
-                _believe_columns(likelihood, alpha, at + running, ending, scale, stop, begin + running, beliefs)
-                _copy(likelihood, np.int64(0), at + running, ahead, now, running, n_states, ending)
                 ahead[2 * n_states, running:count] = 1.0
                 running = count
             after, now = now, after
@@ -470,6 +491,31 @@ def retreat(likelihood, transposed, stop, offsets, before):
             if lane < running:
                 _retreat_group(panels, likelihood, message, weighted, at + lane, lane, first(running - lane))
         _write_message(message, begin, running, before)
+
+
+@part
+def _mix_columns(panels, table, at, mask, block, out):
+    n_states = table.shape[0]
+    for k in range(n_states):
+        store(block, k, 0, None, load(table, k, at, mask))
+    for k in range(0, n_states, 4):
+        mixed = _mix(panels, k, block, np.int64(0), np.int64(0), n_states)
+        for i in range(4):
+            if k + i < n_states:
+                store(out, k + i, at, mask, mixed[i])
+
+
+@kernel
+def mix(matrix, table, out):
+    """Σ_j matrix[j, k] · table[j] for all columns of a (K, n) table."""
+    n_states, columns = table.shape
+    panels, block = _panels(matrix), aligned(n_states, WIDTH)
+    at = np.int64(0)
+    while at + WIDTH <= columns:
+        _mix_columns(panels, table, at, None, block, out)
+        at += WIDTH
+    if at < columns:
+        _mix_columns(panels, table, at, first(columns - at), block, out)
 
 
 @kernel

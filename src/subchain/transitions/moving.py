@@ -67,14 +67,10 @@ def dirichlet_rows(kind, prior, counts, fixed, out):
             else:
                 out[j, k] = 0.0
         if kind == EXPECTED_LOG:
-            whole = np.array([total if total > 0.0 else 1.0])
+            whole = np.full((1, 1), total if total > 0.0 else 1.0)
             exp_digamma(whole)
-            total = whole[0]
-            for k in range(prior.shape[1]):
-                if prior[j, k] > 0.0:
-                    whole[0] = out[j, k]
-                    exp_digamma(whole)
-                    out[j, k] = whole[0]
+            total = whole[0, 0]
+            exp_digamma(out[j : j + 1])
         elif total <= 0.0:
             for k in range(prior.shape[1]):
                 out[j, k] = 1.0 if prior[j, k] > 0.0 else 0.0
@@ -88,22 +84,25 @@ class MovingDirichlet(MovingChain):
 
     def __init__(self, prior: Any, initial: Array, pairs: Array) -> None:
         super().__init__(prior, initial, pairs)
-        self._rows = np.ascontiguousarray(prior.rows.concentration), np.ascontiguousarray(prior.rows.fixed)
+        self.rows = np.ascontiguousarray(prior.rows.concentration), np.ascontiguousarray(prior.rows.fixed)
         concentration = getattr(prior.initial, "concentration", None)
-        self._first = None if concentration is None else np.ascontiguousarray(concentration[None])
+        self.learns_first = concentration is not None
+        self.first = np.zeros((1, len(self.initial)))
+        if concentration is not None:
+            self.first[0] = concentration
         self._nothing_fixed = np.zeros((1, len(self.initial)))
 
     def _transition(self, kind: int) -> Array:
         out = np.empty_like(self.pairs)
-        dirichlet_rows(kind, self._rows[0], self.pairs, self._rows[1], out)
+        dirichlet_rows(kind, self.rows[0], self.pairs, self.rows[1], out)
         return out
 
     def surrogate(self, kind: str) -> Chain:
         how = KINDS[kind]
         transition = self._transition(how)
-        if self._first is not None:
-            first = np.empty_like(self._first)
-            dirichlet_rows(how, self._first, self.initial[None], self._nothing_fixed, first)
+        if self.learns_first:
+            first = np.empty_like(self.first)
+            dirichlet_rows(how, self.first, self.initial[None], self._nothing_fixed, first)
             return Chain(first[0], transition)
         return Chain(self.prior.initial.mean(self._transition(MEAN)), transition)  # type: ignore[attr-defined]
 

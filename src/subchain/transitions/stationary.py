@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 
 @njit(nogil=True, cache=True)
-def _reduce(matrix):  # type: ignore[no-untyped-def]
+def reduce_states(matrix):  # type: ignore[no-untyped-def]
     """Take out one state after the other, in place, what it passed on being added to the others' moves.
 
     Nothing is subtracted, so nothing cancels (Grassmann, Taksar & Heyman 1985). Returns False where the states that are
@@ -28,8 +28,8 @@ def _reduce(matrix):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _distribution(matrix):  # type: ignore[no-untyped-def]
-    """Probabilities of the states from what `_reduce` left."""
+def reduced_distribution(matrix):  # type: ignore[no-untyped-def]
+    """Probabilities of the states from what `reduce_states` left."""
     out = np.empty(matrix.shape[0])
     out[0] = total = 1.0
     for state in range(1, matrix.shape[0]):
@@ -60,8 +60,8 @@ def stationary_distribution(transition: NDArray[np.float64]) -> NDArray[np.float
     array([0.75, 0.25])
     """
     found = np.array(transition, dtype=np.float64)
-    if _reduce(found):
-        return _distribution(found)
+    if reduce_states(found):
+        return reduced_distribution(found)
     n_states = len(transition)
     system = np.vstack((transition.T - np.eye(n_states), np.ones(n_states)))
     target = np.append(np.zeros(n_states), 1.0)
