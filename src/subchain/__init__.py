@@ -42,7 +42,7 @@ _MODULES = [
 ]
 
 if TYPE_CHECKING:
-    from subchain.data import (  # noqa: F401
+    from subchain.data import (
         HoldOut,
         Sequences,
         Vocabulary,
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
         read_parquet,
         read_text,
     )
-    from subchain.emissions import (  # noqa: F401
+    from subchain.emissions import (
         Bernoulli,
         Categorical,
         DiagonalGaussian,
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
         Poisson,
         Product,
     )
-    from subchain.inference import (  # noqa: F401
+    from subchain.inference import (
         EM,
         SCVI,
         SVI,
@@ -70,10 +70,10 @@ if TYPE_CHECKING:
         Guards,
         Stationary,
     )
-    from subchain.memory import memory_estimate  # noqa: F401
-    from subchain.model import HMM  # noqa: F401
-    from subchain.selection import select_states  # noqa: F401
-    from subchain.transitions import (  # noqa: F401
+    from subchain.memory import memory_estimate
+    from subchain.model import HMM
+    from subchain.selection import select_states
+    from subchain.transitions import (
         Dirichlet,
         banded,
         cyclic,
@@ -81,7 +81,38 @@ if TYPE_CHECKING:
         stationary_distribution,
     )
 
-__all__ = sorted(_HOME)
+__all__ = [
+    "EM",
+    "HMM",
+    "SCVI",
+    "SVI",
+    "VI",
+    "Bernoulli",
+    "Buffer",
+    "Categorical",
+    "DiagonalGaussian",
+    "Dirichlet",
+    "Gaussian",
+    "GrowBuffer",
+    "Guards",
+    "HoldOut",
+    "Poisson",
+    "Product",
+    "Sequences",
+    "Stationary",
+    "Vocabulary",
+    "as_sequences",
+    "banded",
+    "cyclic",
+    "left_right",
+    "memory_estimate",
+    "read_conllu",
+    "read_csv",
+    "read_parquet",
+    "read_text",
+    "select_states",
+    "stationary_distribution",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -11,13 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from subchain.data import Evidence, HoldOut, Sequences, as_sequences, read_alike
 from subchain.data.holding_out import without
+from subchain.data.sequences import is_memory_mapped
 from subchain.digest import digest
 from subchain.emissions import Product, resolve_emission
 from subchain.emissions.moments import RealEmission
 from subchain.engines import resolve_engine
 from subchain.errors import InputError, unknown_name
 from subchain.fitted import Fitted
-from subchain.inference import resolve_inference
+from subchain.inference import Algorithm, resolve_inference
 from subchain.inference.lengths import choose_length
 from subchain.inference.loop import Known, RunState
 from subchain.inference.posterior import ModelPosterior, Point
@@ -31,6 +32,10 @@ from subchain.statistics import Statistics
 from subchain.transitions import FrozenChain, resolve_transition
 
 Array = NDArray[np.float64]
+
+#: Files of more bytes are not read from end to end before a stochastic run; excerpts of them are.
+LARGE_FILE = 1 << 30
+EXCERPTS, EXCERPT_ROWS = 64, 1 << 14
 
 
 
@@ -63,7 +68,7 @@ class FitCall:
         if self.start_point is None:
             self.raw = as_sequences(x)
             self.data = self.emission.prepare(self.raw)
-            self.emission.check(self.data)
+            self.emission.check(_worth_checking(self.data, self.algorithm))
         else:
             self.raw = read_alike(x, model.init.vocabularies_, model.init.columns_)
             self.data = self.emission.prepare(self.raw)
@@ -167,6 +172,17 @@ class FitCall:
             "knowledge of the states": digest(self.knowledge),
             "validation": digest(None if self.problem.validation is None else self.problem.validation.contents()),
         }
+
+
+def _worth_checking(data: Sequences, algorithm: Algorithm) -> Sequences:
+    """All of the data, or excerpts of a file so large that a stochastic run may never see all of it."""
+    rows = EXCERPTS * EXCERPT_ROWS
+    large = data.values.nbytes > LARGE_FILE and data.n_observations > rows and is_memory_mapped(data.values)
+    if not large or not isinstance(algorithm, Stochastic):
+        return data
+    starts = np.linspace(0, data.n_observations - EXCERPT_ROWS, EXCERPTS).astype(np.int64)
+    blocks = [np.asarray(data.values[start : start + EXCERPT_ROWS]) for start in starts]
+    return Sequences(np.concatenate(blocks), columns=data.columns, vocabulary=data.vocabularies)
 
 
 def _described(settings: dict[str, Any], n_states: int) -> dict[str, Any]:

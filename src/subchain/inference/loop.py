@@ -147,9 +147,12 @@ def _advance(problem: Problem, state: RunState, step: Step, began: float) -> Run
     trace.objective.append(math.nan if step.objective is None else step.objective)
     for message in step.events:
         trace.tell(iteration, message)
+    measures = dict(step.measures)
     if problem.validation is not None:
+        before = time.perf_counter()
         trace.validation.append(problem.validation.score(problem.engine, step.results.point))
-    for name, value in step.measures.items():
+        measures["scoring"] = time.perf_counter() - before
+    for name, value in measures.items():
         trace.measures.setdefault(name, []).append(value)
     trace.seconds.append(time.perf_counter() - began)
     return dataclasses.replace(state, results=step.results, trace=trace, iteration=iteration)

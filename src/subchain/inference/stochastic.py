@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.data.mapped import MappedFile
 from subchain.engines.messages import Messages
 from subchain.engines.subchains import Anywhere, Grid, Minibatch, Subchains, run_minibatch
 from subchain.engines.surrogate import Surrogate
@@ -356,7 +357,7 @@ class Updates:
         self.seed = state.seed
         self.rate = 0.0
         self.growths: list[float] = []
-        self._drawn: tuple[int, Index] = (-1, np.empty((0, 0), dtype=np.int64))
+        self._drawn: dict[int, Index] = {}
         memory = state.results.memory
         statistics = state.statistics if state.statistics is not None else self._guess(state.point)
         self.model = MovingModel(problem, algorithm, statistics)
@@ -368,6 +369,7 @@ class Updates:
         else:
             self.boundary.begin()
         self.words = WordUpdates.of(self)
+        self.file = MappedFile.of(problem.whole.data.values)
 
     def _open(self) -> OpenBoundary:
         boundary = resolve_boundary(self.algorithm.boundary)
@@ -394,10 +396,13 @@ class Updates:
     def _pieces(self, update: int) -> Index:
         """Subchains of an update and of some that follow, a row each: a function of the seed and their numbers."""
         block, at = divmod(update - 1, DRAWN)
-        if self._drawn[0] != block:
+        if block not in self._drawn:
             rng = np.random.default_rng([self.seed, block])
-            self._drawn = block, rng.integers(self.subchains.size, size=(DRAWN, self.size))
-        return self._drawn[1][at:]
+            self._drawn = {
+                earlier: pieces for earlier, pieces in self._drawn.items() if earlier == block - 1
+            }  # the next update may belong to the next block
+            self._drawn[block] = rng.integers(self.subchains.size, size=(DRAWN, self.size))
+        return self._drawn[block][at:]
 
     def draw(self, update: int) -> Minibatch:
         """The minibatch of an update."""
@@ -421,6 +426,8 @@ class Updates:
     def _some_updates(self) -> None:
         """One update, or all up to the next report that can be done at one go."""
         model, every = self.model, self.algorithm.report_every
+        if self.file is not None:
+            self.file.check()
         if self.words is not None:
             pieces = self._pieces(model.update + 1)
             left = every - model.update % every
@@ -436,6 +443,9 @@ class Updates:
     def _update(self) -> None:
         model, whole = self.model, self.problem.whole
         batch = self.draw(model.update + 1)
+        if self.file is not None:
+            coming = self.draw(model.update + 2)
+            self.file.expect(coming.starts, coming.lengths)
         kind = self.algorithm.kind
         chain = model.chain.surrogate(kind)
         surrogate = Surrogate(chain.initial, chain.transition, model.emission.surrogate(kind))

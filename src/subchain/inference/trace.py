@@ -27,7 +27,8 @@ class Trace:
         given parameters)
     validation : held-out log likelihood per observation, empty without validation data
     seconds : time since the run began
-    measures : further numbers by name, such as "updates" and "growth" (how far buffers reach) of stochastic runs
+    measures : further numbers by name: "scoring" (seconds that the held-out score took), "updates", "rate" and "growth"
+        (how far buffers reach) of stochastic runs
     events : what was out of the ordinary
     """
 

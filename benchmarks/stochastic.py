@@ -1,0 +1,170 @@
+"""Speed of stochastic inference on one long chain.
+
+    python -m benchmarks.stochastic words buffers pass genome
+
+words    SCVI with guards, a thousand words an update, K = 12: updates a second, for vocabularies of 10⁴ and 10⁶
+buffers  SVI with a buffer of 20 words on either side of subchains of two
+pass     SCVI with guards over 10⁸ words from a file: one pass
+genome   SVI over a chain of 250 million × 12 real numbers in a file (12 GB), K = 25: a hundred updates
+
+Every measurement has a process of its own; compilation is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from benchmarks.tables import wide_console
+
+N_STATES = 12
+WORDS = 1000
+
+
+def words(folder: Path, *, n_symbols: int, length: int, updates: int = 4000) -> dict[str, Any]:
+    """Updates a second of SCVI with guards."""
+    from subchain import SCVI, Guards
+
+    return _updates(SCVI(length=length, batch=WORDS // length, boundary=Guards()), n_symbols, updates)
+
+
+def buffers(folder: Path, *, n_symbols: int = 10_000, updates: int = 1500) -> dict[str, Any]:
+    """Updates a second of SVI with buffers."""
+    from subchain import SVI, Buffer
+
+    return _updates(SVI(length=2, batch=WORDS // 2, boundary=Buffer(20)), n_symbols, updates)
+
+
+def _updates(inference: Any, n_symbols: int, updates: int) -> dict[str, Any]:
+    """Best of three runs after one that compiles; Python's share is what is not spent in compiled updates."""
+    from subchain import HMM, Categorical, Dirichlet
+    from subchain.inference import words as compiled
+
+    rng = np.random.default_rng(0)
+    weights = 1.0 / np.arange(1.0, n_symbols + 1.0)
+    x = rng.choice(n_symbols, 1_000_000, p=weights / weights.sum())
+    inside = [0.0]
+    kernel = compiled.update_words
+
+    def timed(*arguments: Any) -> Any:
+        began = time.perf_counter()
+        done = kernel(*arguments)
+        inside[0] += time.perf_counter() - began
+        return done
+
+    compiled.update_words = timed
+    best: dict[str, Any] = {"updates a second": 0.0}
+    for limit in (100, updates, updates, updates):
+        inference.set_params(max_updates=limit, report_every=limit, forgetting=0.5)
+        model = HMM(
+            N_STATES, Categorical(0.1, n_categories=n_symbols), Dirichlet(0.1), inference, init="exponential",
+            random_state=0, progress=False,
+        )  # fmt: skip
+        inside[0] = 0.0
+        seconds = model.fit(x).trace_.seconds[-1]
+        if limit == updates and limit / seconds > best["updates a second"]:
+            best = {"updates a second": limit / seconds, "outside compiled code": 1.0 - inside[0] / seconds}
+    return best | {"MB": _peak()}
+
+
+def one_pass(folder: Path, *, n: int = 100_000_000, n_symbols: int = 10_000) -> dict[str, Any]:
+    """Seconds of one pass of SCVI with guards."""
+    from subchain import HMM, SCVI, Categorical, Dirichlet, Guards
+    from subchain.datasets import write_chain
+
+    path = folder / "words.npy"
+    if not path.exists():
+        write_chain(path, n, "categorical", dtype=np.int32, n_states=N_STATES, n_symbols=n_symbols, random_state=0)
+    seconds = {}
+    for passes in (0.001, 1.0):
+        inference = SCVI(
+            length=10, batch=100, boundary=Guards(), forgetting=0.5, max_passes=passes, report_every=10_000
+        )
+        model = HMM(
+            N_STATES, Categorical(0.1, n_categories=n_symbols), Dirichlet(0.1), inference, init="exponential",
+            random_state=0, progress=False,
+        )  # fmt: skip
+        seconds[passes] = model.fit(path).trace_.seconds[-1]
+    return {"seconds": seconds[1.0], "observations a second": n / seconds[1.0], "MB": _peak()}
+
+
+def genome(folder: Path, *, n: int = 250_000_000) -> dict[str, Any]:
+    """Seconds of a hundred updates of SVI with fifty subchains of four thousand."""
+    from subchain import HMM, SVI
+    from subchain.datasets import write_chain
+
+    path = folder / "genome.npy"
+    if not path.exists():
+        write_chain(path, n, n_states=25, n_features=12, dtype=np.float32, random_state=0)
+    HMM(25, "gaussian", inference=SVI(length=101, batch=5, max_updates=2), random_state=0, progress=False).fit(
+        np.load(path, mmap_mode="r")[:100_000]
+    )
+    inference = SVI(length=4001, batch=50, forgetting=0.5, max_updates=100, report_every=10)
+    began = time.perf_counter()
+    model = HMM(25, "gaussian", inference=inference, random_state=0, progress=False).fit(path)
+    return {
+        "seconds": model.trace_.seconds[-1], "with start": time.perf_counter() - began, "MB": _peak(),
+    }  # fmt: skip
+
+
+def _peak() -> int:
+    """Largest resident memory of this process in megabytes, mapped files included."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) // 1000
+    return -1
+
+
+CASES: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
+    "words": [
+        (f"SCVI, guards, length {length}, W = {n_symbols:,}", "words", {"length": length, "n_symbols": n_symbols})
+        for n_symbols in (10_000, 1_000_000)
+        for length in (10, 3, 2)
+    ],
+    "buffers": [("SVI, buffers of 20, length 2, W = 10,000", "buffers", {})],
+    "pass": [("SCVI, guards, a pass over 100,000,000 words", "one_pass", {})],
+    "genome": [("SVI, 250,000,000 × 12, 100 updates of 50 × 4,001", "genome", {})],
+}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="benchmarks.stochastic", description=__doc__.split("\n")[0])
+    parser.add_argument("cases", nargs="*", default=["words", "buffers"], help=", ".join(CASES))
+    parser.add_argument("--folder", type=Path, help="where large files are kept (a temporary folder)")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.one is not None:
+        function, settings = json.loads(options.one)
+        print(json.dumps(globals()[function](options.folder, **settings)))
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or Path(temporary)
+        table = Table("", "result", title="stochastic inference", title_justify="left", title_style="bold")
+        for case in options.cases:
+            for label, function, settings in CASES[case]:
+                table.add_row(label, _run(function, settings, folder))
+    wide_console().print(table)
+
+
+def _run(function: str, settings: dict[str, Any], folder: Path) -> str:
+    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.stochastic", "--folder", str(folder)]
+    done = subprocess.run(
+        [*command, "--one", json.dumps([function, settings])], stdout=subprocess.PIPE, text=True, check=True
+    )
+    found = json.loads(done.stdout.splitlines()[-1])
+    shown = {name: f"{value:,.3g}" if value < 1000 else f"{value:,.0f}" for name, value in found.items()}
+    return ", ".join(f"{name} {value}" for name, value in shown.items())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""Data that are a file: read ahead of time, and noticed if the file is changed under our hands."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.errors import InputError
+
+#: Stretches of fewer bytes are not worth a request of their own.
+WORTHWHILE = 1 << 14
+
+
+class MappedFile:
+    """The file behind a memory-mapped array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> MappedFile.of(np.arange(3)) is None
+    True
+    """
+
+    def __init__(self, path: str, values: NDArray[Any]) -> None:
+        self.path = path
+        self.size = os.stat(path).st_size
+        self._values = values
+        self._row_bytes = values.strides[0]
+        self._advise = _find_advice()
+
+    @classmethod
+    def of(cls, values: NDArray[Any]) -> MappedFile | None:
+        """The file that an array, or what it is a view of, was mapped from; None if there is none."""
+        base: Any = values
+        while isinstance(base, np.ndarray):
+            path = getattr(base, "filename", None)
+            if isinstance(base, np.memmap) and path is not None:
+                return cls(os.fspath(path), values)
+            base = base.base
+        return None
+
+    def check(self) -> None:
+        """Raise an `InputError` if the file has another size than at the beginning."""
+        try:
+            size = os.stat(self.path).st_size
+        except OSError:
+            raise InputError(
+                f"{self.path} has disappeared while it was being read; put it back and resume from the checkpoint."
+            ) from None
+        if size != self.size:
+            raise InputError(
+                f"{self.path} has changed from {self.size} to {size} bytes while it was being read; restore it and "
+                "resume from the checkpoint, or begin again."
+            )
+
+    def expect(self, starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> None:
+        """Ask the system to read some stretches of positions, which will be needed soon, while others are worked on."""
+        if self._advise is None or self._row_bytes * int(lengths[0]) < WORTHWHILE:
+            return
+        origin = self._values.__array_interface__["data"][0]
+        first = origin + starts * self._row_bytes
+        aligned = first // mmap.PAGESIZE * mmap.PAGESIZE
+        for address, size in zip(aligned.tolist(), (first - aligned + lengths * self._row_bytes).tolist(), strict=True):
+            self._advise(ctypes.c_void_p(address), ctypes.c_size_t(size), mmap.MADV_WILLNEED)
+
+
+def _find_advice() -> Any:
+    """The system's call for advice on memory, or None where there is none."""
+    if not hasattr(mmap, "MADV_WILLNEED"):
+        return None
+    try:
+        return ctypes.CDLL(None).madvise
+    except (OSError, AttributeError):
+        return None

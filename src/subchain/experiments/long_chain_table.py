@@ -1,0 +1,73 @@
+"""Foti et al. (2014), table 1: time and held-out score on three million observations, beside batch inference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from subchain import HMM, SVI, VI, Gaussian, HoldOut
+from subchain.datasets import reversed_cycles
+from subchain.experiments.experiment import Claim, Experiment, Row, mean_of
+
+HALVES = (100, 500, 1000)
+#: A tenth of the observations is held out.
+SHARE = 0.1
+
+
+class LongChainTable(Experiment):
+    """Rows of the table: half the length of subchains, or batch."""
+
+    name = "long_chain_table"
+    title = "Time and held-out score on reversed cycles, three million observations (Foti et al. 2014, table 1)"
+
+    def rows(self) -> Iterable[Row]:
+        chain = reversed_cycles(300_000 if self.quick else 3_000_000, random_state=0)
+        held_out = HoldOut(SHARE, random_state=1)
+        for seed in range(self.seeds):
+            for half in HALVES:
+                inference = SVI(length=2 * half + 1, batch=10, forgetting=0.5, max_updates=100, report_every=100)
+                yield self._row(chain, held_out, f"{half}", inference, seed)
+            yield self._row(chain, held_out, "batch", VI(max_iter=20), seed)
+
+    def _row(self, chain: Any, held_out: HoldOut, name: str, inference: Any, seed: int) -> Row:
+        emission = Gaussian(mean_strength=1.0, degrees=10.0)
+        model = HMM(8, emission, inference=inference, init="kmeans", n_init=1, random_state=seed, progress=False)
+        model.fit(chain.observations, validation=held_out)
+        trace = model.trace_
+        iterations = len(trace) if name == "batch" else int(trace.measures["updates"][-1])
+        seconds = trace.seconds[-1] - sum(trace.measures["scoring"])
+        return {
+            "half": name, "seed": seed, "seconds": seconds, "iteration": seconds / iterations,
+            "score": max(trace.validation),
+        }  # fmt: skip
+
+    def claims(self, rows: list[Row]) -> list[Claim]:
+        batch_score, one_pass = mean_of(rows, "score", half="batch"), mean_of(rows, "iteration", half="batch")
+        claims = []
+        for half in HALVES:
+            score, seconds = mean_of(rows, "score", half=str(half)), mean_of(rows, "seconds", half=str(half))
+            claims.append(
+                Claim(
+                    f"⌊L/2⌋ = {half}: within 0.01 of batch inference",
+                    score > batch_score - 0.01,
+                    f"{score:.4f}, {batch_score:.4f}",
+                )
+            )
+            claims.append(
+                Claim(
+                    f"⌊L/2⌋ = {half}: faster than one batch iteration",
+                    seconds < one_pass,
+                    f"{seconds:.3f} s, {one_pass:.3f} s",
+                )
+            )
+        claims.append(Claim("a batch iteration takes less than 2.48 s", one_pass < 2.48, f"{one_pass:.3f} s"))
+        return claims
+
+    def draw(self, rows: list[Row], axes: Any) -> None:
+        for name in (*map(str, HALVES), "batch"):
+            chosen = [row for row in rows if row["half"] == name]
+            axes.scatter([row["seconds"] for row in chosen], [row["score"] for row in chosen], label=name)
+        axes.set_xscale("log")
+        axes.set_xlabel("seconds")
+        axes.set_ylabel("held-out log probability")
+        axes.legend(title="⌊L/2⌋")

@@ -1,0 +1,42 @@
+"""Penn Treebank text as one long chain of words, or as sentences."""
+
+from __future__ import annotations
+
+import gzip
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.data import Sequences, Vocabulary
+from subchain.experiments.experiment import data_file
+
+END = "</s>"
+#: Fixed seeds: the order of the sentences, and the words that are held out.
+ORDER, HELD_OUT = 20151, 777
+SHARE = 0.05
+
+
+class Text(NamedTuple):
+    """One chain of words, an end symbol after each sentence, and which of them are held out."""
+
+    words: Sequences
+    held_out: NDArray[np.bool_]
+
+
+def sentences(part: str = "train") -> list[list[str]]:
+    """The sentences of one part of the corpus."""
+    with gzip.open(data_file("ptb", f"ptb.{part}.txt.gz"), "rt", encoding="utf8") as file:
+        return [line.split() for line in file if line.split()]
+
+
+def one_chain() -> Text:
+    """All training sentences in a fixed random order, five percent of the positions held out."""
+    lines = sentences()
+    order = np.random.default_rng(ORDER).permutation(len(lines))
+    words = [word for line in order for word in (*lines[line], END)]
+    codes: dict[str, int] = {}
+    values = np.array([codes.setdefault(word, len(codes)) for word in words])
+    held_out = np.zeros(len(values), dtype=np.bool_)
+    held_out[np.random.default_rng(HELD_OUT).permutation(len(values))[: int(SHARE * len(values))]] = True
+    return Text(Sequences(values, vocabulary=Vocabulary(list(codes))), held_out)
