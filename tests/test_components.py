@@ -39,3 +39,15 @@ def test_a_model_does_without_scikit_learn() -> None:
     program += "assert 'sklearn' not in sys.modules and 'pandas' not in sys.modules"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, env=environment)
+
+
+def test_settings_of_a_name_are_refused() -> None:
+    with pytest.raises(InputError, match="give inference an object"):
+        HMM(2, inference="vi").set_params(inference__max_iter=3)
+
+
+def test_scikit_learn_recognises_a_model_that_was_not_fitted() -> None:
+    from sklearn.exceptions import NotFittedError
+
+    with pytest.raises(NotFittedError):
+        HMM(2).score([1.0])

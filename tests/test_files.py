@@ -71,3 +71,13 @@ def test_random_bytes_are_refused_with_a_message(tmp_path_factory, content):
     path.write_bytes(content)
     with pytest.raises(SubchainError):
         read_arrays(path, "thing")
+
+
+def test_every_flipped_byte_is_noticed(tmp_path, rng):
+    path = tmp_path / "x"
+    write_arrays(path, {"a": rng.random(7), "b": np.arange(5)}, {"kind": "thing"})
+    content = path.read_bytes()
+    for position in range(len(content)):
+        path.write_bytes(content[:position] + bytes([content[position] ^ 4]) + content[position + 1 :])
+        with pytest.raises(SubchainError):
+            read_arrays(path, "thing")

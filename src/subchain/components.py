@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from subchain.errors import unknown_name
+from subchain.errors import InputError, unknown_name
 
 #: Longest description of a setting that is shown whole.
 LONGEST = 60
@@ -43,7 +43,13 @@ class Component:
             if name not in _arguments(type(self)):
                 raise unknown_name(f"setting of {type(self).__name__}", name, _arguments(type(self)))
             if inner:
-                getattr(self, name).set_params(**{inner: settings[key]})
+                value = getattr(self, name)
+                if not isinstance(value, Component):
+                    raise InputError(
+                        f"{key} cannot be set: {name}={value!r} has no settings of its own; give {name} an object "
+                        "first."
+                    )
+                value.set_params(**{inner: settings[key]})
             else:
                 setattr(self, name, settings[key])
         return self

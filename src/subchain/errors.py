@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterable
 
 
@@ -32,6 +33,15 @@ class NotFittedError(SubchainError, ValueError, AttributeError):
 
 class ConvergenceWarning(UserWarning):
     """A run ended before its objective settled."""
+
+
+def not_fitted(what: str) -> NotFittedError:
+    """The error of a model that has learned nothing; where scikit-learn is in use, also one of its own."""
+    kind: type[NotFittedError] = NotFittedError
+    theirs = sys.modules.get("sklearn.exceptions")
+    if theirs is not None:
+        kind = type("NotFittedError", (NotFittedError, theirs.NotFittedError), {})
+    return kind(f"this {what} has no parameters yet; call fit first.")
 
 
 #: Known names that a message lists.

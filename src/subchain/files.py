@@ -7,6 +7,7 @@ which it replaces only when complete, so a crash leaves either the old file or t
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import secrets
@@ -19,8 +20,8 @@ from numpy.typing import NDArray
 
 from subchain.errors import FileFormatError, InputError
 
-#: Key of the metadata entry that holds everything but the arrays.
-HEADER = "subchain"
+#: Keys of the metadata entries that hold everything but the arrays, and a checksum of these.
+HEADER, CHECKSUM = "subchain", "checksum"
 
 
 def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], header: Mapping[str, Any]) -> None:
@@ -33,7 +34,8 @@ def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]
     if target.is_dir():
         raise InputError(f"cannot write {target}: it is a folder; give the name of a file.")
     contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    content = save(contiguous, metadata={HEADER: json.dumps(header)})
+    text = json.dumps(header)
+    content = save(contiguous, metadata={HEADER: text, CHECKSUM: _checksum(contiguous, text)})
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}")
     try:
         with open(temporary, "xb") as file:
@@ -45,6 +47,14 @@ def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
+
+
+def _checksum(arrays: Mapping[str, NDArray[Any]], header: str) -> str:
+    state = hashlib.blake2b(header.encode(), digest_size=16)
+    for name in sorted(arrays):
+        state.update(f"{name} {arrays[name].dtype.str} {arrays[name].shape}".encode())
+        state.update(np.ascontiguousarray(arrays[name]).data)
+    return state.hexdigest()
 
 
 def read_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -63,6 +73,8 @@ def read_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, NDAr
         raise FileFormatError(f"{source} is a safetensors file, but not one that subchain has written.") from None
     except (SafetensorError, OSError, ValueError, TypeError) as error:
         raise FileFormatError(f"{source} is damaged, truncated, or not a subchain file ({error}).") from None
+    if metadata.get(CHECKSUM) != _checksum(arrays, metadata[HEADER]):
+        raise FileFormatError(f"{source} is damaged: its contents are not those that were written.")
     if not isinstance(header, dict) or header.get("kind") != kind:
         found = header.get("kind") if isinstance(header, dict) else None
         raise FileFormatError(f"{source} holds a {found or 'file of another kind'}, not a {kind}.")

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from subchain.components import Component
 from subchain.data import Sequences, Vocabulary, read_alike
 from subchain.emissions import Emission, Frozen, Parameters
-from subchain.errors import NotFittedError
+from subchain.errors import not_fitted
 from subchain.inference.checkpoint import RunSummary
 from subchain.inference.posterior import ModelPosterior, Point
 from subchain.inference.trace import Status, Trace
@@ -110,7 +110,7 @@ class Fitted(Component):
 
     def _point(self) -> Point:
         if not hasattr(self, "point_"):
-            raise NotFittedError(f"this {type(self).__name__} has no parameters yet; call fit first.")
+            raise not_fitted(type(self).__name__)
         return self.point_
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -13,7 +13,7 @@ from subchain.data import Evidence, HoldOut, Sequences, as_sequences, read_alike
 from subchain.data.holding_out import without
 from subchain.data.sequences import is_memory_mapped
 from subchain.digest import digest
-from subchain.emissions import Product, resolve_emission
+from subchain.emissions import Parameters, Product, resolve_emission
 from subchain.emissions.moments import RealEmission
 from subchain.engines import resolve_engine
 from subchain.errors import InputError, unknown_name
@@ -55,7 +55,7 @@ class FitCall:
     ) -> None:
         self.model = model
         self.knowledge = [allowed, states, evidence]
-        if not isinstance(model.n_states, (int, np.integer)) or model.n_states < 1:
+        if isinstance(model.n_states, bool) or not isinstance(model.n_states, (int, np.integer)) or model.n_states < 1:
             raise InputError(f"n_states must be a whole number of at least 1, not {model.n_states!r}.")
         if not isinstance(model.n_init, (int, np.integer)) or model.n_init < 1:
             raise InputError(f"n_init must be a whole number of at least 1, not {model.n_init!r}.")
@@ -89,7 +89,7 @@ class FitCall:
             ),
             _weights(sample_weight, self.data.n_sequences),
         )
-        held_out = self._hold_out(validation, whole)
+        held_out = self._hold_out(validation, whole, likely)
         self.problem = Problem(whole, prior, engine, self.transition.exact, held_out)
         self.root = seed_sequence(model.random_state if entropy is None else entropy)
         self.seeds = self.root.spawn(int(model.n_init))
@@ -97,7 +97,7 @@ class FitCall:
         if isinstance(self.algorithm, Stochastic) and self.algorithm.wants_length(self.problem):
             self.problem.subchain_length = choose_length(self.problem, self.algorithm, self.starts()[0]())
 
-    def _hold_out(self, validation: Any, whole: Part) -> Validation | None:
+    def _hold_out(self, validation: Any, whole: Part, likely: Parameters) -> Validation | None:
         """What held-out data say; positions inside the training data are taken out of `whole`."""
         if validation is None:
             return None
@@ -105,6 +105,10 @@ class FitCall:
             return HeldOutSequences(self._like_training(validation))
         positions = validation.positions(self.data)
         values = np.take(self.data.values, positions, axis=0)
+        seen = (likely.log_likelihood(values) != 0.0).any(axis=0)  # where nothing was observed nothing can be held out
+        if not seen.any():
+            raise InputError("HoldOut holds out nothing but positions at which nothing was observed.")
+        positions, values = positions[seen], values[seen]
         keeps_codes = not isinstance(self.emission, (RealEmission, Product))
         self.data = whole.data = without(self.data, positions, codes=keeps_codes)
         return HeldOutPositions(self.data, whole.evidence, positions, values)
@@ -197,7 +201,10 @@ def _number(seed: np.random.SeedSequence) -> int:
 def _weights(given: ArrayLike | None, n_sequences: int) -> Array | None:
     if given is None:
         return None
-    weights = np.asarray(given, dtype=np.float64)
+    try:
+        weights = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"sample_weight must hold numbers, one for each sequence, not {given!r}.") from None
     if weights.shape != (n_sequences,):
         raise InputError(f"sample_weight has shape {weights.shape}; expected one for each of {n_sequences} sequences.")
     if not np.isfinite(weights).all() or (weights < 0.0).any() or not weights.any():

@@ -100,7 +100,7 @@ def _exp_digamma(table, row, at, mask):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
 def exp_digamma(table):  # type: ignore[no-untyped-def]
-    """Replace positive numbers (n, m), none above 1e28, by e^ψ(x), relative error 1e-12; zero where it is below 1e-300.
+    """Replace positive numbers (n, m), none above 1e28, by e^ψ(x), relative error 2e-12; zero where it is below 1e-300.
 
     ψ(x) = ψ(x + 10) − Σ 1 / (x + i); the sum is a quotient of polynomials, and e^ψ(x + 10) has a short expansion.
     """

@@ -30,7 +30,8 @@ DELAY, FORGETTING = 0.0, 0.5
 
 def learn_on(model: Any, x: Any, total: float | None, continues: bool) -> None:
     """Let a model, fitted or not, learn from one more batch; see `HMM.partial_fit`."""
-    if total is not None and not (np.isfinite(total) and total > 0.0):
+    is_number = isinstance(total, (int, float, np.number)) and np.isfinite(total)
+    if total is not None and not (is_number and total > 0.0):
         raise InputError(f"total must be a positive number of observations, not {total!r}.")
     if continues and model.end_belief_ is None:
         raise InputError("continues=True, but no partial_fit has come before; begin the chain with continues=False.")

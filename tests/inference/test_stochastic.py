@@ -12,7 +12,7 @@ import naive
 import numpy as np
 import pytest
 
-from subchain import EM, HMM, SCVI, SVI, VI, Buffer, Categorical, Dirichlet, GrowBuffer, Guards
+from subchain import EM, HMM, SCVI, SVI, VI, Buffer, Categorical, Dirichlet, GrowBuffer, Guards, HoldOut, as_sequences
 from subchain.datasets import bernoulli_chain, categorical_chain, gaussian_chain, poisson_chain
 from subchain.errors import InputError
 from subchain.inference.checkpoint import Checkpoint
@@ -292,3 +292,62 @@ class TestGuardsInAFile:
         with pytest.raises(InputError, match="holds no guards"):
             words(SCVI(length=4, boundary=Guards(storage=path), max_updates=2)).fit(text())
         assert path.read_text() == "precious"
+
+
+class TestHoldOut:
+    def test_the_score_is_that_of_the_held_out_words_given_all_others(self) -> None:
+        x = text(600)
+        held = HoldOut(0.1, random_state=3)
+        fitted = words(VI(max_iter=5, tolerance=0.0)).fit(x, validation=held)
+        at = held.positions(as_sequences(x))
+        masked = x.copy()
+        masked[at] = -1
+        beliefs = fitted.predict_proba(masked)[at]
+        expected = np.log((beliefs * fitted.emission_.probabilities[:, x[at]].T).sum(axis=1)).mean()  # type: ignore[attr-defined]
+        assert fitted.trace_.validation[-1] == pytest.approx(expected)
+
+    def test_what_was_never_observed_is_not_held_out(self) -> None:
+        x = text(600)
+        x[::2] = -1
+        mask = np.zeros(600, dtype=np.bool_)
+        mask[:100] = True
+        one = words(VI(max_iter=3, tolerance=0.0)).fit(x, validation=HoldOut(mask))
+        mask[::2] = False
+        other = words(VI(max_iter=3, tolerance=0.0)).fit(x, validation=HoldOut(mask))
+        assert one.trace_.validation == other.trace_.validation
+        with pytest.raises(InputError, match="nothing was observed"):
+            words(VI()).fit(x, validation=HoldOut(x == -1))
+
+    @pytest.mark.parametrize("what", [0.0, 1.5, "a", None, np.ones(3, dtype=np.bool_), np.zeros(600, dtype=np.bool_)])
+    def test_shares_and_masks_that_make_no_sense(self, what: Any) -> None:
+        with pytest.raises(InputError, match="HoldOut"):
+            words(VI()).fit(text(600), validation=HoldOut(what))
+
+    @pytest.mark.parametrize("family", ["gaussian", "poisson", "bernoulli"])
+    def test_every_family(self, family: str) -> None:
+        x = CHAINS[family].observations.values[:500]
+        fitted = HMM(3, family, inference=VI(max_iter=3, tolerance=0.0)).fit(x, validation=HoldOut(0.2))
+        assert np.isfinite(fitted.trace_.validation).all()
+
+
+@pytest.mark.parametrize("at", [35, 39, 40, 41])
+def test_a_run_that_was_interrupted_goes_on_in_the_same_bits(
+    at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inference = SCVI(length=4, batch=30, boundary=Guards(), max_updates=100, report_every=10, average=True)
+    whole = words(inference).fit(text())
+    monkeypatch.setattr(WordUpdates, "of", classmethod(lambda cls, updates: None))
+    update = Updates._update
+
+    def interrupt(self: Any) -> None:
+        update(self)
+        if self.model.update == at:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(Updates, "_update", interrupt)
+    with pytest.warns(UserWarning, match="interrupted"):
+        words(inference).fit(text(), checkpoint=tmp_path / "c")
+    monkeypatch.setattr(Updates, "_update", update)
+    resumed = words(inference).fit(text(), checkpoint=tmp_path / "c", resume=True)
+    np.testing.assert_allclose(resumed.transition_, whole.transition_, rtol=1e-12)
+    assert len(resumed.trace_) == len(whole.trace_)

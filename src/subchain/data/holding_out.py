@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from subchain.data.sequences import Sequences
 from subchain.errors import InputError
+from subchain.seeds import seed_sequence
 
 
 class HoldOut:
@@ -36,6 +37,9 @@ class HoldOut:
         self.what = what
         self.random_state = random_state
 
+    def __repr__(self) -> str:
+        return f"HoldOut({self.what!r}, random_state={self.random_state!r})"
+
     def positions(self, data: Sequences) -> NDArray[np.int64]:
         """Flat positions, rising."""
         n = data.n_observations
@@ -45,9 +49,9 @@ class HoldOut:
                 raise InputError(f"HoldOut was given {what.shape} booleans, but there are {n} positions.")
             chosen = np.flatnonzero(what)
         else:
-            if what.ndim or not 0.0 < float(what) < 1.0:
+            if what.ndim or what.dtype.kind not in "iuf" or not 0.0 < float(what) < 1.0:
                 raise InputError(f"HoldOut needs a share between 0 and 1, or {n} booleans, not {self.what!r}.")
-            rng = np.random.default_rng(self.random_state)
+            rng = np.random.default_rng(seed_sequence(self.random_state))
             chosen = np.sort(rng.choice(n, max(1, round(float(what) * n)), replace=False, shuffle=False))
         if not len(chosen) or len(chosen) == n:
             raise InputError(f"HoldOut holds {len(chosen)} of {n} positions; it takes some, and has to leave some.")

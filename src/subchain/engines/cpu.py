@@ -58,8 +58,9 @@ class CpuEngine:
     name = "cpu"
 
     def __init__(self, n_jobs: int | None = None) -> None:
-        if n_jobs is not None and n_jobs == 0:
-            raise InputError("n_jobs must be a positive number of cores, −1 or None for all of them, not 0.")
+        is_whole = isinstance(n_jobs, (int, np.integer)) and not isinstance(n_jobs, bool)
+        if n_jobs is not None and not (is_whole and n_jobs != 0):
+            raise InputError(f"n_jobs must be a whole number of cores, −1 or None for all of them, not {n_jobs!r}.")
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.n_jobs = cores if n_jobs is None else n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
         self.blas = ThreadpoolController()

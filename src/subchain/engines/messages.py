@@ -20,7 +20,7 @@ from subchain.engines.partition import MANY_STATES, Partition, Tile
 from subchain.engines.surrogate import Surrogate
 from subchain.propagation import lanes, products, serial
 from subchain.propagation.layout import Walks
-from subchain.propagation.underflow import LEAST_BELIEF, LEAST_SCALE, Growth, growth, reachable
+from subchain.propagation.underflow import LEAST_BELIEF, LEAST_SCALE, Growth, covering, growth, reachable
 from subchain.vectors import aligned
 
 Array = NDArray[np.float64]
@@ -86,8 +86,9 @@ class Messages:
         self.evidence = evidence
         self.transition = np.ascontiguousarray(surrogate.transition)
         self.transposed = np.ascontiguousarray(surrogate.transition.T)
-        self.reach = reachable(self.transition)
-        self.every_way = bool(self.reach.all())
+        self.covers = covering(self.transition)
+        #: Whether nothing that is lost to underflow can matter later.
+        self.every_way = bool(self.covers.all())
         self.kernels = lanes if surrogate.n_states < MANY_STATES else products
 
     # ---- likelihoods -------------------------------------------------------------------------------------------------
@@ -126,10 +127,10 @@ class Messages:
             self.kernels.forward(likelihood, self.transition, start, tile.offsets, alpha, scale)
             self.kernels.log_totals(scale, shift, tile.offsets, totals)
         if not self.every_way:
-            filtered.lost = self._lost(filtered, start, is_cut=borders is not None)
+            filtered.lost = self._lost(filtered, start, cut, is_cut=borders is not None)
         smoothed = self._smooth(filtered, start, cut, borders, space) if smooth else None
         if self.every_way and not scale.min() >= LEAST_SCALE:
-            filtered.lost = self._lost(filtered, start, is_cut=False)  # looks at nothing but the normalisers
+            filtered.lost = self._lost(filtered, start, cut, is_cut=False)  # looks at nothing but the normalisers
         if borders is not None:
             borders.last[tile.pieces] = alpha[:, tile.last_columns].T
         return filtered, smoothed
@@ -169,16 +170,18 @@ class Messages:
             borders.first[tile.pieces] = (message / np.where(total > 0.0, total, 1.0)).T
         return Smoothed(beliefs, weighted)
 
-    def _lost(self, filtered: Filtered, start: Array, is_cut: bool) -> Growth:
+    def _lost(self, filtered: Filtered, start: Array, cut: Partition, is_cut: bool) -> Growth:
         """What the tile's lanes may have lost to underflow."""
-        tile = filtered.tile
+        tile, follows = filtered.tile, None
         if is_cut:
             # what underflowed before the piece is not in its start: count every state that the chain can have reached
-            possible = np.any(self.reach[self.surrogate.initial > 0.0], axis=0, keepdims=True)
+            reach = reachable(self.transition)
+            possible = np.any(reach[self.surrogate.initial > 0.0], axis=0, keepdims=True)
             start = start + LEAST_BELIEF * possible.T
+            follows = ~cut.is_first[tile.pieces]
         walks = Walks(tile.lengths, np.arange(tile.lanes), tile.offsets, tile.starts)
         return growth(
-            filtered.likelihood, start, self.transition, self.reach, walks, filtered.alpha, filtered.scale
+            filtered.likelihood, start, self.transition, self.covers, walks, filtered.alpha, filtered.scale, follows
         )
 
     # ---- borders -----------------------------------------------------------------------------------------------------

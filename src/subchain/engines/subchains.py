@@ -20,7 +20,8 @@ from subchain.engines.messages import Messages, Workspace
 from subchain.engines.partition import Tile, tile_lanes
 from subchain.errors import impossible_error
 from subchain.propagation import lanes
-from subchain.propagation.underflow import LEAST_SCALE
+from subchain.propagation.layout import Walks
+from subchain.propagation.underflow import LEAST_SCALE, growth
 from subchain.statistics import Statistics
 
 Array = NDArray[np.float64]
@@ -189,13 +190,25 @@ def _run_tile(messages: Messages, batch: Minibatch, part: slice, start: Array, s
     values, shift = messages.likelihood(tile.positions, weighted)
     if tile.lanes < batch.size:
         start, stop = np.ascontiguousarray(start[:, part]), np.ascontiguousarray(stop[:, part])
-    kernels.forward_backward(
-        weighted, messages.transition, messages.transposed, start, stop, offsets, shift, alpha, scale, beliefs, totals
-    )
+    is_lost = None
+    if messages.every_way:
+        kernels.forward_backward(
+            weighted, messages.transition, messages.transposed, start, stop, offsets, shift, alpha, scale, beliefs,
+            totals,
+        )  # fmt: skip
+    else:
+        kernels.forward(weighted, messages.transition, start, offsets, alpha, scale)
+        kernels.log_totals(scale, shift, offsets, totals)
+        walks = Walks(tile.lengths, np.arange(tile.lanes), offsets, tile.starts)
+        is_lost = growth(weighted, start, messages.transition, messages.covers, walks, alpha, scale).matters()
+        kernels.backward(weighted, messages.transposed, stop, offsets, alpha, scale, beliefs)
     pairs = np.zeros((n_states, n_states))
     last = tile.last_columns
     ends = Ends(weighted[:, : tile.lanes].copy(), alpha[:, last], beliefs[:, : tile.lanes].copy(), beliefs[:, last])
-    hard = np.flatnonzero(~np.isfinite(totals)) if not scale.min() >= LEAST_SCALE else ()
+    is_hard = ~np.isfinite(totals)
+    if not scale.min() >= LEAST_SCALE:
+        np.logical_or.at(is_hard, np.arange(columns) - np.repeat(offsets[:-1], np.diff(offsets)), scale < LEAST_SCALE)
+    hard = np.flatnonzero(is_hard if is_lost is None else is_hard | is_lost)
     hard_pairs = [
         _run_hard(messages, tile, int(lane), start, stop, batch, beliefs, weighted, totals, ends) for lane in hard
     ]

@@ -37,6 +37,8 @@ class Batch(Algorithm):
 
     #: Whether the objective can never fall.
     monotone: ClassVar[bool]
+    #: Whether parameters alone have an objective; else a run that starts at a model first learns what it expects.
+    climbs_from_points: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -78,11 +80,10 @@ class Batch(Algorithm):
     @abstractmethod
     def objective(
         self, problem: Problem, posterior: ModelPosterior | None, point: Point, log_normalizer: float
-    ) -> float | None:
+    ) -> float:
         """What the algorithm climbs, for the posterior or point whose surrogate gave this normaliser.
 
-        A run that starts at given parameters has no posterior in its first iteration; None where there is then no
-        objective either.
+        A run that starts at given parameters has no posterior in its first iteration, if the algorithm can do without.
         """
 
 
@@ -96,14 +97,15 @@ class Passes:
     def step(self, state: RunState) -> Step:
         problem, algorithm = self.problem, self.algorithm
         posterior: ModelPosterior | None = None
-        surrogate = state.point.surrogate()
-        if state.statistics is not None:
-            posterior = problem.prior.update(state.statistics)
+        surrogate, before = state.point.surrogate(), state.statistics
+        if before is None and not algorithm.climbs_from_points:
+            before = problem.statistics(surrogate, problem.whole)
+        if before is not None:
+            posterior = problem.prior.update(before)
             surrogate = algorithm.surrogate(posterior, state.point)
         statistics = problem.statistics(surrogate, problem.whole)
         objective = algorithm.objective(problem, posterior, state.point, statistics.log_normalizer)
-        if objective is not None:
-            self._check_rise(state, objective)
+        self._check_rise(state, objective)
         point, events = algorithm.point(problem.prior.update(statistics), statistics, state.point)
         return Step(Known(statistics, point), objective, events, [statistics, point], {})
 

@@ -54,6 +54,7 @@ class EM(Batch):
     name = "em"
     flat = True
     monotone = True
+    climbs_from_points = True
 
     def __init__(
         self,

@@ -8,14 +8,13 @@ from types import FrameType, TracebackType
 
 
 class Postponed:
-    """While this is open, an interruption waits until `check` is called; it is not lost if that never happens.
+    """While this is open, an interruption waits until `check` is called, then or when it is open again.
 
     Signals reach the main thread only; elsewhere there is nothing to postpone.
     """
 
     def __init__(self) -> None:
         self._asked = False
-        self._before: object = None
 
     def __enter__(self) -> Postponed:
         self._ours = (
@@ -40,5 +39,3 @@ class Postponed:
     ) -> None:
         if self._ours:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        if error is None:
-            self.check()

@@ -7,6 +7,7 @@ import sys
 from types import TracebackType
 from typing import Any
 
+from subchain.errors import InputError
 from subchain.inference.loop import RunState
 
 
@@ -19,6 +20,8 @@ class Progress:
     """
 
     def __init__(self, show: bool | str, max_iter: int | None, n_observations: int, n_runs: int) -> None:
+        if show not in (True, False, "auto"):
+            raise InputError(f"progress must be True, False or 'auto', not {show!r}.")
         self.visible = sys.stderr.isatty() if show == "auto" else bool(show)
         self.max_iter = max_iter
         self.n_observations = n_observations

@@ -356,6 +356,7 @@ class Updates:
         self.boundary = self._open()
         self.seed = state.seed
         self.rate = 0.0
+        self.interruption = Postponed()
         self.growths: list[float] = []
         self._drawn: dict[int, Index] = {}
         memory = state.results.memory
@@ -410,13 +411,13 @@ class Updates:
 
     def step(self, state: RunState) -> Step:
         model, every = self.model, self.algorithm.report_every
-        with Postponed() as interruption:
+        with self.interruption:
             while True:
+                self.interruption.check()  # also one that came while the last report was made
                 self._some_updates()
                 if model.update % every == 0 or model.update == self.last_update:
                     break
-                interruption.check()
-        objective = model.report()
+            objective = model.report()
         measures = {"updates": float(model.update), "rate": self.rate}
         if self.growths:
             measures["growth"] = float(np.mean(self.growths))

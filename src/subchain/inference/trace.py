@@ -23,8 +23,8 @@ class Trace:
 
     Attributes
     ----------
-    objective : the bound, or the log posterior; nan where an iteration has none (the first one of a run that starts at
-        given parameters)
+    objective : the bound, or the log posterior; for stochastic algorithms the mean log normaliser of an observation of
+        the subchains since the last entry, which is noisy and no bound
     validation : held-out log likelihood per observation, empty without validation data
     seconds : time since the run began
     measures : further numbers by name: "scoring" (seconds that the held-out score took), "updates", "rate" and "growth"

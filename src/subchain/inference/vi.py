@@ -40,5 +40,6 @@ class VI(Batch):
 
     def objective(
         self, problem: Problem, posterior: ModelPosterior | None, point: Point, log_normalizer: float
-    ) -> float | None:
-        return None if posterior is None else log_normalizer - posterior.kl(problem.prior)
+    ) -> float:
+        assert posterior is not None, "a bound is that of a posterior"
+        return log_normalizer - posterior.kl(problem.prior)

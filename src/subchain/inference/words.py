@@ -40,7 +40,7 @@ from subchain.propagation.lanes import (
     pair_sums,
     retreat,
 )
-from subchain.propagation.underflow import LEAST_SCALE
+from subchain.propagation.underflow import LEAST_MOVE, LEAST_SCALE
 from subchain.special import exp_digamma
 from subchain.transitions.moving import MEAN, MovingDirichlet, dirichlet_rows
 from subchain.transitions.stationary import reduce_states, reduced_distribution
@@ -137,7 +137,7 @@ def update_words(
         dirichlet_rows(kind, prior_rows, pairs, fixed, transition)
         dirichlet_rows(kind, prior_first, first, nothing_fixed, initial)
         dirichlet_rows(MEAN, prior_rows, pairs, fixed, mean)
-        if not reduce_states(mean):
+        if not (transition.min() >= LEAST_MOVE and reduce_states(mean)):
             return update
         stationary = reduced_distribution(mean)
         transposed = np.ascontiguousarray(transition.T)

@@ -16,7 +16,7 @@ from subchain.errors import ImpossibleSequenceError
 from subchain.propagation import chain, products, serial
 from subchain.propagation.chains import Chains
 from subchain.propagation.layout import end_to_end, side_by_side
-from subchain.propagation.underflow import exponentiate, growth, reachable
+from subchain.propagation.underflow import covering, exponentiate, growth
 
 Array = NDArray[np.float64]
 
@@ -76,8 +76,8 @@ def scaled_filter(chains: Chains) -> Scaled:
         chain.forward(likelihood, chains.transition, chains.initial, chains.starts, chains.stops, alpha, scale)
     start = np.repeat(chains.initial[:, None], chains.n_sequences, axis=1)
     walks = end_to_end(chains.starts, chains.stops)
-    reach = reachable(chains.transition)
-    is_hard = growth(likelihood.T, start, chains.transition, reach, walks, alpha.T, scale).matters()
+    covers = covering(chains.transition)
+    is_hard = growth(likelihood.T, start, chains.transition, covers, walks, alpha.T, scale).matters()
     return Scaled(alpha, likelihood, scale, shift, np.flatnonzero(~is_hard), np.flatnonzero(is_hard))
 
 

@@ -1,12 +1,13 @@
 # mypy: disable-error-code="no-untyped-def"
 """Whether a filtered pass in scaled probabilities can be believed, or something that matters has fallen below a double.
 
-A state that is 1e-320 times as likely as another is lost to scaled probabilities. Where every state can be reached
-from every other this does no harm: what was lost is outweighed as soon as its states are reached again. It matters
-where the lost states cannot be reached from those that are left (left-right models, mixtures of chains): they may
-turn out to be the ones that explain what comes later. For such states the test keeps a bound on what was lost
-relative to what was kept: it grows at each step by the best likelihood among them, divided by the normaliser.
-Sequences for which the bound comes near one, or whose normaliser nearly vanishes, are worked out in logarithms.
+A state that is 1e-320 times as likely as another is lost to scaled probabilities. Where the states that are left come,
+some steps later, to all that the lost one can come to, this does no harm: what was lost is outweighed there. It matters
+where they do not (left-right models, mixtures of chains, chains that go round in step): the lost state may turn out to
+be the one that explains what comes later. For such states the test keeps a bound on what was lost relative to what was
+kept: it grows at each step by the best likelihood among them, divided by the normaliser. A state that has been lost
+stays so, even if its computed weight recovers, until weight flows into it from one that was not. Sequences for which
+the bound comes near one, or whose normaliser nearly vanishes, are worked out in logarithms.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ LEAST_MOVE = 1e-100
 LEAST_SCALE, LEAST_BELIEF = 1e-100, 1e-290
 #: Logarithm of the smallest belief, and of the share of lost weight that matters.
 LOG_LEAST_BELIEF, LOG_MATTERS = -667.0, -32.0
+#: Beliefs that may have been lost before, where a chain was cut: any larger one would have been noticed there.
+WEAK = 1e-13
 #: Logarithm of the smallest double above zero.
 LEAST_LOG = -745.0
 
@@ -45,6 +48,22 @@ def reachable(transition: NDArray[np.float64]) -> NDArray[np.bool_]:
             break
         reach = further
     return reach
+
+
+def covering(transition: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which states (rows) come, after enough steps and from then on, to all that others (columns) have come to by then.
+
+    Where a chain goes round in step this is true of states in step with each other only, although all can be reached
+    from all.
+    """
+    n_states = len(transition)
+    ahead = transition >= LEAST_MOVE
+    steps = 1
+    while steps < n_states**2 and not ahead.all():
+        ahead = ahead.astype(np.float32) @ ahead.astype(np.float32) > 0.0
+        steps *= 2
+    uncovered = (~ahead).astype(np.float32) @ ahead.T.astype(np.float32)
+    return np.asarray(uncovered == 0.0)
 
 
 class Growth(NamedTuple):
@@ -74,10 +93,11 @@ def growth(
     likelihood: Array,
     start: Array,
     transition: Array,
-    reach: NDArray[np.bool_],
+    covers: NDArray[np.bool_],
     walks: Walks,
     alpha: Array,
     scale: Array,
+    follows: NDArray[np.bool_] | None = None,
 ) -> Growth:
     """Bound what each chain has lost to underflow.
 
@@ -86,14 +106,17 @@ def growth(
     likelihood : (K, n)
     start : (K, lanes) weights of the first position's states before its observation is seen
     transition : (K, K)
-    reach : (K, K) of bool, see `reachable`
+    covers : (K, K) of bool, see `covering`
     walks : layout.Walks
     alpha, scale : (K, n) and (n,), the filtered beliefs and their normalisers
+    follows : (lanes,) of bool, stretches that continue others: what is weak there may have been lost before
     """
     out = Growth(*np.full((4, len(walks.lengths)), -np.inf))
-    every_way = bool(reach.all())
+    every_way = bool(covers.all())
+    if follows is None:
+        follows = np.zeros(len(walks.lengths), dtype=np.bool_)
     if not every_way or not scale.min(initial=np.inf) >= LEAST_SCALE:
-        _search(likelihood, start, transition, reach, walks, alpha, scale, every_way, *out)
+        _search(likelihood, start, transition, covers, walks, alpha, scale, every_way, follows, *out)
     return out
 
 
@@ -108,7 +131,9 @@ def _fold(follows, gain, own, highest, own_highest, out):
 
 
 @njit(nogil=True, cache=True)
-def _search(likelihood, start, transition, reach, walks, alpha, scale, every_way, gain, own, highest, own_highest):
+def _search(
+    likelihood, start, transition, covers, walks, alpha, scale, every_way, follows, gain, own, highest, own_highest
+):  # fmt: skip
     for lane in range(walks.lengths.shape[0]):
         for step in range(walks.lengths[lane]):
             if not scale[walks.columns[lane] + walks.offsets[step]] >= LEAST_SCALE:
@@ -116,16 +141,20 @@ def _search(likelihood, start, transition, reach, walks, alpha, scale, every_way
                 break
         if own_highest[lane] < np.inf and not every_way:
             gain[lane], own[lane], highest[lane], own_highest[lane] = _lost_states(
-                likelihood, start, transition, reach, walks, lane, alpha, scale
+                likelihood, start, transition, covers, walks, lane, alpha, scale, follows[lane]
             )
 
 
 @njit(nogil=True, cache=True)
-def _lost_states(likelihood, start, transition, reach, walks, lane, alpha, scale):
-    """Growth along one chain of the weight that has underflowed, in states that the rest cannot reach."""
+def _lost_states(likelihood, start, transition, covers, walks, lane, alpha, scale, follows):
+    """Growth along one chain of the weight that has underflowed, in states that the rest does not cover."""
     n_states = transition.shape[0]
     touched = start[:, lane] > 0.0
     lost, moved = np.zeros(n_states, dtype=np.bool_), np.empty(n_states, dtype=np.bool_)
+    healthy = np.empty(n_states, dtype=np.bool_)
+    if follows:
+        for k in range(n_states):
+            lost[k] = touched[k] and start[k, lane] < WEAK
     gain, own, highest, own_highest = 0.0, -np.inf, -np.inf, -np.inf
     for step in range(walks.lengths[lane]):
         column = walks.columns[lane] + walks.offsets[step]
@@ -133,13 +162,14 @@ def _lost_states(likelihood, start, transition, reach, walks, lane, alpha, scale
         for k in range(n_states):
             lost[k] = lost[k] or (touched[k] and alpha[k, column] < LEAST_BELIEF)
             any_lost = any_lost or lost[k]
+            healthy[k] = alpha[k, column] >= LEAST_BELIEF and not lost[k]
         best = 0.0
         if any_lost:
             for k in range(n_states):
                 if lost[k] and likelihood[k, column] > best:
                     out_of_reach = True
                     for j in range(n_states):
-                        if alpha[j, column] >= LEAST_BELIEF and reach[j, k]:
+                        if healthy[j] and covers[j, k]:
                             out_of_reach = False
                             break
                     if out_of_reach:
@@ -152,11 +182,15 @@ def _lost_states(likelihood, start, transition, reach, walks, lane, alpha, scale
             gain = own = -np.inf
         for k in range(n_states):
             touched[k] = moved[k] = False
+            refreshed = False
             for j in range(n_states):
                 if transition[j, k] > 0.0:
                     if alpha[j, column] >= LEAST_BELIEF:
                         touched[k] = True
                     if lost[j]:
                         moved[k] = True
+                    if healthy[j] and transition[j, k] >= LEAST_MOVE:
+                        refreshed = True
+            moved[k] = moved[k] and not refreshed
         lost[:] = moved
     return gain, own, highest, own_highest
