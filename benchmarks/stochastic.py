@@ -30,14 +30,14 @@ N_STATES = 12
 WORDS = 1000
 
 
-def words(folder: Path, *, n_symbols: int, length: int, updates: int = 4000) -> dict[str, Any]:
+def words(folder: Path, *, n_symbols: int, length: int, updates: int = 20_000) -> dict[str, Any]:
     """Updates a second of SCVI with guards."""
     from subchain import SCVI, Guards
 
     return _updates(SCVI(length=length, batch=WORDS // length, boundary=Guards()), n_symbols, updates)
 
 
-def buffers(folder: Path, *, n_symbols: int = 10_000, updates: int = 1500) -> dict[str, Any]:
+def buffers(folder: Path, *, n_symbols: int = 10_000, updates: int = 3000) -> dict[str, Any]:
     """Updates a second of SVI with buffers."""
     from subchain import SVI, Buffer
 

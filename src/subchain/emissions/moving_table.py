@@ -49,14 +49,18 @@ def distinct_symbols(symbols, place, distinct, local):
     Symbol `distinct[i]` has the number i; `local` (n,) are the symbols so numbered, −1 where missing. `place` (W,) may
     hold anything: an entry counts only if the symbol it leads to leads back.
     """
-    n = 0
+    n, fetched = 0, 0
+    for position in range(symbols.shape[0]):  # a loop that only touches has many memory accesses under way at a time
+        if not -1 <= symbols[position] < place.shape[0]:
+            raise IndexError("the data hold a symbol that the table of a categorical emission does not have")
+        fetched += place[symbols[position]]
+    if symbols.shape[0]:
+        local[0] = fetched
     for position in range(symbols.shape[0]):
         symbol = symbols[position]
         if symbol < 0:
             local[position] = -1
             continue
-        if symbol >= place.shape[0] or symbol < -1:
-            raise IndexError("the data hold a symbol that the table of a categorical emission does not have")
         at = place[symbol]
         if at >= n or distinct[at] != symbol:
             at = n

@@ -193,7 +193,8 @@ def update_words(
             for k in range(n_states):
                 fresh_pairs[j, k] = moved[j, k] * transition[j, k]
                 pairs[j, k] = (1.0 - rate) * pairs[j, k] + rate * gains[1] * fresh_pairs[j, k]
-        n_found = distinct_symbols(symbols[:columns], place, found, local)
+        if boundary == BUFFERS:
+            n_found = distinct_symbols(symbols[:columns], place, found, local)
         rows[:n_found] = 0.0
         scatter(rows[:n_found], local[:columns], beliefs)
         factor[0] *= 1.0 - rate
