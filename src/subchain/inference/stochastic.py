@@ -434,7 +434,7 @@ class Updates:
             left = every - model.update % every
             if self.last_update is not None:
                 left = min(left, self.last_update - model.update)
-            done = self.words.run(pieces[:left])
+            done = self.words.run(self, pieces[:left])
             model.moved(done)
             self.rate = self.rates.rate(model.update, model.chain.pairs, model.chain.pairs)
             if done:

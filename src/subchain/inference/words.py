@@ -240,13 +240,11 @@ class WordUpdates:
         return cls(updates) if 8 * columns * len(model.chain.initial) <= 2 * TABLE_BYTES else None
 
     def __init__(self, updates: Updates) -> None:
-        self.updates = updates
         self.place = np.zeros(len(updates.model.emission.counts), dtype=np.int32)
         self.n_whole = updates.problem.whole.data.n_observations // updates.subchains.length
 
-    def run(self, pieces: NDArray[np.int64]) -> int:
+    def run(self, updates: Updates, pieces: NDArray[np.int64]) -> int:
         """Do the next updates, whose minibatches are `pieces` (updates, M); return how many were done."""
-        updates = self.updates
         model, boundary = updates.model, updates.boundary
         chain: MovingDirichlet = model.chain
         table: Any = model.emission
