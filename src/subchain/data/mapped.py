@@ -39,7 +39,7 @@ class MappedFile:
         base: Any = values
         while isinstance(base, np.ndarray):
             path = getattr(base, "filename", None)
-            if isinstance(base, np.memmap) and path is not None:
+            if isinstance(base, np.memmap) and path is not None and os.path.exists(path):
                 return cls(os.fspath(path), values)
             base = base.base
         return None

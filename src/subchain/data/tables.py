@@ -19,6 +19,7 @@ from subchain.data.columns import Columns, resolve_columns
 from subchain.data.lines import existing_file
 from subchain.data.missing import check_finite
 from subchain.data.sequences import Sequences, Vocabularies, require_observations
+from subchain.data.spool import unpack_large
 from subchain.errors import FileFormatError, InputError
 
 _TABLE_LIBRARIES = ("pandas", "polars", "pyarrow")
@@ -43,6 +44,8 @@ def read_parquet(
     vocabulary: Vocabularies = None,
 ) -> Sequences:
     """Read the columns of a Parquet file; only those asked for are read.
+
+    One long sequence of numbers that is too large for memory is unpacked to a temporary file and mapped.
 
     Parameters
     ----------
@@ -80,6 +83,9 @@ def read_parquet(
         names = file.schema_arrow.names
     observed, sequence = _chosen(names, columns, sequence)
     with _blaming_file(path, "Parquet"):
+        large = unpack_large(file, observed) if sequence is None else None
+        if large is not None:
+            return Sequences(large, columns=observed)
         table = file.read(columns=observed if sequence is None else [*observed, sequence])
         table.validate(full=True)
     return from_table(table, observed, sequence, vocabulary)

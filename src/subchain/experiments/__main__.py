@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from subchain.errors import SubchainError
+from subchain.experiments.chromatin import Chromatin
 from subchain.experiments.experiment import Experiment
 from subchain.experiments.long_chain_table import LongChainTable
 from subchain.experiments.reversed_cycles import ReversedCycles
@@ -14,7 +15,7 @@ from subchain.experiments.sentences import Sentences
 from subchain.experiments.subchains_of_text import SubchainsOfText
 from subchain.experiments.vanilla import Vanilla
 
-KINDS: list[type[Experiment]] = [SubchainsOfText, Sentences, Vanilla, ReversedCycles, LongChainTable]
+KINDS: list[type[Experiment]] = [SubchainsOfText, Sentences, Vanilla, ReversedCycles, LongChainTable, Chromatin]
 EXPERIMENTS = {kind.name: kind for kind in KINDS}
 
 
