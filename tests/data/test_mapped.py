@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -46,3 +47,15 @@ def test_what_is_expected_is_still_the_same(path: Path) -> None:
     rows = WORTHWHILE // 16 + 1
     found.expect(np.array([0, 3, 50_000 - rows]), np.full(3, rows))
     np.testing.assert_array_equal(values[:5, 0], [0.0, 2.0, 4.0, 6.0, 8.0])
+
+
+@pytest.mark.parametrize("mode", ["r", "c"])
+def test_what_is_forgotten_is_read_again(path: Path, mode: Any) -> None:
+    values = np.load(path, mmap_mode=mode)
+    if mode == "c":
+        values[:10] = -1.0  # changes in memory alone must not be lost
+    found = MappedFile.of(values[:, 1])
+    assert found is not None
+    expected = np.array(values)
+    found.forget()
+    np.testing.assert_array_equal(values, expected)

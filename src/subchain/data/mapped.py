@@ -26,8 +26,9 @@ class MappedFile:
     True
     """
 
-    def __init__(self, path: str, values: NDArray[Any]) -> None:
+    def __init__(self, path: str, values: NDArray[Any], is_read_only: bool) -> None:
         self.path = path
+        self.is_read_only = is_read_only
         self.size = os.stat(path).st_size
         self._values = values
         self._row_bytes = values.strides[0]
@@ -40,7 +41,7 @@ class MappedFile:
         while isinstance(base, np.ndarray):
             path = getattr(base, "filename", None)
             if isinstance(base, np.memmap) and path is not None and os.path.exists(path):
-                return cls(os.fspath(path), values)
+                return cls(os.fspath(path), values, base.mode == "r")
             base = base.base
         return None
 
@@ -67,6 +68,20 @@ class MappedFile:
         aligned = first // mmap.PAGESIZE * mmap.PAGESIZE
         for address, size in zip(aligned.tolist(), (first - aligned + lengths * self._row_bytes).tolist(), strict=True):
             self._advise(ctypes.c_void_p(address), ctypes.c_size_t(size), mmap.MADV_WILLNEED)
+
+
+    def forget(self) -> None:
+        """Hand back the memory that shows what was read; the system may keep the file's contents as long as it likes.
+
+        Only where nobody can have written to it.
+        """
+        if self._advise is None or not self.is_read_only or not self._values.size:
+            return
+        first = self._values.__array_interface__["data"][0]
+        aligned = -(-first // mmap.PAGESIZE) * mmap.PAGESIZE
+        size = (first + abs(self._row_bytes) * len(self._values) - aligned) // mmap.PAGESIZE * mmap.PAGESIZE
+        if size > 0:
+            self._advise(ctypes.c_void_p(aligned), ctypes.c_size_t(size), mmap.MADV_DONTNEED)
 
 
 def _find_advice() -> Any:

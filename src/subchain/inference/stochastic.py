@@ -51,6 +51,8 @@ LEAST_UPDATES, PASSES = 1000, 5.0
 DRAWN = 64
 #: Subchains, and their length, that statistics are guessed from where a run starts at a given model.
 SAMPLE_SIZE, SAMPLE_LENGTH = 128, 1024
+#: Bytes of a file that are read before its memory is handed back.
+MAPPED_BYTES = 1 << 26
 #: Sequences up to this length are taken whole if nothing else was said.
 WHOLE = 1024
 
@@ -371,6 +373,7 @@ class Updates:
             self.boundary.begin()
         self.words = WordUpdates.of(self)
         self.file = MappedFile.of(problem.whole.data.values)
+        self._bytes_read = MAPPED_BYTES  # whatever was read before the run began
 
     def _open(self) -> OpenBoundary:
         boundary = resolve_boundary(self.algorithm.boundary)
@@ -447,6 +450,10 @@ class Updates:
         if self.file is not None:
             coming = self.draw(model.update + 2)
             self.file.expect(coming.starts, coming.lengths)
+            self._bytes_read += batch.n_observations * whole.data.values.strides[0]
+            if self._bytes_read > MAPPED_BYTES:
+                self.file.forget()
+                self._bytes_read = 0
         kind = self.algorithm.kind
         chain = model.chain.surrogate(kind)
         surrogate = Surrogate(chain.initial, chain.transition, model.emission.surrogate(kind))
