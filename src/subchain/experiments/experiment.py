@@ -19,14 +19,23 @@ Row = dict[str, Any]
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
-    """Something that a paper, or we, say of the numbers; whether it holds, and the numbers themselves."""
+    """Something that is said of the numbers; whether it holds, and the numbers themselves.
+
+    A claim of a paper's that we have reason to doubt is no failure if it does not come out.
+    """
 
     text: str
     holds: bool
     evidence: str
+    doubted: bool = False
+
+    @property
+    def failed(self) -> bool:
+        return not self.holds and not self.doubted
 
     def __str__(self) -> str:
-        return f"{'holds' if self.holds else 'DOES NOT HOLD'}: {self.text} ({self.evidence})"
+        verdict = "holds" if self.holds else "does not come out" if self.doubted else "DOES NOT HOLD"
+        return f"{verdict}: {self.text} ({self.evidence})"
 
 
 class Experiment(ABC):
