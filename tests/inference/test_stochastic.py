@@ -16,7 +16,9 @@ from subchain import EM, HMM, SCVI, SVI, VI, Buffer, Categorical, Dirichlet, Gro
 from subchain.datasets import bernoulli_chain, categorical_chain, gaussian_chain, poisson_chain
 from subchain.errors import InputError
 from subchain.inference.checkpoint import Checkpoint
+from subchain.inference.guards import StoredGuards
 from subchain.inference.stochastic import Updates
+from subchain.inference.validation import HeldOutPositions
 from subchain.inference.words import WordUpdates
 
 BOUNDARIES = {
@@ -175,6 +177,10 @@ class TestLimits:
             ({"batch": 0}, "batch"),
             ({"boundary": "guard"}, "Did you mean 'guards'"),
             ({"boundary": Buffer(-1)}, "size"),
+            ({"boundary": Buffer(5000)}, "cannot fit"),
+            ({"max_passes": np.inf}, "max_passes"),
+            ({"time_limit": "a"}, "time_limit"),
+            ({"patience": "a"}, "patience"),
             ({"boundary": Guards("beliefs")}, "store of Guards"),
             ({"boundary": GrowBuffer(tolerance=0.0)}, "tolerance"),
             ({"starts": "everywhere"}, "anywhere"),
@@ -351,3 +357,114 @@ def test_a_run_that_was_interrupted_goes_on_in_the_same_bits(
     resumed = words(inference).fit(text(), checkpoint=tmp_path / "c", resume=True)
     np.testing.assert_allclose(resumed.transition_, whole.transition_, rtol=1e-12)
     assert len(resumed.trace_) == len(whole.trace_)
+
+
+class TestLimitsOnResume:
+    def fit(self, folder: Path, limit: int, **settings: Any) -> HMM:
+        inference = SCVI(length=4, batch=30, boundary=Guards(), max_updates=limit, report_every=10)
+        return words(inference).fit(text(), checkpoint=folder / "c", **settings)
+
+    def test_a_higher_limit_is_counted_in_updates(self, tmp_path: Path) -> None:
+        self.fit(tmp_path, 23)
+        resumed = self.fit(tmp_path, 40, resume=True)
+        assert resumed.trace_.measures["updates"] == [10, 20, 23, 30, 40]
+        assert np.array_equal(resumed.transition_, self.fit(tmp_path, 40).transition_)
+
+    def test_a_lower_limit_ends_at_once(self, tmp_path: Path) -> None:
+        self.fit(tmp_path, 30)
+        assert self.fit(tmp_path, 20, resume=True).trace_.measures["updates"] == [10, 20, 30]
+
+
+def test_patience_without_validation_data_ends() -> None:
+    fitted = words(SVI(length=20, batch=50, patience=2)).fit(text())
+    assert fitted.status_ == "max_iter"
+
+
+def test_time_is_looked_at_between_reports() -> None:
+    fitted = words(SVI(length=4, batch=3, boundary=GrowBuffer(), time_limit=0.3, report_every=10**9)).fit(text())
+    assert fitted.status_ == "time_limit"
+
+
+def test_no_delay_is_no_reason_to_fail() -> None:
+    fitted = words(SVI(length=3, batch=600, delay=0.0, max_updates=5)).fit(text())
+    assert fitted.point_.not_finite() is None
+
+
+def test_ctrl_c_while_scoring_goes_on_in_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inference = SCVI(length=4, batch=30, max_updates=50, report_every=10, average=True)
+    whole = words(inference).fit(text(), validation=HoldOut(0.1))
+    score, calls = HeldOutPositions.score, []
+
+    def interrupt(self: Any, *given: Any) -> float:
+        calls.append(1)
+        if len(calls) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        return score(self, *given)
+
+    monkeypatch.setattr(HeldOutPositions, "score", interrupt)
+    with pytest.warns(UserWarning, match="interrupted"):
+        words(inference).fit(text(), validation=HoldOut(0.1), checkpoint=tmp_path / "c")
+    resumed = words(inference).fit(text(), validation=HoldOut(0.1), checkpoint=tmp_path / "c", resume=True)
+    assert np.array_equal(resumed.transition_, whole.transition_)
+    assert resumed.trace_.measures["updates"] == [10, 20, 30, 40, 50]
+
+
+class TestGuardsAndCheckpoints:
+    def fit(self, folder: Path, **settings: Any) -> HMM:
+        inference = SCVI(
+            length=4, batch=30, boundary=Guards(storage=folder / "g"), max_updates=50, report_every=10
+        )
+        return words(inference).fit(text(), checkpoint=folder / "c", **settings)
+
+    def killed(self, folder: Path, monkeypatch: pytest.MonkeyPatch, at: int = 27) -> None:
+        class Killed(Exception):
+            pass
+
+        update, saved = Updates._update, Checkpoint.save
+
+        def die(self: Any) -> None:
+            update(self)
+            if self.model.update == at:
+                raise Killed
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Updates, "_update", die)
+            patch.setattr(Checkpoint, "save", lambda self, journey, force=False: saved(self, journey, force=True))
+            with pytest.raises(Killed):
+                self.fit(folder)
+
+    def test_a_file_that_was_deleted_or_used_since_is_refused(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.killed(tmp_path, monkeypatch)
+        (tmp_path / "g").unlink()
+        with pytest.raises(InputError, match="not those of the checkpoint"):
+            self.fit(tmp_path, resume=True)
+        self.killed(tmp_path, monkeypatch)
+        other = SCVI(length=4, batch=30, boundary=Guards(storage=tmp_path / "g"), max_updates=5)
+        words(other, random_state=9).fit(text())
+        with pytest.raises(InputError, match="not those of the checkpoint"):
+            self.fit(tmp_path, resume=True)
+
+    def test_killed_after_the_checkpoint_but_before_the_notes(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        whole = self.fit(tmp_path)
+        with monkeypatch.context() as patch:
+            patch.setattr(StoredGuards, "kept", lambda self: (_ for _ in ()).throw(MemoryError()))
+            saved = Checkpoint.save
+            patch.setattr(Checkpoint, "save", lambda self, journey, force=False: saved(self, journey, force=True))
+            with pytest.raises(MemoryError):
+                self.fit(tmp_path)
+        resumed = self.fit(tmp_path, resume=True)
+        assert np.array_equal(resumed.transition_, whole.transition_)
+
+    def test_without_a_checkpoint_nothing_is_noted(self, tmp_path: Path) -> None:
+        inference = SCVI(length=4, batch=100, boundary=Guards(storage=tmp_path / "g"), max_updates=50)
+        words(inference).fit(text())
+        assert (tmp_path / "g.undo").stat().st_size < 100
+
+    def test_a_place_that_cannot_be_written_is_named(self, tmp_path: Path) -> None:
+        for path in (tmp_path, tmp_path / "no" / "g"):
+            with pytest.raises(InputError, match="guards"):
+                words(SCVI(length=4, boundary=Guards(storage=path), max_updates=2)).fit(text())

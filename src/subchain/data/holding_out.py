@@ -16,7 +16,8 @@ class HoldOut:
     """Positions to hold out of the training data: `model.fit(x, validation=HoldOut(0.05))`.
 
     What was observed there counts as missing while the model learns; the score is the mean log probability of it, given
-    everything else. For `(N, D)` data whole rows are held out.
+    everything else. For `(N, D)` data whole rows are held out. The data are copied, and every score is a pass over all
+    of them: for a file bigger than memory give validation data of their own.
 
     Parameters
     ----------

@@ -75,11 +75,11 @@ class MappedFile:
 
         Only where nobody can have written to it.
         """
-        if self._advise is None or not self.is_read_only or not self._values.size:
+        if self._advise is None or not self.is_read_only or not self._values.size or self._row_bytes <= 0:
             return
         first = self._values.__array_interface__["data"][0]
         aligned = -(-first // mmap.PAGESIZE) * mmap.PAGESIZE
-        size = (first + abs(self._row_bytes) * len(self._values) - aligned) // mmap.PAGESIZE * mmap.PAGESIZE
+        size = (first + self._row_bytes * len(self._values) - aligned) // mmap.PAGESIZE * mmap.PAGESIZE
         if size > 0:
             self._advise(ctypes.c_void_p(aligned), ctypes.c_size_t(size), mmap.MADV_DONTNEED)
 

@@ -37,7 +37,8 @@ class Minibatch(NamedTuple):
     sequences : (M,) sequence that each belongs to
     starts, lengths : (M,) first flat position and number of positions
     is_first, is_last : (M,) whether it begins or ends its sequence
-    weights : (M,) how often each counts, or None
+    user_weights : (M,) how often the sequence of each counts, or None
+    weights, pair_weights : (M,) how often the observations and the moves of each count, or None
     """
 
     pieces: Index
@@ -46,7 +47,9 @@ class Minibatch(NamedTuple):
     lengths: Index
     is_first: NDArray[np.bool_]
     is_last: NDArray[np.bool_]
+    user_weights: Array | None
     weights: Array | None
+    pair_weights: Array | None
 
     @property
     def size(self) -> int:
@@ -68,6 +71,7 @@ class Gains(NamedTuple):
 class Subchains(Protocol):
     """All subchains that can be drawn."""
 
+    offsets: Index
     size: int
     length: int
 
@@ -87,57 +91,88 @@ class Grid:
         self.length = int(length) if length is not None else max(int(lengths.max(initial=1)), 1)
         self.firsts = np.concatenate(([0], np.cumsum(-(-lengths // self.length))))
         self.size = int(self.firsts[-1])
-        self._moves = int(np.maximum(lengths - 1, 0).sum())
-        self._inner_moves = int(lengths.sum()) - self.size
+        #: Moves between stretches are seen by none of them; those inside stand for them, each for so many.
+        self._for_each_move = _ratio(lengths - 1, lengths - np.diff(self.firsts))
 
     def gains(self, size: int) -> Gains:
-        """Moves between stretches are seen by none of them; those inside stand for them."""
         scale = self.size / size
-        return Gains(scale, scale * self._moves / max(self._inner_moves, 1), scale)
+        return Gains(scale, scale * _common(self._for_each_move), scale)
 
     def batch(self, pieces: Index, weights: Array | None = None) -> Minibatch:
         """The stretches with these numbers; `weights` (n_sequences,) says how often each sequence counts."""
         sequences = np.searchsorted(self.firsts, pieces, side="right") - 1 if len(self.offsets) > 2 else 0 * pieces
         starts = self.offsets[sequences] + (pieces - self.firsts[sequences]) * self.length
-        ends = self.offsets[sequences + 1]
-        return _batch(pieces, sequences, starts, np.minimum(ends - starts, self.length), self.offsets, weights)
+        lengths = np.minimum(self.offsets[sequences + 1] - starts, self.length)
+        return _batch(pieces, sequences, starts, lengths, self.offsets, weights, None, self._for_each_move)
 
 
 class Anywhere:
     """All stretches of `length` positions, wherever they begin; no sequence is shorter.
 
-    A position inside a sequence belongs to `length` of them, a move to one less, so each counts that much less; near
-    the ends of a sequence there are fewer.
+    A position belongs to several of them, so each counts the less; how much less depends on the length of the sequence.
+    Those near the ends of a sequence belong to fewer, which is the one thing that is not made up for.
     """
 
     def __init__(self, offsets: Index, length: int) -> None:
         self.offsets = offsets
         self.length = length
         lengths = np.diff(offsets)
-        self.firsts = np.concatenate(([0], np.cumsum(np.maximum(lengths - length + 1, 0))))
+        starts = np.maximum(lengths - length + 1, 0)
+        self.firsts = np.concatenate(([0], np.cumsum(starts)))
         self.size = int(self.firsts[-1])
+        self._for_each = _ratio(lengths, length * starts)
+        self._for_each_move = _ratio(lengths - 1, (length - 1) * starts)
 
     def gains(self, size: int) -> Gains:
         scale = self.size / size
-        return Gains(scale, scale / max(self.length - 1, 1), scale / self.length)
+        return Gains(scale, scale * _common(self._for_each_move), scale * _common(self._for_each))
 
     def batch(self, pieces: Index, weights: Array | None = None) -> Minibatch:
         sequences = np.searchsorted(self.firsts, pieces, side="right") - 1
         starts = self.offsets[sequences] + pieces - self.firsts[sequences]
-        ends = self.offsets[sequences + 1]
-        return _batch(starts, sequences, starts, np.minimum(ends - starts, self.length), self.offsets, weights)
+        lengths = np.full(len(starts), self.length)
+        return _batch(
+            starts, sequences, starts, lengths, self.offsets, weights, self._for_each, self._for_each_move
+        )
+
+
+def _ratio(wanted: Index, there: Index) -> Array:
+    """For how many each one that is there has to stand; one where there is none."""
+    return np.divide(wanted, there, out=np.ones(len(wanted)), where=there > 0)
+
+
+def _common(ratios: Array) -> float:
+    """What all sequences have in common; one where they differ, and single ones are weighed."""
+    return float(ratios[0]) if len(ratios) and (ratios == ratios[0]).all() else 1.0
+
+
+def _weighed(weights: Array | None, ratios: Array | None, sequences: Index) -> Array | None:
+    """The users' weights times the sequences' ratios, where these differ; None if all is one."""
+    differ = ratios is not None and bool((ratios != ratios[0]).any())
+    if not differ:
+        return None if weights is None else weights[sequences]
+    assert ratios is not None
+    return ratios[sequences] if weights is None else (ratios * weights)[sequences]
 
 
 def _batch(
-    pieces: Index, sequences: Index, starts: Index, lengths: Index, offsets: Index, weights: Array | None
+    pieces: Index,
+    sequences: Index,
+    starts: Index,
+    lengths: Index,
+    offsets: Index,
+    weights: Array | None,
+    ratios: Array | None,
+    pair_ratios: Array | None,
 ) -> Minibatch:
     if len(lengths) and lengths.min() != lengths.max():
         order = np.argsort(-lengths, kind="stable")
         pieces, sequences, starts, lengths = pieces[order], sequences[order], starts[order], lengths[order]
     is_first = starts == offsets[sequences]
     is_last = starts + lengths == offsets[sequences + 1]
-    chosen = None if weights is None else weights[sequences]
-    return Minibatch(pieces, sequences, starts, lengths, is_first, is_last, chosen)
+    own, of_pairs = _weighed(weights, ratios, sequences), _weighed(weights, pair_ratios, sequences)
+    given = None if weights is None else weights[sequences]
+    return Minibatch(pieces, sequences, starts, lengths, is_first, is_last, given, own, of_pairs)
 
 
 class Ends(NamedTuple):
@@ -212,19 +247,27 @@ def _run_tile(messages: Messages, batch: Minibatch, part: slice, start: Array, s
     hard_pairs = [
         _run_hard(messages, tile, int(lane), start, stop, batch, beliefs, weighted, totals, ends) for lane in hard
     ]
-    weights = None if batch.weights is None else batch.weights[part]
+    initial = _first_states(beliefs, batch, part, tile.lanes)
+    weights, pair_weights = (None if w is None else w[part] for w in (batch.weights, batch.pair_weights))
     if weights is not None:
         lanes.weigh(beliefs, offsets, weights)
-        lanes.weigh(weighted, offsets, weights)
+    if pair_weights is not None:
+        lanes.weigh(weighted, offsets, pair_weights)
     kernels.pair_sums(alpha, weighted, offsets, pairs)
     pairs *= messages.transition
     for lane, found in zip(hard, hard_pairs, strict=True):
-        pairs += found if weights is None else weights[lane] * found
+        pairs += found if pair_weights is None else pair_weights[lane] * found
     sums = surrogate.emission.zeros()
     surrogate.emission.accumulate(values, beliefs, sums)
-    initial = beliefs[:, : tile.lanes][:, batch.is_first[part]].sum(axis=1)
     statistics = Statistics(initial, pairs, sums, float(totals.sum()), float(columns))
     return MinibatchRun(statistics, totals, ends)
+
+
+def _first_states(beliefs: Array, batch: Minibatch, part: slice, n_lanes: int) -> Array:
+    """Beliefs of the states that sequences begin with, added up; users' weights count, others do not."""
+    begins = batch.is_first[part]
+    weights = begins if batch.user_weights is None else begins * batch.user_weights[part]
+    return np.asarray(beliefs[:, :n_lanes] @ weights)
 
 
 def _run_hard(

@@ -45,7 +45,7 @@ class Chromatin(Experiment):
                     model.fit(bins, validation=HoldOut(0.05, random_state=1))
                     trace = model.trace_
                     yield {
-                        "cell": cell, "algorithm": name, "seed": seed, "score": max(trace.validation),
+                        "cell": cell, "algorithm": name, "seed": seed, "score": trace.validation[-1],
                         "seconds": trace.seconds[-1] - sum(trace.measures["scoring"]),
                         "enrichment": enrichment(model, bins, genes),
                     }  # fmt: skip

@@ -42,11 +42,10 @@ class Algorithm(Component, ABC):
 
     def check(self) -> None:
         """Raise an `InputError` if a setting is out of range."""
-        name = type(self).__name__
-        if self.time_limit is not None and not self.time_limit > 0.0:
-            raise InputError(f"{name}: time_limit must be positive, not {self.time_limit!r}.")
-        if self.patience is not None and self.patience < 1:
-            raise InputError(f"{name}: patience must be at least 1, not {self.patience!r}.")
+        if self.time_limit is not None:
+            positive_number(self, "time_limit")
+        if self.patience is not None:
+            whole_number(self, "patience")
 
     def identity(self) -> dict[str, Any]:
         """Name and settings, without those that only say when to stop: a resumed run may change these."""
@@ -100,6 +99,13 @@ def whole_number(owner: Any, name: str, least: int = 1) -> None:
         raise InputError(
             f"{type(owner).__name__}: {name} must be a whole number of at least {least}, not {value!r}."
         )
+
+
+def positive_number(owner: Any, name: str) -> None:
+    """Raise an `InputError` unless a setting is a positive, finite number."""
+    value = getattr(owner, name)
+    if not isinstance(value, (int, float, np.number)) or not 0.0 < value < np.inf:
+        raise InputError(f"{type(owner).__name__}: {name} must be positive and finite, not {value!r}.")
 
 
 def number(owner: Any, name: str, least: float) -> None:

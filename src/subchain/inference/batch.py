@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from subchain.errors import InferenceError
 from subchain.inference.base import Algorithm, number, whole_number
+from subchain.inference.interrupts import Postponed
 from subchain.inference.loop import Known, RunState, Step
 from subchain.inference.posterior import ModelPosterior, Point
 from subchain.inference.problem import Problem
@@ -93,6 +94,7 @@ class Passes:
     def __init__(self, problem: Problem, algorithm: Batch) -> None:
         self.problem = problem
         self.algorithm = algorithm
+        self.interruption = Postponed()
 
     def step(self, state: RunState) -> Step:
         problem, algorithm = self.problem, self.algorithm

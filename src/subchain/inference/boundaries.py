@@ -17,7 +17,7 @@ from subchain.components import Component
 from subchain.engines.messages import Messages, Workspace
 from subchain.engines.partition import Tile
 from subchain.engines.subchains import Minibatch, MinibatchRun, Subchains
-from subchain.errors import unknown_name
+from subchain.errors import InputError, unknown_name
 from subchain.inference.base import whole_number
 from subchain.inference.loop import Memory
 from subchain.transitions.moving import MovingChain
@@ -118,6 +118,12 @@ class Buffer(Boundary):
         whole_number(self, "size", 0)
 
     def open(self, subchains: Subchains, n_states: int, fingerprint: str) -> OpenBoundary:
+        longest = int(np.diff(subchains.offsets).max())
+        if self.size >= longest:
+            raise InputError(
+                f"Buffer: size={self.size} cannot fit on either side of a subchain, the longest sequence has {longest} "
+                "positions; choose a smaller one, or batch inference."
+            )
         return OpenBuffer(int(self.size))
 
 

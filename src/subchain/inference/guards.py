@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -34,7 +35,7 @@ Store = NDArray[np.float32]
 STORES = ("messages", "marginals")
 #: Smaller entries become zero: numbers near the end of the singles are slow to compute with.
 SMALLEST = 1e-37
-KIND, HEADER = "subchain guards", 4096
+KIND, HEADER, NOTE_HEADER = "subchain guards", 4096, 64
 
 
 @njit(nogil=True, cache=True)
@@ -164,31 +165,42 @@ class OpenGuards(OpenBoundary):
 
 
 class StoredGuards(OpenGuards):
-    """Guards in a file.
+    """Guards in a file, which belongs to one run.
 
-    What a minibatch overwrites is noted in a second file until the next checkpoint, so that a run that was killed can
-    be taken back to its last one.
+    What a minibatch overwrites is noted in a second file from one checkpoint to the next, so that a run that was killed
+    can be taken back to its last one. Both files and the checkpoint carry the name of the run and count its
+    checkpoints; what does not fit together is refused.
     """
 
     def __init__(self, store: str, path: Path, shape: tuple[int, int, int], identity: dict[str, Any]) -> None:
         self.path = path
         self.undo_path = path.with_name(path.name + ".undo")
         self.identity = {"kind": KIND} | identity
-        if path.exists():
-            self._check()
-        else:
-            self._create(shape)
-        table = np.memmap(path, dtype=np.float32, mode="r+", offset=HEADER, shape=shape)
-        super().__init__(store, table)
-        self._undo: BinaryIO = open(self.undo_path, "a+b")  # noqa: SIM115
+        self.run, self.generation = "", 0
+        try:
+            if path.exists():
+                self.run = self._check()
+            else:
+                self._create(shape)
+            super().__init__(store, np.memmap(path, dtype=np.float32, mode="r+", offset=HEADER, shape=shape))
+            self._undo: BinaryIO = open(self.undo_path, "a+b")  # noqa: SIM115
+        except OSError as error:
+            raise InputError(f"guards cannot be kept in {path}: {error.strerror or error}.") from None
+        _lock(self._undo, path)
+        #: Before the first checkpoint there is nothing to be taken back to.
+        self._is_noting = False
 
     def _create(self, shape: tuple[int, int, int]) -> None:
-        header = json.dumps(self.identity).encode()
         with open(self.path, "xb") as file:
-            file.write(header.ljust(HEADER, b"\0"))
             file.truncate(HEADER + 4 * int(np.prod(shape)))
+        self._write_header()
 
-    def _check(self) -> None:
+    def _write_header(self) -> None:
+        with open(self.path, "r+b") as file:
+            file.write(json.dumps(self.identity | {"run": self.run}).encode().ljust(HEADER, b"\0"))
+
+    def _check(self) -> str:
+        """Refuse a file of another kind or of other data; the name of the run that it belongs to."""
         with open(self.path, "rb") as file:
             header = file.read(HEADER).rstrip(b"\0")
         try:
@@ -203,28 +215,59 @@ class StoredGuards(OpenGuards):
                     f"{self.path} holds the guards of another run: its {key} was {found.get(key)!r}, now it is "
                     f"{value!r}. Choose another file, or delete this one."
                 )
+        return str(found.get("run", ""))
 
-    def leave(self, batch: Minibatch, run: MinibatchRun) -> None:
-        pieces = batch.pieces
-        for part in (np.array([len(pieces)]), pieces, self.firsts[pieces], self.lasts[pieces]):
-            self._undo.write(part.tobytes())
-        self._undo.flush()
-        super().leave(batch, run)
+    # ---- a run -------------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
         self.firsts[:], self.lasts[:] = 0.0, 0.0
-        self._forget()
+        self.run, self.generation, self._is_noting = secrets.token_hex(8), 0, False
+        self._write_header()
+        self._start_notes()
 
-    def _forget(self) -> None:
-        self._undo.seek(0)
-        self._undo.truncate()
+    def leave(self, batch: Minibatch, run: MinibatchRun) -> None:
+        if self._is_noting:
+            pieces = batch.pieces
+            for part in (np.array([len(pieces)]), pieces, self.firsts[pieces], self.lasts[pieces]):
+                self._undo.write(part.tobytes())
+            self._undo.flush()
+        super().leave(batch, run)
 
     def memory(self) -> Memory:
-        return {"guards.stored": np.array(1)}
+        """The name of the run, and the number of the checkpoint that is being written."""
+        name = np.frombuffer(self.run.encode(), dtype=np.uint8)
+        return {"guards.run": name, "guards.generation": np.array(self.generation + 1)}
+
+    def kept(self) -> None:
+        self.generation += 1
+        self._is_noting = True
+        self._start_notes()
+
+    def _start_notes(self) -> None:
+        """Begin to note what is overwritten after the present checkpoint."""
+        self._undo.seek(0)
+        self._undo.truncate()
+        self._undo.write(f"{self.run} {self.generation}".encode().ljust(NOTE_HEADER))
+        self._undo.flush()
 
     def restore(self, memory: Memory) -> None:
         """Take back what happened after the checkpoint, the latest first."""
+        run = bytes(np.asarray(memory.get("guards.run", []), dtype=np.uint8)).decode()
+        generation = int(memory.get("guards.generation", -1))
         self._undo.seek(0)
+        noted_run, _, noted_generation = self._undo.read(NOTE_HEADER).decode(errors="replace").strip().partition(" ")
+        noted = int(noted_generation) if noted_generation.isdecimal() else -2
+        if not (run and run == self.run == noted_run and noted in (generation, generation - 1)):
+            raise InputError(
+                f"the guards in {self.path} are not those of the checkpoint: the file was deleted, or used by another "
+                "run since. Begin again without resume."
+            )
+        if noted == generation:  # else the checkpoint was written after all that was noted
+            self._take_back()
+        self.generation, self._is_noting = generation, True
+        self._start_notes()
+
+    def _take_back(self) -> None:
         noted, n_states = self._undo.read(), self.firsts.shape[1]
         entries, at = [], 0
         while at + 8 <= len(noted):
@@ -239,10 +282,18 @@ class StoredGuards(OpenGuards):
             old = np.frombuffer(noted, np.float32, 2 * count * n_states, at + 8 * count).reshape(2, count, n_states)
             # a piece that was drawn twice was noted twice with the same contents
             self.firsts[pieces], self.lasts[pieces] = old
-        self._forget()
 
-    def kept(self) -> None:
-        self._forget()
+
+def _lock(file: BinaryIO, path: Path) -> None:
+    """Keep others from using the same file as long as this one is open, where the system can do that."""
+    try:
+        import fcntl
+    except ImportError:
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise InputError(f"{path} is in use by another run; choose another file for Guards(storage=...).") from None
 
 
 BOUNDARIES["guards"] = Guards

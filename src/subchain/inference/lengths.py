@@ -40,6 +40,7 @@ def choose_length(problem: Problem, algorithm: Stochastic, state: RunState) -> i
     trial = clone(algorithm).set_params(
         length=min(TRIAL_LENGTH, longest), batch=TRIAL_BATCH, boundary=Stationary(), max_updates=TRIALS,
         report_every=TRIALS, average=False, adapt=False,
+        starts="grid",
     )  # fmt: skip
     found = trial.stepper(problem, state).step(state).results
     memory = forgetting_time(problem, found.point)

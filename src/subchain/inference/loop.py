@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from numpy.typing import NDArray
 
 from subchain.errors import InferenceError
+from subchain.inference.interrupts import Postponed
 from subchain.inference.posterior import Point
 from subchain.inference.problem import Problem
 from subchain.inference.trace import Status, Trace
@@ -104,8 +105,11 @@ class RunState:
 class Stepper(Protocol):
     """Does one iteration after the other.
 
-    An interruption that comes out of `step` leaves `state` as it was, or its results further on but whole.
+    An interruption that comes out of `step` leaves `state` as it was, or its results further on but whole. The loop
+    postpones those that come while it writes down what an iteration gave.
     """
+
+    interruption: Postponed
 
     def step(self, state: RunState) -> Step: ...
 
@@ -120,13 +124,17 @@ def run(problem: Problem, algorithm: Algorithm, state: RunState, after_iteration
     """
     began = time.perf_counter() - (state.trace.seconds[-1] if state.trace.seconds else 0.0)
     try:
+        if state.iteration:
+            state.status = algorithm.why_stop(problem, state)
         stepper = algorithm.stepper(problem, state)
         while state.status is None:
             step = stepper.step(state)
-            later = _advance(problem, state, step, began)
-            later.status = algorithm.why_stop(problem, later)
-            vars(state).update(vars(later))  # at once: an interruption finds the whole iteration or none of it
-            after_iteration(state)
+            with stepper.interruption:
+                later = _advance(problem, state, step, began)
+                later.status = algorithm.why_stop(problem, later)
+                vars(state).update(vars(later))
+                after_iteration(state)
+            stepper.interruption.check()
     except KeyboardInterrupt:
         if state.iteration == 0:
             raise

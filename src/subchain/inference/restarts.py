@@ -54,7 +54,7 @@ def best_of(
         if is_better(state):
             journey.best = state
         journey.current = None
-        checkpoint.save(journey, force=number == len(starts) - 1)
+        checkpoint.save(journey, force=True)
     return journey
 
 

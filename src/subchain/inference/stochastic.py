@@ -13,6 +13,7 @@ checkpoint if it is time.
 from __future__ import annotations
 
 import math
+import time
 import warnings
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -24,17 +25,18 @@ from subchain.engines.messages import Messages
 from subchain.engines.subchains import Anywhere, Grid, Minibatch, Subchains, run_minibatch
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import InputError, unknown_name
-from subchain.inference.base import Algorithm, number, whole_number
+from subchain.inference.base import Algorithm, number, positive_number, whole_number
 from subchain.inference.boundaries import Boundary, OpenBoundary, resolve_boundary
 from subchain.inference.interrupts import Postponed
 from subchain.inference.loop import Memory, RunState, Step
 from subchain.inference.posterior import ModelPosterior, Point
 from subchain.inference.problem import Problem
 from subchain.inference.rates import Adaptive, Falling
-from subchain.inference.trace import Trace
+from subchain.inference.trace import Status, Trace
 from subchain.inference.words import WordUpdates
 from subchain.records import build_record
 from subchain.statistics import Statistics
+from subchain.transitions.base import FrozenChain
 
 if TYPE_CHECKING:
     from subchain.inference.loop import Stepper
@@ -129,11 +131,13 @@ class Stochastic(Algorithm):
                 whole_number(self, name)
         whole_number(self, "report_every")
         number(self, "delay", 0.0)
-        if self.max_passes is not None and not self.max_passes > 0.0:
-            raise InputError(f"{type(self).__name__}: max_passes must be positive, not {self.max_passes!r}.")
+        if self.max_passes is not None:
+            positive_number(self, "max_passes")
         if self.starts not in STARTS:
             raise unknown_name("kind of starts", self.starts, STARTS)
         number(self, "forgetting", 0.0)
+        if not (math.isfinite(self.forgetting) and math.isfinite(self.delay)):
+            raise InputError(f"{type(self).__name__}: delay and forgetting must be finite.")
         if not 0.5 <= self.forgetting <= 1.0:
             warnings.warn(
                 f"{type(self).__name__}: forgetting={self.forgetting} is outside [0.5, 1]: below, the steps do not "
@@ -190,7 +194,8 @@ class Stochastic(Algorithm):
             limits.append(self.max_updates)
         if self.max_passes is not None:
             limits.append(math.ceil(self.max_passes * a_pass))
-        if not limits and self.time_limit is None and self.patience is None:
+        watched = self.patience is not None and problem.validation is not None
+        if not limits and self.time_limit is None and not watched:
             limits.append(max(LEAST_UPDATES, math.ceil(PASSES * a_pass)))
         return int(max(min(limits), 1)) if limits else None
 
@@ -199,6 +204,13 @@ class Stochastic(Algorithm):
         return None if updates is None else -(-updates // self.report_every)
 
     # ---- the run -----------------------------------------------------------------------------------------------------
+
+    def why_stop(self, problem: Problem, state: RunState) -> Status | None:
+        done, limit = state.trace.measures.get("updates", [0.0])[-1], self.n_updates(problem)
+        found = super().why_stop(problem, state)
+        if limit is not None and found in (None, "max_iter"):
+            return "max_iter" if done >= limit else None
+        return found
 
     def stepper(self, problem: Problem, state: RunState) -> Stepper:
         return Updates(problem, self, state)
@@ -212,9 +224,9 @@ class Stochastic(Algorithm):
         return point.surrogate() if self.kind == "mode" else getattr(posterior, self.kind)()
 
     def worth(self, trace: Trace) -> float:
-        """The best held-out score, or the mean of the last objectives, which are noisy."""
+        """The held-out score, or the mean of the last objectives, which are noisy."""
         if trace.validation:
-            return max(trace.validation)
+            return trace.validation[-1]
         known = trace.known_objectives()
         return float(np.mean(known[-max(len(known) // 10, 1) :])) if known else -np.inf
 
@@ -359,6 +371,9 @@ class Updates:
         self.seed = state.seed
         self.rate = 0.0
         self.interruption = Postponed()
+        spent = state.trace.seconds[-1] if state.trace.seconds else 0.0
+        limit = math.inf if algorithm.time_limit is None else algorithm.time_limit
+        self.deadline = time.perf_counter() + limit - spent
         self.growths: list[float] = []
         self._drawn: dict[int, Index] = {}
         memory = state.results.memory
@@ -388,8 +403,7 @@ class Updates:
         chosen = np.sort(rng.choice(grid.size, min(SAMPLE_SIZE, grid.size), replace=False))
         batch = grid.batch(chosen, weights)
         messages = Messages(point.surrogate(), data, self.problem.whole.evidence)
-        nothing = np.zeros_like(point.chain.initial), np.zeros_like(point.chain.transition)
-        chain = self.problem.prior.chain.moving(*nothing)
+        chain = FrozenChain(point.chain).moving(point.chain.initial, point.chain.transition)
         start, stop = OpenBoundary().enter(messages, batch, chain)
         found = run_minibatch(self.problem.engine, messages, batch, start, stop).statistics
         gains = grid.gains(batch.size)
@@ -415,10 +429,13 @@ class Updates:
     def step(self, state: RunState) -> Step:
         model, every = self.model, self.algorithm.report_every
         with self.interruption:
-            while True:
+            while self.last_update is None or model.update < self.last_update:
                 self.interruption.check()  # also one that came while the last report was made
-                self._some_updates()
-                if model.update % every == 0 or model.update == self.last_update:
+                try:
+                    self._some_updates()
+                except IndexError as error:  # a large file is not looked at as a whole before the run
+                    raise InputError(f"after {model.update} updates: {error}; check the data.") from None
+                if model.update % every == 0 or time.perf_counter() > self.deadline:
                     break
             objective = model.report()
         measures = {"updates": float(model.update), "rate": self.rate}
@@ -438,9 +455,9 @@ class Updates:
             if self.last_update is not None:
                 left = min(left, self.last_update - model.update)
             done = self.words.run(self, pieces[:left])
-            model.moved(done)
-            self.rate = self.rates.rate(model.update, model.chain.pairs, model.chain.pairs)
             if done:
+                model.moved(done)
+                self.rate = self.rates.rate(model.update, model.chain.pairs, model.chain.pairs)
                 return
         self._update()
 

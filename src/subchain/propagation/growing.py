@@ -140,7 +140,8 @@ def grow_lane(
         start = stationary if any_left else initial
         if influence_of_the_rest(start, left, core, right, any_left, any_right) <= tolerance:
             return True
-        wanted_left, wanted_right = min(step, end_left - grown[0]), min(step, end_right - grown[1])
+        wanted_left = min(step, end_left - grown[0], limit - grown[0])
+        wanted_right = min(step, end_right - grown[1], limit - grown[1])
         if used_left + wanted_left > room_left or used_right + wanted_right > room_right:
             return False
         for _ in range(wanted_left):

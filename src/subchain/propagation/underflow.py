@@ -58,6 +58,8 @@ def covering(transition: NDArray[np.float64]) -> NDArray[np.bool_]:
     """
     n_states = len(transition)
     ahead = transition >= LEAST_MOVE
+    if ahead.all():
+        return ahead
     steps = 1
     while steps < n_states**2 and not ahead.all():
         ahead = ahead.astype(np.float32) @ ahead.astype(np.float32) > 0.0

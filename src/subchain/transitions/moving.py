@@ -104,7 +104,8 @@ class MovingDirichlet(MovingChain):
             first = np.empty_like(self.first)
             dirichlet_rows(how, self.first, self.initial[None], self._nothing_fixed, first)
             return Chain(first[0], transition)
-        return Chain(self.prior.initial.mean(self._transition(MEAN)), transition)  # type: ignore[attr-defined]
+        moves = transition if how == MODE else self._transition(MEAN)
+        return Chain(self.prior.initial.mean(moves), transition)  # type: ignore[attr-defined]
 
     def stationary(self) -> Array:
         return stationary_distribution(self._transition(MEAN))
