@@ -175,7 +175,10 @@ class VectorLikelihood(Likelihood):
     @property
     def origin(self) -> Array:
         """A point among the observations, (D,), about which distances and sums are taken."""
-        return np.asarray(self.means.mean(axis=0))
+        cached: Array | None = self.__dict__.get("_origin_cache")
+        if cached is None:
+            cached = self.__dict__["_origin_cache"] = self.means.sum(axis=0) / len(self.means)
+        return cached
 
     @abstractmethod
     def _log_likelihood_into(self, values: Values, out: Table) -> None:

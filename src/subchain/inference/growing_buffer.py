@@ -110,23 +110,35 @@ def grow(
         )  # fmt: skip
         growing, look = growing[~enough], 2 * look
     start, stop = np.empty((n_states, size)), np.empty((n_states, size))
-    into, out_of = np.empty(n_states), np.empty(n_states)
-    for lane in range(size):
-        far = initial if grown[lane, 0] == ends[lane, 0] else stationary
-        into_and_out_of(far, left[lane], right[lane], into, out_of)
-        start[:, lane], stop[:, lane] = into, out_of
+    _messages(initial, stationary, left, right, grown, ends, start, stop)
     return start, stop, grown
 
 
 def _cores(messages: Messages, batch: Minibatch, core: Array) -> None:
     """Products over the subchains themselves."""
-    ends = np.cumsum(batch.lengths)
-    positions = np.concatenate([start + np.arange(n) for start, n in zip(batch.starts, batch.lengths, strict=True)])
+    begins = np.cumsum(batch.lengths) - batch.lengths
+    positions = np.arange(batch.n_observations) + np.repeat(batch.starts - begins, batch.lengths)
     likelihood = np.empty((core.shape[1], len(positions)))
     messages.likelihood(positions, likelihood)
-    for lane, end in enumerate(ends):
-        columns = np.arange(end - batch.lengths[lane], end)
-        multiply_through(likelihood, messages.transition, columns, core[lane])
+    _multiply_all(likelihood, messages.transition, begins, batch.lengths, core)
+
+
+@njit(nogil=True, cache=True)
+def _multiply_all(likelihood, transition, begins, lengths, core):
+    for lane in range(begins.shape[0]):
+        columns = np.arange(begins[lane], begins[lane] + lengths[lane])
+        multiply_through(likelihood, transition, columns, core[lane])
+
+
+@njit(nogil=True, cache=True)
+def _messages(initial, stationary, left, right, grown, ends, start, stop):
+    """What the buffers tell the subchains."""
+    into, out_of = np.empty(initial.shape[0]), np.empty(initial.shape[0])
+    for lane in range(left.shape[0]):
+        far = initial if grown[lane, 0] == ends[lane, 0] else stationary
+        into_and_out_of(far, left[lane], right[lane], into, out_of)
+        start[:, lane] = into
+        stop[:, lane] = out_of
 
 
 @njit(nogil=True, cache=True)

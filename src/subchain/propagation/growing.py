@@ -13,6 +13,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+#: Up to so many states products are plain loops.
+FEW = 32
+
 kernel = njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz", "arcp"}, error_model="numpy")
 
 
@@ -24,6 +27,21 @@ def _normalize(matrix):
 
 
 @kernel
+def _product(a, b):
+    """Matrix product by plain loops, which beat a library call for the few states of most chains."""
+    n_states = a.shape[0]
+    if n_states > FEW:
+        return a @ b
+    out = np.zeros((n_states, n_states))
+    for i in range(n_states):
+        for j in range(n_states):
+            weight = a[i, j]
+            for k in range(n_states):
+                out[i, k] += weight * b[j, k]
+    return out
+
+
+@kernel
 def multiply_through(likelihood, transition, columns, product):
     """Π diag(likelihood) · transition over the given columns, the last one without the transition; normalised."""
     n_states = transition.shape[0]
@@ -31,7 +49,7 @@ def multiply_through(likelihood, transition, columns, product):
     for k in range(n_states):
         product[k, k] = likelihood[k, columns[0]]
     for i in range(1, columns.shape[0]):
-        moved = product @ transition
+        moved = _product(product, transition)
         for j in range(n_states):
             for k in range(n_states):
                 product[j, k] = moved[j, k] * likelihood[k, columns[i]]
@@ -42,7 +60,7 @@ def multiply_through(likelihood, transition, columns, product):
 def extend_left(likelihood, transition, column, product):
     """Put one more position before those whose product is kept: diag(likelihood) · transition · product, in place."""
     n_states = transition.shape[0]
-    moved = transition @ product
+    moved = _product(transition, product)
     for j in range(n_states):
         for k in range(n_states):
             product[j, k] = likelihood[j, column] * moved[j, k]
@@ -53,7 +71,7 @@ def extend_left(likelihood, transition, column, product):
 def extend_right(likelihood, transition, column, product):
     """Put one more position after those whose product is kept: product · transition · diag(likelihood), in place."""
     n_states = transition.shape[0]
-    moved = product @ transition
+    moved = _product(product, transition)
     for j in range(n_states):
         for k in range(n_states):
             product[j, k] = moved[j, k] * likelihood[k, column]
@@ -61,34 +79,31 @@ def extend_right(likelihood, transition, column, product):
 
 
 @kernel
-def _apart(weights, other, total, other_total):
-    """Total variation between two tables of weights, each divided by its sum."""
-    change = 0.0
-    for k in range(weights.shape[0]):
-        change += abs(weights[k] / total - other[k] / other_total)
-    return 0.5 * change
+def _largest_distance(beliefs, weights, rows):
+    """Largest total variation between beliefs (K,) and each row of `rows` (K, K) times `weights` (K,), normalised.
+
+    Rows that come to nothing are left out.
+    """
+    n_states = beliefs.shape[0]
+    largest = 0.0
+    for j in range(n_states):
+        total = 0.0
+        for k in range(n_states):
+            total += rows[j, k] * weights[k]
+        if total > 0.0:
+            apart = 0.0
+            for k in range(n_states):
+                apart += abs(beliefs[k] - rows[j, k] * weights[k] / total)
+            largest = max(largest, 0.5 * apart)
+    return largest
 
 
 @kernel
-def _influence(mixed, through, against, alone):
-    """How much the beliefs of both ends would change if one far state were certain.
-
-    `mixed` (K,) are the weights at this end and `through` (K,) those at the other, both from all far states together;
-    row j of `alone` (K, 2 K) holds the same two from far state j alone. `against` (2 K,) are messages that meet them.
-    """
-    n_states = mixed.shape[0]
-    near, far = mixed * against[:n_states], through * against[n_states:]
-    near_total, far_total = near.sum(), far.sum()
-    if not (near_total > 0.0 and far_total > 0.0):
-        return 0.0
-    largest = 0.0
-    for j in range(n_states):
-        near_alone, far_alone = alone[j, :n_states] * against[:n_states], alone[j, n_states:] * against[n_states:]
-        total = near_alone.sum()
-        if total > 0.0:
-            largest = max(largest, _apart(near, near_alone, near_total, total))
-            largest = max(largest, _apart(far, far_alone, far_total, far_alone.sum()))
-    return largest
+def _beliefs(weights, others):
+    """Two messages about one position, multiplied and normalised."""
+    both = weights * others
+    total = both.sum()
+    return both / total if total > 0.0 else both
 
 
 @kernel
@@ -101,18 +116,16 @@ def influence_of_the_rest(start, left, core, right, any_left, any_right):
     beliefs as they are and as they were if that state were certain, added for both sides; nothing can change them more.
     `any_left` and `any_right` say whether anything lies there.
     """
-    n_states = core.shape[0]
     into, out_of = start @ left, right.sum(axis=1)
     into_through, out_through = into @ core, core @ out_of
-    from_left, from_right = left @ core, core @ right
-    alone = np.empty((n_states, 2 * n_states))
-    alone[:, :n_states], alone[:, n_states:] = left, from_left
+    first, last = _beliefs(into, out_through), _beliefs(into_through, out_of)
     of_left, of_right = 0.0, 0.0
     if any_left:
-        of_left = _influence(into, into_through, np.concatenate((out_through, out_of)), alone)
-    alone[:, :n_states], alone[:, n_states:] = right.T, from_right.T
+        of_left = _largest_distance(first, out_through, left)
+        of_left = max(of_left, _largest_distance(last, out_of, _product(left, core)))
     if any_right:
-        of_right = _influence(out_of, out_through, np.concatenate((into_through, into)), alone)
+        of_right = _largest_distance(last, into_through, np.ascontiguousarray(right.T))
+        of_right = max(of_right, _largest_distance(first, into, np.ascontiguousarray(_product(core, right).T)))
     return of_left + of_right
 
 
