@@ -90,16 +90,16 @@ class TestRestarts:
 class TestInterruption:
     def interrupt_after(self, iterations, monkeypatch):
         count = 0
-        original = VI.why_stop
+        original = Problem.statistics
 
-        def status(*arguments):
+        def interrupted(*arguments):
             nonlocal count
             count += 1
             if count > iterations:
                 raise KeyboardInterrupt
             return original(*arguments)
 
-        monkeypatch.setattr(VI, "why_stop", status)
+        monkeypatch.setattr(Problem, "statistics", interrupted)
 
     def test_the_model_is_that_of_the_last_whole_iteration(self, data, monkeypatch, tmp_path):
         whole = model(inference=VI(max_iter=2, tolerance=0.0)).fit(data)

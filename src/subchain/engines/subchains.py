@@ -204,10 +204,10 @@ def run_minibatch(engine: CpuEngine, messages: Messages, batch: Minibatch, start
     """
     n_states = messages.surrogate.n_states
     wide = tile_lanes(int(batch.lengths[0]), n_states, batch.n_observations)
-    if batch.size <= wide:
-        return _run_tile(messages, batch, slice(0, batch.size), start, stop)
     slices = [slice(at, min(at + wide, batch.size)) for at in range(0, batch.size, wide)]
-    runs = engine.map(lambda part: _run_tile(messages, batch, part, start, stop), slices)
+    runs = engine.map(lambda part: _Lanes(messages, batch, part, start, stop).run(), slices)
+    if len(runs) == 1:
+        return runs[0]
     total = runs[0].statistics
     for run in runs[1:]:
         total.absorb(run.statistics)
@@ -215,84 +215,98 @@ def run_minibatch(engine: CpuEngine, messages: Messages, batch: Minibatch, start
     return MinibatchRun(total, np.concatenate([run.log_totals for run in runs]), ends)
 
 
-def _run_tile(messages: Messages, batch: Minibatch, part: slice, start: Array, stop: Array) -> MinibatchRun:
-    space, surrogate, kernels = Workspace(), messages.surrogate, messages.kernels
-    n_states = surrogate.n_states
-    tile = Tile(np.arange(batch.size)[part], batch.starts[part], batch.lengths[part])
-    columns, offsets = tile.columns, tile.offsets
-    weighted, alpha, beliefs = (space.table(name, n_states, columns) for name in ("likelihood", "alpha", "beliefs"))
-    scale, totals = space.table("scale", 1, columns)[0], np.empty(tile.lanes)
-    values, shift = messages.likelihood(tile.positions, weighted)
-    if tile.lanes < batch.size:
-        start, stop = np.ascontiguousarray(start[:, part]), np.ascontiguousarray(stop[:, part])
-    is_lost = None
-    if messages.every_way:
-        kernels.forward_backward(
-            weighted, messages.transition, messages.transposed, start, stop, offsets, shift, alpha, scale, beliefs,
-            totals,
+class _Lanes:
+    """Some subchains of a minibatch, side by side."""
+
+    def __init__(self, messages: Messages, batch: Minibatch, part: slice, start: Array, stop: Array) -> None:
+        self.messages = messages
+        self.batch = batch
+        self.part = part
+        self.start, self.stop = (np.ascontiguousarray(table[:, part]) for table in (start, stop))
+        self.tile = tile = Tile(np.arange(batch.size)[part], batch.starts[part], batch.lengths[part])
+        self._space, n_states = Workspace(), messages.surrogate.n_states
+        #: Likelihoods, which the backward pass turns into the messages that pair sums are made from.
+        self.weighted = self._space.table("likelihood", n_states, tile.columns)
+        self.alpha = self._space.table("alpha", n_states, tile.columns)
+        self.beliefs = self._space.table("beliefs", n_states, tile.columns)
+        self.scale = self._space.table("scale", 1, tile.columns)[0]
+        self.log_totals = np.empty(tile.lanes)
+
+    def run(self) -> MinibatchRun:
+        """Statistics of the lanes, and what they tell their neighbours."""
+        values, shift = self.messages.likelihood(self.tile.positions, self.weighted)
+        is_hard = self._forward_backward(shift)
+        n_lanes, last = self.tile.lanes, self.tile.last_columns
+        ends = Ends(
+            self.weighted[:, :n_lanes].copy(), self.alpha[:, last], self.beliefs[:, :n_lanes].copy(),
+            self.beliefs[:, last],
         )  # fmt: skip
-    else:
-        kernels.forward(weighted, messages.transition, start, offsets, alpha, scale)
-        kernels.log_totals(scale, shift, offsets, totals)
-        walks = Walks(tile.lengths, np.arange(tile.lanes), offsets, tile.starts)
-        is_lost = growth(weighted, start, messages.transition, messages.covers, walks, alpha, scale).matters()
-        kernels.backward(weighted, messages.transposed, stop, offsets, alpha, scale, beliefs)
-    pairs = np.zeros((n_states, n_states))
-    last = tile.last_columns
-    ends = Ends(weighted[:, : tile.lanes].copy(), alpha[:, last], beliefs[:, : tile.lanes].copy(), beliefs[:, last])
-    is_hard = ~np.isfinite(totals)
-    if not scale.min() >= LEAST_SCALE:
-        np.logical_or.at(is_hard, np.arange(columns) - np.repeat(offsets[:-1], np.diff(offsets)), scale < LEAST_SCALE)
-    hard = np.flatnonzero(is_hard if is_lost is None else is_hard | is_lost)
-    hard_pairs = [
-        _run_hard(messages, tile, int(lane), start, stop, batch, beliefs, weighted, totals, ends) for lane in hard
-    ]
-    initial = _first_states(beliefs, batch, part, tile.lanes)
-    weights, pair_weights = (None if w is None else w[part] for w in (batch.weights, batch.pair_weights))
-    if weights is not None:
-        lanes.weigh(beliefs, offsets, weights)
-    if pair_weights is not None:
-        lanes.weigh(weighted, offsets, pair_weights)
-    kernels.pair_sums(alpha, weighted, offsets, pairs)
-    pairs *= messages.transition
-    for lane, found in zip(hard, hard_pairs, strict=True):
-        pairs += found if pair_weights is None else pair_weights[lane] * found
-    sums = surrogate.emission.zeros()
-    surrogate.emission.accumulate(values, beliefs, sums)
-    statistics = Statistics(initial, pairs, sums, float(totals.sum()), float(columns))
-    return MinibatchRun(statistics, totals, ends)
+        hard_pairs = {int(lane): self._in_logarithms(int(lane), ends) for lane in np.flatnonzero(is_hard)}
+        initial = self._first_states()
+        weights, pair_weights = (
+            None if table is None else table[self.part] for table in (self.batch.weights, self.batch.pair_weights)
+        )
+        if weights is not None:
+            lanes.weigh(self.beliefs, self.tile.offsets, weights)
+        sums = self.messages.surrogate.emission.zeros()
+        self.messages.surrogate.emission.accumulate(values, self.beliefs, sums)
+        pairs = self._pairs(hard_pairs, pair_weights)
+        statistics = Statistics(initial, pairs, sums, float(self.log_totals.sum()), float(self.tile.columns))
+        return MinibatchRun(statistics, self.log_totals, ends)
 
+    def _forward_backward(self, shift: Array) -> NDArray[np.bool_]:
+        """Fill the tables; say which lanes cannot be believed."""
+        messages, kernels, tile = self.messages, self.messages.kernels, self.tile
+        transition, transposed, offsets = messages.transition, messages.transposed, tile.offsets
+        alpha, scale = self.alpha, self.scale
+        if messages.every_way:
+            kernels.forward_backward(
+                self.weighted, transition, transposed, self.start, self.stop, offsets, shift, alpha, scale,
+                self.beliefs, self.log_totals,
+            )  # fmt: skip
+            is_hard = np.zeros(tile.lanes, dtype=np.bool_)
+        else:
+            kernels.forward(self.weighted, transition, self.start, offsets, alpha, scale)
+            kernels.log_totals(scale, shift, offsets, self.log_totals)
+            walks = Walks(tile.lengths, np.arange(tile.lanes), offsets, tile.starts)
+            is_hard = growth(self.weighted, self.start, transition, messages.covers, walks, alpha, scale).matters()
+            kernels.backward(self.weighted, transposed, self.stop, offsets, alpha, scale, self.beliefs)
+        is_hard |= ~np.isfinite(self.log_totals)
+        if not scale.min() >= LEAST_SCALE:
+            lane_of = np.arange(tile.columns) - np.repeat(offsets[:-1], np.diff(offsets))
+            np.logical_or.at(is_hard, lane_of, scale < LEAST_SCALE)
+        return is_hard
 
-def _first_states(beliefs: Array, batch: Minibatch, part: slice, n_lanes: int) -> Array:
-    """Beliefs of the states that sequences begin with, added up; users' weights count, others do not."""
-    begins = batch.is_first[part]
-    weights = begins if batch.user_weights is None else begins * batch.user_weights[part]
-    return np.asarray(beliefs[:, :n_lanes] @ weights)
+    def _first_states(self) -> Array:
+        """Beliefs of the states that sequences begin with, added up; users' weights count, others do not."""
+        begins, given = self.batch.is_first[self.part], self.batch.user_weights
+        weights = begins if given is None else begins * given[self.part]
+        return np.asarray(self.beliefs[:, : self.tile.lanes] @ weights)
 
+    def _pairs(self, hard_pairs: dict[int, Array], weights: Array | None) -> Array:
+        """Expected moves; those of lanes that were worked out in logarithms are given."""
+        if weights is not None:
+            lanes.weigh(self.weighted, self.tile.offsets, weights)
+        pairs = np.zeros_like(self.messages.transition)
+        self.messages.kernels.pair_sums(self.alpha, self.weighted, self.tile.offsets, pairs)
+        pairs *= self.messages.transition
+        for lane, found in hard_pairs.items():
+            pairs += found if weights is None else weights[lane] * found
+        return pairs
 
-def _run_hard(
-    messages: Messages,
-    tile: Tile,
-    lane: int,
-    start: Array,
-    stop: Array,
-    batch: Minibatch,
-    beliefs: Array,
-    weighted: Array,
-    totals: Array,
-    ends: Ends,
-) -> Array:
-    """Work a subchain out in logarithms: write its beliefs in their place, keep it out of pair sums, return its own."""
-    positions = tile.starts[lane] + np.arange(tile.lengths[lane])
-    columns = tile.offsets[: len(positions)] + lane
-    _, logs = messages.log_likelihood(positions)
-    found = log_pass(logs, messages.transition, start[:, lane], stop[:, lane])
-    if found.impossible_at is not None:
-        sequence = int(batch.sequences[tile.pieces[lane]])
-        first = int(messages.data.offsets[sequence])
-        raise impossible_error({sequence: int(positions[0]) - first + found.impossible_at})
-    beliefs[:, columns], weighted[:, columns] = found.beliefs, 0.0
-    totals[lane] = found.log_total
-    ends.first_message[:, lane], ends.last_message[:, lane] = found.first_message, found.last_message
-    ends.first_belief[:, lane], ends.last_belief[:, lane] = found.beliefs[:, 0], found.beliefs[:, -1]
-    return found.pairs
+    def _in_logarithms(self, lane: int, ends: Ends) -> Array:
+        """Work a lane out anew: write its beliefs in their place, keep it out of pair sums, return its own."""
+        tile, messages = self.tile, self.messages
+        positions = tile.starts[lane] + np.arange(tile.lengths[lane])
+        columns = tile.offsets[: len(positions)] + lane
+        _, logs = messages.log_likelihood(positions)
+        found = log_pass(logs, messages.transition, self.start[:, lane], self.stop[:, lane])
+        if found.impossible_at is not None:
+            sequence = int(self.batch.sequences[tile.pieces[lane]])
+            first = int(messages.data.offsets[sequence])
+            raise impossible_error({sequence: int(positions[0]) - first + found.impossible_at})
+        self.beliefs[:, columns], self.weighted[:, columns] = found.beliefs, 0.0
+        self.log_totals[lane] = found.log_total
+        ends.first_message[:, lane], ends.last_message[:, lane] = found.first_message, found.last_message
+        ends.first_belief[:, lane], ends.last_belief[:, lane] = found.beliefs[:, 0], found.beliefs[:, -1]
+        return found.pairs

@@ -130,9 +130,8 @@ def run(problem: Problem, algorithm: Algorithm, state: RunState, after_iteration
         while state.status is None:
             step = stepper.step(state)
             with stepper.interruption:
-                later = _advance(problem, state, step, began)
-                later.status = algorithm.why_stop(problem, later)
-                vars(state).update(vars(later))
+                _advance(problem, state, step, began)
+                state.status = algorithm.why_stop(problem, state)
                 after_iteration(state)
             stepper.interruption.check()
     except KeyboardInterrupt:
@@ -142,9 +141,9 @@ def run(problem: Problem, algorithm: Algorithm, state: RunState, after_iteration
     return state
 
 
-def _advance(problem: Problem, state: RunState, step: Step, began: float) -> RunState:
-    """The state after an iteration."""
-    iteration, trace = state.iteration + 1, state.trace.copy()
+def _advance(problem: Problem, state: RunState, step: Step, began: float) -> None:
+    """Write down what an iteration gave: first everything that can fail, then all at once."""
+    iteration, trace = state.iteration + 1, state.trace
     if step.objective is not None and not math.isfinite(step.objective):
         raise _not_finite(iteration, "the objective")
     for record in step.checked:
@@ -152,18 +151,19 @@ def _advance(problem: Problem, state: RunState, step: Step, began: float) -> Run
         if culprit is not None:
             name, of_state = culprit
             raise _not_finite(iteration, name + (f" of state {of_state}" if of_state >= 0 else ""))
-    trace.objective.append(math.nan if step.objective is None else step.objective)
-    for message in step.events:
-        trace.tell(iteration, message)
     measures = dict(step.measures)
     if problem.validation is not None:
         before = time.perf_counter()
-        trace.validation.append(problem.validation.score(problem.engine, step.results.point))
+        score = problem.validation.score(problem.engine, step.results.point)
         measures["scoring"] = time.perf_counter() - before
+        trace.validation.append(score)
+    trace.objective.append(math.nan if step.objective is None else step.objective)
+    for message in step.events:
+        trace.tell(iteration, message)
     for name, value in measures.items():
         trace.measures.setdefault(name, []).append(value)
     trace.seconds.append(time.perf_counter() - began)
-    return dataclasses.replace(state, results=step.results, trace=trace, iteration=iteration)
+    state.results, state.iteration = step.results, iteration
 
 
 def _not_finite(iteration: int, what: str) -> InferenceError:

@@ -41,11 +41,6 @@ class Trace:
     def __len__(self) -> int:
         return len(self.objective)
 
-    def copy(self) -> Trace:
-        """A trace that can be continued without changing this one."""
-        measures = {name: list(values) for name, values in self.measures.items()}
-        return Trace(list(self.objective), list(self.validation), list(self.seconds), measures, list(self.events))
-
     def known_objectives(self) -> list[float]:
         """The objectives of the iterations that have one."""
         return [value for value in self.objective if not math.isnan(value)]
