@@ -14,7 +14,9 @@ from subchain.fitting import FitCall
 
 def chosen(x: Any, **settings: Any) -> int:
     model = HMM(4, "gaussian", inference=SVI(length="auto", **settings), random_state=0)
-    return FitCall(model, x).problem.subchain_length
+    length = FitCall(model, x).problem.subchain_length
+    assert length is not None
+    return length
 
 
 def test_chains_that_forget_slowly_get_longer_subchains() -> None:

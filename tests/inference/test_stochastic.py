@@ -17,6 +17,7 @@ from subchain import EM, HMM, SCVI, SVI, VI, Buffer, Categorical, Dirichlet, Gro
 from subchain.datasets import bernoulli_chain, categorical_chain, gaussian_chain, poisson_chain
 from subchain.errors import InputError
 from subchain.inference.checkpoint import Checkpoint
+from subchain.inference.em import ONLINE, OnlineEM
 from subchain.inference.guards import StoredGuards
 from subchain.inference.stochastic import Updates
 from subchain.inference.validation import HeldOutPositions
@@ -477,3 +478,14 @@ class TestGuardsAndCheckpoints:
         for path in (tmp_path, tmp_path / "no" / "g"):
             with pytest.raises(InputError, match="guards"):
                 words(SCVI(length=4, boundary=Guards(storage=path), max_updates=2)).fit(text())
+
+
+def test_settings_of_minibatches_are_refused_without_minibatches() -> None:
+    with pytest.raises(InputError, match="length=10 is for minibatches"):
+        words(EM(length=10)).fit(text())
+
+
+def test_em_and_its_online_form_agree_on_what_is_left_open() -> None:
+    ours, online = EM().get_params(deep=False), OnlineEM().get_params(deep=False)
+    assert all(ours[name] == online[name] for name in ours.keys() & online.keys())
+    assert set(ONLINE) == set(online) - {"batch", "time_limit", "patience"}

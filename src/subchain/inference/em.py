@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from subchain.engines.surrogate import Surrogate
+from subchain.errors import InputError
 from subchain.inference.base import Algorithm
 from subchain.inference.batch import Batch
 from subchain.inference.boundaries import Boundary
@@ -19,6 +20,13 @@ from subchain.statistics import Statistics
 
 #: Expected number of visits below which a state counts as empty.
 EMPTY = 1e-8
+
+
+#: Settings that mean something with minibatches only.
+ONLINE = (
+    "length", "boundary", "delay", "forgetting", "starts", "max_updates", "max_passes", "report_every", "adapt",
+    "average",
+)  # fmt: skip
 
 
 class OnlineEM(Stochastic):
@@ -86,6 +94,13 @@ class EM(Batch):
         self.report_every = report_every
         self.adapt = adapt
         self.average = average
+
+    def check(self) -> None:
+        super().check()
+        defaults = OnlineEM().get_params(deep=False)
+        for name, value in self.get_params(deep=False).items():
+            if name in ONLINE and value != defaults[name]:
+                raise InputError(f"EM: {name}={value!r} is for minibatches; say how large they are with batch=...")
 
     def itself(self) -> Algorithm:
         """Online EM if there are minibatches."""

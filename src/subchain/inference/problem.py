@@ -43,7 +43,7 @@ class Problem:
     engine: CpuEngine
     exact: bool = True
     validation: Validation | None = None
-    subchain_length: int = 100
+    subchain_length: int | None = None
 
     def statistics(self, surrogate: Surrogate, part: Part) -> Statistics:
         """Expected statistics of a part of the data."""

@@ -36,7 +36,7 @@ from subchain.inference.trace import Status, Trace
 from subchain.inference.words import WordUpdates
 from subchain.records import build_record
 from subchain.statistics import Statistics
-from subchain.transitions.base import FrozenChain
+from subchain.transitions.base import Chain, FrozenChain
 
 if TYPE_CHECKING:
     from subchain.inference.loop import Stepper
@@ -442,7 +442,7 @@ class Updates:
         if self.growths:
             measures["growth"] = float(np.mean(self.growths))
             self.growths = []
-        return Step(model, objective, [], [], measures)
+        return Step(model, objective, [], [Chain(model.chain.initial, model.chain.pairs)], measures)
 
     def _some_updates(self) -> None:
         """One update, or all up to the next report that can be done at one go."""

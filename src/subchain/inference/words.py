@@ -90,8 +90,69 @@ def _log_product(scale):
 
 
 @kernel
+def _begin(chosen, length, whole, n_values, buffer, begins, is_first, is_last):
+    """First positions of subchains of one sequence; whether all of them, and their buffers, are whole."""
+    for lane in range(chosen.shape[0]):
+        begins[lane] = chosen[lane] * length
+        is_first[lane] = chosen[lane] == 0
+        is_last[lane] = begins[lane] + length == n_values
+        if chosen[lane] >= whole or begins[lane] < buffer or begins[lane] + length + buffer > n_values:
+            return False
+    return True
+
+
+@kernel
+def _enter_alone(initial, stationary, is_first, start, stop):
+    """`start` and `stop` of subchains that know nothing of the rest; those that begin their sequence are `is_first`."""
+    for lane in range(is_first.shape[0]):
+        for k in range(initial.shape[0]):
+            start[k, lane] = initial[k] if is_first[lane] else stationary[k]
+            stop[k, lane] = 1.0
+
+
+@kernel
+def _enter_buffered(rows, before, after, transition, transposed, start, stop):
+    """Carry `start` and `stop` over the buffers, whose symbols' rows are given, to the subchains."""
+    n_states, size = start.shape
+    around, near = aligned(n_states, before.shape[0]), np.empty_like(start)
+    offsets = np.arange(before.shape[0] // size + 1) * size
+    gather(rows, before, around)
+    advance(around, transition, start, offsets, near)
+    start[:] = transposed @ near
+    gather(rows, after, around)
+    retreat(around, transposed, stop, offsets, near)
+    stop[:] = near
+
+
+@kernel
+def _move_chain(rate, gains, beliefs, is_first, moved, transition, first, pairs):
+    """Let the fresh counts of first states and of moves enter the old ones."""
+    for j in range(pairs.shape[0]):
+        begun = 0.0
+        for lane in range(is_first.shape[0]):
+            if is_first[lane]:
+                begun += beliefs[j, lane]
+        first[0, j] = (1.0 - rate) * first[0, j] + rate * gains[0] * begun
+        for k in range(pairs.shape[0]):
+            pairs[j, k] = (1.0 - rate) * pairs[j, k] + rate * gains[1] * (moved[j, k] * transition[j, k])
+
+
+@kernel
+def _move_table(rate, gain, symbols, rows, counts, factor, totals):
+    """Let the fresh rows of some symbols enter the old ones."""
+    factor[0] *= 1.0 - rate
+    if factor[0] < LEAST_FACTOR:
+        counts *= factor[0]
+        factor[0] = 1.0
+    added = np.zeros_like(totals)
+    add_rows(counts, symbols, rows, rate * gain / factor[0], added)
+    for k in range(totals.shape[0]):
+        totals[k] = (1.0 - rate) * totals[k] + rate * gain * added[k]
+
+
+@kernel
 def update_words(
-    kind, values, length, pieces, ends, rates, gains, prior_rows, fixed, pairs, prior_first, first, counts, factor,
+    kind, values, length, pieces, whole, rates, gains, prior_rows, fixed, pairs, prior_first, first, counts, factor,
     concentration, totals, prior_totals, place, boundary, buffer, firsts, lasts, keep_beliefs, since,
 ):  # fmt: skip
     """Do one update after the other; return how many were done before one that has to be done otherwise.
@@ -101,7 +162,7 @@ def update_words(
     kind : how posteriors become weights
     values : (N,) codes of one sequence
     length, pieces : positions of a subchain, and (updates, M) numbers of subchains
-    ends : number of whole subchains; what comes after them is ragged
+    whole : number of whole subchains; what comes after them is ragged
     rates, gains : (updates,), and (3,) for first states, moves and words
     prior_rows, fixed, pairs : (K, K), the last in place
     prior_first, first : (1, K), the last in place
@@ -112,27 +173,21 @@ def update_words(
     """
     n_states, size, n_values = pairs.shape[0], pieces.shape[1], values.shape[0]
     columns, margin = size * length, size * buffer
-    offsets, margin_offsets = np.arange(length + 1) * size, np.arange(buffer + 1) * size
+    offsets = np.arange(length + 1) * size
     symbols, local = np.empty(columns + 2 * margin, np.int64), np.empty(columns + 2 * margin, np.int64)
     found = np.empty(columns + 2 * margin, np.int64)
     rows, row_shift = np.empty((columns + 2 * margin, n_states)), np.empty(columns + 2 * margin)
     weighted, alpha, beliefs = aligned(n_states, columns), aligned(n_states, columns), aligned(n_states, columns)
-    around = aligned(n_states, margin)
     scale = np.empty(columns)
     transition, mean, initial = np.empty_like(pairs), np.empty_like(pairs), np.empty((1, n_states))
     moved, divisors = np.empty_like(pairs), np.empty(n_states)
-    start, stop, near = np.empty((n_states, size)), np.empty((n_states, size)), np.empty((n_states, size))
-    fresh_first, fresh_pairs, fresh_totals = np.empty(n_states), np.empty_like(pairs), np.empty(n_states)
+    start, stop = np.empty((n_states, size)), np.empty((n_states, size))
     begins, is_first, is_last = np.empty(size, np.int64), np.empty(size, np.bool_), np.empty(size, np.bool_)
     nothing_fixed = np.zeros((1, n_states))
     for update in range(pieces.shape[0]):
         chosen = pieces[update]
-        for lane in range(size):
-            begins[lane] = chosen[lane] * length
-            is_first[lane] = chosen[lane] == 0
-            is_last[lane] = begins[lane] + length == n_values
-            if chosen[lane] >= ends or begins[lane] < buffer or begins[lane] + length + buffer > n_values:
-                return update
+        if not _begin(chosen, length, whole, n_values, buffer, begins, is_first, is_last):
+            return update
         # the surrogate
         dirichlet_rows(kind, prior_rows, pairs, fixed, transition)
         dirichlet_rows(kind, prior_first, first, nothing_fixed, initial)
@@ -152,24 +207,15 @@ def update_words(
         ):
             return update
         # what lies around the subchains
-        for lane in range(size):
-            for k in range(n_states):
-                start[k, lane] = initial[0, k] if is_first[lane] else stationary[k]
-                stop[k, lane] = 1.0
         if boundary == GUARDS:
             read_guards(
                 lasts, firsts, chosen, is_first, is_last, initial[0], stationary, transition, transposed, start, stop
             )
-        elif boundary == BUFFERS:
-            for lane in range(size):
-                if begins[lane] == buffer:
-                    start[:, lane] = initial[0]
-            gather(rows[:n_found], local[columns : columns + margin], around)
-            advance(around, transition, start, margin_offsets, near)
-            start[:] = transposed @ near
-            gather(rows[:n_found], local[columns + margin :], around)
-            retreat(around, transposed, stop, margin_offsets, near)
-            stop[:] = near
+        else:
+            _enter_alone(initial[0], stationary, begins == buffer, start, stop)
+        if boundary == BUFFERS and buffer > 0:
+            before, after = local[columns : columns + margin], local[columns + margin :]
+            _enter_buffered(rows[:n_found], before, after, transition, transposed, start, stop)
         # the subchains
         gather(rows[:n_found], local[:columns], weighted)
         forward(weighted, transition, start, offsets, alpha, scale)
@@ -184,27 +230,12 @@ def update_words(
             write_guards(lasts, chosen, beliefs[:, columns - size :] if keep_beliefs else alpha[:, columns - size :])
         # the statistics
         rate = rates[update]
-        for j in range(n_states):
-            fresh_first[j] = 0.0
-            for lane in range(size):
-                if is_first[lane]:
-                    fresh_first[j] += beliefs[j, lane]
-            first[0, j] = (1.0 - rate) * first[0, j] + rate * gains[0] * fresh_first[j]
-            for k in range(n_states):
-                fresh_pairs[j, k] = moved[j, k] * transition[j, k]
-                pairs[j, k] = (1.0 - rate) * pairs[j, k] + rate * gains[1] * fresh_pairs[j, k]
+        _move_chain(rate, gains, beliefs, is_first, moved, transition, first, pairs)
         if boundary == BUFFERS:
             n_found = distinct_symbols(symbols[:columns], place, found, local)
         rows[:n_found] = 0.0
         scatter(rows[:n_found], local[:columns], beliefs)
-        factor[0] *= 1.0 - rate
-        if factor[0] < LEAST_FACTOR:
-            counts *= factor[0]
-            factor[0] = 1.0
-        fresh_totals[:] = 0.0
-        add_rows(counts, found[:n_found], rows[:n_found], rate * gains[2] / factor[0], fresh_totals)
-        for k in range(n_states):
-            totals[k] = (1.0 - rate) * totals[k] + rate * gains[2] * fresh_totals[k]
+        _move_table(rate, gains[2], found[:n_found], rows[:n_found], counts, factor, totals)
         since[0] += total
         since[1] += columns
     return pieces.shape[0]

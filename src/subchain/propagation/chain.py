@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from subchain.propagation.lanes import kernel
+from subchain.propagation.compiled import kernel
 
 
 @kernel

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from subchain.propagation.lanes import kernel
+from subchain.propagation.compiled import kernel
 
 
 @kernel
