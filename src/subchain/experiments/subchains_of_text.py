@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from subchain import HMM, SCVI, SVI, Buffer, Categorical, Dirichlet, Guards, HoldOut
+from subchain import SCVI, SVI, Buffer, Guards
 from subchain.experiments.experiment import Claim, Experiment, Row, mean_of
-from subchain.experiments.text import one_chain
+from subchain.experiments.text import course, one_chain
 
 SETTINGS: dict[str, tuple[type[SVI] | type[SCVI], Any]] = {
     "SVI": (SVI, "stationary"),
@@ -21,7 +21,6 @@ SETTINGS: dict[str, tuple[type[SVI] | type[SCVI], Any]] = {
     "SCVI, messages": (SCVI, Guards("messages")),
     "SCVI, buffer": (SCVI, Buffer(20)),
 }
-WORDS = 1000
 
 
 class SubchainsOfText(Experiment):
@@ -36,20 +35,9 @@ class SubchainsOfText(Experiment):
         for setting, length, forgetting in self._cells():
             kind, boundary = SETTINGS[setting]
             for seed in range(1, self.seeds + 1):
-                inference = kind(
-                    length=length, batch=WORDS // length, boundary=boundary, forgetting=forgetting, max_updates=updates,
-                    report_every=updates // 10,
-                )  # fmt: skip
-                emission = Categorical(0.1, n_categories=len(text.words.vocabulary or ()))
-                model = HMM(
-                    12, emission, Dirichlet(0.1), inference, init="exponential", random_state=seed, progress=False
-                )
-                trace = model.fit(text.words, validation=HoldOut(text.held_out)).trace_
-                for update, score in zip(trace.measures["updates"], trace.validation, strict=True):
-                    yield {
-                        "setting": setting, "length": length, "forgetting": forgetting, "seed": seed,
-                        "updates": int(update), "score": score, "last": update == updates,
-                    }  # fmt: skip
+                where = {"setting": setting, "length": length, "forgetting": forgetting, "seed": seed}
+                for point in course(text, kind, 12, length, boundary, forgetting, updates, seed):
+                    yield where | point
 
     def _cells(self) -> Iterator[tuple[str, int, float]]:
         for forgetting in (0.5,) if self.quick else (0.5, 0.9):

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import gzip
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain import HMM, Categorical, Dirichlet, HoldOut
 from subchain.data import Sequences, Vocabulary
 from subchain.experiments.experiment import data_file
+from subchain.inference.stochastic import Stochastic
 
 END = "</s>"
 #: Fixed seeds: the order of the sentences, and the words that are held out.
 ORDER, HELD_OUT = 20151, 777
 SHARE = 0.05
+#: Words of an update.
+WORDS = 1000
 
 
 class Text(NamedTuple):
@@ -22,6 +27,24 @@ class Text(NamedTuple):
 
     words: Sequences
     held_out: NDArray[np.bool_]
+
+
+def course(
+    text: Text, kind: type[Stochastic], n_states: int, length: int, boundary: Any, forgetting: float, updates: int,
+    seed: int,
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    """Learn from subchains of the text, a thousand words an update; held-out scores at ten points of the run."""
+    inference = kind(
+        length=length, batch=WORDS // length, boundary=boundary, forgetting=forgetting, max_updates=updates,
+        report_every=updates // 10,
+    )  # fmt: skip
+    emission = Categorical(0.1, n_categories=len(text.words.vocabulary or ()))
+    model = HMM(
+        n_states, emission, Dirichlet(0.1), inference, init="exponential", random_state=seed, progress=False
+    )
+    trace = model.fit(text.words, validation=HoldOut(text.held_out)).trace_
+    for update, score in zip(trace.measures["updates"], trace.validation, strict=True):
+        yield {"updates": int(update), "score": score, "last": update == updates}
 
 
 def sentences(part: str = "train") -> list[list[str]]:

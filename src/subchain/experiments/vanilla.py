@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from subchain import HMM, SCVI, SVI, Buffer, Categorical, Dirichlet, Guards, HoldOut
+from subchain import SCVI, SVI, Buffer, Guards
 from subchain.experiments.experiment import Claim, Experiment, Row, mean_of
-from subchain.experiments.text import one_chain
+from subchain.experiments.text import course, one_chain
 
 SETTINGS: dict[str, tuple[type[SVI] | type[SCVI], Any]] = {
     "SVI, vanilla": (SVI, "stationary"),
@@ -30,20 +30,9 @@ class Vanilla(Experiment):
         for seed in range(1, self.seeds + 1):
             for length in LENGTHS:
                 for setting, (kind, boundary) in SETTINGS.items():
-                    inference = kind(
-                        length=length, batch=1000 // length, boundary=boundary, forgetting=0.5, max_updates=updates,
-                        report_every=updates // 10,
-                    )  # fmt: skip
-                    emission = Categorical(0.1, n_categories=len(text.words.vocabulary or ()))
-                    model = HMM(
-                        45, emission, Dirichlet(0.1), inference, init="exponential", random_state=seed, progress=False
-                    )
-                    trace = model.fit(text.words, validation=HoldOut(text.held_out)).trace_
-                    for update, score in zip(trace.measures["updates"], trace.validation, strict=True):
-                        yield {
-                            "setting": setting, "length": length, "seed": seed, "updates": int(update), "score": score,
-                            "last": update == updates,
-                        }  # fmt: skip
+                    where = {"setting": setting, "length": length, "seed": seed}
+                    for point in course(text, kind, 45, length, boundary, 0.5, updates, seed):
+                        yield where | point
 
     def claims(self, rows: list[Row]) -> list[Claim]:
         claims = []
