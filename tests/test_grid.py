@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 
 from examples import FAMILIES, SHAPES, example
-from subchain import EM, HMM, SCVI, SVI, VI
+from subchain import EM, HMM, SCVI, SVI, VI, Gibbs
 from subchain.errors import ConvergenceWarning
 from subchain.inference import ALGORITHMS, resolve_inference
 from subchain.inference.batch import Batch
@@ -20,6 +20,7 @@ STATES = {"one state": 1, "three states": 3, "more states than data": 11}
 BRIEF = {
     "em": lambda: EM(max_iter=6, tolerance=0.0),
     "online em": lambda: EM(batch=2, length=None, max_updates=6, report_every=1),
+    "gibbs": lambda: Gibbs(n_samples=3, burn_in=2, n_chains=2),
     "scvi": lambda: SCVI(length=None, batch=2, max_updates=6, report_every=1, average=True),
     "svi": lambda: SVI(length=None, batch=2, max_updates=6, report_every=1, adapt=True),
     "vi": lambda: VI(max_iter=6, tolerance=0.0),

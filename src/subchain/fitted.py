@@ -18,6 +18,8 @@ from subchain.errors import not_fitted
 from subchain.inference.checkpoint import RunSummary
 from subchain.inference.posterior import ModelPosterior, Point
 from subchain.inference.trace import Status, Trace
+from subchain.inference.training import TrainingBeliefs
+from subchain.samples import Samples
 from subchain.statistics import Statistics
 from subchain.tasks.matching import emission_distance, match, overlap
 from subchain.tasks.states import (
@@ -46,11 +48,15 @@ class Fitted(Component):
     trace_, status_, runs_ : the course of the best run, why it ended, and every restart's objective
     family_ : the family of emissions
     end_belief_ : what `partial_fit` believes of the last state it saw, (K,); None after `fit`
+    beliefs_ : what the run believes of each training position, where it has kept that (`CVI`, `Gibbs`); else None
+    samples_ : draws from the posterior (`Gibbs`); else None
     n_batches_ : how many batches `partial_fit` has seen, a `fit` counting as one
     vocabularies_, columns_ : what the training data's codes and columns were
     """
 
     end_belief_: Array | None = None
+    beliefs_: TrainingBeliefs | None = None
+    samples_: Samples | None = None
     point_: Point
     prior_: ModelPosterior
     statistics_: Statistics
@@ -74,6 +80,7 @@ class Fitted(Component):
         self.trace_, self.status_, self.runs_ = Trace(), "converged", []
         self.n_states_ = len(point.chain.initial)
         self.family_ = family
+        self.beliefs_ = self.samples_ = None
         self.vocabularies_ = ()
         self.columns_ = None
         self.n_sequences_ = self.n_batches_ = 0
@@ -217,5 +224,7 @@ class Fitted(Component):
         self.point_, self.prior_ = self.point_.take(order), self.prior_.take(order)
         self.statistics_ = self.statistics_.take(order)
         self.end_belief_ = None if self.end_belief_ is None else self.end_belief_[order]
+        self.beliefs_ = None if self.beliefs_ is None else self.beliefs_.take(order)
+        self.samples_ = None if self.samples_ is None else self.samples_.take(order)
         self.state_names_ = [self.state_names_[state] for state in order]
         return self

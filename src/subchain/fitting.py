@@ -20,11 +20,13 @@ from subchain.errors import InputError, unknown_name
 from subchain.fitted import Fitted
 from subchain.inference import Algorithm, resolve_inference
 from subchain.inference.lengths import choose_length
+from subchain.inference.local_starts import LOCAL_STARTS, local_statistics
 from subchain.inference.loop import Known, RunState
 from subchain.inference.posterior import ModelPosterior, Point
 from subchain.inference.problem import Part, Problem
 from subchain.inference.starts import STARTS, start_statistics
 from subchain.inference.stochastic import Stochastic
+from subchain.inference.training import TrainingBeliefs, contents_of, knowledge_of
 from subchain.inference.validation import HeldOutPositions, HeldOutSequences, Validation
 from subchain.seeds import seed_sequence
 from subchain.settings import describe
@@ -121,11 +123,12 @@ class FitCall:
     def _given_start(self, n_states: int) -> Point | None:
         init = self.model.init
         if isinstance(init, str):
-            if init not in STARTS:
-                raise unknown_name("start", init, STARTS)
+            if init not in (*STARTS, *LOCAL_STARTS):
+                raise unknown_name("start", init, (*STARTS, *LOCAL_STARTS))
             return None
         if not isinstance(init, Fitted):
-            raise InputError(f"init must be one of {', '.join(map(repr, STARTS))} or a fitted HMM, not {init!r}.")
+            known = ", ".join(map(repr, (*STARTS, *LOCAL_STARTS)))
+            raise InputError(f"init must be one of {known} or a fitted HMM, not {init!r}.")
         point = init._point()
         if len(point.chain.initial) != n_states:
             raise InputError(f"init has {len(point.chain.initial)} states, the model {n_states}.")
@@ -155,10 +158,22 @@ class FitCall:
     def _guess(self, seed: np.random.SeedSequence) -> RunState:
         rng = np.random.default_rng(seed)
         init = "auto" if not isinstance(self.model.init, str) else self.model.init
-        evidence = self.problem.whole.evidence
-        statistics = start_statistics(self.data, self.emission, self.reference.emission, init, rng, evidence)
+        evidence, number, memory = self.problem.whole.evidence, _number(seed), {}
+        if init in LOCAL_STARTS:
+            statistics = local_statistics(self.data, self.reference.emission, init, number, evidence)
+            memory["local start"] = np.array(LOCAL_STARTS.index(init))
+        else:
+            statistics = start_statistics(self.data, self.emission, self.reference.emission, init, rng, evidence)
         point, _ = self.algorithm.point(self.problem.prior.update(statistics), statistics, None)
-        return RunState(Known(statistics, point), seed=_number(seed))
+        return RunState(Known(statistics, point, memory), seed=number)
+
+    def beliefs(self, state: RunState) -> TrainingBeliefs | None:
+        """What a run believes of each training position, if it has kept that."""
+        found = self.algorithm.beliefs(self.problem, state)
+        if found is None:
+            return None
+        known = knowledge_of(digest(self.knowledge))
+        return TrainingBeliefs(*found, contents_of(self.data), known, int(self.model.n_states))
 
     def identity(self) -> dict[str, Any]:
         """What must agree for a checkpoint to be resumed."""

@@ -47,7 +47,8 @@ class HMM(Usable):
     n_init : int
         Number of runs from different starts; the best by its objective is kept.
     init : str or HMM
-        "auto", "kmeans", "random", "exponential", or a model whose parameters the run starts from, exactly.
+        "auto", "kmeans", "random", "exponential"; "posteriors" or "states", beliefs or states of every position drawn at
+        random from the legal ones; or a model whose parameters the run starts from, exactly.
     random_state : int, numpy Generator or None
         Seed; each restart has its own stream.
     n_jobs : int, optional
@@ -157,6 +158,10 @@ class HMM(Usable):
         self._warn(fit.algorithm)
         return self
 
+    def fit_predict(self, x: Any, y: None = None, **settings: Any) -> Any:
+        """Learn from sequences and return their hidden states: `fit(x, ...)`, then `predict(x)`."""
+        return self.fit(x, **settings).predict(x)
+
     def _adopt(self, fit: FitCall, state: RunState, runs: list[RunSummary]) -> None:
         """Make the end of a run this model's results."""
         self._become(state.point, fit.emission)
@@ -168,6 +173,7 @@ class HMM(Usable):
         self.vocabularies_ = fit.raw.vocabularies
         self.columns_ = fit.raw.columns
         self.n_sequences_ = fit.data.n_sequences
+        self.beliefs_, self.samples_ = fit.beliefs(state), fit.algorithm.samples(state)
 
     def _warn(self, algorithm: Algorithm) -> None:
         """Say so if the run did not end by itself."""
@@ -226,10 +232,17 @@ class HMM(Usable):
         model._become(Point(chain, emission), family)
         return model
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file, exactly and atomically; `HMM.load` reads it back."""
+    def save(self, path: str | os.PathLike[str], *, beliefs: bool = True) -> None:
+        """Write the model to a file, exactly and atomically; `HMM.load` reads it back.
+
+        Parameters
+        ----------
+        path : where to
+        beliefs : bool
+            Whether what a run has kept of the training data (`beliefs_`, `samples_`) goes into the file too.
+        """
         self._point()
-        save_model(self, path)
+        save_model(self, path, beliefs=beliefs)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

@@ -19,6 +19,7 @@ from subchain.files import read_arrays, write_arrays
 from subchain.inference.checkpoint import RunSummary
 from subchain.inference.trace import Trace
 from subchain.records import build_record
+from subchain.samples import Samples
 from subchain.settings import build, describe
 from subchain.transitions import check_chain
 
@@ -32,11 +33,14 @@ VERSION = 1
 RECORDS = ("point_", "prior_", "statistics_")
 
 
-def save_model(model: HMM, path: str | os.PathLike[str]) -> None:
+def save_model(model: HMM, path: str | os.PathLike[str], *, beliefs: bool = True) -> None:
     """Write a fitted model."""
     arrays: dict[str, Any] = {}
-    for name in RECORDS:
+    records = [*RECORDS, "beliefs_"] if beliefs and model.beliefs_ is not None else RECORDS
+    for name in records:
         arrays.update({f"{name}.{key}": array for key, array in getattr(model, name).arrays().items()})
+    if beliefs and model.samples_ is not None:
+        arrays.update({f"samples_.{key}": array for key, array in model.samples_.items()})
     if model.end_belief_ is not None:
         arrays["end_belief"] = model.end_belief_
     n_states = model.n_states_
@@ -54,7 +58,7 @@ def save_model(model: HMM, path: str | os.PathLike[str]) -> None:
         "subchain": subchain.__version__,
         "settings": settings,
         "family": describe(model.family_, n_states),
-        "schemas": {name: getattr(model, name).schema() for name in RECORDS},
+        "schemas": {name: getattr(model, name).schema() for name in records},
         "state_names": list(model.state_names_),
         "vocabularies": [_plain_vocabulary(vocabulary) for vocabulary in model.vocabularies_],
         "columns": None if model.columns_ is None else list(model.columns_),
@@ -84,7 +88,7 @@ def load_model(kind: type[Model], path: str | os.PathLike[str]) -> Model:
 
 def _restore(kind: type[Model], arrays: dict[str, Any], header: dict[str, Any]) -> Model:
     model = kind(**{name: build(value) for name, value in header["settings"].items()})
-    for name in RECORDS:
+    for name in header["schemas"]:
         setattr(model, name, build_record(header["schemas"][name], arrays, f"{name}."))
         getattr(model, name).check_states(len(model.point_.chain.initial))
     if model.point_.not_finite() is not None:
@@ -101,6 +105,8 @@ def _restore(kind: type[Model], arrays: dict[str, Any], header: dict[str, Any]) 
     if end is not None and end.shape != (model.n_states_,):
         raise ValueError(f"end_belief has shape {end.shape}")
     model.end_belief_ = end
+    draws = {key.removeprefix("samples_."): array for key, array in arrays.items() if key.startswith("samples_.")}
+    model.samples_ = Samples(draws) if draws else None
     model.status_ = header["status"]
     model.trace_ = Trace.from_json(header["trace"])
     model.runs_ = [RunSummary(**run) for run in header["runs"]]

@@ -60,6 +60,7 @@ def learn_on(model: Any, x: Any, total: float | None, continues: bool) -> None:
         scale = total / max(fresh.n_observations, 1.0)
         model.statistics_ = model.statistics_.scale(1.0 - rate) + fresh.scale(rate * scale)
     model.n_batches_ += 1
+    model.beliefs_ = model.samples_ = None
     model.end_belief_ = end
     model.point_, _ = algorithm.point(model.posterior_, model.statistics_, model.point_)
 

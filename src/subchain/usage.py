@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.data import Evidence
+from subchain.data import Evidence, Sequences
+from subchain.digest import digest
 from subchain.engines import resolve_engine
 from subchain.fitted import Fitted
 from subchain.inference.posterior import Point
+from subchain.inference.training import TrainingBeliefs, contents_of, knowledge_of
 from subchain.seeds import seed_sequence
 from subchain.statistics import Statistics
 from subchain.tasks.beliefs import filtered, smoothed
@@ -38,7 +40,18 @@ class Usable(Fitted):
         point, data = self._point(), self._read(x)
         n_symbols = getattr(point.emission, "n_categories", None)
         known = Evidence.build(data, self.n_states_, allowed, states, evidence, n_symbols)
-        return Question(point, resolve_engine(self.engine, self.n_jobs), data, known, comes_in_list(x, data))
+        stored = self._stored(data, [allowed, states, evidence])
+        return Question(point, resolve_engine(self.engine, self.n_jobs), data, known, comes_in_list(x, data), stored)
+
+    def _stored(self, data: Sequences, knowledge: list[Any]) -> TrainingBeliefs | None:
+        """What the run that made this model believes of the data, if they are its training data."""
+        kept = self.beliefs_
+        if kept is None or kept.n_positions != data.n_observations:
+            return None
+        tells_more = any(given is not None for given in knowledge)
+        if tells_more and not np.array_equal(knowledge_of(digest(knowledge)), kept.knowledge):
+            return None
+        return kept if np.array_equal(contents_of(data), kept.contents) else None
 
     def predict(
         self,
@@ -52,7 +65,8 @@ class Usable(Fitted):
     ) -> Any:
         """Find the hidden states, using the whole of each sequence, the future included.
 
-        For states that know the past alone take the largest of `filter`.
+        For states that know the past alone take the largest of `filter`. The training data of `CVI` and `Gibbs` are
+        answered for by what the run itself believes of them (`beliefs_`), with "posterior" decoding.
 
         Parameters
         ----------
@@ -89,6 +103,8 @@ class Usable(Fitted):
         self, x: Any, *, allowed: Any = None, states: Any = None, evidence: Any = None, out: Out = None
     ) -> Any:
         """Probability of each state at each position, given the whole sequence, the future included.
+
+        The training data of `CVI` and `Gibbs` are answered for by what the run itself believes of them (`beliefs_`).
 
         Parameters
         ----------

@@ -27,6 +27,8 @@ WIDTH = 8
 
 #: Logarithm below which an exponential counts as zero; doubles that are not subnormal reach a little further.
 LOWEST_EXPONENT = -700.0
+#: Smallest double that has all its digits.
+LEAST_NORMAL = float(np.finfo(np.float64).tiny)
 
 
 # ---- what kernels call: the plain functions say what the compiled ones do --------------------------------------------
@@ -92,6 +94,33 @@ def exponential(values: Any) -> Any:
     To be called from kernels whose additions may not be reordered.
     """
     return np.where(values < LOWEST_EXPONENT, 0.0, np.exp(np.maximum(values, LOWEST_EXPONENT)))
+
+
+def logarithm(values: Any) -> Any:
+    """Natural logarithms of positive values; minus infinity where they are below the smallest normal double.
+
+    To be called from kernels whose additions may not be reordered.
+    """
+    return np.where(values < LEAST_NORMAL, -np.inf, np.log(np.maximum(values, LEAST_NORMAL)))
+
+
+def running(values: Any) -> Any:
+    """Sums of the entries up to and with each."""
+    return np.cumsum(values)
+
+
+def reached(values: Any, bound: Any) -> Any:
+    """How many entries are at most the bound."""
+    return int(np.count_nonzero(values <= bound))
+
+
+def except_at(values: Any, place: Any) -> Any:
+    """The values with a zero at one place; all of them if there is no such place."""
+    return np.where(np.arange(WIDTH) == place, 0.0, values)
+
+
+def fetch(table: Any, row: Any, column: Any) -> None:
+    """Ask for an entry to be brought near, along with its neighbours; any place may be named."""
 
 
 def all_within(values: Any, low: Any, high: Any) -> Any:
@@ -215,6 +244,31 @@ def _type_minus(context):
 @type_callable(exponential)
 def _type_exponential(context):
     return lambda values: _VECTOR
+
+
+@type_callable(logarithm)
+def _type_logarithm(context):
+    return lambda values: _VECTOR
+
+
+@type_callable(running)
+def _type_running(context):
+    return lambda values: _VECTOR
+
+
+@type_callable(reached)
+def _type_reached(context):
+    return lambda values, bound: types.int64
+
+
+@type_callable(except_at)
+def _type_except_at(context):
+    return lambda values, place: _VECTOR
+
+
+@type_callable(fetch)
+def _type_fetch(context):
+    return lambda table, row, column: types.void if _is_table(table) else None
 
 
 @type_callable(total)
@@ -403,6 +457,77 @@ def _exponential(context, builder, sig, args):
     shift = builder.shl(builder.bitcast(rounded, _INTEGERS), ir.Constant(_INTEGERS, [52] * WIDTH))
     scaled = builder.add(builder.bitcast(value, _INTEGERS), shift)
     return builder.select(is_low, _constant(0.0), builder.bitcast(scaled, _DOUBLES))
+
+
+#: Interpolates (log m − 2 s) / s³ as a polynomial in s² for s = (m − 1) / (m + 1) and √½ ≤ m ≤ √2: error 5e-18.
+_LOGARITHM = (
+    0.666666666666667,
+    0.39999999999899505,
+    0.28571428625975487,
+    0.2222221113479508,
+    0.18182889125261723,
+    0.15331721600556042,
+    0.14616449685043406,
+)
+#: The bits of √½ and of the number that rounds, as whole numbers.
+_ROOT_BITS, _ROUNDER_BITS = (int(np.float64(value).view(np.int64)) for value in (np.sqrt(0.5), _ROUNDER))
+
+
+@lower_builtin(logarithm, Vector)
+def _logarithm(context, builder, sig, args):
+    """n · ln 2 + log m with a whole n, taken from the bits of the exponent, and m about one."""
+    whole = [ir.Constant(_INTEGERS, [value] * WIDTH) for value in (_ROOT_BITS, _ROUNDER_BITS, 52)]
+    bits = builder.bitcast(args[0], _INTEGERS)
+    power = builder.ashr(builder.sub(bits, whole[0]), whole[2])
+    m = builder.bitcast(builder.sub(bits, builder.shl(power, whole[2])), _DOUBLES)
+    n = builder.fsub(builder.bitcast(builder.add(power, whole[1]), _DOUBLES), _constant(_ROUNDER))
+    f = builder.fsub(m, _constant(1.0))
+    s = builder.fdiv(f, builder.fadd(m, _constant(1.0)))
+    z = builder.fmul(s, s)
+    tail = _constant(_LOGARITHM[-1])
+    for coefficient in _LOGARITHM[-2::-1]:
+        tail = builder.fadd(builder.fmul(tail, z), _constant(coefficient))
+    # log m = f − s (f − z · tail), since f = 2 s + s f: nothing is lost where f is small
+    low = builder.fsub(builder.fmul(n, _constant(_LN2_LOW)), builder.fmul(s, builder.fsub(f, builder.fmul(z, tail))))
+    found = builder.fadd(builder.fmul(n, _constant(_LN2_HIGH)), builder.fadd(f, low))
+    is_zero = builder.fcmp_ordered("<", args[0], _constant(LEAST_NORMAL))
+    return builder.select(is_zero, _constant(-np.inf), found)
+
+
+@lower_builtin(running, Vector)
+def _running(context, builder, sig, args):
+    """Add what stands one place before, then what stands two before, and so on."""
+    values, step = args[0], 1
+    while step < WIDTH:
+        shifted = [i - step if i >= step else WIDTH for i in range(WIDTH)]
+        values = builder.fadd(
+            values, builder.shuffle_vector(values, _constant(0.0), ir.Constant(_INDICES, shifted))
+        )
+        step *= 2
+    return values
+
+
+@lower_builtin(reached, Vector, types.Float)
+def _reached(context, builder, sig, args):
+    below = builder.fcmp_ordered("<=", args[0], _spread(builder, args[1], _DOUBLES))
+    bits = builder.zext(builder.bitcast(below, ir.IntType(WIDTH)), ir.IntType(64))
+    return builder.ctpop(bits)
+
+
+@lower_builtin(except_at, Vector, types.Integer)
+def _except_at(context, builder, sig, args):
+    place = context.cast(builder, args[1], sig.args[1], types.intp)
+    places = ir.Constant(_INTEGERS, list(range(WIDTH)))
+    here = builder.icmp_signed("==", places, _spread(builder, place, _INTEGERS))
+    return builder.select(here, _constant(0.0), args[0])
+
+
+@lower_builtin(fetch, types.Array, types.Integer, types.Integer)
+def _fetch(context, builder, sig, args):
+    entry = builder.bitcast(_address(context, builder, sig.args, *args), cgutils.voidptr_t)
+    for_reading, keep, data = (ir.Constant(_INDEX, value) for value in (0, 3, 1))
+    _call(builder, "llvm.prefetch.p0", ir.VoidType(), entry, for_reading, keep, data)
+    return context.get_dummy_value()
 
 
 @lower_builtin(total, Vector)

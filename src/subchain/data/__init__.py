@@ -1,6 +1,7 @@
 """In from the outside: observations as one flat array with offsets, readers, vocabularies and side knowledge."""
 
 from subchain.data.alike import read_alike
+from subchain.data.ambiguity import Ambiguity
 from subchain.data.conllu import TaggedText, read_conllu
 from subchain.data.convert import as_sequences
 from subchain.data.evidence import Evidence
@@ -8,13 +9,17 @@ from subchain.data.holding_out import HoldOut
 from subchain.data.missing import check_finite, is_missing, missing_rows
 from subchain.data.sequences import Sequences
 from subchain.data.tables import read_csv, read_parquet
+from subchain.data.tag_dictionary import TagDictionary
+from subchain.data.tagged import read_tagged
 from subchain.data.text import read_text
 from subchain.data.vocabulary import Vocabulary
 
 __all__ = [
+    "Ambiguity",
     "Evidence",
     "HoldOut",
     "Sequences",
+    "TagDictionary",
     "TaggedText",
     "Vocabulary",
     "as_sequences",
@@ -25,5 +30,6 @@ __all__ = [
     "read_conllu",
     "read_csv",
     "read_parquet",
+    "read_tagged",
     "read_text",
 ]

@@ -23,8 +23,13 @@ from subchain.data.knowledge import (
     legal_states,
     position_weights,
 )
+from subchain.data.legal import LegalStates
 from subchain.data.sequences import Sequences
 from subchain.errors import InputError
+
+#: Lists are made where they hold at most this share of all states, by a sample of positions, and so many bytes. With
+#: more states, a pass over all of them, in vectors, is as fast.
+SHORT, SAMPLE, MOST_BYTES = 0.3, 4096, 1 << 31
 
 
 class Evidence:
@@ -47,6 +52,7 @@ class Evidence:
         self.n_states = n_states
         self._sources = tuple(sources)
         self._order = order
+        self._listed: tuple[Sequences, LegalStates | None] | None = None
 
     @classmethod
     def build(
@@ -131,6 +137,37 @@ class Evidence:
         for source in self._sources:
             source.add(index, values, weights)
         return weights if self._order is None else np.ascontiguousarray(weights[self._order])
+
+    def lists(self, sequences: Sequences) -> LegalStates | None:
+        """The states that are left at each position, as lists; made once for the same data.
+
+        None where most states are legal, or where there are so many positions that the lists would not fit.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from subchain.data import Evidence, Sequences
+        >>> data = Sequences(np.array([0, 1, 1]))
+        >>> Evidence.build(data, n_states=9, states=[4, 1, 0]).lists(data).states
+        array([4, 1, 0], dtype=int32)
+        >>> Evidence.build(data, n_states=9, states=[4, -1, -1]).lists(data) is None
+        True
+        """
+        if self._listed is None or self._listed[0] is not sequences:
+            self._listed = (sequences, LegalStates.of(self, sequences) if self._is_short(sequences) else None)
+        return self._listed[1]
+
+    def _is_short(self, sequences: Sequences) -> bool:
+        """Whether lists are worth their memory, by a sample of positions that are spread over the data."""
+        n = sequences.n_observations
+        if n == 0:
+            return False
+        index = np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64)
+        weights = self.log_weights(index, np.take(sequences.values, index, axis=0))
+        legal = weights > -np.inf
+        share = float(legal.mean())
+        bytes_of_entry = 12 if weights[legal].any() else 4
+        return share <= SHORT and n * (8.0 + share * self.n_states * bytes_of_entry) <= MOST_BYTES
 
     def take(self, order: NDArray[np.int64]) -> Evidence:
         """Number the states anew: state k of the result is state ``order[k]`` of this one.

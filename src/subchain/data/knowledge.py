@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from subchain.data.missing import BLOCK_VALUES
 from subchain.data.sequences import Sequences
+from subchain.data.tag_dictionary import TagDictionary
 from subchain.errors import InputError, unknown_name
 
 Index = NDArray[np.int64]
@@ -79,6 +80,8 @@ def legal_states(sequences: Sequences, n_states: int, allowed: Any, n_symbols: i
     """Check the legal states of symbols or of positions."""
     if n_symbols is None and sequences.vocabulary is not None:
         n_symbols = len(sequences.vocabulary)
+    if isinstance(allowed, TagDictionary):
+        return _from_dictionary(sequences, n_states, allowed)
     if isinstance(allowed, Mapping):
         return _from_mapping(sequences, n_states, allowed, n_symbols)
     if not isinstance(allowed, (list, tuple, Sequences)):
@@ -115,14 +118,32 @@ def _from_symbol_table(
     return LegalStatesOfSymbols(legal)
 
 
-def _from_mapping(
-    sequences: Sequences, n_states: int, allowed: Mapping[Any, Any], n_symbols: int | None
-) -> LegalStatesOfSymbols:
+def _from_dictionary(sequences: Sequences, n_states: int, allowed: TagDictionary) -> LegalStatesOfSymbols:
+    _check_symbols(sequences)
+    if sequences.vocabulary is None:
+        raise InputError(
+            "a tag dictionary speaks of words, but the data have no vocabulary; give words, or Sequences with one."
+        )
+    if len(allowed.tags) != n_states:
+        raise InputError(
+            f"the tag dictionary has {len(allowed.tags)} tags, but the model has {n_states} states; both must be as "
+            "many: set n_states, or keep other tags with TagDictionary.with_tags."
+        )
+    return LegalStatesOfSymbols(allowed.legal(sequences.vocabulary))
+
+
+def _check_symbols(sequences: Sequences) -> None:
     if sequences.values.dtype.kind not in "iu" or sequences.n_features != 1:
         raise InputError(
             f"legal states per symbol need one column of integer codes, but the data are {sequences!r}; give allowed "
             "per position instead."
         )
+
+
+def _from_mapping(
+    sequences: Sequences, n_states: int, allowed: Mapping[Any, Any], n_symbols: int | None
+) -> LegalStatesOfSymbols:
+    _check_symbols(sequences)
     rows = {_code(sequences, symbol, n_symbols): symbol for symbol in allowed}
     legal = np.ones((max(rows, default=-1) + 1, n_states), dtype=np.bool_)
     for code, symbol in rows.items():

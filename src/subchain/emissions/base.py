@@ -22,8 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.components import Component
+from subchain.data.legal import LegalStates
 from subchain.data.missing import is_missing
 from subchain.data.sequences import Sequences
+from subchain.emissions.listed import exponentiate, pick, put
 from subchain.emissions.moving import Moving
 from subchain.emissions.scaling import exponentiate_in_place
 from subchain.errors import InputError
@@ -54,6 +56,10 @@ class Likelihood(ABC):
         np.copyto(out, self.log_likelihood(values))
         return exponentiate_in_place(out)
 
+    def expected(self, sums: Any) -> float | None:
+        """Log likelihood of all observations that made these sums, weighted as they were; None if sums do not tell."""
+        return None
+
     @abstractmethod
     def zeros(self) -> Sums:
         """Empty sums for this family and number of states."""
@@ -61,6 +67,30 @@ class Likelihood(ABC):
     @abstractmethod
     def accumulate(self, values: Values, beliefs: Table, sums: Any) -> None:
         """Add the sufficient statistics of n observations, weighted by `beliefs` (K, n), to `sums` in place."""
+
+    # Where few states are legal, the same for lists of them; families that can do without tables override these.
+
+    def log_likelihood_listed(self, values: Values, legal: LegalStates) -> NDArray[np.float64]:
+        """Log likelihood of n observations in their legal states, (nnz,)."""
+        out = np.empty(legal.n_entries)
+        pick(np.ascontiguousarray(self.log_likelihood(values)), legal.offsets, legal.states, out)
+        return out
+
+    def scaled_listed(self, values: Values, legal: LegalStates, out: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Write likelihoods of legal states divided by exp(shift) into `out` (nnz,) and return shift (n,).
+
+        The largest of each position is between 1e-30 and 1e30 unless all are zero; zero means impossible.
+        """
+        shift = np.empty(len(values))
+        out[:] = self.log_likelihood_listed(values, legal)
+        exponentiate(out, legal.offsets, shift)
+        return shift
+
+    def accumulate_listed(self, values: Values, legal: LegalStates, beliefs: NDArray[np.float64], sums: Any) -> None:
+        """Add the sufficient statistics of n observations, weighted by `beliefs` (nnz,), to `sums` in place."""
+        table = np.empty((self.n_states, len(values)))
+        put(beliefs, legal.offsets, legal.states, table)
+        self.accumulate(values, table, sums)
 
 
 @dataclasses.dataclass

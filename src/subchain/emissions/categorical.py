@@ -14,6 +14,7 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from subchain import simplex
+from subchain.data.legal import LegalStates
 from subchain.data.missing import is_missing
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Conjugate, Emission, Likelihood, Parameters, Table, Values
@@ -106,6 +107,41 @@ def scatter(counts, symbols, beliefs):  # type: ignore[no-untyped-def]
                 counts[symbol, k] += beliefs[k, position]
 
 
+@njit(nogil=True, cache=True)
+def look_up(table, symbols, offsets, states, out):  # type: ignore[no-untyped-def]
+    """out[e] = table[symbols[i], states[e]] for the entries e of each position i, or 1 where the symbol is −1."""
+    _any_missing(symbols, table.shape[0])
+    for position in range(symbols.shape[0]):
+        symbol = symbols[position]
+        for e in range(offsets[position], offsets[position + 1]):
+            out[e] = table[symbol, states[e]] if symbol >= 0 else 1.0
+
+
+@njit(nogil=True, cache=True)
+def scale_lists(entries, offsets, shift):  # type: ignore[no-untyped-def]
+    """Divide entries by the largest of their position if it is so small or large that scaled messages could suffer."""
+    for position in range(offsets.shape[0] - 1):
+        largest = 0.0
+        for e in range(offsets[position], offsets[position + 1]):
+            largest = max(largest, entries[e])
+        shift[position] = 0.0
+        if 0.0 < largest < SMALL or largest > 1.0 / SMALL:
+            shift[position] = np.log(largest)
+            for e in range(offsets[position], offsets[position + 1]):
+                entries[e] /= largest
+
+
+@njit(nogil=True, cache=True)
+def add_up(counts, symbols, offsets, states, beliefs):  # type: ignore[no-untyped-def]
+    """counts[symbols[i], states[e]] += beliefs[e], but nowhere where the symbol is −1; the way back of `look_up`."""
+    _any_missing(symbols, counts.shape[0])
+    for position in range(symbols.shape[0]):
+        symbol = symbols[position]
+        if symbol >= 0:
+            for e in range(offsets[position], offsets[position + 1]):
+                counts[symbol, states[e]] += beliefs[e]
+
+
 def as_symbols(values: Values) -> NDArray[np.int64]:
     """Observations as codes, −1 where missing."""
     column = as_vector(values)
@@ -164,11 +200,34 @@ class CategoricalLikelihood(Likelihood):
             cached = self.__dict__["_scaled_cache"] = (table, shift)
         return cached
 
+    def expected(self, sums: CategoricalSums) -> float | None:
+        seen = sums.counts > 0.0
+        with np.errstate(divide="ignore"):
+            return float((sums.counts[seen] * np.log(self.weights[seen])).sum())
+
     def zeros(self) -> CategoricalSums:
         return CategoricalSums(np.zeros(self.weights.shape))
 
     def accumulate(self, values: Values, beliefs: Table, sums: CategoricalSums) -> None:
         scatter(sums.counts, as_symbols(values), np.ascontiguousarray(beliefs))
+
+    def log_likelihood_listed(self, values: Values, legal: LegalStates) -> NDArray[np.float64]:
+        out = np.empty(legal.n_entries)
+        look_up(self.weights, as_symbols(values), legal.offsets, legal.states, out)
+        with np.errstate(divide="ignore"):
+            return np.log(out)
+
+    def scaled_listed(self, values: Values, legal: LegalStates, out: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Look legal states up one by one: nothing else of the table is read."""
+        symbols, shift = as_symbols(values), np.empty(len(values))
+        look_up(self.weights, symbols, legal.offsets, legal.states, out)
+        scale_lists(out, legal.offsets, shift)
+        return shift
+
+    def accumulate_listed(
+        self, values: Values, legal: LegalStates, beliefs: NDArray[np.float64], sums: CategoricalSums
+    ) -> None:
+        add_up(sums.counts, as_symbols(values), legal.offsets, legal.states, beliefs)
 
 
 @dataclasses.dataclass

@@ -1,8 +1,8 @@
 """What a pass over the data is made for.
 
 A pass hands the messages of every tile, and of every block of a sequence that had to be run in logarithms, to a
-consumer. Consumers keep one result a group, so that groups can run side by side; a pass may run a group again, from
-an empty result.
+consumer; to some, also those of blocks that were run over legal states alone. Consumers keep one result a group, so
+that groups can run side by side; a pass may run a group again, from an empty result.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from subchain.engines.borders import Borders
 from subchain.engines.hard import LogBlock
+from subchain.engines.legal import LegalRun
 from subchain.engines.messages import Filtered, Smoothed
 from subchain.engines.partition import Partition
 from subchain.engines.surrogate import Surrogate
-from subchain.propagation import lanes
+from subchain.propagation import lanes, legal
 from subchain.statistics import Statistics
 
 Array = NDArray[np.float64]
@@ -44,6 +45,14 @@ class Consumer(ABC, Generic[Result]):
     @abstractmethod
     def hard(self, result: Result, sequence: int, block: LogBlock) -> None:
         """Take one block of a sequence that was run in logarithms."""
+
+
+class LegalConsumer(Consumer[Result]):
+    """A consumer that can do with messages of legal states alone, where few states are legal."""
+
+    @abstractmethod
+    def block(self, result: Result, run: LegalRun) -> None:
+        """Take one block of sequences that were run over legal states."""
 
 
 class TileRun:
@@ -90,7 +99,7 @@ class TileRun:
         return self.smoothed.beliefs
 
 
-class Nothing(Consumer[None]):
+class Nothing(LegalConsumer[None]):
     """For passes that want log likelihoods alone."""
 
     smooth = wants_blocks = False
@@ -101,11 +110,14 @@ class Nothing(Consumer[None]):
     def tile(self, result: None, run: TileRun) -> None:
         pass
 
+    def block(self, result: None, run: LegalRun) -> None:
+        pass
+
     def hard(self, result: None, sequence: int, block: LogBlock) -> None:
         pass
 
 
-class Collect(Consumer[Statistics]):
+class Collect(LegalConsumer[Statistics]):
     """Sums expected statistics; pair sums are kept without the factor of the transition matrix."""
 
     def __init__(self, surrogate: Surrogate, weights: Array | None) -> None:
@@ -130,6 +142,16 @@ class Collect(Consumer[Statistics]):
             inner = ~run.is_first
             result.pairs += before[inner].T @ weighted[:, : filtered.tile.lanes][:, inner].T
         self.surrogate.emission.accumulate(filtered.values, beliefs, result.emission)
+
+    def block(self, result: Statistics, run: LegalRun) -> None:
+        block, beliefs, weighted = run.block, run.beliefs, run.weighted
+        if self.weights is not None:
+            piece_weights = self.weights[block.pieces.sequences]
+            legal.weigh(beliefs, block.lists, piece_weights)
+            legal.weigh(weighted, block.lists, piece_weights)
+        legal.first_states(beliefs, block.lists, result.initial)
+        legal.pair_sums(run.alpha, weighted, block.lists, result.pairs)
+        self.surrogate.emission.accumulate_listed(block.values, block.legal, beliefs, result.emission)
 
     def hard(self, result: Statistics, sequence: int, block: LogBlock) -> None:
         weight = 1.0 if self.weights is None else self.weights[sequence]

@@ -7,10 +7,11 @@ the groups' results in a fixed order, so that one core and many give the same bi
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +20,9 @@ from threadpoolctl import ThreadpoolController
 from subchain.data.evidence import Evidence
 from subchain.data.sequences import Sequences
 from subchain.engines.borders import Borders
-from subchain.engines.consumers import Collect, Consumer, Nothing, TileRun
+from subchain.engines.consumers import Collect, Consumer, LegalConsumer, Nothing, TileRun
 from subchain.engines.hard import LogChain
+from subchain.engines.legal import LegalMessages, Pieces
 from subchain.engines.messages import Messages, Workspace
 from subchain.engines.partition import Index, Partition, partition
 from subchain.engines.surrogate import Surrogate
@@ -30,6 +32,8 @@ from subchain.statistics import Statistics
 
 Array = NDArray[np.float64]
 Result = TypeVar("Result")
+#: Runs the given sequences, writes their log likelihoods into a table of all, and returns the groups' results.
+Way: TypeAlias = Callable[[Index, Array], list[Result]]
 
 #: Sequences up to this length are never cut.
 WHOLE = 1024
@@ -105,32 +109,49 @@ class CpuEngine:
     def run(self, messages: Messages, consumer: Consumer[Result]) -> tuple[list[Result], Array, dict[int, int]]:
         """Pass over all sequences; return the groups' results, each sequence's log likelihood, and impossible ones.
 
-        The last result is that of the sequences which had to be run in logarithms.
+        Where few states are legal, only these are visited. Sequences whose pass over them cannot be believed are run
+        over all states, and where that cannot be believed either, in logarithms; the last result is that of the latter.
         """
-        data = messages.data
-        totals = np.zeros(data.n_sequences)
-        chosen = np.arange(data.n_sequences)
-        hard = np.empty(0, dtype=np.int64)
+        totals = np.zeros(messages.data.n_sequences)
+        results: list[Result] = []
+        hard = np.arange(len(totals))
         with self.alone():
-            while True:
-                results = self._scaled(messages, chosen, consumer, totals)
-                failed = chosen[~np.isfinite(totals[chosen])]
-                if not len(failed):
-                    break
-                hard = np.union1d(hard, failed)
-                chosen = np.setdiff1d(chosen, failed)
-            last, impossible = consumer.begin(), {}
-            for sequence in hard:
-                chain = LogChain(messages, int(data.offsets[sequence]), int(data.offsets[sequence + 1]))
-                totals[sequence] = chain.log_total
-                if chain.impossible_at is not None:
-                    impossible[int(sequence)] = chain.impossible_at
-                    continue
-                for block in chain.blocks() if consumer.wants_blocks else ():
-                    consumer.hard(last, int(sequence), block)
-        return [*results, last], totals, impossible
+            for way in self._ways(messages, consumer):
+                found, hard = _believed(way, hard, totals)
+                results += found
+            if len(hard) or not results:
+                results.append(consumer.begin())
+            impossible = _in_logarithms(messages, consumer, results[-1], hard, totals)
+        return results, totals, impossible
 
-    def _scaled(self, messages: Messages, chosen: Index, consumer: Consumer[Result], totals: Array) -> list[Result]:
+    def _ways(self, messages: Messages, consumer: Consumer[Result]) -> Iterator[Way[Result]]:
+        """Scaled passes over the data, the fastest first; each leaves to the next what it cannot do."""
+        if isinstance(consumer, LegalConsumer):
+            legal = LegalMessages.where_it_pays(messages)
+            if legal is not None:
+                yield partial(self._over_legal_states, legal, consumer)
+        yield partial(self._scaled, messages, consumer)
+
+    def _over_legal_states(
+        self, messages: LegalMessages, consumer: LegalConsumer[Result], chosen: Index, totals: Array
+    ) -> list[Result]:
+        def run_group(group: list[Pieces]) -> tuple[Result, list[Array]]:
+            space, result, log_totals = Workspace(), consumer.begin(), []
+            for pieces in group:
+                run = messages.run(pieces, space, smooth=consumer.smooth)
+                log_totals.append(run.log_totals)
+                consumer.block(result, run)
+            return result, log_totals
+
+        totals[chosen] = 0.0
+        groups = messages.groups(chosen)
+        runs = self.map(run_group, groups)
+        for group, (_, log_totals) in zip(groups, runs, strict=True):
+            for pieces, found in zip(group, log_totals, strict=True):
+                np.add.at(totals, pieces.sequences, found)
+        return [result for result, _ in runs]
+
+    def _scaled(self, messages: Messages, consumer: Consumer[Result], chosen: Index, totals: Array) -> list[Result]:
         cut, lead = self._cut(messages, chosen)
         totals[chosen] = 0.0
         if not cut.tiles:
@@ -229,3 +250,31 @@ class CpuEngine:
             return [task(item) for item in items]
         with ThreadPoolExecutor(self.n_jobs) as pool:
             return list(pool.map(task, items))
+
+
+def _believed(way: Way[Result], chosen: Index, totals: Array) -> tuple[list[Result], Index]:
+    """Run the chosen sequences, less those whose log likelihoods turn out not to be finite; return the latter too."""
+    asked = chosen
+    while len(chosen):
+        results = way(chosen, totals)
+        is_good = np.isfinite(totals[chosen])
+        if is_good.all():
+            return results, np.setdiff1d(asked, chosen)
+        chosen = chosen[is_good]
+    return [], asked
+
+
+def _in_logarithms(
+    messages: Messages, consumer: Consumer[Result], result: Result, hard: Index, totals: Array
+) -> dict[int, int]:
+    """Run sequences in logarithms; return the position at which every path ends, for those that are impossible."""
+    offsets, impossible = messages.data.offsets, {}
+    for sequence in hard.tolist():
+        chain = LogChain(messages, int(offsets[sequence]), int(offsets[sequence + 1]))
+        totals[sequence] = chain.log_total
+        if chain.impossible_at is not None:
+            impossible[sequence] = chain.impossible_at
+            continue
+        for block in chain.blocks() if consumer.wants_blocks else ():
+            consumer.hard(result, sequence, block)
+    return impossible

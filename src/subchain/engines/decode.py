@@ -20,6 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.engines.cpu import CpuEngine
+from subchain.engines.legal import LegalMessages
+from subchain.engines.legal_paths import best_paths
 from subchain.engines.marginals import states_array
 from subchain.engines.messages import Messages
 from subchain.engines.partition import Partition, Tile, partition
@@ -66,6 +68,9 @@ def viterbi(
     """
     data = messages.data
     states = states_array(out, messages, ())
+    legal = LegalMessages.where_it_pays(messages)
+    if legal is not None:
+        return states, best_paths(engine, legal, np.asarray(states))
     lead = _lead(messages)
     longest = WHOLE if lead is None else max(8 * lead, 256, data.n_observations // MANY_PIECES)
     cut = partition(data.offsets, np.arange(data.n_sequences), longest, messages.surrogate.n_states, 1)

@@ -13,12 +13,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from subchain.engines.consumers import Consumer, TileRun
+from subchain.engines.consumers import LegalConsumer, TileRun
 from subchain.engines.cpu import CpuEngine
 from subchain.engines.hard import LogBlock, LogChain
+from subchain.engines.legal import LegalRun
 from subchain.engines.messages import Messages
 from subchain.errors import InputError, impossible_error
-from subchain.propagation import serial
+from subchain.propagation import legal, serial
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -31,7 +32,7 @@ def _write_rows(table, positions, out):  # type: ignore[no-untyped-def]
             out[positions[column], k] = table[k, column]
 
 
-class _Writer(Consumer[None]):
+class _Writer(LegalConsumer[None]):
     """A consumer that writes rows of `out`, (N, ...), and returns nothing."""
 
     def __init__(self, out: NDArray[Any]) -> None:
@@ -47,6 +48,9 @@ class SmoothedBeliefs(_Writer):
     def tile(self, result: None, run: TileRun) -> None:
         _write_rows(run.beliefs, run.filtered.positions, self.out)
 
+    def block(self, result: None, run: LegalRun) -> None:
+        legal.spread(run.beliefs, run.block.lists, self.out[run.block.positions])
+
     def hard(self, result: None, sequence: int, block: LogBlock) -> None:
         _write_rows(block.beliefs, block.positions, self.out)
 
@@ -59,6 +63,9 @@ class FilteredBeliefs(_Writer):
     def tile(self, result: None, run: TileRun) -> None:
         _write_rows(run.filtered.alpha, run.filtered.positions, self.out)
 
+    def block(self, result: None, run: LegalRun) -> None:
+        legal.spread(run.alpha, run.block.lists, self.out[run.block.positions])
+
     def hard(self, result: None, sequence: int, block: LogBlock) -> None:
         _write_rows(block.alpha, block.positions, self.out)
 
@@ -68,6 +75,9 @@ class BestStates(_Writer):
 
     def tile(self, result: None, run: TileRun) -> None:
         self.out[run.filtered.positions] = run.beliefs.argmax(axis=0)
+
+    def block(self, result: None, run: LegalRun) -> None:
+        legal.best_states(run.beliefs, run.block.lists, self.out[run.block.positions])
 
     def hard(self, result: None, sequence: int, block: LogBlock) -> None:
         self.out[block.positions] = block.beliefs.argmax(axis=0)
@@ -85,6 +95,10 @@ class LogIncrements(_Writer):
     def tile(self, result: None, run: TileRun) -> None:
         with np.errstate(divide="ignore"):  # sequences that end here are done again in logarithms
             self.out[run.filtered.positions] = np.log(run.filtered.scale) + run.filtered.shift
+
+    def block(self, result: None, run: LegalRun) -> None:
+        with np.errstate(divide="ignore"):
+            self.out[run.block.positions] = np.log(run.scale) + run.shift
 
     def hard(self, result: None, sequence: int, block: LogBlock) -> None:
         if not block.is_first:  # blocks come from the end; the sums that are needed come from the beginning

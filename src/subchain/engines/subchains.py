@@ -9,6 +9,7 @@ boundary.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -194,18 +195,25 @@ class MinibatchRun:
     ends: Ends
 
 
-def run_minibatch(engine: CpuEngine, messages: Messages, batch: Minibatch, start: Array, stop: Array) -> MinibatchRun:
+#: Is handed flat positions (n,) and their smoothed beliefs (K, n).
+Keep = Callable[[Index, Array], None]
+
+
+def run_minibatch(
+    engine: CpuEngine, messages: Messages, batch: Minibatch, start: Array, stop: Array, keep: Keep | None = None
+) -> MinibatchRun:
     """Run all subchains of a minibatch.
 
     Parameters
     ----------
     start : (K, M) weights of the first positions' states before anything in the subchain is seen
     stop : (K, M) backward messages of the last positions, in any scale
+    keep : what is to be done with the beliefs of every position
     """
     n_states = messages.surrogate.n_states
     wide = tile_lanes(int(batch.lengths[0]), n_states, batch.n_observations)
     slices = [slice(at, min(at + wide, batch.size)) for at in range(0, batch.size, wide)]
-    runs = engine.map(lambda part: _Lanes(messages, batch, part, start, stop).run(), slices)
+    runs = engine.map(lambda part: _Lanes(messages, batch, part, start, stop).run(keep), slices)
     if len(runs) == 1:
         return runs[0]
     total = runs[0].statistics
@@ -232,7 +240,7 @@ class _Lanes:
         self.scale = self._space.table("scale", 1, tile.columns)[0]
         self.log_totals = np.empty(tile.lanes)
 
-    def run(self) -> MinibatchRun:
+    def run(self, keep: Keep | None) -> MinibatchRun:
         """Statistics of the lanes, and what they tell their neighbours."""
         values, shift = self.messages.likelihood(self.tile.positions, self.weighted)
         is_hard = self._forward_backward(shift)
@@ -242,6 +250,8 @@ class _Lanes:
             self.beliefs[:, last],
         )  # fmt: skip
         hard_pairs = {int(lane): self._in_logarithms(int(lane), ends) for lane in np.flatnonzero(is_hard)}
+        if keep is not None:
+            keep(self.tile.positions, self.beliefs)
         initial = self._first_states()
         weights, pair_weights = (
             None if table is None else table[self.part] for table in (self.batch.weights, self.batch.pair_weights)

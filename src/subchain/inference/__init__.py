@@ -3,14 +3,16 @@
 from subchain.errors import unknown_name
 from subchain.inference.base import Algorithm
 from subchain.inference.boundaries import Boundary, Buffer, Stationary
+from subchain.inference.cvi import CVI
 from subchain.inference.em import EM
+from subchain.inference.gibbs import Gibbs
 from subchain.inference.growing_buffer import GrowBuffer
 from subchain.inference.guards import Guards
 from subchain.inference.scvi import SCVI
 from subchain.inference.svi import SVI
 from subchain.inference.vi import VI
 
-ALGORITHMS: dict[str, type[Algorithm]] = {"em": EM, "scvi": SCVI, "svi": SVI, "vi": VI}
+ALGORITHMS: dict[str, type[Algorithm]] = {"cvi": CVI, "em": EM, "gibbs": Gibbs, "scvi": SCVI, "svi": SVI, "vi": VI}
 
 
 def resolve_inference(given: str | Algorithm | None) -> Algorithm:
@@ -26,6 +28,7 @@ def resolve_inference(given: str | Algorithm | None) -> Algorithm:
 
 __all__ = [
     "ALGORITHMS",
+    "CVI",
     "EM",
     "SCVI",
     "SVI",
@@ -33,6 +36,7 @@ __all__ = [
     "Algorithm",
     "Boundary",
     "Buffer",
+    "Gibbs",
     "GrowBuffer",
     "Guards",
     "Stationary",

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from subchain.components import Component
 from subchain.engines.surrogate import Surrogate
@@ -23,6 +24,8 @@ from subchain.statistics import Statistics
 if TYPE_CHECKING:
     from subchain.inference.loop import RunState, Stepper
 
+#: Beliefs of all positions: numbers, and the legal states they belong to, or empty offsets and states if all are.
+Lists = tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int32]]
 #: Settings that say when a run ends.
 STOPPING = ("max_iter", "max_updates", "max_passes", "tolerance", "time_limit", "patience")
 
@@ -86,6 +89,14 @@ class Algorithm(Component, ABC):
         """What restarts are compared by."""
         known = trace.known_objectives()
         return known[-1] if known else -np.inf
+
+    def beliefs(self, problem: Problem, state: RunState) -> Lists | None:
+        """What a run that stands at `state` believes of each training position; None if it keeps nothing."""
+        return None
+
+    def samples(self, state: RunState) -> Any:
+        """Draws from the posterior that a run has kept; None if it makes none."""
+        return None
 
     def complaint(self, trace: Trace, status: Status) -> str | None:
         """What a user should be warned of, given how the run ended."""

@@ -1,4 +1,4 @@
-"""Batch algorithms: every iteration visits all the data, and fresh statistics take the place of the old ones."""
+"""Algorithms whose iterations visit all the data; in batch algorithms fresh statistics take the place of the old."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 ROUNDING = 1e-9
 
 
-class Batch(Algorithm):
-    """Base of the batch algorithms.
+class Iterated(Algorithm):
+    """Base of the algorithms that visit all the data in every iteration.
 
     Parameters
     ----------
@@ -35,11 +35,6 @@ class Batch(Algorithm):
     patience : int, optional
         With validation data: iterations without a better held-out score after which the run ends.
     """
-
-    #: Whether the objective can never fall.
-    monotone: ClassVar[bool]
-    #: Whether parameters alone have an objective; else a run that starts at a model first learns what it expects.
-    climbs_from_points: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -74,6 +69,15 @@ class Batch(Algorithm):
             f"{type(self).__name__} stopped after {len(trace)} iterations before it settled; raise max_iter, or loosen "
             f"tolerance={self.tolerance:g}."
         )
+
+
+class Batch(Iterated):
+    """Base of the batch algorithms."""
+
+    #: Whether the objective can never fall.
+    monotone: ClassVar[bool]
+    #: Whether parameters alone have an objective; else a run that starts at a model first learns what it expects.
+    climbs_from_points: ClassVar[bool] = False
 
     def stepper(self, problem: Problem, state: RunState) -> Stepper:
         return Passes(problem, self)

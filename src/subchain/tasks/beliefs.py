@@ -14,6 +14,8 @@ from subchain.tasks.question import Question
 
 def smoothed(question: Question, out: Out) -> NDArray[Any]:
     """Given the whole sequence, (N, K)."""
+    if question.stored is not None:
+        return write(out, (question.data.n_observations, question.n_states), np.float64, question.stored.write)
     messages, shape = question.messages(), (question.data.n_observations, question.n_states)
     return write(out, shape, np.float64, lambda table: marginals.smooth(question.engine, messages, table))
 

@@ -27,6 +27,8 @@ def decode_states(question: Question, decoding: str, out: Out) -> NDArray[Any]:
         raise unknown_name("decoding", decoding, DECODINGS)
     if isinstance(out, np.ndarray) and out.dtype.kind in "iu" and np.iinfo(out.dtype).max < question.n_states - 1:
         raise InputError(f"out is of type {out.dtype}, which cannot hold the numbers of {question.n_states} states.")
-    messages = question.messages()
     shape = (question.data.n_observations,)
+    if question.stored is not None and decoding == "posterior":
+        return write(out, shape, np.int32, question.stored.best)
+    messages = question.messages()
     return write(out, shape, np.int32, lambda table: DECODINGS[decoding](question.engine, messages, table))

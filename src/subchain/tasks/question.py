@@ -19,6 +19,7 @@ from subchain.engines.consumers import Consumer
 from subchain.engines.messages import Messages
 from subchain.errors import impossible_error
 from subchain.inference.posterior import Point
+from subchain.inference.training import TrainingBeliefs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Question:
     data : the observations
     evidence : what is known of their states, or None
     in_list : whether the answer is a list with one item a sequence
+    stored : what the run that made the model believes of these very data, or None
     """
 
     point: Point
@@ -39,6 +41,7 @@ class Question:
     data: Sequences
     evidence: Evidence | None
     in_list: bool
+    stored: TrainingBeliefs | None = None
 
     @property
     def n_states(self) -> int:

@@ -109,3 +109,7 @@ class MovingDirichlet(MovingChain):
 
     def stationary(self) -> Array:
         return stationary_distribution(self._transition(MEAN))
+
+    def row_totals(self) -> Array:
+        """What each row of counts weighs, prior included."""
+        return np.asarray(self.pairs.sum(axis=1) + self.rows[0].sum(axis=1))

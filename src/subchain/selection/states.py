@@ -3,30 +3,23 @@
 Information criteria and the variational bound are spread over restarts, of which the best counts: a bad start says
 nothing about the number of states. The held-out likelihood is spread over folds, all of which count. Adding states that
 do no harm hardly lowers it, so the least number wins that is not worse than the best by more than a standard error.
-Folds hold out whole sequences where there are several. A single chain is held out in blocks, which the fit sees as
-missing; what is scored is the probability of all held-out blocks together, given the rest.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from subchain.components import clone
 from subchain.data import Sequences, as_sequences
-from subchain.data.dtypes import signed
-from subchain.emissions import Categorical, Emission, Product, resolve_emission
-from subchain.emissions.moments import RealEmission
 from subchain.errors import ConvergenceWarning, InputError, unknown_name
 from subchain.inference import EM, resolve_inference
 from subchain.model import HMM
-
-#: Blocks of a single chain that each fold holds out.
-BLOCKS = 10
+from subchain.selection.folds import Results, at_least, fit, held_out, settled
+from subchain.selection.known import Known
 
 
 class Row(NamedTuple):
@@ -101,16 +94,16 @@ def select_states(
     Examples
     --------
     >>> from subchain.datasets import gaussian_chain
-    >>> data = gaussian_chain(300, n_states=3, stickiness=0.8, random_state=0).observations
-    >>> select_states(data, states=[1, 2, 3, 4], model=HMM(emission="gaussian"), random_state=0).n_states
+    >>> data = gaussian_chain(300, n_states=3, stickiness=0.8, random_state=1).observations
+    >>> select_states(data, states=[2, 3, 4], model=HMM(emission="gaussian"), random_state=0).n_states
     3
     """
     sizes = _checked_sizes(states)
     if criterion not in _CRITERIA:
         raise unknown_name("criterion", criterion, _CRITERIA)
-    n_fits = _at_least("cv", cv, 2) if criterion == "held_out" else _at_least("n_init", n_init, 1)
+    n_fits = at_least("cv", cv, 2) if criterion == "held_out" else at_least("n_init", n_init, 1)
     base, data = clone(HMM() if model is None else model), as_sequences(x)
-    base.set_params(emission=_settled(base.emission, data), n_init=n_init)
+    base.set_params(emission=settled(base.emission, data), n_init=n_init)
     if criterion == "bound" and isinstance(resolve_inference(base.inference), EM):
         raise InputError("criterion='bound' needs variational inference; with EM use 'bic', 'aic' or 'held_out'.")
     evaluate, sign = _CRITERIA[criterion]
@@ -127,7 +120,7 @@ def select_states(
         table.append(Row(size, float(np.mean(values[size])), float(np.std(values[size])), best, effective))
     if criterion == "held_out":
         chosen = _least_within_error(values)
-        fitted[chosen] = _fit(base.set_params(n_states=chosen), data, seeds[0][0])
+        fitted[chosen] = fit(base.set_params(n_states=chosen), data, Known(), seeds[0][0])
     else:
         chosen = max(table, key=lambda row: sign * row.best).n_states
     return Selection(criterion, table, values, chosen, fitted[chosen], fitted[chosen].effective_states())
@@ -140,99 +133,32 @@ def _least_within_error(values: dict[int, list[float]]) -> int:
     return min(size for size, gap in gaps.items() if not gap.mean() > gap.std() / np.sqrt(len(gap)))
 
 
-def _fit(base: HMM, data: Sequences, seed: int, **settings: Any) -> HMM:
-    fresh: HMM = clone(base).set_params(random_state=seed, **settings)
-    return fresh.fit(data)
-
-
 # ---- criteria --------------------------------------------------------------------------------------------------------
 
 
-def _by_bic(base: HMM, data: Sequences, seeds: list[int]) -> Iterator[tuple[float, HMM]]:
-    return ((found.bic(data), found) for found in (_fit(base, data, seed, n_init=1) for seed in seeds))
+def _by_bic(base: HMM, data: Sequences, seeds: list[int]) -> Results:
+    return ((found.bic(data), found) for found in (fit(base, data, Known(), seed, n_init=1) for seed in seeds))
 
 
-def _by_aic(base: HMM, data: Sequences, seeds: list[int]) -> Iterator[tuple[float, HMM]]:
-    return ((found.aic(data), found) for found in (_fit(base, data, seed, n_init=1) for seed in seeds))
+def _by_aic(base: HMM, data: Sequences, seeds: list[int]) -> Results:
+    return ((found.aic(data), found) for found in (fit(base, data, Known(), seed, n_init=1) for seed in seeds))
 
 
-def _by_bound(base: HMM, data: Sequences, seeds: list[int]) -> Iterator[tuple[float, HMM]]:
-    return ((found.runs_[0].objective, found) for found in (_fit(base, data, seed, n_init=1) for seed in seeds))
+def _by_bound(base: HMM, data: Sequences, seeds: list[int]) -> Results:
+    return ((found.runs_[0].objective, found) for found in (fit(base, data, Known(), seed, n_init=1) for seed in seeds))
 
 
-def _by_held_out(base: HMM, data: Sequences, seeds: list[int]) -> Iterator[tuple[float, HMM]]:
-    return (_held_out_sequences if data.n_sequences > 1 else _held_out_blocks)(base, data, seeds)
+def _by_held_out(base: HMM, data: Sequences, seeds: list[int]) -> Results:
+    return held_out(base, data, Known(), seeds)
 
 
 #: How each criterion is computed, and whether more is better (1) or worse (−1).
-_CRITERIA: dict[str, tuple[Callable[[HMM, Sequences, list[int]], Iterator[tuple[float, HMM]]], int]] = {
+_CRITERIA: dict[str, tuple[Callable[[HMM, Sequences, list[int]], Results], int]] = {
     "bic": (_by_bic, -1),
     "aic": (_by_aic, -1),
     "held_out": (_by_held_out, 1),
     "bound": (_by_bound, 1),
 }
-
-
-def _held_out_sequences(base: HMM, data: Sequences, seeds: list[int]) -> Iterator[tuple[float, HMM]]:
-    """Hold out every k-th sequence, k being the number of seeds."""
-    fold_of = np.arange(data.n_sequences) % len(seeds)
-    for fold, seed in enumerate(seeds[: data.n_sequences]):
-        held_out = data[fold_of == fold]
-        found = _fit(base, data[fold_of != fold], seed)
-        yield found.score(held_out) / max(held_out.n_observations, 1), found
-
-
-def _held_out_blocks(base: HMM, data: Sequences, seeds: list[int]) -> Iterator[tuple[float, HMM]]:
-    """Hide every k-th block from the fit; its probability is that of all data over that of those not hidden."""
-    data = _with_room_for_missing(data, resolve_emission(base.emission))
-    length = max(1, data.n_observations // (BLOCKS * len(seeds)))
-    fold_of = np.arange(data.n_observations) // length % len(seeds)
-    for fold in range(min(len(seeds), int(fold_of.max()) + 1)):
-        shown = _hide(data, fold_of == fold)
-        found = _fit(base, shown, seeds[fold])
-        yield (found.score(data) - found.score(shown)) / int((fold_of == fold).sum()), found
-
-
-# ---- data ------------------------------------------------------------------------------------------------------------
-
-
-def _settled(emission: str | Emission, data: Sequences) -> Emission:
-    """The family with the number of symbols that all data have, of which a part of them may not show every one."""
-    family: Emission = clone(resolve_emission(emission))
-    family.check(data)
-    parameters: Any = family.prior(data, 1, flat=False).mean()
-    for name, part in _parts(family).items():
-        if isinstance(part, Categorical):
-            found = parameters[name] if isinstance(family, Product) else parameters
-            part.set_params(n_categories=found.n_categories)
-    return family
-
-
-def _parts(family: Emission) -> dict[str, Emission]:
-    return family.families if isinstance(family, Product) else {"": family}
-
-
-def _with_room_for_missing(data: Sequences, family: Emission) -> Sequences:
-    """Whole numbers as floating numbers where a family takes −1 for a number, so that nan can stand for missing."""
-    if data.values.dtype.kind == "f" or not any(isinstance(part, RealEmission) for part in _parts(family).values()):
-        return data
-    table = data.select(None).astype(np.float64)
-    for part in _parts(family).values():
-        if not isinstance(part, RealEmission):
-            columns = data.column_indices(part.columns)
-            table[:, columns] = np.where(table[:, columns] == -1.0, np.nan, table[:, columns])
-    return _with_values(data, table.reshape(data.values.shape))
-
-
-def _hide(data: Sequences, rows: NDArray[np.bool_]) -> Sequences:
-    kind = data.values.dtype
-    values = np.array(data.values, dtype=kind if kind.kind == "f" else signed(kind))
-    values[rows] = np.nan if kind.kind == "f" else -1
-    return _with_values(data, values)
-
-
-def _with_values(data: Sequences, values: NDArray[Any]) -> Sequences:
-    return Sequences(values, data.offsets, columns=data.columns, names=data.names, vocabulary=data.vocabularies)
 
 
 # ---- settings --------------------------------------------------------------------------------------------------------
@@ -243,9 +169,3 @@ def _checked_sizes(states: Iterable[int]) -> list[int]:
     if not sizes or min(sizes) < 1 or len(set(sizes)) < len(sizes):
         raise InputError(f"states must be different numbers of at least 1; given {sizes}.")
     return sizes
-
-
-def _at_least(name: str, given: Any, least: int) -> int:
-    if not isinstance(given, (int, np.integer)) or given < least:
-        raise InputError(f"{name} must be a whole number of at least {least}, not {given!r}.")
-    return int(given)

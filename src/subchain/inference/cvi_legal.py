@@ -1,0 +1,257 @@
+"""Visits of clusters of words whose positions have few legal states: only these are looked at.
+
+The same as `cvi_words`, along lists of legal states. A cluster's own share is taken out of the counts in place, entry
+by entry; the moves it needs are made from the counts one by one.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.emissions.categorical import DirichletTable
+from subchain.inference.ledger import Ledger
+from subchain.inference.listed_counts import add_border, add_moves, add_words
+from subchain.inference.problem import Problem
+from subchain.propagation.compiled import kernel, part
+from subchain.transitions.dirichlet import DirichletChain
+from subchain.transitions.initial import GivenInitial, LearnedInitial
+
+if TYPE_CHECKING:
+    from subchain.inference.cvi import CVI
+
+#: Clusters after which somebody may interrupt.
+AT_ONCE = 5_000
+#: Beliefs below this add nothing to an entropy.
+NEGLIGIBLE = 1e-13
+
+
+@kernel
+def _add_cluster(
+    sign, first, last, goes_before, goes_after, values, offsets, states, blocks, beliefs, moves, pairs, rows, firsts,
+    counts, totals,
+):  # fmt: skip
+    """Add all that a cluster has put in, or take it out."""
+    add_words(sign, first, last, values, offsets, states, beliefs, counts, totals)
+    add_moves(sign, first, last, offsets, states, blocks, moves, pairs, rows)
+    if goes_before:
+        add_border(sign, first, offsets, states, beliefs, pairs, rows)
+    else:
+        for a in range(offsets[first], offsets[first + 1]):
+            firsts[states[a]] += sign * beliefs[a]
+    if goes_after:
+        add_border(sign, last, offsets, states, beliefs, pairs, rows)
+
+
+@part
+def _chance(j, k, pairs, prior_rows):
+    """Count of a move, prior included."""
+    return max(pairs[j, k], 0.0) + prior_rows[j, k]
+
+
+@kernel
+def visit_legal_words(
+    order, starts, lengths, is_first, is_last, values, prior_rows, pairs, rows, prior_first, firsts, learns,
+    concentration, counts, prior_totals, totals, offsets, states, log_weights, blocks, beliefs, moves, new_beliefs,
+    new_moves, excludes, puts_back, by_counts, since,
+):  # fmt: skip
+    """Visit clusters one after the other; see `cvi_words.visit_words`.
+
+    Parameters
+    ----------
+    rows : (K,) sums of the rows of `pairs`, in place
+    offsets, states, log_weights : legal states, as in `LegalStates`; the last may be empty
+    blocks, moves : (N + 1,), (entries,) where the expected moves into each position begin, and what they are
+    """
+    n_states = pairs.shape[0]
+    same = concentration.shape[0] == 1
+    most, most_moves = 1, 1
+    for cluster in order:
+        last = starts[cluster] + lengths[cluster]
+        most = max(most, offsets[last] - offsets[starts[cluster]])
+        most_moves = max(most_moves, blocks[last] - blocks[starts[cluster]])
+    likelihood, alpha, beta = np.empty(most), np.empty(most), np.empty(most)
+    weights = np.empty(most_moves)
+    start, stop, prior_sums = np.empty(n_states), np.empty(n_states), np.empty(n_states)
+    for j in range(n_states):
+        prior_sums[j] = prior_rows[j].sum()
+    for cluster in order:
+        first = starts[cluster]
+        last = first + lengths[cluster]
+        goes_before, goes_after = not is_first[cluster], not is_last[cluster]
+        low, block = offsets[first], blocks[first]
+        if excludes:
+            _add_cluster(
+                -1.0, first, last, goes_before, goes_after, values, offsets, states, blocks, beliefs, moves, pairs,
+                rows, firsts, counts, totals,
+            )  # fmt: skip
+        # the surrogate
+        for position in range(first, last):
+            symbol = values[position]
+            for a in range(offsets[position], offsets[position + 1]):
+                k, weight = states[a], 1.0
+                if symbol >= 0:
+                    prior = concentration[0 if same else symbol, k]
+                    weight = (max(counts[symbol, k], 0.0) + prior) / (max(totals[k], 0.0) + prior_totals[k])
+                if log_weights.shape[0]:
+                    weight *= np.exp(log_weights[a])
+                likelihood[a - low] = weight
+        for position in range(first + 1, last):
+            at = blocks[position] - block
+            for a in range(offsets[position - 1], offsets[position]):
+                j = states[a]
+                factor = 1.0 / (max(rows[j], 0.0) + prior_sums[j])
+                for b in range(offsets[position], offsets[position + 1]):
+                    weights[at] = _chance(j, states[b], pairs, prior_rows) * factor
+                    at += 1
+        # what lies around the cluster
+        if goes_before:
+            before = starts[cluster - 1]
+            if excludes:
+                add_moves(-1.0, before, first, offsets, states, blocks, moves, pairs, rows)
+                if not is_first[cluster - 1]:
+                    add_border(-1.0, before, offsets, states, beliefs, pairs, rows)
+            for b in range(offsets[first], offsets[first + 1]):
+                start[states[b]] = 0.0
+            for a in range(offsets[first - 1], offsets[first]):
+                j = states[a]
+                factor = beliefs[a] if by_counts else beliefs[a] / (max(rows[j], 0.0) + prior_sums[j])
+                for b in range(offsets[first], offsets[first + 1]):
+                    start[states[b]] += factor * _chance(j, states[b], pairs, prior_rows)
+            if excludes:
+                add_moves(1.0, before, first, offsets, states, blocks, moves, pairs, rows)
+                if not is_first[cluster - 1]:
+                    add_border(1.0, before, offsets, states, beliefs, pairs, rows)
+        else:
+            whole = 0.0
+            for k in range(n_states):
+                start[k] = prior_first[k] + (max(firsts[k], 0.0) if learns else 0.0)
+                whole += start[k]
+            for k in range(n_states):
+                start[k] /= whole
+        if goes_after:
+            after = last + lengths[cluster + 1]
+            if excludes:
+                add_moves(-1.0, last, after, offsets, states, blocks, moves, pairs, rows)
+                if not is_last[cluster + 1]:
+                    add_border(-1.0, after, offsets, states, beliefs, pairs, rows)
+            for a in range(offsets[last - 1], offsets[last]):
+                k, message = states[a], 0.0
+                for b in range(offsets[last], offsets[last + 1]):
+                    message += beliefs[b] * _chance(k, states[b], pairs, prior_rows)
+                stop[k] = message / (max(rows[k], 0.0) + prior_sums[k])
+            if excludes:
+                add_moves(1.0, last, after, offsets, states, blocks, moves, pairs, rows)
+                if not is_last[cluster + 1]:
+                    add_border(1.0, after, offsets, states, beliefs, pairs, rows)
+        else:
+            for a in range(offsets[last - 1], offsets[last]):
+                stop[states[a]] = 1.0
+        if excludes != puts_back:  # what was taken out is put back, or what will be put back is taken out
+            _add_cluster(
+                1.0 if excludes else -1.0, first, last, goes_before, goes_after, values, offsets, states, blocks,
+                beliefs, moves, pairs, rows, firsts, counts, totals,
+            )  # fmt: skip
+        # forward
+        log_total = 0.0
+        for position in range(first, last):
+            norm = 0.0
+            for b in range(offsets[position], offsets[position + 1]):
+                if position == first:
+                    predicted = start[states[b]]
+                else:
+                    predicted, width = 0.0, offsets[position + 1] - offsets[position]
+                    at = blocks[position] - block + b - offsets[position]
+                    for a in range(offsets[position - 1], offsets[position]):
+                        predicted += alpha[a - low] * weights[at]
+                        at += width
+                alpha[b - low] = predicted * likelihood[b - low]
+                norm += alpha[b - low]
+            log_total += np.log(norm)
+            for b in range(offsets[position], offsets[position + 1]):
+                alpha[b - low] /= norm
+                likelihood[b - low] /= norm
+        # backward; `beta` is the backward message, then that times the likelihood
+        meeting = 0.0
+        for a in range(offsets[last - 1], offsets[last]):
+            meeting += alpha[a - low] * stop[states[a]]
+        log_total += np.log(meeting)
+        for a in range(offsets[last - 1], offsets[last]):
+            beta[a - low] = stop[states[a]] / meeting
+        expected = 0.0
+        for position in range(last - 1, first - 1, -1):
+            for b in range(offsets[position], offsets[position + 1]):
+                belief = alpha[b - low] * beta[b - low]
+                beta[b - low] *= likelihood[b - low]
+                new_beliefs[b] = belief
+                if belief > NEGLIGIBLE:
+                    expected += belief * np.log(likelihood[b - low])
+                    if position == first:
+                        expected += belief * np.log(start[states[b]])
+                    if position == last - 1:
+                        expected += belief * np.log(stop[states[b]])
+            if position > first:
+                at = blocks[position]
+                for a in range(offsets[position - 1], offsets[position]):
+                    message = 0.0
+                    for b in range(offsets[position], offsets[position + 1]):
+                        onward = weights[at - block] * beta[b - low]
+                        message += onward
+                        move = alpha[a - low] * onward
+                        new_moves[at] = move
+                        if move > NEGLIGIBLE:
+                            expected += move * np.log(weights[at - block])
+                        at += 1
+                    beta[a - low] = message
+        if puts_back:
+            _add_cluster(
+                1.0, first, last, goes_before, goes_after, values, offsets, states, blocks, new_beliefs, new_moves,
+                pairs, rows, firsts, counts, totals,
+            )  # fmt: skip
+        # the likelihoods were divided by their normalisers, whose logarithms make up the log normaliser
+        since[0] += log_total
+        since[1] += np.log(meeting) - expected
+
+
+class LegalVisitor:
+    """Visits sequences or subchains of words along their legal states, where it can."""
+
+    at_once = AT_ONCE
+
+    @classmethod
+    def fits(cls, problem: Problem, algorithm: CVI, legal: Any) -> bool:
+        """Whether the run is of the kind that this is for."""
+        data, prior = problem.whole.data, problem.prior
+        chain = prior.chain
+        return (
+            legal is not None
+            and isinstance(prior.emission, DirichletTable)
+            and isinstance(chain, DirichletChain)
+            and bool(chain.rows.free.all())
+            and isinstance(chain.initial, (LearnedInitial, GivenInitial))
+            and algorithm.together == 1
+            and problem.whole.weights is None
+            and data.values.ndim == 1
+            and data.values.dtype.kind in "iu"
+        )
+
+    def __init__(self, algorithm: CVI, ledger: Ledger) -> None:
+        self.algorithm = algorithm
+        self.ledger = ledger
+
+    def visit(self, clusters: NDArray[np.int64], *, excludes: bool, puts_back: bool) -> None:
+        ledger, layout, shares = self.ledger, self.ledger.clusters, self.ledger.shares
+        chain, table = ledger.chain, ledger.emission
+        first_states = chain.first[0] if chain.learns_first else chain.surrogate("predictive").initial
+        weights = np.empty(0) if shares.log_weights is None else shares.log_weights
+        visit_legal_words(
+            clusters, layout.starts, layout.lengths, layout.is_first, layout.is_last, ledger.data.values,
+            chain.rows[0], chain.pairs, chain.pairs.sum(axis=1), first_states, chain.initial, chain.learns_first,
+            table.concentration, table.counts, table.prior_totals, table.totals, shares.offsets, shares.states, weights,
+            shares.blocks, shares.beliefs, shares.moves, shares.new.beliefs, shares.new.moves, excludes, puts_back,
+            self.algorithm.by_counts, ledger.since,
+        )  # fmt: skip

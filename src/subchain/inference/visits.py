@@ -1,0 +1,272 @@
+"""Iterations of collapsed inference: passes that visit one cluster after the other.
+
+How a cluster is visited is the business of a visitor. `PieceVisitor` is for any family and any prior over the chain: it
+takes pieces out of the ledger, runs them as lanes, and puts them back. Words have visitors of their own, compiled
+(`cvi_words.py`), and so have single states (`cvi_states.py`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.data.legal import LegalStates
+from subchain.engines.messages import Messages
+from subchain.engines.subchains import Minibatch, MinibatchRun, run_minibatch
+from subchain.engines.surrogate import Surrogate
+from subchain.inference.clusters import Clusters, positions_of
+from subchain.inference.cvi_legal import LegalVisitor
+from subchain.inference.cvi_states import StateVisitor
+from subchain.inference.cvi_words import WordVisitor
+from subchain.inference.interrupts import Postponed
+from subchain.inference.ledger import Ledger, dot
+from subchain.inference.local_starts import LOCAL_STARTS
+from subchain.inference.loop import RunState, Step
+from subchain.inference.problem import Problem
+from subchain.transitions.base import Chain
+
+if TYPE_CHECKING:
+    from subchain.inference.cvi import CVI
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+#: With more beliefs than this, the objective, which costs a quarter of a pass, is estimated in every fifth only.
+MANY_BELIEFS, FIFTH = 10_000_000, 5
+#: Passes after which the shares are summed anew, so that rounding does not add up.
+ANEW = 10
+
+
+class Visitor(Protocol):
+    """Visits clusters.
+
+    Attributes
+    ----------
+    at_once : clusters after which somebody may interrupt
+    """
+
+    at_once: int
+
+    def visit(self, clusters: Index, *, excludes: bool, puts_back: bool) -> None:
+        """Give clusters new beliefs under the counts, with or without their own shares in them; put these back."""
+
+
+class Visits:
+    """The stepper of `CVI`."""
+
+    def __init__(self, problem: Problem, algorithm: CVI, state: RunState) -> None:
+        self.problem = problem
+        self.algorithm = algorithm
+        whole = problem.whole
+        self.clusters = Clusters(
+            whole.data.offsets, algorithm.piece_length(problem), algorithm.together, whole.weights
+        )
+        legal = _legal(problem)
+        listed = LegalVisitor.fits(problem, algorithm, legal)
+        self.ledger = Ledger(problem, algorithm, self.clusters, legal, listed, algorithm.storage, state.seed)
+        self.visitor = _visitor(problem, algorithm, self.ledger)
+        self.interruption = Postponed()
+        memory = state.results.memory
+        if "cursor" in memory:
+            assert state.statistics is not None
+            self.ledger.restore(memory, state.statistics)
+        elif "local start" in memory:
+            self.ledger.draw(LOCAL_STARTS[int(memory["local start"])], state.seed)
+        else:
+            self._begin(state)
+
+    def _measures(self, iteration: int) -> bool:
+        few = self.problem.whole.data.n_observations * self.ledger.n_states <= MANY_BELIEFS
+        return few or iteration % FIFTH == 0
+
+    def _begin(self, state: RunState) -> None:
+        """Beliefs under the start's surrogate."""
+        statistics = state.statistics
+        if statistics is None:
+            statistics = self.problem.statistics(state.point.surrogate(), self.problem.whole)
+        self.ledger.begin(statistics)
+        self.visitor.visit(np.arange(self.clusters.size), excludes=False, puts_back=False)
+        self.ledger.since = np.zeros(2)
+        self.ledger.add_up()
+
+    def _visit_all(self, order: Index, in_turn: bool) -> None:
+        """Visit all clusters that are left; an interruption comes between two of them."""
+        ledger = self.ledger
+        with ledger.shares.writing(in_place=in_turn or not self.clusters.has_borders):
+            while ledger.cursor < self.clusters.size:
+                try:
+                    self.interruption.check()
+                except KeyboardInterrupt:
+                    if not in_turn:  # nothing has been put back yet, so the pass begins again
+                        ledger.cursor = 0
+                    raise
+                some = order[ledger.cursor : ledger.cursor + self.visitor.at_once]
+                self.visitor.visit(some, excludes=self.algorithm.exclude, puts_back=in_turn)
+                ledger.cursor += len(some)
+                ledger.moved()
+        ledger.cursor = 0
+
+    def step(self, state: RunState) -> Step:
+        ledger, algorithm = self.ledger, self.algorithm
+        order = self.clusters.order(state.seed, ledger.iteration, algorithm.order == "shuffled")
+        in_turn = algorithm.order != "batch"
+        ledger.measures = self._measures(ledger.iteration)
+        with self.interruption:
+            self._visit_all(order, in_turn)
+            ledger.iteration += 1
+            if not in_turn or ledger.iteration % ANEW == 0:
+                ledger.add_up()
+            left_out, entropy = ledger.since
+            ledger.since = np.zeros(2)
+        objective = ledger.expected_log_joint() + entropy if ledger.measures else None
+        measures = {"left_out": float(left_out)}
+        return Step(ledger, objective, [], [Chain(ledger.chain.initial, ledger.chain.pairs)], measures)
+
+
+def _legal(problem: Problem) -> LegalStates | None:
+    """Legal states of all positions; None if all are legal everywhere."""
+    if problem.whole.evidence is None:
+        return None
+    legal = LegalStates.of(problem.whole.evidence, problem.whole.data)
+    return None if legal.share == 1.0 and legal.log_weights is None else legal
+
+
+def _visitor(problem: Problem, algorithm: CVI, ledger: Ledger) -> Visitor:
+    """The fastest visitor that can do what is asked for."""
+    if algorithm.cluster == "state" and algorithm.corrections:
+        return StateVisitor(problem, algorithm, ledger)
+    if len(ledger.shares.blocks):
+        return LegalVisitor(algorithm, ledger)
+    words = WordVisitor.of(problem, algorithm, ledger)
+    return PieceVisitor(problem, algorithm, ledger) if words is None else words
+
+
+class PieceVisitor:
+    """Visits clusters of any family, the pieces of a cluster side by side."""
+
+    at_once = 1
+
+    def __init__(self, problem: Problem, algorithm: CVI, ledger: Ledger) -> None:
+        self.problem = problem
+        self.algorithm = algorithm
+        self.ledger = ledger
+
+    def visit(self, clusters: Index, *, excludes: bool, puts_back: bool) -> None:
+        for cluster in clusters:
+            self._visit(int(cluster), excludes, puts_back)
+
+    def _visit(self, cluster: int, excludes: bool, puts_back: bool) -> None:
+        ledger, layout, whole = self.ledger, self.ledger.clusters, self.problem.whole
+        pieces = layout.pieces(cluster)
+        batch, borders = layout.batch(pieces), layout.borders(pieces)
+        row = int(layout.share_of[pieces[0]])
+        positions = positions_of(batch.starts, batch.lengths)
+        values = np.take(whole.data.values, positions, axis=0)
+        own = self._emission_sums(batch, positions, values)
+        own_first = self._first_states(batch)
+        own_pairs = ledger.shares.pairs[row] + ledger.border_pairs(borders)
+        if excludes:
+            ledger.chain.move(1.0, -1.0, -1.0, own_first, own_pairs)
+            ledger.emission.move(1.0, -1.0, own)
+        chain = ledger.chain.surrogate("predictive")
+        surrogate = Surrogate(chain.initial, chain.transition, ledger.emission.surrogate("predictive"))
+        messages = Messages(surrogate, whole.data, whole.evidence)
+        start, stop = self._enter(batch, chain, excludes)
+        run = run_minibatch(self.problem.engine, messages, batch, start, stop, keep=ledger.shares.new.write)
+        self._report(batch, messages, positions, run, start, stop)
+        if not puts_back:
+            if excludes:
+                ledger.chain.move(1.0, 1.0, 1.0, own_first, own_pairs)
+                ledger.emission.move(1.0, 1.0, own)
+        else:
+            if not excludes:
+                ledger.chain.move(1.0, -1.0, -1.0, own_first, own_pairs)
+                ledger.emission.move(1.0, -1.0, own)
+            pairs = run.statistics.pairs + ledger.border_pairs(borders)
+            ledger.chain.move(1.0, 1.0, 1.0, run.statistics.initial, pairs)
+            ledger.emission.move(1.0, 1.0, self._emission_sums(batch, positions, values))
+        if row > 0:
+            ledger.shares.new.pairs[row] = run.statistics.pairs
+
+    # ---- what the pieces have put in ---------------------------------------------------------------------------------
+
+    def _weights(self, batch: Minibatch) -> Array:
+        return np.ones(batch.size) if batch.user_weights is None else batch.user_weights
+
+    def _emission_sums(self, batch: Minibatch, positions: Index, values: NDArray[Any]) -> Any:
+        """The family's sums of the pieces, from the beliefs that are kept."""
+        beliefs = self.ledger.shares.read(positions)
+        if batch.user_weights is not None:
+            beliefs *= np.repeat(batch.user_weights, batch.lengths)
+        likelihood = self.ledger.accumulator
+        sums = likelihood.zeros()
+        likelihood.accumulate(values, beliefs, sums)
+        return sums
+
+    def _first_states(self, batch: Minibatch) -> Array:
+        first = self.ledger.shares.read(batch.starts)
+        return np.asarray(first @ (self._weights(batch) * batch.is_first))
+
+    # ---- what lies around them ---------------------------------------------------------------------------------------
+
+    def _enter(self, batch: Minibatch, chain: Chain, excludes: bool) -> tuple[Array, Array]:
+        """Weights of first states, and backward messages of last states, given the beliefs of neighbours."""
+        n_states, shares = len(chain.initial), self.ledger.shares
+        start = np.repeat(chain.initial[:, None], batch.size, axis=1)
+        stop = np.ones((n_states, batch.size))
+        begins, ends = np.flatnonzero(~batch.is_first), np.flatnonzero(~batch.is_last)
+        if len(begins):
+            moves = self._without_neighbour(batch, begins, -1, chain, excludes)
+            before = shares.read(batch.starts[begins] - 1)
+            start[:, begins] = np.einsum("jm,mjk->km", before, moves) if moves.ndim == 3 else moves.T @ before
+        if len(ends):
+            moves = self._without_neighbour(batch, ends, 1, chain, excludes)
+            after = shares.read((batch.starts + batch.lengths)[ends])
+            stop[:, ends] = np.einsum("mkl,lm->km", moves, after) if moves.ndim == 3 else moves @ after
+        return start, stop
+
+    def _without_neighbour(self, batch: Minibatch, lanes: Index, side: int, chain: Chain, excludes: bool) -> Array:
+        """Moves under the counts that exclude the neighbours' own shares too, where these are known one by one."""
+        ledger, layout = self.ledger, self.ledger.clusters
+        to_left = side < 0 and self.algorithm.by_counts
+        if not excludes or self.algorithm.together > 1:
+            return self._weighed(chain.transition) if to_left else chain.transition
+        assert len(lanes) == 1
+        neighbour = batch.pieces[lanes] + side
+        pairs = ledger.shares.pairs[layout.share_of[neighbour[0]]] + 0.0
+        is_end = layout.is_first[neighbour[0]] if side < 0 else layout.is_last[neighbour[0]]
+        if not is_end:
+            pairs += ledger.border_pairs(neighbour if side < 0 else neighbour + 1)
+        nothing = np.zeros(len(chain.initial))
+        ledger.chain.move(1.0, 0.0, -1.0, nothing, pairs)
+        moves = ledger.chain.surrogate("predictive").transition
+        if to_left:
+            moves = self._weighed(moves)
+        ledger.chain.move(1.0, 0.0, 1.0, nothing, pairs)
+        return np.asarray(moves)
+
+    def _weighed(self, transition: Array) -> Array:
+        return np.asarray(transition * self.ledger.chain.row_totals()[:, None])
+
+    # ---- the objective -----------------------------------------------------------------------------------------------
+
+    def _report(
+        self, batch: Minibatch, messages: Messages, positions: Index, run: MinibatchRun, start: Array, stop: Array
+    ) -> None:
+        """Add log normalisers and the entropy of the new beliefs to what will be reported."""
+        ledger, weights = self.ledger, self._weights(batch)
+        beliefs = ledger.shares.new.read(positions) * np.repeat(weights, batch.lengths)
+        _, logs = messages.log_likelihood(positions)
+        meeting = (run.ends.last_message * stop).sum(axis=0)
+        normalizer = float(weights @ (run.log_totals + np.log(meeting)))
+        expected = dot(beliefs, logs.T)
+        for table, belief in (
+            (start, run.ends.first_belief * weights),
+            (stop, run.ends.last_belief * weights),
+            (messages.transition, run.statistics.pairs),
+        ):
+            with np.errstate(divide="ignore"):
+                expected += dot(belief, np.log(table))
+        ledger.since += (normalizer, normalizer - expected)

@@ -1,0 +1,55 @@
+"""How good a tagging is: scores of predicted states against gold tags, all from one contingency table."""
+
+from subchain.metrics.agreement import adjusted_rand
+from subchain.metrics.confusions import Confusion, confusions
+from subchain.metrics.contingency import Contingency
+from subchain.metrics.information import (
+    completeness,
+    entropy,
+    homogeneity,
+    state_entropy,
+    state_entropy_given_tag,
+    tag_entropy,
+    tag_entropy_given_state,
+    v_measure,
+    variation_of_information,
+)
+from subchain.metrics.mapping import (
+    accuracy,
+    cross_validated_many_to_one,
+    greedy_map,
+    greedy_one_to_one,
+    many_to_one,
+    many_to_one_map,
+    mapped_accuracy,
+    optimal_map,
+    optimal_one_to_one,
+)
+from subchain.metrics.tagging import TaggingReport, tagging_report
+
+__all__ = [
+    "Confusion",
+    "Contingency",
+    "TaggingReport",
+    "accuracy",
+    "adjusted_rand",
+    "completeness",
+    "confusions",
+    "cross_validated_many_to_one",
+    "entropy",
+    "greedy_map",
+    "greedy_one_to_one",
+    "homogeneity",
+    "many_to_one",
+    "many_to_one_map",
+    "mapped_accuracy",
+    "optimal_map",
+    "optimal_one_to_one",
+    "state_entropy",
+    "state_entropy_given_tag",
+    "tag_entropy",
+    "tag_entropy_given_state",
+    "tagging_report",
+    "v_measure",
+    "variation_of_information",
+]

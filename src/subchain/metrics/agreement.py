@@ -1,0 +1,32 @@
+"""Agreement about pairs of positions: whether they belong together, whatever the groups are called."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.metrics.contingency import Contingency
+
+
+def adjusted_rand(table: Contingency) -> float:
+    """Adjusted Rand index (Hubert and Arabie 1985): 1 if states and tags group positions alike, about 0 if by chance.
+
+    Examples
+    --------
+    >>> from subchain.metrics import Contingency, adjusted_rand
+    >>> adjusted_rand(Contingency.of([0, 0, 1, 1], [1, 1, 0, 0]))
+    1.0
+    """
+    together = _pairs(table.counts)
+    same_state, same_tag = _pairs(table.state_totals), _pairs(table.tag_totals)
+    all_pairs = _pairs(np.array([table.n_tokens]))
+    if same_state == same_tag and same_state in (0.0, all_pairs):
+        return 1.0
+    expected = same_state * same_tag / all_pairs
+    return (together - expected) / ((same_state + same_tag) / 2.0 - expected)
+
+
+def _pairs(counts: NDArray[np.int64]) -> float:
+    """Number of unordered pairs inside groups of these sizes, in floating point: it may exceed 64 bits."""
+    sizes = counts.astype(np.float64)
+    return float((sizes * (sizes - 1.0)).sum() / 2.0)

@@ -1,0 +1,142 @@
+"""All scores of a tagging at once, ready to be printed."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from subchain.metrics.agreement import adjusted_rand
+from subchain.metrics.confusions import Confusion, confusions_of_pairs
+from subchain.metrics.contingency import Contingency
+from subchain.metrics.information import (
+    completeness,
+    homogeneity,
+    state_entropy,
+    tag_entropy,
+    v_measure,
+    variation_of_information,
+)
+from subchain.metrics.labels import pair_labels
+from subchain.metrics.mapping import (
+    accuracy,
+    cross_validated_many_to_one,
+    greedy_one_to_one,
+    many_to_one,
+    optimal_one_to_one,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class TaggingReport:
+    """Scores of predicted states beside gold tags; see :func:`tagging_report`.
+
+    Attributes
+    ----------
+    n_tokens, n_left_out : positions scored, and positions at which a label was unknown
+    states_used : number of states that were predicted at least once
+    tags_used : number of tags that occur
+    accuracy : share of positions whose state is their tag; has a meaning where states are numbered as tags are
+    many_to_one, cross_validated_many_to_one : each state read as its most frequent tag, in all positions; or in the
+        second half, as its most frequent tag in the first
+    greedy_one_to_one, optimal_one_to_one : each tag given to one state at most
+    variation_of_information : in bits, smaller is better
+    v_measure, homogeneity, completeness : from 0 to 1
+    adjusted_rand : agreement about pairs of positions
+    tag_entropy, state_entropy : in bits
+    confusions : the largest groups of errors under ``accuracy``, by word, gold and predicted tag
+
+    Examples
+    --------
+    >>> from subchain.metrics import tagging_report
+    >>> print(str(tagging_report([0, 1, 1, 0], [0, 1, 1, 1])).splitlines()[2])
+    accuracy                      75.00%
+    """
+
+    n_tokens: int
+    n_left_out: int
+    states_used: int
+    tags_used: int
+    accuracy: float
+    many_to_one: float
+    cross_validated_many_to_one: float
+    greedy_one_to_one: float
+    optimal_one_to_one: float
+    variation_of_information: float
+    v_measure: float
+    homogeneity: float
+    completeness: float
+    adjusted_rand: float
+    tag_entropy: float
+    state_entropy: float
+    confusions: tuple[Confusion, ...]
+
+    def __str__(self) -> str:
+        rows = [
+            ("tokens", f"{self.n_tokens}" + (f" ({self.n_left_out} left out)" if self.n_left_out else "")),
+            ("states used", f"{self.states_used}, for {self.tags_used} tags"),
+            ("accuracy", f"{self.accuracy:.2%}"),
+            ("many-to-one", f"{self.many_to_one:.2%}"),
+            ("many-to-one, cross-validated", f"{self.cross_validated_many_to_one:.2%}"),
+            ("one-to-one, greedy", f"{self.greedy_one_to_one:.2%}"),
+            ("one-to-one, optimal", f"{self.optimal_one_to_one:.2%}"),
+            ("variation of information", f"{self.variation_of_information:.3f} bits"),
+            ("V-measure", f"{self.v_measure:.2%}"),
+            ("homogeneity", f"{self.homogeneity:.2%}"),
+            ("completeness", f"{self.completeness:.2%}"),
+            ("adjusted Rand index", f"{self.adjusted_rand:.3f}"),
+            ("entropy of tags", f"{self.tag_entropy:.3f} bits"),
+            ("entropy of states", f"{self.state_entropy:.3f} bits"),
+        ]
+        width = max(len(name) for name, _ in rows)
+        lines = [f"{name:<{width}}  {value}" for name, value in rows]
+        if self.confusions:
+            lines += ["largest confusions"] + [f"  {confusion}" for confusion in self.confusions]
+        return "\n".join(lines)
+
+
+def tagging_report(gold: Any, predicted: Any, words: Any = None, n_confusions: int = 10) -> TaggingReport:
+    """Score predicted states against gold tags in every usual way.
+
+    Parameters
+    ----------
+    gold, predicted : array of int (N,), list of such arrays, or Sequences
+        Tags and states, -1 where unknown; such positions are left out. Names of the tags are taken from the vocabulary
+        of ``gold``, if it has one. At least two positions must be known.
+    words : optional
+        The words at the same positions, codes or strings, by which confusions are told apart.
+    n_confusions : int
+        How many confusions are listed.
+
+    Returns
+    -------
+    TaggingReport
+
+    Examples
+    --------
+    >>> from subchain.metrics import tagging_report
+    >>> report = tagging_report([0, 1, 1, 0], [0, 1, 1, 1], words=["dogs", "bark", "run", "run"])
+    >>> report.accuracy, report.confusions[0].word
+    (0.75, 'run')
+    """
+    pairs = pair_labels(gold, predicted)
+    table = Contingency.of_pairs(pairs)
+    first, second = map(Contingency.of_pairs, pairs.halves())
+    return TaggingReport(
+        n_tokens=table.n_tokens,
+        n_left_out=len(pairs.whole.values) - table.n_tokens,
+        states_used=table.states_used,
+        tags_used=int((table.tag_totals > 0).sum()),
+        accuracy=accuracy(table),
+        many_to_one=many_to_one(table),
+        cross_validated_many_to_one=cross_validated_many_to_one(first, second),
+        greedy_one_to_one=greedy_one_to_one(table),
+        optimal_one_to_one=optimal_one_to_one(table),
+        variation_of_information=variation_of_information(table),
+        v_measure=v_measure(table),
+        homogeneity=homogeneity(table),
+        completeness=completeness(table),
+        adjusted_rand=adjusted_rand(table),
+        tag_entropy=tag_entropy(table),
+        state_entropy=state_entropy(table),
+        confusions=tuple(confusions_of_pairs(pairs, words, n_confusions)),
+    )

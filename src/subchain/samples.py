@@ -1,0 +1,256 @@
+"""Draws from a posterior, and what they are worth.
+
+Draws of several chains stand side by side, (chain, draw, …). How far they can be trusted is told by two numbers (Vehtari
+et al. 2021, "Rank-normalization, folding, and localization: an improved R̂"). R-hat compares the spread of all draws with
+that inside the chains, each cut in two: near 1 if the chains agree. The effective sample size is how many independent
+draws would be worth as much, for the middle of the distribution (bulk) and for its tails.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from subchain.errors import InputError, unknown_name
+
+Array = NDArray[np.float64]
+
+#: Variables that mean the same whatever the states are called.
+INVARIANT = ("log_joint", "n_used", "occupancy")
+#: Axes after chain and draw, for ArviZ.
+DIMENSIONS = {
+    "occupancy": ["rank"],
+    "initial": ["state"],
+    "transition": ["state", "next_state"],
+}
+#: Draws of a chain that diagnostics need.
+LEAST_DRAWS = 4
+#: Quantiles whose effective sample sizes make that of the tails.
+TAILS = (0.05, 0.95)
+
+
+# ---- diagnostics of one variable -------------------------------------------------------------------------------------
+
+
+def r_hat(draws: NDArray[Any]) -> float:
+    """Rank-normalised split R-hat of one number, (chains, draws): near 1 if all chains tell the same.
+
+    Examples
+    --------
+    >>> draws = np.random.default_rng(0).normal(size=(4, 500))
+    >>> bool(r_hat(draws) < 1.01), bool(r_hat(draws + 3.0 * np.arange(4)[:, None]) > 1.5)
+    (True, True)
+    """
+    halves = _split(_checked(draws))
+    folded = np.abs(halves - np.median(halves))
+    return max(_plain_r_hat(_normal_scores(halves)), _plain_r_hat(_normal_scores(folded)))
+
+
+def ess_bulk(draws: NDArray[Any]) -> float:
+    """Effective sample size of one number, (chains, draws), for the middle of its distribution.
+
+    Examples
+    --------
+    >>> 1500 < ess_bulk(np.random.default_rng(0).normal(size=(4, 500))) < 2500
+    True
+    """
+    return _effective_size(_normal_scores(_split(_checked(draws))))
+
+
+def ess_tail(draws: NDArray[Any]) -> float:
+    """The same for its tails: the smaller one of those for the 5 and the 95 per cent quantile."""
+    checked = _checked(draws)
+    sizes = [_effective_size(_split(checked <= np.quantile(checked, level))) for level in TAILS]
+    return float(min(sizes))
+
+
+def _checked(draws: NDArray[Any]) -> Array:
+    found = np.asarray(draws, dtype=np.float64)
+    if found.ndim != 2 or found.shape[1] < LEAST_DRAWS:
+        raise InputError(
+            f"diagnostics need draws of the shape (chains, draws) with at least {LEAST_DRAWS} draws a chain, but these "
+            f"have the shape {found.shape}; keep more of them."
+        )
+    return found
+
+
+def _split(draws: NDArray[Any]) -> Array:
+    """Each chain as two: its first and its last half, without the draw in the middle if their number is odd."""
+    half = draws.shape[1] // 2
+    return np.concatenate((draws[:, :half], draws[:, -half:])).astype(np.float64)
+
+
+def _normal_scores(draws: Array) -> Array:
+    """Normal quantiles of the ranks among all draws; equal draws share the mean of their ranks."""
+    _, place, counts = np.unique(draws, return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    ranks = (ends - 0.5 * (counts - 1))[place].reshape(draws.shape)
+    return np.asarray(ndtri((ranks - 0.375) / (draws.size + 0.25)))
+
+
+def _plain_r_hat(draws: Array) -> float:
+    n = draws.shape[1]
+    within = draws.var(axis=1, ddof=1).mean()
+    between = n * draws.mean(axis=1).var(ddof=1)
+    if within <= 0.0:
+        return 1.0 if between <= 0.0 else np.inf
+    return float(np.sqrt((between / within + n - 1) / n))
+
+
+def _effective_size(draws: Array) -> float:
+    """Effective sample size by Geyer's initial monotone sequence over the chains' mean autocorrelations."""
+    n_chains, n = draws.shape
+    if np.ptp(draws) < np.finfo(np.float64).resolution:
+        return float(draws.size)
+    covariance = _autocovariance(draws)
+    mean_variance = covariance[:, 0].mean() * n / (n - 1.0)
+    variance = mean_variance * (n - 1.0) / n
+    if n_chains > 1:
+        variance += draws.mean(axis=1).var(ddof=1)
+    correlation = 1.0 - (mean_variance - covariance.mean(axis=0)) / variance
+    correlation[0] = 1.0
+    # sums of two neighbours are positive and fall; what comes after the first that is not, is noise
+    pairs = correlation[: n - n % 2].reshape(-1, 2).sum(axis=1)[: (n - 1) // 2]
+    noise = np.flatnonzero(pairs[1:] <= 0.0)
+    last = int(noise[0]) + 1 if len(noise) else max(len(pairs) - 1, 0)
+    beyond = max(correlation[2 * last], 0.0) if len(noise) else correlation[2 * last]
+    time = -1.0 + 2.0 * np.minimum.accumulate(pairs[:last]).sum() + beyond
+    time = max(time, 1.0 / np.log10(draws.size))
+    return float(draws.size / time)
+
+
+def _autocovariance(draws: Array) -> Array:
+    """Autocovariances of each chain at all lags, divided by the number of draws."""
+    n = draws.shape[1]
+    size = 1 << (2 * n - 1).bit_length()
+    spectrum = np.fft.rfft(draws - draws.mean(axis=1, keepdims=True), size, axis=1)
+    return np.asarray(np.fft.irfft(np.abs(spectrum) ** 2, size, axis=1)[:, :n] / n)
+
+
+# ---- all draws -------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Summary:
+    """One line for each number that was drawn; prints as a table.
+
+    Attributes
+    ----------
+    names : what the numbers are called, `occupancy[0]`
+    columns : mean, sd, 5 and 95 per cent quantiles, effective sample sizes and R-hat, each (n,)
+    """
+
+    names: list[str]
+    columns: dict[str, Array]
+
+    def __getitem__(self, column: str) -> Array:
+        """One column, by its name."""
+        if column not in self.columns:
+            raise unknown_name("column of the summary", column, self.columns)
+        return self.columns[column]
+
+    def __repr__(self) -> str:
+        width = max(map(len, self.names), default=0)
+        lines = [" " * width + "".join(f"{name:>12}" for name in self.columns)]
+        for row, name in enumerate(self.names):
+            lines.append(f"{name:<{width}}" + "".join(f"{column[row]:>12.6g}" for column in self.columns.values()))
+        return "\n".join(lines)
+
+
+class Samples(Mapping[str, NDArray[Any]]):
+    """Draws by name, each an array (chains, draws, …).
+
+    Which names there are is the sampler's to say. Labels of states may differ between chains, and may change within
+    one: `log_joint`, `n_used` and `occupancy` (shares of positions, the most frequent state first) mean the same
+    everywhere, and `transition` or the parameters of single states do not.
+
+    Examples
+    --------
+    >>> samples = Samples({"log_joint": np.random.default_rng(0).normal(size=(4, 500))})
+    >>> samples.n_chains, samples.n_draws, bool(samples.summary()["r_hat"][0] < 1.01)
+    (4, 500, True)
+    """
+
+    def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._arrays = dict(arrays)
+        shapes = {array.shape[:2] for array in self._arrays.values()}
+        if len(shapes) != 1 or len(next(iter(shapes))) != 2:
+            raise InputError(f"samples need arrays that begin with the same chains and draws, not {sorted(shapes)}.")
+        self.n_chains, self.n_draws = next(iter(shapes))
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        if name not in self._arrays:
+            raise KeyError(str(unknown_name("variable", name, self._arrays)))
+        return self._arrays[name]
+
+    def __iter__(self) -> Any:
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name} {array.shape[2:]}" for name, array in self._arrays.items())
+        return f"Samples({self.n_chains} chains, {self.n_draws} draws: {shown})"
+
+    @cached_property
+    def best_chain(self) -> int:
+        """The chain with the largest mean log joint."""
+        return int(np.asarray(self["log_joint"]).mean(axis=1).argmax())
+
+    def summary(self, names: Iterable[str] | None = None) -> Summary:
+        """Means, spreads and diagnostics of every number.
+
+        Parameters
+        ----------
+        names : which variables; by default those that mean the same whatever the states are called
+
+        Examples
+        --------
+        >>> Samples({"n_used": np.array([[3, 3, 4, 3], [4, 3, 3, 3]])}).summary()["mean"]
+        array([3.25])
+        """
+        chosen = [name for name in INVARIANT if name in self] if names is None else list(names)
+        rows = [(label, draws) for name in chosen for label, draws in self._numbers(name)]
+        columns = {
+            "mean": [draws.mean() for _, draws in rows],
+            "sd": [draws.std(ddof=1) for _, draws in rows],
+            "5%": [np.quantile(draws, 0.05) for _, draws in rows],
+            "95%": [np.quantile(draws, 0.95) for _, draws in rows],
+            "ess_bulk": [ess_bulk(draws) for _, draws in rows],
+            "ess_tail": [ess_tail(draws) for _, draws in rows],
+            "r_hat": [r_hat(draws) for _, draws in rows],
+        }
+        return Summary([label for label, _ in rows], {name: np.array(column) for name, column in columns.items()})
+
+    def _numbers(self, name: str) -> Iterable[tuple[str, Array]]:
+        """The numbers that a variable consists of, (chains, draws) each."""
+        array = np.asarray(self[name], dtype=np.float64)
+        for place in np.ndindex(array.shape[2:]):
+            label = f"{name}[{', '.join(map(str, place))}]" if place else name
+            yield label, array[(slice(None), slice(None), *place)]
+
+    def to_arviz(self) -> Any:
+        """The draws as ArviZ reads them: an `InferenceData` (ArviZ 0.x) or a `DataTree` (1.x).
+
+        Paths of states stay here: ArviZ would take every position for a parameter of its own.
+        """
+        try:
+            arviz = importlib.import_module("arviz")
+        except ImportError:
+            raise InputError("ArviZ is not installed; pip install arviz.") from None
+        posterior = {name: array for name, array in self._arrays.items() if name != "states"}
+        groups = {"posterior": posterior}
+        if "log_joint" in posterior:
+            groups["sample_stats"] = {"lp": posterior["log_joint"]}
+        dims = {name: axes for name, axes in DIMENSIONS.items() if name in posterior}
+        if int(arviz.__version__.split(".")[0]) >= 1:
+            return arviz.from_dict(groups, dims=dims)
+        return arviz.from_dict(**groups, dims=dims)

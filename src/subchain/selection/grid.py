@@ -1,0 +1,141 @@
+"""Values of settings to try, by their dotted names, and what can be said of the best of them by looking at the others.
+
+A best value at the edge of its grid may not be the best there is: the message says which edge, and by how much the next
+value inside is worse, which tells an edge that matters from one that does not.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from subchain.components import clone
+from subchain.emissions import resolve_emission
+from subchain.errors import InputError, unknown_name
+from subchain.inference import Algorithm, resolve_inference
+from subchain.model import HMM
+from subchain.transitions import resolve_transition
+
+Settings = dict[str, Any]
+
+
+class Trial(NamedTuple):
+    """One point of the grid.
+
+    Attributes
+    ----------
+    settings : values by the names of their settings
+    mean, spread : mean and standard deviation of the scores over folds or repeats; larger is better
+    values : the scores
+    effective : mean number of states that hold 99 % of the positions
+    collapsed : whether a run has ended with too few of them; such a point is never chosen
+    """
+
+    settings: Settings
+    mean: float
+    spread: float
+    values: list[float]
+    effective: float
+    collapsed: bool
+
+
+def spelled_out(model: HMM) -> HMM:
+    """An unfitted copy with components in place of their names, so that all their settings can be reached."""
+    if not isinstance(model, HMM):
+        raise InputError(f"model must be an HMM, which is copied and fitted, not {model!r}.")
+    fresh: HMM = clone(model)
+    return fresh.set_params(
+        emission=resolve_emission(fresh.emission),
+        transition=resolve_transition(fresh.transition),
+        inference=fresh.inference if isinstance(fresh.inference, Algorithm) else resolve_inference(fresh.inference),
+    )
+
+
+def checked_grid(grid: Any, model: HMM) -> dict[str, list[Any]]:
+    """The grid with lists of values, each named after a setting that the model has."""
+    if not isinstance(grid, Mapping) or not grid:
+        raise InputError(
+            "grid must map names of settings to the values to try, {'emission__concentration': [0.01, 0.1, 1.0]}, "
+            f"not {grid!r}."
+        )
+    known = [name for name in model.get_params() if name != "random_state"]
+    for name in grid:
+        if name not in known:
+            raise unknown_name("setting of the model", name, known)
+    return {name: _values(name, values) for name, values in grid.items()}
+
+
+def _values(name: str, values: Any) -> list[Any]:
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InputError(f"the grid needs a list of values for {name}, not {values!r}; write [{values!r}].")
+    found = [value.item() if isinstance(value, np.generic) else value for value in values]
+    if not found:
+        raise InputError(f"the grid has no value for {name}; give at least one, or leave the setting out.")
+    return found
+
+
+def combinations(grid: Mapping[str, list[Any]]) -> list[Settings]:
+    """All points of a grid, the last setting moving fastest."""
+    return [dict(zip(grid, point, strict=True)) for point in itertools.product(*grid.values())]
+
+
+def key(settings: Settings) -> tuple[Any, ...]:
+    """What tells points apart: numbers by their value, anything else (arrays, components) by being the same object."""
+    return tuple(value if _is_number(value) else id(value) for value in settings.values())
+
+
+def spell(settings: Settings) -> str:
+    """Settings as they would be written."""
+    return ", ".join(f"{name}={value!r}" for name, value in settings.items())
+
+
+def between(tried: list[Settings], best: Settings) -> list[Settings]:
+    """Points half way (in logarithms) between the best and its neighbours, in each setting that can be refined."""
+    finer = {}
+    for name, value in best.items():
+        numbers = _numbers(tried, name)
+        finer[name] = [value]
+        if _is_number(value) and can_be_refined(numbers):
+            at = numbers.index(value)
+            finer[name] += [math.sqrt(value * other) for other in numbers[max(at - 1, 0) : at + 2] if other != value]
+    known = {key(settings) for settings in tried}
+    return [settings for settings in combinations(finer) if key(settings) not in known]
+
+
+def can_be_refined(values: list[Any]) -> bool:
+    """Whether there is anything between the values: positive numbers that are not whole throughout."""
+    numbers = [value for value in values if _is_number(value)]
+    return len(numbers) > 1 and min(numbers) > 0.0 and not all(isinstance(number, int) for number in numbers)
+
+
+def edges(trials: list[Trial], best: Trial) -> list[str]:
+    """A sentence for every setting whose best value is the smallest or the largest that was tried."""
+    means = {key(trial.settings): trial.mean for trial in trials}
+    sentences = []
+    for name, value in best.settings.items():
+        numbers = _numbers([trial.settings for trial in trials], name)
+        if not _is_number(value) or len(numbers) < 2 or value not in (numbers[0], numbers[-1]):
+            continue
+        which, beyond, inside = (
+            ("smallest", "smaller", numbers[1]) if value == numbers[0] else ("largest", "larger", numbers[-2])
+        )
+        less = best.mean - means.get(key(best.settings | {name: inside}), math.nan)
+        spread = f", with a spread of {best.spread:.3g}" if len(best.values) > 1 else ""
+        sentences.append(
+            f"the best {name}, {value:g}, is the {which} that was tried; a {beyond} one may be better "
+            f"(the next, {inside:g}, scores {less:.3g} less{spread})."
+        )
+    return sentences
+
+
+def _numbers(tried: list[Settings], name: str) -> list[Any]:
+    """Different numbers that a setting was given, rising."""
+    return sorted({settings[name] for settings in tried if _is_number(settings[name])})
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -1,0 +1,462 @@
+"""Gibbs samplers draw from the posterior: by enumeration, by joint simulation, and as a user meets them."""
+
+import itertools
+import warnings
+
+import naive_collapsed as naive
+import numpy as np
+import pytest
+from scipy import stats
+
+from examples import FAMILIES, example
+from subchain import HMM, Categorical, Dirichlet, Gaussian, Gibbs, Poisson, Sequences, left_right
+from subchain.data import Evidence
+from subchain.engines.cpu import CpuEngine
+from subchain.errors import ConvergenceWarning, InputError
+from subchain.inference.gibbs import walker_type
+from subchain.inference.gibbs_any import AnySequences, AnyStates, SampledSequences
+from subchain.inference.gibbs_words import WordSequences, WordStates
+from subchain.inference.joint import emission_sums, log_joint_of_emissions
+from subchain.inference.posterior import ModelPosterior
+from subchain.inference.problem import Part, Problem
+from subchain.inference.walkers import Setting
+from subchain.samples import ess_bulk
+
+COLLAPSED = [WordStates, WordSequences, AnyStates, AnySequences]
+DATA = [[0, 1, 1], [2, 0]]
+ALPHA, FIRST, BETA = 0.5, 0.7, 0.4
+
+
+def problem_of(data, emission, transition, n_states=2, **knowledge):
+    values = np.concatenate([np.asarray(part) for part in data])
+    sequences = Sequences(values, np.concatenate(([0], np.cumsum([len(part) for part in data]))))
+    evidence = Evidence.build(sequences, n_states, n_symbols=3, **knowledge)
+    prior = ModelPosterior(transition.prior(n_states, flat=False), emission.prior(sequences, n_states, flat=False))
+    return Problem(Part(sequences, evidence), prior, CpuEngine(1))
+
+
+def words(data=DATA, n_states=2, **knowledge):
+    emission, transition = Categorical(BETA, n_categories=3), Dirichlet(ALPHA, initial_concentration=FIRST)
+    return problem_of(data, emission, transition, n_states, **knowledge)
+
+
+def walker_at(kind, problem, states, seed=0):
+    walker = kind(Setting.of(problem, seed), 0, np.asarray(states))
+    walker.begin(problem.prior.mean())
+    return walker
+
+
+def quiet_fit(model, data, **arguments):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(data, **arguments)
+
+
+def results_of(algorithm, problem, seed=3):
+    """What a whole run of the algorithm finds."""
+    from subchain.inference.loop import Known, RunState, run
+
+    state = RunState(Known(None, problem.prior.sample(np.random.default_rng(seed))), seed=seed)
+    return run(problem, algorithm, state, lambda state: None).results
+
+
+# ---- against enumeration ---------------------------------------------------------------------------------------------
+
+
+def assert_leaves_alone(kind, problem, paths, probability, replicates, n_sweeps, temperature=1.0, seed=0):
+    """Exact draws stay exact draws when they are swept; many independent ones are compared with the truth."""
+    rng = np.random.default_rng(seed)
+    walker = walker_at(kind, problem, paths[0], seed)
+    index = {tuple(path): i for i, path in enumerate(paths.tolist())}
+    counts, changed = np.zeros(len(paths)), 0
+    for number, start in enumerate(rng.choice(len(paths), replicates, p=probability)):
+        walker.states = paths[start].astype(np.int32)
+        walker.prepare()
+        walker.sweeps(number * n_sweeps + 1, np.full(n_sweeps, temperature))
+        end = index[tuple(walker.states.tolist())]
+        counts[end] += 1
+        changed += start != end
+    expected = probability * replicates
+    order = np.argsort(expected)
+    groups = np.minimum(np.cumsum(expected[order]) // 10, 40).astype(int)  # at least ten are expected in each
+    seen, told = (np.bincount(groups, part[order]) for part in (counts, expected))
+    full = told > 0
+    assert stats.chisquare(seen[full], told[full]).pvalue > 1e-3
+    assert changed > replicates / 4
+
+
+def annealed(posterior, temperature):
+    weights = posterior.probability ** (1.0 / temperature)
+    return weights / weights.sum()
+
+
+def exact(data=DATA, n_states=2, legal=None):
+    return naive.exact_posterior(
+        data, np.full(n_states, FIRST), np.full((n_states, n_states), ALPHA), np.full((3, n_states), BETA), legal
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "replicates", "n_sweeps"),
+    [(WordStates, 4000, 5), (WordSequences, 4000, 5), (AnyStates, 500, 2), (AnySequences, 500, 2)],
+)
+@pytest.mark.parametrize("temperature", [1.0, 2.0, 0.5])
+def test_the_exact_posterior_is_left_alone(kind, replicates, n_sweeps, temperature):
+    posterior = exact()
+    probability = annealed(posterior, temperature)
+    assert_leaves_alone(kind, words(), posterior.paths, probability, replicates, n_sweeps, temperature)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 2.0])
+def test_drawn_parameters_leave_it_alone_too(temperature):
+    """Annealed, the likelihood is raised to the power and the prior is not: counts are divided by the temperature."""
+    problem = naive.symmetric(DATA, 2, 3, ALPHA, BETA)._replace(alpha_initial=np.full(2, FIRST))
+    posterior, alpha = exact(), naive.concentration(problem)
+    logs = []
+    for path in posterior.paths:
+        counts = [naive.count(path[:3], DATA[0], alpha), naive.count(path[3:], DATA[1], alpha)]
+        scaled = naive.Table(*(sum(part) / temperature for part in zip(*counts, strict=True)))
+        logs.append(float(naive.log_joint_of_counts(scaled, alpha)))
+    probability = np.exp(np.array(logs) - np.logaddexp.reduce(logs))
+    assert_leaves_alone(SampledSequences, words(), posterior.paths, probability, 600, 2, temperature)
+
+
+FACTORS = [np.array([[1.0, 0.3, 1.0], [1.0, 0.0, 0.0], [0.5, 1.0, 0.0]]), np.array([[1.0, 1.0, 0.2], [0.0, 1.0, 0.7]])]
+
+
+@pytest.mark.parametrize(
+    ("kind", "replicates"),
+    [(WordStates, 4000), (WordSequences, 4000), (AnyStates, 500), (AnySequences, 500), (SampledSequences, 500)],
+)
+def test_so_is_that_of_states_of_which_something_is_known(kind, replicates):
+    posterior = exact(n_states=3, legal=FACTORS)
+    with np.errstate(divide="ignore"):
+        problem = words(n_states=3, evidence=np.log(np.vstack(FACTORS)))
+    assert_leaves_alone(kind, problem, posterior.paths, posterior.probability, replicates, 3)
+
+
+@pytest.mark.parametrize(("kind", "replicates"), [(WordSequences, 4000), (AnyStates, 500), (AnySequences, 500)])
+def test_and_that_of_chains_whose_moves_are_partly_fixed(kind, replicates):
+    fixed = np.array([[np.nan, np.nan, 0.2], [0.0, np.nan, np.nan], [0.5, 0.5, 0.0]])
+    data = [[0, 1, 1], [2, -1]]
+    problem = problem_of(
+        data, Categorical(BETA, n_categories=3), Dirichlet(ALPHA, fixed=fixed, initial=[0.5, 0.3, 0.2]), n_states=3
+    )
+    paths = np.array(list(itertools.product(range(3), repeat=5)))
+    logs = np.array([walker_at(kind, problem, path).log_joint() for path in paths])
+    assert np.isneginf(logs).any()
+    possible = np.isfinite(logs)
+    probability = np.exp(logs[possible] - np.logaddexp.reduce(logs[possible]))
+    assert_leaves_alone(kind, problem, paths[possible], probability, replicates, 3)
+
+
+@pytest.mark.parametrize("kind", COLLAPSED)
+def test_the_log_joint_is_that_of_the_definition(kind):
+    posterior, problem = exact(), words()
+    for path, expected in zip(posterior.paths[:8], posterior.log_joint, strict=False):
+        assert walker_at(kind, problem, path).log_joint() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_log_joint_of_any_family_is_a_product_of_predictives(family):
+    specification, data = example(family, "ragged")
+    values, rng = np.asarray(data.values[:9]), np.random.default_rng(0)
+    prior, states = specification.prior(data, 3, flat=False), rng.integers(0, 3, 9)
+    posterior, expected = prior, 0.0
+    for t, state in enumerate(states):
+        expected += posterior.predictive().log_likelihood(values[t : t + 1])[state, 0]
+        posterior = prior.update(emission_sums(prior.mean(), values[: t + 1], states[: t + 1]))
+    sums = emission_sums(prior.mean(), values, states)
+    assert log_joint_of_emissions(prior, sums, values, states) == pytest.approx(expected)
+
+
+def test_a_run_finds_the_exact_posterior():
+    """From one start to the end, as users run it."""
+    found = results_of(Gibbs(n_samples=1500, burn_in=50, thin=3, n_chains=4, keep_states=True), words()).samples
+    together = (found["states"][..., :, None] == found["states"][..., None, :]).mean(axis=(0, 1))
+    assert np.abs(together - exact().co_clustering).max() < 0.04
+
+
+# ---- joint simulation (Geweke 2004) ----------------------------------------------------------------------------------
+
+
+def functions_of(values, states):
+    """Bounded numbers that depend on states and observations in different ways."""
+    numbers = np.tanh(np.nan_to_num(np.asarray(values, dtype=np.float64)).reshape(len(states), -1).sum(axis=1))
+    stays = np.mean(states[1:] == states[:-1])
+    return [stays, stays**2, states.mean(), states[0], numbers.mean(), numbers @ states, np.ptp(numbers * (states == 1))]
+
+
+def geweke(kind, problem, n_steps, seed):
+    """Numbers from the joint prior, and from sweeps given observations that are drawn anew given states, in turn."""
+    rng, data = np.random.default_rng(seed), problem.whole.data
+    missing = np.isnan(data.values) if data.values.dtype.kind == "f" else data.values < 0
+    nothing = np.nan if data.values.dtype.kind == "f" else -1
+
+    def observe(point, states):
+        values = point.emission.sample(states.astype(np.int64), rng).reshape(data.values.shape)
+        return np.where(missing, nothing, values).astype(data.values.dtype)
+
+    def draw():
+        point, states = problem.prior.sample(rng), np.empty(data.n_observations, dtype=np.int32)
+        for first, stop in itertools.pairwise(data.offsets):
+            for t in range(first, stop):
+                law = point.chain.initial if t == first else point.chain.transition[states[t - 1]]
+                states[t] = rng.choice(len(law), p=law)
+        return point, states, observe(point, states)
+
+    marginal = [functions_of(values, states) for _, states, values in (draw() for _ in range(3 * n_steps))]
+    successive = []
+    point, states, values = draw()
+    for step in range(n_steps):
+        part = Part(Sequences(values, data.offsets))
+        walker = kind(Setting.of(Problem(part, problem.prior, problem.engine), 1000 * seed + step), 0, states)
+        walker.begin(point)
+        walker.sweep(step + 1, 1.0)
+        statistics = walker.statistics()
+        point.emission = walker.draw_emission(statistics, step + 1)
+        point.chain = walker.draw_chain(statistics, step + 1)
+        states, values = walker.states, observe(point, walker.states)
+        successive.append(functions_of(values, states))
+    return np.array(marginal), np.array(successive)
+
+
+SHORT = np.concatenate(([0], np.cumsum([4, 3])))
+HOLES = np.array([[0.0, 0.0], [np.nan, 0.0], [0.0, np.nan], [np.nan, np.nan], [0.0, 0.0], [0.0, np.nan], [0.0, 0.0]])
+GAUSSIAN = Gaussian(mean=[0.0, 0.0], mean_strength=0.5, degrees=6.0, scale=np.eye(2) * 3.0)
+SIMULATIONS = {
+    "words": (WordStates, Categorical(0.6, n_categories=3), {}, np.array([0, 0, -1, 0, 0, 0, 0]), 5000),
+    "sentences": (WordSequences, Categorical(0.6, n_categories=3), {}, np.zeros(7, dtype=int), 5000),
+    "counts": (AnySequences, Poisson(shape=2.0, rate=1.0), {}, np.zeros(7, dtype=int), 1000),
+    "incomplete vectors": (AnyStates, GAUSSIAN, {}, HOLES, 800),
+    "incomplete vectors, drawn parameters": (SampledSequences, GAUSSIAN, {}, HOLES, 1000),
+    "stationary": (SampledSequences, Categorical(0.6, n_categories=3), {"initial": "stationary"}, np.zeros(7, int), 1500),
+}
+
+
+@pytest.mark.parametrize("name", SIMULATIONS)
+def test_states_and_observations_have_their_joint_distribution(name):
+    kind, emission, settings, values, n_steps = SIMULATIONS[name]
+    data = Sequences(values, SHORT)
+    prior = ModelPosterior(Dirichlet(0.8, **settings).prior(2, flat=False), emission.prior(data, 2, flat=False))
+    marginal, successive = geweke(kind, Problem(Part(data), prior, CpuEngine(1)), n_steps, seed=5)
+    for ours, theirs in zip(successive.T, marginal.T, strict=True):
+        size = min(ess_bulk(ours.reshape(1, -1)), len(ours))
+        error = np.sqrt(ours.var() / size + theirs.var() / len(theirs))
+        assert abs(ours.mean() - theirs.mean()) < 4.0 * error
+
+
+# ---- as users meet them ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def sentences():
+    return example("categorical", "many")[1]
+
+
+def model(algorithm, **settings):
+    return HMM(3, Categorical(n_categories=5), inference=algorithm, random_state=0, **({"n_jobs": 1} | settings))
+
+
+def settings_of(**settings):
+    return {"n_samples": 6, "burn_in": 3, "n_chains": 2} | settings
+
+
+@pytest.mark.parametrize(
+    ("settings", "emission", "transition", "kind"),
+    [
+        ({}, Categorical(), Dirichlet(), WordStates),
+        ({}, Categorical(), Dirichlet(mask=left_right(2)), WordStates),
+        ({}, Categorical(), Dirichlet(fixed=[[0.5, 0.5], [np.nan, np.nan]]), AnyStates),
+        ({}, Poisson(), Dirichlet(), AnyStates),
+        ({"block": "sequence"}, Categorical(), Dirichlet(initial=[0.5, 0.5]), WordSequences),
+        ({"block": "sequence"}, Poisson(), Dirichlet(), AnySequences),
+        ({"block": "sequence", "parameters": "sampled"}, Categorical(), Dirichlet(initial="stationary"), SampledSequences),
+    ],
+)  # fmt: skip
+def test_what_can_be_compiled_is(settings, emission, transition, kind):
+    assert walker_type(Gibbs(**settings), problem_of(DATA, emission, transition)) is kind
+
+
+class TestResults:
+    def test_statistics_are_means_of_the_best_chains_draws(self):
+        found = results_of(Gibbs(n_samples=40, burn_in=10, n_chains=3, keep_states=True), words())
+        samples = found.samples
+        best = samples["log_joint"].mean(axis=1).argmax()
+        draws = samples["states"][best]
+        assert found.statistics.initial == pytest.approx(
+            [(draws[:, [0, 3]] == state).sum(axis=1).mean() for state in (0, 1)]
+        )
+        assert found.statistics.pairs.sum() == pytest.approx(3.0)
+        assert found.statistics.emission.counts[1, 0] == pytest.approx((draws[:, [1, 2]] == 0).sum(axis=1).mean())
+        assert found.beliefs == pytest.approx(np.stack([(draws == state).mean(axis=0) for state in (0, 1)], axis=1))
+        expected = found.problem.prior.update(found.statistics).mean()
+        assert found.point.chain.transition == pytest.approx(expected.chain.transition)
+
+    def test_draws_have_leading_axes_of_chains_and_draws(self):
+        found = results_of(Gibbs(n_samples=7, burn_in=2, thin=2, n_chains=3, keep_states=True), words()).samples
+        shapes = {name: array.shape for name, array in found.items()}
+        assert shapes == {
+            "log_joint": (3, 7), "n_used": (3, 7), "occupancy": (3, 7, 2), "initial": (3, 7, 2),
+            "transition": (3, 7, 2, 2), "emission.weights": (3, 7, 3, 2), "states": (3, 7, 5),
+        }  # fmt: skip
+        assert found["states"].dtype == np.uint8
+        assert found["transition"].sum(axis=-1) == pytest.approx(np.ones((3, 7, 2)))
+        assert (np.diff(found["occupancy"], axis=-1) <= 0.0).all()
+
+    def test_parameters_of_large_vocabularies_are_not_kept_for_every_draw(self):
+        problem = problem_of(DATA, Categorical(n_categories=6000), Dirichlet())
+        assert "emission.weights" not in results_of(Gibbs(**settings_of()), problem).samples
+
+    def test_the_trace_tells_of_every_chain(self, sentences):
+        fitted = quiet_fit(model(Gibbs(**settings_of(thin=2))), sentences)
+        measures = fitted.trace_.measures
+        assert measures["sweeps"] == [2.0, 3.0, 5.0, 7.0, 9.0, 11.0, 13.0, 15.0]
+        assert fitted.trace_.objective == pytest.approx(
+            np.mean([measures["log_joint.0"], measures["log_joint.1"]], axis=0)
+        )
+        assert fitted.runs_[0].objective == pytest.approx(
+            max(np.mean(measures[f"log_joint.{chain}"][2:]) for chain in (0, 1))
+        )
+
+    def test_threads_change_nothing(self, sentences, monkeypatch):
+        monkeypatch.setattr("subchain.inference.gibbs.SMALL", 0)
+        one, two = (quiet_fit(model(Gibbs(**settings_of()), n_jobs=n), sentences) for n in (1, 2))
+        assert one.trace_.objective == two.trace_.objective
+        np.testing.assert_array_equal(one.transition_, two.transition_)
+
+    def test_chains_that_disagree_are_mentioned(self, sentences):
+        trace = quiet_fit(model(Gibbs(**settings_of())), sentences).trace_
+        for chain, level in enumerate((0.0, 100.0)):
+            trace.measures[f"log_joint.{chain}"] = (level + np.random.default_rng(0).normal(size=9)).tolist()
+        assert "do not agree" in Gibbs(**settings_of()).complaint(trace, "max_iter")
+
+    def test_a_limit_of_time_may_leave_no_draw(self, sentences):
+        with pytest.warns(ConvergenceWarning, match="kept no draw"):
+            fitted = model(Gibbs(burn_in=10**6, n_chains=1, time_limit=1e-9)).fit(sentences)
+        assert fitted.statistics_.pairs.sum() == pytest.approx(228.0)
+
+
+class TestKnowledge:
+    def test_only_legal_states_are_drawn(self, sentences):
+        allowed = {0: [0], 1: [1, 2], 2: [0, 1, 2], 3: [2], 4: [0, 2]}
+        for settings in ({}, {"block": "sequence"}, {"block": "sequence", "parameters": "sampled"}):
+            evidence = Evidence.build(sentences, 3, allowed=allowed)
+            prior = ModelPosterior(Dirichlet().prior(3, flat=False), Categorical().prior(sentences, 3, flat=False))
+            problem = Problem(Part(sentences, evidence), prior, CpuEngine(1))
+            found = results_of(Gibbs(**settings_of(keep_states=True, **settings)), problem)
+            legal = np.zeros((5, 3), dtype=bool)
+            for symbol, states in allowed.items():
+                legal[symbol, states] = True
+            assert legal[sentences.values, found.samples["states"]].all()
+            lists = evidence.lists(sentences)
+            sums = np.add.reduceat(found.beliefs, lists.offsets[:-1])
+            assert sums == pytest.approx(np.ones(sentences.n_observations))
+
+    def test_known_states_stay(self, sentences):
+        states = np.arange(sentences.n_observations) % 3
+        fitted = quiet_fit(model(Gibbs(**settings_of())), sentences, states=states)
+        assert fitted.statistics_.pairs.trace() == 0.0
+        assert set(fitted.trace_.measures["changed"]) == {0.0}
+
+
+class TestAnnealing:
+    def test_temperatures_lie_on_straight_lines_through_the_burn_in(self):
+        found = Gibbs(burn_in=5, annealing=(2.0, 1.0, 0.5)).temperatures()
+        assert found == pytest.approx([2.0, 1.5, 1.0, 0.75, 0.5, 0.5])
+        assert Gibbs(burn_in=3, annealing=lambda share: 2.0 - share).temperatures() == pytest.approx([2, 1.5, 1, 1])
+        assert Gibbs(burn_in=3).temperatures() == pytest.approx(np.ones(4))
+        assert Gibbs(burn_in=0, annealing=0.5).temperatures() == pytest.approx([0.5])
+
+    @pytest.mark.parametrize("settings", [{}, {"block": "sequence"}])
+    def test_the_cold_find_a_state_for_which_no_single_change_is_better(self, settings):
+        problem = words([[0, 1, 1, 2, 0, 1], [2, 0, 1, 0]])
+        cold = Gibbs(n_samples=1, burn_in=60, n_chains=1, annealing=(2.0, 0.01), keep_states=True, **settings)
+        states = results_of(cold, problem).samples["states"][0, 0]
+        level = walker_at(WordStates, problem, states).log_joint()
+        for position in range(len(states)):
+            changed = states.copy()
+            changed[position] = 1 - changed[position]
+            assert walker_at(WordStates, problem, changed).log_joint() <= level + 1e-9
+
+
+class TestResuming:
+    @pytest.mark.parametrize(
+        ("family", "settings", "transition"),
+        [
+            ("categorical", {"block": "sequence"}, None),
+            ("categorical", {"block": "sequence", "parameters": "sampled"}, Dirichlet(initial="stationary")),
+            ("gaussian", {"block": "sequence", "annealing": (3.0, 1.0)}, None),
+            ("gaussian", {"block": "sequence", "parameters": "sampled"}, None),
+        ],
+    )
+    def test_a_run_that_goes_on_with_more_draws_ends_as_one_that_was_never_stopped(
+        self, family, settings, transition, tmp_path
+    ):
+        specification, data = example(family, "missing")
+        for n_samples, more in ((3, {}), (6, {"resume": True})):
+            algorithm = Gibbs(n_samples=n_samples, burn_in=2, n_chains=2, **settings)
+            fitted = HMM(3, specification, transition, algorithm, random_state=0, n_jobs=1)
+            quiet_fit(fitted, data, checkpoint=tmp_path / "c", **more)
+        whole = quiet_fit(HMM(3, specification, transition, algorithm, random_state=0, n_jobs=1), data)
+        assert fitted.trace_.objective == whole.trace_.objective
+        for key, array in whole.statistics_.arrays().items():
+            np.testing.assert_array_equal(array, fitted.statistics_.arrays()[key])
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("settings", "message"),
+        [
+            ({"n_samples": 0}, "n_samples must be a whole number of at least 1"),
+            ({"burn_in": -1}, "burn_in"),
+            ({"thin": 0}, "thin"),
+            ({"n_chains": 1.5}, "n_chains"),
+            ({"block": "sequences"}, "Did you mean 'sequence'"),
+            ({"parameters": "colapsed"}, "Did you mean 'collapsed'"),
+            ({"parameters": "sampled"}, "say block='sequence'"),
+            ({"annealing": (2.0, 0.0)}, "temperatures must be positive and finite, but that of sweep 499 is 0.0"),
+            ({"annealing": -1.0}, "temperatures must be positive"),
+            ({"annealing": "cold"}, "annealing must be"),
+            ({"annealing": lambda share: None}, "annealing must be"),
+            ({"annealing": (2.0, 1.0), "burn_in": 0}, "burn_in is 0"),
+            ({"keep_states": "yes"}, "keep_states"),
+            ({"time_limit": 0.0}, "time_limit"),
+        ],
+    )  # fmt: skip
+    def test_settings_out_of_range_are_named(self, settings, message, sentences):
+        with pytest.raises(InputError, match=message):
+            model(Gibbs(**settings)).fit(sentences)
+
+    def test_sequences_cannot_be_weighed(self, sentences):
+        with pytest.raises(InputError, match="sample_weight"):
+            model(Gibbs()).fit(sentences, sample_weight=np.arange(12) + 1.0)
+        quiet_fit(model(Gibbs(**settings_of())), sentences, sample_weight=np.ones(12))
+
+    def test_moves_whose_stationary_distribution_counts_cannot_be_summed_out(self, sentences):
+        with pytest.raises(InputError, match="parameters='sampled'"):
+            model(Gibbs(), transition=Dirichlet(initial="stationary")).fit(sentences)
+
+
+class TestFrozen:
+    @pytest.mark.parametrize("settings", [{}, {"block": "sequence"}, {"block": "sequence", "parameters": "sampled"}])
+    def test_what_is_frozen_stays(self, settings, sentences):
+        begin = model("vi").fit(sentences)
+        chain = model(Gibbs(**settings_of(**settings)), init=begin, transition=Dirichlet(frozen=True))
+        quiet_fit(chain, sentences)
+        np.testing.assert_array_equal(chain.transition_, begin.transition_)
+        table = HMM(3, Categorical(n_categories=5, frozen=True), inference=Gibbs(**settings_of(**settings)), init=begin)
+        quiet_fit(table, sentences)
+        np.testing.assert_array_equal(table.emission_.weights, begin.emission_.weights)
+
+    def test_with_all_parameters_known_beliefs_are_those_of_the_model(self):
+        begin = HMM(2, Categorical(n_categories=3), random_state=0).fit([0, 1, 1, 2, 0, 1, 0, 0, 2])
+        x = [0, 1, 2, 2, 1]
+        data = Sequences(np.array(x))
+        from subchain.emissions import Frozen
+        from subchain.transitions import FrozenChain
+
+        prior = ModelPosterior(FrozenChain(begin.point_.chain), Frozen(begin.emission_))
+        for settings in ({}, {"block": "sequence"}, {"block": "sequence", "parameters": "sampled"}):
+            found = results_of(Gibbs(n_samples=1500, n_chains=1, **settings), Problem(Part(data), prior, CpuEngine(1)))
+            assert np.abs(found.beliefs - begin.predict_proba(x)).max() < 0.05
