@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 
 from examples import FAMILIES, SHAPES, example
-from subchain import EM, HMM, SCVI, SVI, VI, Gibbs
+from subchain import CVI, EM, HMM, SCVI, SVI, VI, Gibbs
 from subchain.errors import ConvergenceWarning
 from subchain.inference import ALGORITHMS, resolve_inference
 from subchain.inference.batch import Batch
@@ -18,6 +18,9 @@ from subchain.inference.batch import Batch
 STATES = {"one state": 1, "three states": 3, "more states than data": 11}
 #: Every algorithm with settings that make a short run; a new one needs an entry.
 BRIEF = {
+    "cvi": lambda: CVI(max_iter=6, tolerance=0.0, together=2),
+    "cvi of states": lambda: CVI(cluster="state", max_iter=6, tolerance=0.0),
+    "cvi of subchains": lambda: CVI(cluster="subchain", length=1, order="batch", max_iter=6, tolerance=0.0),
     "em": lambda: EM(max_iter=6, tolerance=0.0),
     "online em": lambda: EM(batch=2, length=None, max_updates=6, report_every=1),
     "gibbs": lambda: Gibbs(n_samples=3, burn_in=2, n_chains=2),

@@ -10,17 +10,23 @@ import pytest
 from numba import TypingError, njit
 
 from subchain.vectors import (
+    LEAST_NORMAL,
     LOWEST_EXPONENT,
     WIDTH,
     aligned,
     all_within,
     at_most,
+    except_at,
     exponential,
+    fetch,
     first,
     largest,
     load,
+    logarithm,
     minus,
+    reached,
     reciprocal,
+    running,
     spread,
     store,
     total,
@@ -129,3 +135,38 @@ def test_exponentials_are_right_to_the_last_bit_but_one() -> None:
     expected = np.where(values < LOWEST_EXPONENT, 0.0, np.exp(values))
     np.testing.assert_array_max_ulp(table[0, np.isfinite(values)], expected[np.isfinite(values)], maxulp=1)
     np.testing.assert_equal(table[0, -7:], [0.0, 0.0, 0.0, np.nan, 1.0, 1.0, 0.0])
+
+
+@njit
+def _logarithms(table: Any) -> None:
+    for at in range(0, table.shape[1], WIDTH):
+        store(table, 0, at, None, logarithm(load(table, 0, at, None)))
+
+
+def test_logarithms_are_right_to_the_last_bit_but_one() -> None:
+    values = np.concatenate((np.logspace(-307, 307, 80_000), np.linspace(0.5, 2.0, 8_000), 1.0 + np.logspace(-15, -2, 800)))
+    table = values[None].copy()
+    _logarithms(table)
+    np.testing.assert_array_max_ulp(table[0], np.log(values), maxulp=1)
+    ends = np.array([[0.0, 1e-310, LEAST_NORMAL, 1.0, 5e-324, 0.0, 2.0, 4.0]])
+    expected = logarithm(ends)[0]
+    _logarithms(ends)
+    np.testing.assert_allclose(ends[0], expected, rtol=1e-15)
+
+
+def lay_out(source: Any, target: Any, place: Any, bound: Any) -> Any:
+    """Sums up to each entry, all entries but one, and how many sums stay below a bound."""
+    fetch(source, 1, 2 * WIDTH)
+    values = load(source, 0, 0, None)
+    store(target, 0, 0, None, running(values))
+    store(target, 1, 0, None, except_at(values, place))
+    return reached(running(values), bound)
+
+
+@pytest.mark.parametrize("place", [-1, 0, 5, WIDTH - 1, WIDTH])
+def test_running_sums_and_vectors_without_an_entry(source: np.ndarray[Any, Any], place: int) -> None:
+    source = np.abs(source)
+    bounds = [-1.0, source[0, :3].sum() + 1e-9, 1e9]
+    for bound in bounds:
+        _compiled_and_plain(lay_out, source, np.empty((2, WIDTH)), place, bound)
+    assert [njit(lay_out)(source, np.empty((2, WIDTH)), place, bound) for bound in bounds] == [0, 3, WIDTH]

@@ -14,7 +14,7 @@ _ROOMS = {
     "subchain.model": ["HMM"],
     "subchain.selection": ["select_states"],
     "subchain.memory": ["memory_estimate"],
-    "subchain.inference": ["EM", "SCVI", "SVI", "VI", "Buffer", "Gibbs", "GrowBuffer", "Guards", "Stationary"],
+    "subchain.inference": ["CVI", "EM", "SCVI", "SVI", "VI", "Buffer", "Gibbs", "GrowBuffer", "Guards", "Stationary"],
     "subchain.transitions": ["Dirichlet", "banded", "cyclic", "left_right", "stationary_distribution"],
     "subchain.emissions": ["Bernoulli", "Categorical", "DiagonalGaussian", "Gaussian", "Poisson", "Product"],
     "subchain.data": [
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         Product,
     )
     from subchain.inference import (
+        CVI,
         EM,
         SCVI,
         SVI,
@@ -86,6 +87,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "CVI",
     "EM",
     "HMM",
     "SCVI",

@@ -61,6 +61,10 @@ class Experiment(ABC):
     def draw(self, rows: list[Row], axes: Any) -> None:
         """The figure, on matplotlib's axes."""
 
+    def summary(self, rows: list[Row]) -> list[str]:
+        """Lines of a smaller table, means for the most part, that stand before the verdict; none by default."""
+        return []
+
     def run(self, folder: Path) -> list[Claim]:
         """Run everything; write `name.csv`, `name.png` and `name.txt` to the folder."""
         folder.mkdir(parents=True, exist_ok=True)
@@ -74,8 +78,10 @@ class Experiment(ABC):
             writer.writeheader()
             writer.writerows(rows)
         self._save_figure(rows, folder / f"{self.name}.png")
-        claims = self.claims(rows)
-        lines = [self.title, *(str(claim) for claim in claims)]
+        claims, summary = self.claims(rows), self.summary(rows)
+        for line in summary:
+            self.tell(line)
+        lines = [self.title, *summary, *(str(claim) for claim in claims)]
         (folder / f"{self.name}.txt").write_text("\n".join(lines) + "\n", encoding="utf8")
         return claims
 

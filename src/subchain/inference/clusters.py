@@ -33,7 +33,6 @@ class Clusters:
     share_of : (G,) row of the table of expected moves that belongs to each piece's cluster; row 0 is for clusters
         without inner moves and stays zero
     n_shares : rows of that table
-    has_borders : whether any piece has a neighbour in its sequence
     """
 
     def __init__(self, offsets: Index, length: int | None, together: int, weights: Array | None) -> None:
@@ -51,7 +50,6 @@ class Clusters:
         rows = np.where(moves, np.cumsum(moves), 0)
         self.share_of = rows[cluster]
         self.n_shares = int(moves.sum()) + 1
-        self.has_borders = not bool(self.is_first.all())
 
     def pieces(self, cluster: int) -> Index:
         """Numbers of a cluster's pieces."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.emissions.base import Likelihood
 from subchain.emissions.moving_table import MovingTable
 from subchain.errors import InputError
 from subchain.inference.ledger import Ledger
@@ -240,35 +241,35 @@ class StateVisitor:
             )  # fmt: skip
             return
         near, log_total = np.empty((7, ledger.n_states)), np.zeros(1)
-        for position, begin, end in zip(positions.tolist(), begins.tolist(), ends.tolist(), strict=True):
-            likelihood = self._likelihood(position, excludes)
-            old = shares.read(np.array([position]))
+        for i, cluster in enumerate(clusters.tolist()):
+            position, batch = int(positions[i]), layout.batch(clusters[i : i + 1])
+            own = ledger.emission_share(cluster, batch)
+            if excludes:
+                ledger.emission.move(1.0, -1.0, own)
+            surrogate = ledger.emission.surrogate("predictive")
             ledger.since[1] += update_state(
-                position, begin, end, likelihood, *common, shares.offsets, shares.states, shares.beliefs,
-                shares.new.beliefs, excludes, puts_back, near, log_total,
+                position, begins[i], ends[i], self._likelihood(surrogate, position), *common, shares.offsets,
+                shares.states, shares.beliefs, shares.new.beliefs, excludes, puts_back, near, log_total,
             )  # fmt: skip
+            new = ledger.new_emission_share(cluster, batch, self._sums(surrogate, position))
+            if puts_back != excludes:
+                ledger.emission.move(1.0, -1.0 if puts_back else 1.0, own)
             if puts_back:
-                change = shares.read(np.array([position])) - old
-                ledger.emission.move(1.0, 1.0, self._sums(position, change))
+                ledger.emission.move(1.0, 1.0, new)
         ledger.since[0] += log_total[0]
-
-    def _sums(self, position: int, beliefs: Array) -> Any:
-        sums = self.ledger.accumulator.zeros()
-        self.ledger.accumulator.accumulate(self._value(position), np.ascontiguousarray(beliefs), sums)
-        return sums
 
     def _value(self, position: int) -> NDArray[Any]:
         return np.asarray(self.ledger.data.values[position : position + 1])
 
-    def _likelihood(self, position: int, excludes: bool) -> Array:
-        """Predictive weights of an observation, without its own share, times what evidence says."""
-        ledger = self.ledger
-        own = self._sums(position, ledger.shares.read(np.array([position])))
-        if excludes:
-            ledger.emission.move(1.0, -1.0, own)
-        logs = ledger.emission.surrogate("predictive").log_likelihood(self._value(position))[:, 0]
-        if excludes:
-            ledger.emission.move(1.0, 1.0, own)
-        if ledger.evidence is not None:
-            logs = logs + ledger.evidence.log_weights(np.array([position]), self._value(position))[:, 0]
+    def _sums(self, surrogate: Likelihood, position: int) -> Any:
+        """The sums of a position's new belief, as the surrogate sees them."""
+        sums = surrogate.zeros()
+        surrogate.accumulate(self._value(position), self.ledger.shares.new.read(np.array([position])), sums)
+        return sums
+
+    def _likelihood(self, surrogate: Likelihood, position: int) -> Array:
+        """Predictive weights of an observation, times what evidence says."""
+        logs = surrogate.log_likelihood(self._value(position))[:, 0]
+        if self.ledger.evidence is not None:
+            logs = logs + self.ledger.evidence.log_weights(np.array([position]), self._value(position))[:, 0]
         return np.asarray(np.exp(logs - logs.max()))

@@ -18,14 +18,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.data.legal import LegalStates
+from subchain.emissions.categorical import DirichletTable
+from subchain.emissions.moving import Moving
+from subchain.engines.subchains import Minibatch
 from subchain.errors import InputError
 from subchain.inference.base import Algorithm
-from subchain.inference.clusters import Clusters
+from subchain.inference.clusters import Clusters, positions_of
+from subchain.inference.holes import has_holes
 from subchain.inference.listed_counts import add_moves, move_blocks
 from subchain.inference.local_starts import LOCAL_STARTS, draw_local, no_restriction, spread_out
 from subchain.inference.loop import Memory
 from subchain.inference.posterior import Point
 from subchain.inference.problem import Problem
+from subchain.records import build_record
 from subchain.statistics import Statistics
 
 Array = NDArray[np.float64]
@@ -228,6 +233,8 @@ class Ledger:
         #: Moves that can happen at all; neighbours that are believed independent may seem to make others.
         self.possible = mean.chain.transition > 0.0
         self.shares = Shares(legal, self.n_states, clusters, listed, folder, f"{seed:016x}")
+        #: What clusters have put into the emission's sums, where their beliefs do not tell.
+        self.own = OwnSums(self.reference.zeros(), clusters.size) if has_holes(self.reference, self.data.values) else None
         self.cursor, self.iteration = 0, 0
         self.measures = True
         self.since = np.zeros(2)
@@ -246,6 +253,9 @@ class Ledger:
             shares.pairs, clusters.share_of, shares.blocks, shares.moves,
         )  # fmt: skip
         shares.pairs *= self.possible
+        if self.own is not None:
+            for cluster in range(clusters.size):
+                self.own.put(cluster, self._accumulate(clusters.batch(clusters.pieces(cluster)), shares))
         self.add_up()
 
     def begin(self, statistics: Statistics) -> None:
@@ -260,9 +270,35 @@ class Ledger:
 
     def _move_from(self, statistics: Statistics) -> None:
         self.chain = self.prior.chain.moving(statistics.initial, statistics.pairs)
-        self.emission = self.prior.emission.moving(statistics.emission)
-        self.accumulator = self.emission.surrogate("predictive")
+        prior = self.prior.emission
+        if isinstance(prior, DirichletTable):
+            self.emission = prior.moving(statistics.emission)
+            self.accumulator = self.emission.surrogate("predictive")
+        else:
+            self.emission, self.accumulator = Moving(prior, statistics.emission), self.reference
         self.moved()
+
+    # ---- one cluster -------------------------------------------------------------------------------------------------
+
+    def emission_share(self, cluster: int, batch: Minibatch) -> Any:
+        """What a cluster, whose pieces are given, has put into the emission's sums."""
+        return self._accumulate(batch, self.shares) if self.own is None else self.own.of(cluster)
+
+    def new_emission_share(self, cluster: int, batch: Minibatch, found: Any) -> Any:
+        """What it puts in now; `found` are its sums as the surrogate sees them."""
+        if self.own is None:
+            return self._accumulate(batch, self.shares.new)
+        self.own.put(cluster, found)
+        return found
+
+    def _accumulate(self, batch: Minibatch, shares: Shares) -> Any:
+        positions = positions_of(batch.starts, batch.lengths)
+        beliefs = shares.read(positions)
+        if batch.user_weights is not None:
+            beliefs *= np.repeat(batch.user_weights, batch.lengths)
+        sums = self.accumulator.zeros()
+        self.accumulator.accumulate(np.take(self.data.values, positions, axis=0), beliefs, sums)
+        return sums
 
     # ---- sums --------------------------------------------------------------------------------------------------------
 
@@ -275,7 +311,10 @@ class Ledger:
         total = Statistics.zeros(self.n_states, self.reference.zeros())
         for first, last in self._blocks():
             table = self._weighed_table(first, last)
-            self.reference.accumulate(np.asarray(self.data.values[first:last]), table, total.emission)
+            if self.own is None:
+                self.reference.accumulate(np.asarray(self.data.values[first:last]), table, total.emission)
+        if self.own is not None:
+            total.emission = self.own.total()
         begins = clusters.starts[clusters.is_first]
         weights = self._weights(clusters.sequences[clusters.is_first])
         total.initial += shares.read(begins) @ weights
@@ -370,6 +409,8 @@ class Ledger:
     def memory(self) -> Memory:
         memory: Memory = {"cursor": np.array([self.cursor, self.iteration]), "since": self.since.copy()}
         memory |= {f"emission.{key}": array for key, array in self.emission.memory().items()}
+        if self.own is not None:
+            memory |= self.own.memory()
         return memory | self.shares.memory()
 
     def kept(self) -> None:
@@ -384,6 +425,43 @@ class Ledger:
         self._move_from(statistics)
         own = {key.removeprefix("emission."): array for key, array in memory.items() if key.startswith("emission.")}
         self.emission.restore(own)
+        if self.own is not None:
+            self.own.restore(memory)
+
+
+class OwnSums:
+    """What each cluster has put into a family's sums, for families whose sums depend on more than beliefs.
+
+    Parameters
+    ----------
+    like : empty sums
+    size : number of clusters
+    """
+
+    def __init__(self, like: Any, size: int) -> None:
+        self.schema = like.schema()
+        self.arrays = {name: np.repeat(array[None], size, axis=0) for name, array in like.arrays().items()}
+
+    def of(self, cluster: int) -> Any:
+        return build_record(self.schema, {name: array[cluster].copy() for name, array in self.arrays.items()})
+
+    def put(self, cluster: int, sums: Any) -> None:
+        for name, array in sums.arrays().items():
+            self.arrays[name][cluster] = array
+
+    def total(self) -> Any:
+        """The sums of all clusters."""
+        total = self.of(0)
+        for cluster in range(1, len(next(iter(self.arrays.values())))):
+            total.absorb(self.of(cluster))
+        return total
+
+    def memory(self) -> Memory:
+        return {f"own.{name}": array for name, array in self.arrays.items()}
+
+    def restore(self, memory: Memory) -> None:
+        for name, array in self.arrays.items():
+            array[:] = memory[f"own.{name}"]
 
 
 def dot(weights: Array, logs: Array) -> float:

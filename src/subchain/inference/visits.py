@@ -7,7 +7,8 @@ takes pieces out of the ledger, runs them as lanes, and puts them back. Words ha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+import copy
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,13 +95,14 @@ class Visits:
     def _visit_all(self, order: Index, in_turn: bool) -> None:
         """Visit all clusters that are left; an interruption comes between two of them."""
         ledger = self.ledger
-        with ledger.shares.writing(in_place=in_turn or not self.clusters.has_borders):
+        own = copy.deepcopy(ledger.own) if not in_turn else None
+        with ledger.shares.writing(in_place=in_turn):
             while ledger.cursor < self.clusters.size:
                 try:
                     self.interruption.check()
                 except KeyboardInterrupt:
                     if not in_turn:  # nothing has been put back yet, so the pass begins again
-                        ledger.cursor = 0
+                        ledger.cursor, ledger.own = 0, own
                     raise
                 some = order[ledger.cursor : ledger.cursor + self.visitor.at_once]
                 self.visitor.visit(some, excludes=self.algorithm.exclude, puts_back=in_turn)
@@ -163,8 +165,7 @@ class PieceVisitor:
         batch, borders = layout.batch(pieces), layout.borders(pieces)
         row = int(layout.share_of[pieces[0]])
         positions = positions_of(batch.starts, batch.lengths)
-        values = np.take(whole.data.values, positions, axis=0)
-        own = self._emission_sums(batch, positions, values)
+        own = ledger.emission_share(cluster, batch)
         own_first = self._first_states(batch)
         own_pairs = ledger.shares.pairs[row] + ledger.border_pairs(borders)
         if excludes:
@@ -176,6 +177,7 @@ class PieceVisitor:
         start, stop = self._enter(batch, chain, excludes)
         run = run_minibatch(self.problem.engine, messages, batch, start, stop, keep=ledger.shares.new.write)
         self._report(batch, messages, positions, run, start, stop)
+        new = ledger.new_emission_share(cluster, batch, run.statistics.emission)
         if not puts_back:
             if excludes:
                 ledger.chain.move(1.0, 1.0, 1.0, own_first, own_pairs)
@@ -186,7 +188,7 @@ class PieceVisitor:
                 ledger.emission.move(1.0, -1.0, own)
             pairs = run.statistics.pairs + ledger.border_pairs(borders)
             ledger.chain.move(1.0, 1.0, 1.0, run.statistics.initial, pairs)
-            ledger.emission.move(1.0, 1.0, self._emission_sums(batch, positions, values))
+            ledger.emission.move(1.0, 1.0, new)
         if row > 0:
             ledger.shares.new.pairs[row] = run.statistics.pairs
 
@@ -194,16 +196,6 @@ class PieceVisitor:
 
     def _weights(self, batch: Minibatch) -> Array:
         return np.ones(batch.size) if batch.user_weights is None else batch.user_weights
-
-    def _emission_sums(self, batch: Minibatch, positions: Index, values: NDArray[Any]) -> Any:
-        """The family's sums of the pieces, from the beliefs that are kept."""
-        beliefs = self.ledger.shares.read(positions)
-        if batch.user_weights is not None:
-            beliefs *= np.repeat(batch.user_weights, batch.lengths)
-        likelihood = self.ledger.accumulator
-        sums = likelihood.zeros()
-        likelihood.accumulate(values, beliefs, sums)
-        return sums
 
     def _first_states(self, batch: Minibatch) -> Array:
         first = self.ledger.shares.read(batch.starts)
