@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from subchain.experiments import __main__ as command
+from subchain.experiments.dictionary_tagging import DictionaryTagging
 from subchain.experiments.experiment import Claim, Experiment, Row, mean_of
+from subchain.experiments.joint_predictive import JointPredictive, earlier_alike, powers_of_ten, running_error
+from subchain.experiments.tagging import Task, block, cell, penn_sample, table, with_dictionary
+from subchain.experiments.tagging_convergence import TaggingConvergence
+from subchain.experiments.tagging_ingredients import TaggingIngredients
+from subchain.experiments.unsupervised_tagging import MEASURES, UnsupervisedTagging
 
 
 class Tiny(Experiment):
@@ -65,3 +73,103 @@ def test_every_experiment_says_what_it_is(name: str) -> None:
     experiment = command.EXPERIMENTS[name](quick=True, tell=lambda text: None)
     assert experiment.title
     assert experiment.seeds >= 1
+
+
+# ---- taggings --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tiny_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A made-up corpus in the place of the Penn sample: six tags in turn, of which two share their words."""
+    rng = np.random.default_rng(0)
+    lines: list[str] = []
+    for _ in range(60):
+        first = int(rng.integers(6))
+        for tag in (first + np.arange(rng.integers(2, 9))) % 6:
+            lines.append(f"{'shared' if tag < 2 else f'word{tag}'}{rng.integers(2)}\ttag{tag}")
+        lines.append("")
+    (tmp_path / "treebank").mkdir()
+    with gzip.open(tmp_path / "treebank" / "wsj-sample.tagged.tsv.gz", "wt", encoding="utf8") as file:
+        file.write("\n".join(lines))
+    monkeypatch.setenv("SUBCHAIN_DATA", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.usefixtures("tiny_corpus")
+def test_a_block_has_its_own_words_and_the_tags_of_the_whole() -> None:
+    text = penn_sample()
+    task = block(text, 2, 2)
+    assert task.n_tags == 6
+    assert task.n_words == len(set(text.words[1].tolist()))
+    whole, part = text.words.vocabulary, task.words.vocabulary
+    assert whole is not None
+    assert part is not None
+    assert part.decode(task.words[0]) == whole.decode(text.words[1])
+    restricted = with_dictionary(task, text, min_count=1)
+    assert restricted.dictionary is not None
+    assert restricted.dictionary.ambiguity(task.words, task.tags).coverage == 1.0
+    assert isinstance(restricted, Task)
+
+
+@pytest.mark.parametrize("kind", [DictionaryTagging, UnsupervisedTagging, TaggingConvergence, TaggingIngredients])
+def test_taggings_run_from_the_corpus_to_the_verdict(kind: type[Experiment], tiny_corpus: Path) -> None:
+    told: list[str] = []
+    claims = kind(quick=True, tell=told.append).run(tiny_corpus)
+    assert all(isinstance(claim, Claim) for claim in claims)
+    heads, *rows = (tiny_corpus / f"{kind.name}.csv").read_text().splitlines()
+    assert {"algorithm", "seed", "seconds"} <= set(heads.split(","))
+    assert len(rows) >= 5
+    assert "| CVI 2" in (tiny_corpus / f"{kind.name}.txt").read_text()
+
+
+@pytest.mark.usefixtures("tiny_corpus")
+def test_a_dictionary_leaves_only_the_shared_words_to_be_told_apart() -> None:
+    experiment = DictionaryTagging(quick=True, tell=lambda text: None)
+    for row in experiment.rows():
+        assert row["accuracy"] > 60.0
+        assert row["thesis"] is not None
+    assert experiment.seeds == 2
+
+
+@pytest.mark.usefixtures("tiny_corpus")
+def test_all_metrics_of_a_tagging_without_a_dictionary_are_told() -> None:
+    rows = list(UnsupervisedTagging(quick=True, tell=lambda text: None).rows())
+    assert all(set(MEASURES) <= set(row) for row in rows)
+    assert all(row["1-1 greedy"] <= row["1-1 optimal"] <= row["M-1"] <= 100.0 for row in rows)
+
+
+def test_tables_have_means_and_deviations() -> None:
+    rows: list[Row] = [{"a": 1.0, "b": "x"}, {"a": 3.0, "b": "x"}, {"a": 5.0, "b": "y"}]
+    assert cell(rows, "a", b="x") == "2.0 ± 1.4"
+    assert cell(rows, "a", b="y") == "5.0"
+    assert cell(rows, "a", b="z") == "–"
+    assert table(("b", "a"), [("x", "2.0")]) == ["| b | a |", "|---|---|", "| x | 2.0 |"]
+
+
+# ---- the joint predictive --------------------------------------------------------------------------------------------
+
+
+def test_one_prediction_has_no_error_and_more_are_as_the_formula_says() -> None:
+    known, beta = 100, 0.5
+    errors = running_error(known, beta, 3, np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    probabilities = rng.dirichlet(np.full(3, beta))
+    counts = rng.multinomial(known, probabilities)
+    observed = rng.choice(3, size=known, p=probabilities)
+    expected = []
+    for m, x in enumerate(observed):
+        exact = (counts[x] + (observed[:m] == x).sum() + beta) / (known + m + 3 * beta)
+        expected.append(abs(exact - (counts[x] + beta) / (known + 3 * beta)))
+    assert errors[0] == 0.0
+    np.testing.assert_allclose(errors, np.cumsum(expected) / np.arange(1, known + 1), atol=1e-15)
+
+
+def test_earlier_ones_alike_are_counted() -> None:
+    assert earlier_alike(np.array([2, 0, 2, 2, 1, 0]), 3).tolist() == [0, 0, 1, 2, 0, 1]
+    assert powers_of_ten(1000) == [1, 10, 100, 1000]
+
+
+def test_errors_grow_with_the_number_of_predictions(tmp_path: Path) -> None:
+    claims = JointPredictive(quick=True, tell=lambda text: None).run(tmp_path)
+    assert claims
+    assert not any(claim.failed for claim in claims)

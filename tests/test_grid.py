@@ -34,7 +34,8 @@ CELLS = [
     for family in FAMILIES
     for shape in SHAPES
     for states in STATES
-    if states == "three states" or shape in ("ragged", "one observation", "missing")
+    if (states == "three states" or shape in ("ragged", "one observation", "missing"))
+    and (" of " not in algorithm or (states == "three states" and shape in ("ragged", "missing")))
 ]
 
 

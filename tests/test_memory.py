@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from subchain import EM, HMM, VI, Categorical, memory_estimate
+from subchain import CVI, EM, HMM, VI, Categorical, memory_estimate
 from subchain.engines.messages import Workspace
 
 pytestmark = pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")
@@ -14,6 +14,7 @@ RNG = np.random.default_rng(0)
 CASES = {
     "one chain of words": (12, Categorical(n_categories=10_000), RNG.integers(0, 10_000, 500_000), VI),
     "many sentences": (12, Categorical(n_categories=10_000), (RNG.integers(0, 10_000, 500_000), [20] * 25_000), EM),
+    "sentences, collapsed": (12, Categorical(n_categories=1000), (RNG.integers(0, 1000, 500_000), [20] * 25_000), CVI),
     "many states": (100, Categorical(n_categories=500), (RNG.integers(0, 500, 50_000), [50] * 1000), VI),
     "one chain of pairs": (8, "gaussian", RNG.normal(size=(500_000, 2)), VI),
     "one chain of vectors": (25, "diagonal_gaussian", RNG.normal(size=(100_000, 12)), EM),
@@ -41,3 +42,15 @@ def test_a_chain_of_1e8_symbols_takes_less_than_a_gigabyte(tmp_path):
     chain = np.lib.format.open_memmap(path, mode="w+", dtype=np.uint8, shape=(100_000_000,))
     chain.flush()
     assert memory_estimate(HMM(12, Categorical(n_categories=100), n_jobs=2), path).total < 1e9
+
+
+def test_collapsed_inference_says_what_it_keeps_of_every_position():
+    x = [np.zeros(20, dtype=int)] * 100
+    collapsed = {
+        together: memory_estimate(HMM(10, "categorical", inference=CVI(together=together)), x).kept
+        for together in (1, 10)
+    }
+    assert collapsed[1] == 8 * (2000 * 10 + 101 * 100)
+    assert collapsed[10] == 8 * (2000 * 10 + 11 * 100)
+    assert memory_estimate(HMM(10, "categorical", inference=CVI(storage="folder")), x).kept == 0
+    assert memory_estimate(HMM(10, "categorical"), x).kept == 0

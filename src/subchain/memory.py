@@ -41,6 +41,7 @@ class MemoryEstimate:
     model : prior, posterior and surrogate
     borders : messages at the borders of cut chains, and the list of their pieces
     start : the sample that a start is guessed from, which is gone when the first pass begins
+    kept : what is kept of every position, in collapsed inference; fewer legal states take less
     """
 
     tables: int
@@ -48,11 +49,12 @@ class MemoryEstimate:
     model: int
     borders: int
     start: int
+    kept: int = 0
 
     @property
     def total(self) -> int:
         """The most that is held at once."""
-        return self.model + max(self.tables + self.sums + self.borders, self.start)
+        return self.model + self.kept + max(self.tables + self.sums + self.borders, self.start)
 
     def __str__(self) -> str:
         parts = ", ".join(f"{name} {value / 1e6:.1f}" for name, value in dataclasses.asdict(self).items())
@@ -87,6 +89,7 @@ def memory_estimate(model: HMM, x: Any) -> MemoryEstimate:
     return dataclasses.replace(
         estimate,
         model=(POINT_TABLES if resolve_inference(model.inference).flat else OTHER_TABLES) * sums_bytes,
+        kept=resolve_inference(model.inference).kept_bytes(data.lengths, n_states),
         start=2 * 8 * n_states * min(data.n_observations, SAMPLE) if has_features else 0,
     )
 

@@ -1,9 +1,9 @@
 """Draws from a posterior, and what they are worth.
 
-Draws of several chains stand side by side, (chain, draw, …). How far they can be trusted is told by two numbers (Vehtari
-et al. 2021, "Rank-normalization, folding, and localization: an improved R̂"). R-hat compares the spread of all draws with
-that inside the chains, each cut in two: near 1 if the chains agree. The effective sample size is how many independent
-draws would be worth as much, for the middle of the distribution (bulk) and for its tails.
+Draws of several chains stand side by side, (chain, draw, …). How far they can be trusted is told by two numbers
+(Vehtari et al. 2021, "Rank-normalization, folding, and localization"). R-hat compares the spread of all draws with that
+inside the chains, each cut in two: near 1 if the chains agree. The effective sample size is how many independent draws
+would be worth as much, for the middle of the distribution (bulk) and for its tails.
 """
 
 from __future__ import annotations
@@ -167,9 +167,10 @@ class Summary:
 class Samples(Mapping[str, NDArray[Any]]):
     """Draws by name, each an array (chains, draws, …).
 
-    Which names there are is the sampler's to say. Labels of states may differ between chains, and may change within
-    one: `log_joint`, `n_used` and `occupancy` (shares of positions, the most frequent state first) mean the same
-    everywhere, and `transition` or the parameters of single states do not.
+    `log_joint`, `n_used` (states that some position has) and `occupancy` (shares of positions, that of the most
+    frequent state first) mean the same everywhere. `initial` (K,), `transition` (K, K) and the parameters of the
+    emissions, `emission.means` (K, …), depend on the labels of the states, which may differ between chains and change
+    within one. `states` (N,) are paths, where they were kept.
 
     Examples
     --------
@@ -199,6 +200,26 @@ class Samples(Mapping[str, NDArray[Any]]):
     def __repr__(self) -> str:
         shown = ", ".join(f"{name} {array.shape[2:]}" for name, array in self._arrays.items())
         return f"Samples({self.n_chains} chains, {self.n_draws} draws: {shown})"
+
+    def take(self, order: NDArray[np.int64]) -> Samples:
+        """The draws with the states in another order: state k of the result is state ``order[k]`` of these.
+
+        Examples
+        --------
+        >>> samples = Samples({"initial": np.array([[[0.9, 0.1]]]), "states": np.array([[[0, 1, 1]]])})
+        >>> changed = samples.take(np.array([1, 0]))
+        >>> changed["initial"][0, 0], changed["states"][0, 0]
+        (array([0.1, 0.9]), array([1, 0, 0]))
+        """
+        changed = dict(self._arrays)
+        for name, array in self._arrays.items():
+            if name == "states":
+                changed[name] = np.argsort(order).astype(array.dtype)[array]
+            elif name in ("initial", "transition") or name.startswith("emission."):
+                changed[name] = array[:, :, order]
+        if "transition" in changed:
+            changed["transition"] = changed["transition"][..., order]
+        return Samples(changed)
 
     @cached_property
     def best_chain(self) -> int:

@@ -72,7 +72,7 @@ def assert_leaves_alone(kind, problem, paths, probability, replicates, n_sweeps,
     counts, changed = np.zeros(len(paths)), 0
     for number, start in enumerate(rng.choice(len(paths), replicates, p=probability)):
         walker.states = paths[start].astype(np.int32)
-        walker.prepare()
+        walker.restore({})
         walker.sweeps(number * n_sweeps + 1, np.full(n_sweeps, temperature))
         end = index[tuple(walker.states.tolist())]
         counts[end] += 1
@@ -152,7 +152,7 @@ def test_and_that_of_chains_whose_moves_are_partly_fixed(kind, replicates):
 
 
 def test_drawn_moves_may_tell_where_chains_begin():
-    """Chains that begin in their stationary distribution; the exact posterior is an integral over all pairs of moves."""
+    """Chains that begin in their stationary distribution: the exact posterior is an integral over all moves."""
     data = [[0, 0], [0, 0], [0, 1], [1, 1]]
     problem = problem_of(data, Categorical(BETA, n_categories=2), Dirichlet(ALPHA, initial="stationary"))
     paths = np.array(list(itertools.product((0, 1), repeat=8)))
@@ -231,8 +231,10 @@ def geweke(kind, problem, n_steps, seed):
                 states[t] = min(np.searchsorted(np.cumsum(law), rng.random()), len(law) - 1)
         return point, states, observe(point, states)
 
-    marginal = [functions_of(values, states, data.offsets) for _, states, values in (draw() for _ in range(2 * n_steps))]
-    successive = []
+    marginal, successive = [], []
+    for _ in range(2 * n_steps):
+        _, states, values = draw()
+        marginal.append(functions_of(values, states, data.offsets))
     point, states, values = draw()
     for step in range(n_steps):
         part = Part(Sequences(values, data.offsets))
@@ -248,7 +250,8 @@ def geweke(kind, problem, n_steps, seed):
 
 
 SHORT = np.array([0, 4, 7])
-HOLES = np.array([[0.0, 0.0], [np.nan, 0.0], [0.0, np.nan], [np.nan, np.nan], [0.0, np.nan], [0.0, np.nan], [np.nan, 0.0]])
+NAN = np.nan
+HOLES = np.array([[0.0, 0.0], [NAN, 0.0], [0.0, NAN], [NAN, NAN], [0.0, NAN], [0.0, NAN], [NAN, 0.0]])
 GAUSSIAN = Gaussian(mean=[0.0, 0.0], mean_strength=0.5, degrees=4.0, scale=np.eye(2))
 SIMULATIONS = {
     "words": (WordStates, Categorical(0.6, n_categories=3), np.array([0, 0, -1, 0, 0, 0, 0]), 2500),
@@ -283,6 +286,9 @@ def model(algorithm, **settings):
     return HMM(3, Categorical(n_categories=5), inference=algorithm, random_state=0, **({"n_jobs": 1} | settings))
 
 
+SAMPLED = {"block": "sequence", "parameters": "sampled"}
+
+
 def settings_of(**settings):
     return {"n_samples": 6, "burn_in": 3, "n_chains": 2} | settings
 
@@ -296,7 +302,7 @@ def settings_of(**settings):
         ({}, Poisson(), Dirichlet(), AnyStates),
         ({"block": "sequence"}, Categorical(), Dirichlet(initial=[0.5, 0.5]), WordSequences),
         ({"block": "sequence"}, Poisson(), Dirichlet(), AnySequences),
-        ({"block": "sequence", "parameters": "sampled"}, Categorical(), Dirichlet(initial="stationary"), SampledSequences),
+        (SAMPLED, Categorical(), Dirichlet(initial="stationary"), SampledSequences),
     ],
 )  # fmt: skip
 def test_what_can_be_compiled_is(settings, emission, transition, kind):
@@ -323,7 +329,7 @@ class TestResults:
         shapes = {name: array.shape for name, array in found.items()}
         assert shapes == {
             "log_joint": (3, 7), "n_used": (3, 7), "occupancy": (3, 7, 2), "initial": (3, 7, 2),
-            "transition": (3, 7, 2, 2), "emission.weights": (3, 7, 3, 2), "states": (3, 7, 5),
+            "transition": (3, 7, 2, 2), "emission.probabilities": (3, 7, 2, 3), "states": (3, 7, 5),
         }  # fmt: skip
         assert found["states"].dtype == np.uint8
         assert found["transition"].sum(axis=-1) == pytest.approx(np.ones((3, 7, 2)))
@@ -331,7 +337,7 @@ class TestResults:
 
     def test_parameters_of_large_vocabularies_are_not_kept_for_every_draw(self):
         problem = problem_of(DATA, Categorical(n_categories=6000), Dirichlet())
-        assert "emission.weights" not in results_of(Gibbs(**settings_of()), problem).samples
+        assert "emission.probabilities" not in results_of(Gibbs(**settings_of()), problem).samples
 
     def test_the_trace_tells_of_every_chain(self, sentences):
         fitted = quiet_fit(model(Gibbs(**settings_of(thin=2))), sentences)
@@ -365,7 +371,7 @@ class TestResults:
 class TestKnowledge:
     def test_only_legal_states_are_drawn(self, sentences):
         allowed = {0: [0], 1: [1, 2], 2: [0, 1, 2], 3: [2], 4: [0, 2]}
-        for settings in ({}, {"block": "sequence"}, {"block": "sequence", "parameters": "sampled"}):
+        for settings in ({}, {"block": "sequence"}, SAMPLED):
             evidence = Evidence.build(sentences, 3, allowed=allowed)
             prior = ModelPosterior(Dirichlet().prior(3, flat=False), Categorical().prior(sentences, 3, flat=False))
             problem = Problem(Part(sentences, evidence), prior, CpuEngine(1))
@@ -410,9 +416,9 @@ class TestResuming:
         ("family", "settings", "transition"),
         [
             ("categorical", {"block": "sequence"}, None),
-            ("categorical", {"block": "sequence", "parameters": "sampled"}, Dirichlet(initial="stationary")),
+            ("categorical", SAMPLED, Dirichlet(initial="stationary")),
             ("gaussian", {"block": "sequence", "annealing": (3.0, 1.0)}, None),
-            ("gaussian", {"block": "sequence", "parameters": "sampled"}, None),
+            ("gaussian", SAMPLED, None),
         ],
     )
     def test_a_run_that_goes_on_with_more_draws_ends_as_one_that_was_never_stopped(
@@ -464,7 +470,7 @@ class TestRefusals:
 
 
 class TestFrozen:
-    @pytest.mark.parametrize("settings", [{}, {"block": "sequence"}, {"block": "sequence", "parameters": "sampled"}])
+    @pytest.mark.parametrize("settings", [{}, {"block": "sequence"}, SAMPLED])
     def test_what_is_frozen_stays(self, settings, sentences):
         begin = model("vi").fit(sentences)
         chain = model(Gibbs(**settings_of(**settings)), init=begin, transition=Dirichlet(frozen=True))
@@ -482,6 +488,6 @@ class TestFrozen:
         from subchain.transitions import FrozenChain
 
         prior = ModelPosterior(FrozenChain(begin.point_.chain), Frozen(begin.emission_))
-        for settings in ({}, {"block": "sequence"}, {"block": "sequence", "parameters": "sampled"}):
+        for settings in ({}, {"block": "sequence"}, SAMPLED):
             found = results_of(Gibbs(n_samples=1500, n_chains=1, **settings), Problem(Part(data), prior, CpuEngine(1)))
             assert np.abs(found.beliefs - begin.predict_proba(x)).max() < 0.05

@@ -76,7 +76,7 @@ def weigh_state(counts, states, values, first, stop, position, out):
     _weigh_all(counts, before, after, symbol, old, other, room)
     for k in range(n_states):
         out[1, k] = _weight(counts, before, k, after, symbol, old)
-        out[0, k] = out[1, k] if k == old or k == other else room[0, k]
+        out[0, k] = out[1, k] if k in (old, np.int64(other)) else room[0, k]
 
 
 @given(problems())

@@ -15,12 +15,14 @@ from subchain.experiments.long_chain_table import LongChainTable
 from subchain.experiments.reversed_cycles import ReversedCycles
 from subchain.experiments.sentences import Sentences
 from subchain.experiments.subchains_of_text import SubchainsOfText
+from subchain.experiments.tagging_convergence import TaggingConvergence
+from subchain.experiments.tagging_ingredients import TaggingIngredients
 from subchain.experiments.unsupervised_tagging import UnsupervisedTagging
 from subchain.experiments.vanilla import Vanilla
 
 KINDS: list[type[Experiment]] = [
     SubchainsOfText, Sentences, Vanilla, ReversedCycles, LongChainTable, Chromatin, JointPredictive, DictionaryTagging,
-    UnsupervisedTagging,
+    TaggingConvergence, UnsupervisedTagging, TaggingIngredients,
 ]  # fmt: skip
 EXPERIMENTS = {kind.name: kind for kind in KINDS}
 

@@ -48,7 +48,13 @@ THESIS_SIZES = {"1-2000": (81.1, 80.5, 83.1, 85.5, 85.0), "all": (81.4, 81.4, 83
 #: What an independent program of the same algorithms gives for d = 2.
 REFERENCE = {"EM": 79.7, "VI": 83.0, "CVI 2": 85.5}
 
-BLOCKS = {"1-1000": (1, 1000), "1-2000": (1, 2000), "all": (1, None), "2001-3000": (2001, 3000), "2915-3914": (2915, 3914)}
+BLOCKS = {
+    "1-1000": (1, 1000),
+    "1-2000": (1, 2000),
+    "all": (1, None),
+    "2001-3000": (2001, 3000),
+    "2915-3914": (2915, 3914),
+}
 OTHERS = ("2001-3000", "2915-3914")
 OTHER_LEVELS, OTHER_SEEDS = (1, 2, 3, 10), 2
 INCLUDED = "CVI 2, own included"
@@ -177,7 +183,9 @@ class DictionaryTagging(Experiment):
             for sentences in ("1-1000", *OTHERS)
         ]
         ahead = sum(lead > 0.0 for lead in leads)
-        return Claim("CVI 2 is ahead of VI in most blocks", ahead >= 9, f"{ahead} of {len(leads)}, at least {min(leads):+.1f}")
+        return Claim(
+            "CVI 2 is ahead of VI in most blocks", ahead >= 9, f"{ahead} of {len(leads)}, at least {min(leads):+.1f}"
+        )
 
     def draw(self, rows: list[Row], axes: Any) -> None:
         levels = list(dict.fromkeys(row["d"] for row in rows))
@@ -200,10 +208,8 @@ def _thesis(sentences: str, d: int, name: str) -> float | None:
 
 def _line(rows: list[Row], title: str, sentences: str, d: int) -> list[str]:
     """A line of the table of accuracies."""
-    where = {"sentences": sentences, "d": d}
-    scores = (
-        f"{cell(rows, 'accuracy', algorithm=name, **where)} [{_thesis(sentences, d, name)}]" for name in NAMES
-    )
+    where: dict[str, Any] = {"sentences": sentences, "d": d}
+    scores = (f"{cell(rows, 'accuracy', algorithm=name, **where)} [{_thesis(sentences, d, name)}]" for name in NAMES)
     return [title, f"{mean_of(rows, 'tags_per_token', **where):.2f}", *scores]
 
 

@@ -60,7 +60,10 @@ class JointPredictive(Experiment):
         few, many = KNOWN
         title = f"β = {prior['beta']}, K = {prior['categories']}"
         falls = {
-            m: (mean_of(rows, "error", known=few, predicted=m, **prior), mean_of(rows, "error", known=many, predicted=m, **prior))
+            m: (
+                mean_of(rows, "error", known=few, predicted=m, **prior),
+                mean_of(rows, "error", known=many, predicted=m, **prior),
+            )
             for m in powers_of_ten(few)[1:]
         }
         yield Claim(
@@ -75,7 +78,9 @@ class JointPredictive(Experiment):
     def draw(self, rows: list[Row], axes: Any) -> None:
         for known, style in zip(KNOWN, ("--", "-"), strict=True):
             for number, (beta, n_categories) in enumerate(PRIORS):
-                chosen = [row for row in rows if (row["known"], row["beta"], row["categories"]) == (known, beta, n_categories)]
+                chosen = [
+                    row for row in rows if (row["known"], row["beta"], row["categories"]) == (known, beta, n_categories)
+                ]
                 points = sorted({row["predicted"] for row in chosen} - {1})
                 found = [[row["error"] for row in chosen if row["predicted"] == point] for point in points]
                 axes.errorbar(
@@ -94,9 +99,7 @@ def powers_of_ten(largest: int) -> list[int]:
     return [10**power for power in range(round(np.log10(largest)) + 1)]
 
 
-def running_error(
-    known: int, beta: float, n_categories: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
+def running_error(known: int, beta: float, n_categories: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """(3.53) for the first 1, 2, … of as many observations as are known."""
     probabilities = rng.dirichlet(np.full(n_categories, beta))
     counts = rng.multinomial(known, probabilities)

@@ -109,14 +109,14 @@ def tag(task: Task, inference: Algorithm, priors: Priors | None, init: Any, seed
     if priors is not None:
         emission = Categorical(priors.words, n_categories=task.n_words)
         transition = Dirichlet(priors.moves, initial_concentration=priors.moves)
-    model = HMM(
-        task.n_tags, emission, transition, inference, init=init, random_state=seed, n_jobs=1, progress=False
-    )
+    model = HMM(task.n_tags, emission, transition, inference, init=init, random_state=seed, n_jobs=1, progress=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the number of iterations is part of the experiment
         model.fit(task.words, allowed=task.dictionary)
     predicted = np.concatenate([np.atleast_1d(x) for x in model.predict(task.words, allowed=task.dictionary)])
-    return Tagging(tagging_report(task.tags, Sequences(predicted, task.words.offsets), task.words), model.trace_.seconds[-1])
+    return Tagging(
+        tagging_report(task.tags, Sequences(predicted, task.words.offsets), task.words), model.trace_.seconds[-1]
+    )
 
 
 def random_parameters(task: Task, seed: int) -> HMM:
@@ -127,7 +127,9 @@ def random_parameters(task: Task, seed: int) -> HMM:
         table / table.sum(axis=-1, keepdims=True)
         for table in (rng.random(n_states), rng.random((n_states, n_states)), rng.random((n_states, task.n_words)))
     )
-    return HMM.from_parameters(initial, transition, Categorical.from_parameters(emission))
+    model = HMM.from_parameters(initial, transition, Categorical.from_parameters(emission))
+    model.vocabularies_ = task.words.vocabularies
+    return model
 
 
 # ---- tables ----------------------------------------------------------------------------------------------------------

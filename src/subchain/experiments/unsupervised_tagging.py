@@ -103,9 +103,11 @@ class UnsupervisedTagging(Experiment):
             priors = corpus.priors[NAMES.index(name)]
             for seed in range(min(self.seeds, corpus.most_seeds)):
                 found = tag(task, known[name], priors, "states", seed)
-                yield {"corpus": corpus.name, "algorithm": name, "seed": seed} | scores(found.report) | {
-                    "seconds": found.seconds
-                }
+                yield (
+                    {"corpus": corpus.name, "algorithm": name, "seed": seed}
+                    | scores(found.report)
+                    | {"seconds": found.seconds}
+                )
 
     def summary(self, rows: list[Row]) -> list[str]:
         written = []

@@ -90,6 +90,10 @@ class Algorithm(Component, ABC):
         known = trace.known_objectives()
         return known[-1] if known else -np.inf
 
+    def kept_bytes(self, lengths: NDArray[np.int64], n_states: int) -> int:
+        """Memory that a run takes for what it keeps of every position of sequences of these lengths."""
+        return 0
+
     def beliefs(self, problem: Problem, state: RunState) -> Lists | None:
         """What a run that stands at `state` believes of each training position; None if it keeps nothing."""
         return None

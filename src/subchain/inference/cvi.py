@@ -16,6 +16,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import InputError, unknown_name
@@ -144,6 +145,15 @@ class CVI(Iterated):
                 "length, or cluster='sequence'."
             )
         return int(self.length)
+
+    def kept_bytes(self, lengths: NDArray[np.int64], n_states: int) -> int:
+        if self.storage is not None:
+            return 0
+        length = {"sequence": None, "state": 1, "subchain": self.length}[self.cluster]
+        pieces = np.count_nonzero(lengths) if length is None else int((-(-lengths // length)).sum())
+        with_moves = 0 if length == 1 else -(-int(pieces) // self.together)
+        tables = 2 if self.order == "batch" else 1
+        return tables * 8 * (int(lengths.sum()) * n_states + (with_moves + 1) * n_states**2)
 
     def identity(self) -> dict[str, Any]:
         settings = super().identity()

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from subchain.emissions.base import Likelihood
 from subchain.emissions.moving_table import MovingTable
 from subchain.errors import InputError
+from subchain.inference.cvi_dense_states import visit_dense_state_words
 from subchain.inference.ledger import Ledger
 from subchain.inference.problem import Problem
 from subchain.propagation.compiled import kernel, part
@@ -234,6 +235,12 @@ class StateVisitor:
         weights = np.empty(0) if shares.log_weights is None else shares.log_weights
         if type(ledger.emission) is MovingTable and data.values.ndim == 1:
             table = ledger.emission
+            if not shares.is_compressed:
+                visit_dense_state_words(
+                    positions, begins, ends, data.values, *common, table.concentration, table.counts,
+                    table.prior_totals, table.totals, shares.rows, shares.new.rows, excludes, puts_back, ledger.since,
+                )  # fmt: skip
+                return
             visit_state_words(
                 positions, begins, ends, data.values, *common, table.concentration, table.counts, table.prior_totals,
                 table.totals, shares.offsets, shares.states, weights, shares.beliefs, shares.new.beliefs, excludes,

@@ -7,29 +7,32 @@ long enough, and samples tell how uncertain it is. Several chains run side by si
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.data.legal import LegalStates
 from subchain.emissions.base import Parameters
 from subchain.engines.messages import Messages
 from subchain.engines.paths import sample_paths
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import InputError, unknown_name
-from subchain.inference.base import Algorithm, whole_number
+from subchain.inference.base import Algorithm, Lists, whole_number
 from subchain.inference.gibbs_any import AnySequences, AnyStates, SampledSequences
 from subchain.inference.gibbs_words import WordSequences, WordStates, has_plain_rows, has_words
 from subchain.inference.interrupts import Postponed
 from subchain.inference.joint import begins_stationary
+from subchain.inference.local_starts import LOCAL_STARTS, no_restriction
 from subchain.inference.loop import Memory, RunState, Step
 from subchain.inference.posterior import ModelPosterior, Point
 from subchain.inference.problem import Problem
 from subchain.inference.trace import Status, Trace
 from subchain.inference.walkers import Moved, Setting, Walker, tally_states
-from subchain.records import build_record
+from subchain.records import STATE_AXES, build_record
 from subchain.samples import LEAST_DRAWS, Samples, r_hat
 from subchain.statistics import Statistics
 
@@ -52,8 +55,12 @@ DISAGREEMENT = 1.1
 class Gibbs(Algorithm):
     """Draws of the hidden states, and of the parameters, from their posterior.
 
-    What is reported is the mean of the kept draws of the chain with the largest mean log joint; labels of the states may
-    differ between chains. All draws are in `model.samples_`.
+    What is reported is the mean of the kept draws of the chain with the largest mean log joint; labels of the states
+    may differ between chains. All draws are in `model.samples_`, and `model.beliefs_` tells how often each position had
+    each state.
+
+    Words are drawn by compiled sweeps. For other families take sequences and sampled parameters: everything else draws
+    one state or one sequence after the other in Python.
 
     Parameters
     ----------
@@ -74,10 +81,11 @@ class Gibbs(Algorithm):
     n_chains : int
         Chains, each with a path of its own to begin with.
     annealing : optional
-        Temperatures τ of the burn-in: probabilities are raised to the power 1/τ. Several numbers are spread evenly over
-        the burn-in and joined by straight lines, so that ``(2.0, 0.08)`` goes from hot to cold; a function is asked for
-        the temperature at every share of the burn-in from 0 to 1. Draws that are kept have the last temperature, and are
-        draws from the posterior only if that is 1.
+        Temperatures τ of the burn-in: probabilities are raised to the power 1/τ (with sampled parameters those of
+        states and observations, not the prior's). Several numbers are spread evenly over the burn-in and joined by
+        straight lines, so that ``(2.0, 0.08)`` goes from hot to cold; a function is asked for the temperature at every
+        share of the burn-in from 0 to 1. Draws that are kept have the last temperature, and come from the posterior
+        only if that is 1.
     keep_states : bool
         Keep the drawn paths too, one small integer for each position and draw.
     time_limit : float, optional
@@ -185,6 +193,18 @@ class Gibbs(Algorithm):
     def stepper(self, problem: Problem, state: RunState) -> Stepper:
         return Sweeps(problem, self, state)
 
+    def beliefs(self, problem: Problem, state: RunState) -> Lists | None:
+        found, evidence = beliefs_of(state.results.memory), problem.whole.evidence
+        if found is None:
+            return None
+        if evidence is None:
+            return found.reshape(-1), *no_restriction()
+        legal = LegalStates.of(evidence, problem.whole.data)
+        return found, legal.offsets, legal.states
+
+    def samples(self, state: RunState) -> Samples | None:
+        return samples_of(state.results.memory)
+
     def surrogate(self, posterior: ModelPosterior, point: Point) -> Surrogate:
         return posterior.predictive()
 
@@ -228,8 +248,8 @@ def walker_type(algorithm: Gibbs, problem: Problem) -> type[Walker]:
     """The kind of chain that does what the settings say to such data."""
     if problem.whole.weights is not None and (problem.whole.weights != 1.0).any():
         raise InputError(
-            "Gibbs cannot weigh sequences: every one of them has a path or has none. Leave sample_weight out, or repeat "
-            "sequences that are to count more than once."
+            "Gibbs cannot weigh sequences: every one of them has a path or has none. Leave sample_weight out, or "
+            "repeat sequences that are to count more than once."
         )
     if algorithm.parameters == "sampled":
         return SampledSequences
@@ -255,7 +275,7 @@ class Sweeps:
         setting = Setting.of(problem, state.seed)
         memory = state.results.memory
         is_resumed = "sweeps" in memory
-        states = memory["states"] if is_resumed else self._start(state)
+        states = memory["states"] if is_resumed else self._start(state, setting)
         walkers = [kind(setting, number, states[number]) for number in range(algorithm.n_chains)]
         for walker in walkers:
             walker.restore(memory) if is_resumed else walker.begin(state.point)
@@ -263,9 +283,13 @@ class Sweeps:
         if is_resumed:
             self.drawn.restore(memory)
 
-    def _start(self, state: RunState) -> NDArray[np.int32]:
-        """A path of all sequences for every chain, drawn given the start's point."""
+    def _start(self, state: RunState, setting: Setting) -> NDArray[np.int32]:
+        """States of all positions for every chain: a path given the start's point, or any legal states if these were
+        asked for and can follow each other."""
         whole, n_chains = self.problem.whole, self.algorithm.n_chains
+        asked = "local start" in state.results.memory and LOCAL_STARTS[int(state.results.memory["local start"])]
+        if asked == "states" and setting.anything_goes:
+            return np.array([setting.draw_legal(number) for number in range(n_chains)])
         messages = Messages(state.point.surrogate(), whole.data, whole.evidence)
         return sample_paths(self.problem.engine, messages, n_chains, np.random.SeedSequence([state.seed, 0, 0, 5]))
 
@@ -364,7 +388,7 @@ class Drawn:
             found["transition"] = chain.transition
         if self._is_small(walker.setting.reference):
             parameters = walker.draw_emission(statistics, sweep)
-            found |= {f"emission.{name}": array for name, array in _real_arrays(parameters).items()}
+            found |= {f"emission.{name}": array for name, array in _of_states(parameters)}
         if self.algorithm.keep_states:
             found["states"] = walker.states
         return found
@@ -372,7 +396,7 @@ class Drawn:
     @staticmethod
     def _is_small(parameters: Parameters) -> bool:
         """Whether parameters of the emissions are kept for every draw."""
-        return sum(array.size for array in _real_arrays(parameters).values()) <= LARGE
+        return sum(array.size for _, array in _of_states(parameters)) <= LARGE
 
     def _room(self, name: str, like: NDArray[Any]) -> NDArray[Any]:
         if name not in self._kept:
@@ -452,9 +476,16 @@ class Drawn:
             self._room(name, array[0, 0])[:, : self.draws] = array
 
 
-def _real_arrays(parameters: Parameters) -> dict[str, NDArray[Any]]:
-    """Parameters by name, without what only says which columns they belong to."""
-    return {name: array for name, array in parameters.arrays().items() if array.dtype.kind == "f"}
+def _of_states(record: Any, prefix: str = "") -> Iterator[tuple[str, NDArray[Any]]]:
+    """Parameters of states by name, with the states on their first axis; the table of symbols is called by its use."""
+    for item in dataclasses.fields(record):
+        value, axes = getattr(record, item.name), item.metadata.get(STATE_AXES, (0,))
+        name = prefix + ("probabilities" if item.name == "weights" else item.name)
+        if isinstance(value, dict):
+            for part, inner in value.items():
+                yield from _of_states(inner, f"{prefix}{part}.")
+        elif isinstance(value, np.ndarray) and axes:
+            yield name, np.moveaxis(value, axes[0], 0)
 
 
 def _samples(memory: Memory) -> dict[str, NDArray[Any]]:

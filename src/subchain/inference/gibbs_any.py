@@ -21,7 +21,7 @@ from subchain.engines.surrogate import Surrogate
 from subchain.inference.joint import begins_stationary, emission_sums, empty_rows, log_joint_of_emissions
 from subchain.inference.loop import Memory
 from subchain.inference.posterior import ModelPosterior, Point
-from subchain.inference.walkers import Moved, States, Walker
+from subchain.inference.walkers import Moved, Walker
 from subchain.propagation.collapsed import stream, uniform
 from subchain.propagation.collapsed_paths import propose
 from subchain.propagation.collapsed_rows import (

@@ -5,6 +5,7 @@ Counts are whole numbers, so that those that were carried along and those that a
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from numpy.typing import NDArray
 from subchain.emissions.base import Frozen
 from subchain.emissions.categorical import CategoricalParameters, CategoricalSums, DirichletTable, as_symbols
 from subchain.inference.joint import empty_rows, log_joint_of_symbols
+from subchain.inference.loop import Memory
+from subchain.inference.posterior import Point
 from subchain.inference.problem import Problem
 from subchain.inference.walkers import Moved, Setting, States, Walker
 from subchain.propagation.collapsed import Counts, count_paths, sweep_states
@@ -50,9 +53,21 @@ class Words(Walker):
         self.table: Array = np.ascontiguousarray(table)
         self.shared = self.learns and bool((self.table == self.table[:1]).all())
 
+    def begin(self, point: Point) -> None:
+        super().begin(point)
+        self.count()
+
+    def restore(self, memory: Memory) -> None:
+        super().restore(memory)
+        self.count()
+
+    @abstractmethod
+    def count(self) -> None:
+        """Count everything anew."""
+
+    @abstractmethod
     def counted(self) -> Array:
         """Counts of symbols in their first W rows and K columns."""
-        raise NotImplementedError
 
     def sums(self) -> Any:
         if not self.learns:
@@ -69,7 +84,7 @@ class Words(Walker):
 class WordStates(Words):
     """One word's state at a time."""
 
-    def prepare(self) -> None:
+    def count(self) -> None:
         rows = empty_rows(self.prior.chain)
         n_symbols, n_states = self.table.shape
         width = -(-n_states // WIDTH) * WIDTH
@@ -109,7 +124,7 @@ class WordStates(Words):
 class WordSequences(Words):
     """One sentence at a time."""
 
-    def prepare(self) -> None:
+    def count(self) -> None:
         self.rows = empty_rows(self.prior.chain)
         count_moves(self.rows, self.states, self.data.offsets, 1.0)
         counts = np.zeros_like(self.table)

@@ -26,7 +26,7 @@ from subchain.transitions.base import ChainPosterior, FrozenChain
 from subchain.transitions.initial import GivenInitial, LearnedInitial, StationaryInitial
 
 Array = NDArray[np.float64]
-States = NDArray[np.int32]
+States = NDArray[np.integer]
 
 #: Rising factorials of so few factors are multiplied out.
 FEW = 8

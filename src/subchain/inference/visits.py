@@ -101,8 +101,10 @@ class Visits:
                 try:
                     self.interruption.check()
                 except KeyboardInterrupt:
-                    if not in_turn:  # nothing has been put back yet, so the pass begins again
+                    if not in_turn:  # nothing has been put back yet: the pass begins again, without a trace of this one
                         ledger.cursor, ledger.own = 0, own
+                        ledger.since = np.zeros(2)
+                        ledger.add_up()
                     raise
                 some = order[ledger.cursor : ledger.cursor + self.visitor.at_once]
                 self.visitor.visit(some, excludes=self.algorithm.exclude, puts_back=in_turn)

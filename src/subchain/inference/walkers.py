@@ -19,7 +19,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from subchain.data.legal import LegalStates
-from subchain.emissions.base import Parameters
+from subchain.emissions.base import Frozen, Parameters
 from subchain.inference.holes import fill_holes, has_holes
 from subchain.inference.joint import (
     begins_stationary,
@@ -99,6 +99,20 @@ class Setting:
         weights = np.exp(logs - np.repeat(largest, np.diff(offsets)))
         return Choices(offsets, self.legal.states, np.maximum(weights, LEAST_WEIGHT))
 
+    @property
+    def anything_goes(self) -> bool:
+        """Whether every legal state may follow every other and have any observation."""
+        possible = (self.rows.concentration > 0.0) | (self.rows.fixed > 0.0)
+        return bool(possible.all()) and not isinstance(self.problem.prior.emission, Frozen)
+
+    def draw_legal(self, number: int) -> States:
+        """Every position's state drawn uniformly from those that are legal there, for one walker."""
+        points = self.rng(number, 0, 6).random(self.problem.whole.data.n_observations)
+        if self.legal is None:
+            return (points * self.reference.n_states).astype(np.int32)
+        counts = np.diff(self.legal.offsets)
+        return self.legal.states[self.legal.offsets[:-1] + (points * counts).astype(np.int64)]
+
     def rng(self, *numbers: int) -> np.random.Generator:
         """A generator for one purpose."""
         return np.random.default_rng([self.seed, *numbers])
@@ -130,20 +144,15 @@ class Walker(ABC):
         """Prepare for the first sweep of a run that starts at a point."""
         if self.setting.has_holes:
             self._fill(point.emission, 0)
-        self.prepare()
 
     def restore(self, memory: Memory) -> None:
         """Prepare for the next sweep of a run that is resumed."""
         if self.setting.has_holes:
             self.values = memory[f"values.{self.number}"]
-        self.prepare()
 
     def memory(self) -> Memory:
         """What a checkpoint has to keep beside the states."""
         return {f"values.{self.number}": self.values} if self.setting.has_holes else {}
-
-    def prepare(self) -> None:
-        """Work out what follows from the states and is kept from sweep to sweep."""
 
     @abstractmethod
     def sweep(self, sweep: int, temperature: float) -> Moved:

@@ -47,7 +47,9 @@ Array = NDArray[np.float64]
 kernel = njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
 #: A piece of a kernel, compiled into it. It counts no references: its arrays belong to the kernel. Counting them would
 #: take longer than a draw.
-part = njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy", forceinline=True, _nrt=False)
+part = njit(  # type: ignore[call-overload]
+    nogil=True, cache=True, fastmath={"contract"}, error_model="numpy", forceinline=True, _nrt=False
+)
 
 #: Positions ahead of the present one whose symbols' rows are asked for.
 AHEAD = 6
@@ -201,7 +203,7 @@ def _other(before, old, after, n_states):
         return -1
     if before == old:
         return after if after != old else -1
-    return before if after == old or after == before else -1
+    return before if after in (old, before) else -1
 
 
 @part
@@ -351,7 +353,7 @@ def _draw_listed(counts, choices, low, high, before, old, after, symbol, power, 
         if power != 1.0:
             room[0, i] = _annealed(room[0, i], log_top, power)
         total += room[0, i]
-    level, reach, last = point * total, 0.0, -1
+    level, reach, last = point * total, 0.0, np.int64(-1)
     for i in range(high - low):
         if room[0, i] > 0.0:
             last = np.int64(choices.states[low + i])

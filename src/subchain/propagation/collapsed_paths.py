@@ -2,8 +2,9 @@
 
 A sequence is taken out of the counts, and the rest makes a plain hidden Markov model, the predictive one. A path drawn
 from it by forward filtering and backward sampling is nearly a draw from the sequence's distribution given the others
-(Johnson, Griffiths and Goldwater 2007 do so for trees): nearly, since inside a path every move makes the next one of its
-kind more probable, which the plain model leaves out. So the new path takes the place of the old one with probability
+(Johnson, Griffiths and Goldwater 2007 do so for trees): nearly, since inside a path every move makes the next one of
+its kind more probable, which the plain model leaves out. So the new path takes the place of the old one with
+probability
 
     min(1,  p(new) q(old) / (p(old) q(new)))
 
@@ -191,7 +192,7 @@ def _weigh_symbols(symbols, values, choices, start, n, likelihood):
             for k in range(n_states):
                 likelihood[position, k] = 0.0
         for i in range(low, high):
-            k = np.int64(choices.states[i]) if choices.offsets.shape[0] else i
+            k = np.int64(choices.states[i]) if choices.offsets.shape[0] else np.int64(i)
             weight = choices.weights[i] if choices.weights.shape[0] else 1.0
             likelihood[position, k] = weight if symbol < 0 else weight * _emitted(symbols, symbol, k)
 

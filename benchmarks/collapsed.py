@@ -1,0 +1,134 @@
+"""Speed of collapsed inference on sentences.
+
+    python -m benchmarks.collapsed gibbs
+
+gibbs    draws of states a second by collapsed Gibbs sampling, one chain on one thread
+
+The sentences are made up: 50,000 of about 22 words each, W = 40,000 by Zipf's law, K = 45. The dictionary leaves 63 % of
+the words one state, and 1.7 on average. Every measurement has a process of its own; compilation is left out. `sweeps` is
+the sampler alone, `iterations` what a fit takes, with the log joint of every sweep; the best of several counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from benchmarks.tables import wide_console
+
+N_STATES, N_SYMBOLS, N_SENTENCES, MEAN_LENGTH = 45, 40_000, 50_000, 22
+#: Share of the words that may have several states, and how many more than two these are on average.
+AMBIGUOUS, MORE = 0.37, 0.9
+
+
+def sentences() -> Any:
+    """Words by Zipf's law in sentences of random length."""
+    from subchain import Sequences
+
+    rng = np.random.default_rng(0)
+    lengths = np.maximum(rng.poisson(MEAN_LENGTH, N_SENTENCES), 1)
+    weights = 1.0 / np.arange(1.0, N_SYMBOLS + 1.0)
+    words = rng.choice(N_SYMBOLS, lengths.sum(), p=weights / weights.sum()).astype(np.int32)
+    return Sequences(words, np.concatenate(([0], np.cumsum(lengths))))
+
+
+def dictionary(data: Any) -> dict[int, list[int]]:
+    """Legal states of every word: words at random, until those with several states are their share of the text."""
+    rng = np.random.default_rng(1)
+    counts = np.bincount(data.values, minlength=N_SYMBOLS)
+    order = rng.permutation(N_SYMBOLS)
+    ambiguous = np.zeros(N_SYMBOLS, dtype=bool)
+    ambiguous[order] = np.cumsum(counts[order]) <= AMBIGUOUS * counts.sum()
+    sizes = np.where(ambiguous, 2 + rng.poisson(MORE, N_SYMBOLS), 1)
+    return {symbol: sorted(rng.choice(N_STATES, size, replace=False).tolist()) for symbol, size in enumerate(sizes)}
+
+
+def gibbs(
+    *, with_dictionary: bool = False, annealing: float | None = None, n_sweeps: int = 12, **settings: Any
+) -> dict[str, Any]:
+    """Draws a second."""
+    from subchain import HMM, Categorical, Dirichlet, Gibbs
+    from subchain.inference.walkers import Walker
+
+    data = sentences()
+    allowed = dictionary(data) if with_dictionary else None
+    sampler = Gibbs(n_chains=1, n_samples=1, burn_in=n_sweeps, annealing=annealing, **settings)
+    model = HMM(
+        N_STATES, Categorical(0.01, n_categories=N_SYMBOLS), Dirichlet(0.1), sampler, init="states", random_state=0,
+        n_jobs=1, progress=False,
+    )  # fmt: skip
+    times: list[float] = []
+    _time_method(Walker, "sweeps", times)
+    trace = model.fit(data, allowed=allowed).trace_
+    whole = np.diff(trace.seconds[1:-1]).min()
+    return {"sweeps": data.n_observations / min(times[1:]), "iterations": data.n_observations / whole}
+
+
+def _time_method(base: type, name: str, times: list[float]) -> None:
+    """Write down how long each call of a method takes, in every subclass that has its own."""
+    for kind in (base, *_subclasses(base)):
+        if name in vars(kind):
+            setattr(kind, name, _timed(vars(kind)[name], times))
+
+
+def _subclasses(base: type) -> list[type]:
+    return [found for kind in base.__subclasses__() for found in (kind, *_subclasses(kind))]
+
+
+def _timed(method: Any, times: list[float]) -> Any:
+    def timed(*arguments: Any) -> Any:
+        began = time.perf_counter()
+        result = method(*arguments)
+        times.append(time.perf_counter() - began)
+        return result
+
+    return timed
+
+
+CASES: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
+    "gibbs": [
+        ("Gibbs, states", "gibbs", {}),
+        ("Gibbs, states, annealed", "gibbs", {"annealing": 0.5}),
+        ("Gibbs, states, dictionary", "gibbs", {"with_dictionary": True, "n_sweeps": 30}),
+        ("Gibbs, states, dictionary, annealed", "gibbs", {"with_dictionary": True, "annealing": 0.5, "n_sweeps": 30}),
+        ("Gibbs, sequences, parameters collapsed", "gibbs", {"block": "sequence", "n_sweeps": 5}),
+        ("Gibbs, sequences, parameters sampled", "gibbs", {"block": "sequence", "parameters": "sampled", "n_sweeps": 5}),
+    ],
+}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="benchmarks.collapsed", description=__doc__.split("\n")[0])
+    parser.add_argument("cases", nargs="*", default=list(CASES), help=", ".join(CASES))
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.one is not None:
+        function, settings = json.loads(options.one)
+        print(json.dumps(globals()[function](**settings)))
+        return
+    table = Table("", "millions a second", title="collapsed inference", title_justify="left", title_style="bold")
+    for case in options.cases:
+        for label, function, settings in CASES[case]:
+            table.add_row(label, _run(function, settings))
+    wide_console().print(table)
+
+
+def _run(function: str, settings: dict[str, Any]) -> str:
+    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.collapsed", "--one", json.dumps([function, settings])]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment)
+    found = json.loads(done.stdout.splitlines()[-1])
+    return ", ".join(f"{name} {value / 1e6:.2f}" for name, value in found.items())
+
+
+if __name__ == "__main__":
+    main()

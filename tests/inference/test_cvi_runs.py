@@ -1,0 +1,282 @@
+"""Collapsed runs as a user meets them: what is kept, files, interruption, decoding, bad input."""
+
+import os
+import signal
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+from subchain import CVI, EM, HMM, VI, Categorical, Dirichlet, Gaussian, TagDictionary
+from subchain.data import Sequences, as_sequences
+from subchain.errors import ConvergenceWarning, InputError
+from subchain.inference.ledger import Ledger
+from subchain.inference.visits import Visits
+
+
+@pytest.fixture(autouse=True)
+def _not_converged():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+def words(seed=0, n=40, n_symbols=7, longest=12):
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, longest, n)
+    states = np.cumsum(rng.random(lengths.sum()) < 0.4) % 3
+    values = np.where(rng.random(len(states)) < 0.7, states, rng.integers(0, n_symbols, len(states)))
+    return Sequences(values, np.concatenate(([0], np.cumsum(lengths))))
+
+
+def model(inference, n_states=3, **settings):
+    settings = {"init": "posteriors", "random_state": 2, "n_jobs": 1} | settings
+    return HMM(n_states, Categorical(0.2, n_categories=7), Dirichlet(0.5), inference, **settings)
+
+
+@pytest.fixture
+def ledgers(monkeypatch):
+    kept = []
+    made = Ledger.__init__
+
+    def remember(self, *arguments):
+        made(self, *arguments)
+        kept.append(self)
+
+    monkeypatch.setattr(Ledger, "__init__", remember)
+    return kept
+
+
+# ---- shares ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("settings", [
+    {}, {"order": "shuffled"}, {"order": "batch"}, {"together": 4}, {"exclude": False},
+    {"cluster": "subchain", "length": 3}, {"cluster": "subchain", "length": 3, "together": 3}, {"cluster": "state"},
+])  # fmt: skip
+@pytest.mark.parametrize("allowed", [None, {0: [0, 1], 1: [1], 2: [1, 2]}])
+def test_stored_shares_add_up_to_the_counts_after_any_number_of_passes(settings, allowed, ledgers):
+    data = words()
+    model(CVI(max_iter=37, tolerance=0.0, **settings)).fit(data, allowed=allowed)
+    ledger = ledgers[0]
+    before = ledger.statistics
+    ledger.add_up()
+    after = ledger.statistics
+    for name, array in before.arrays().items():
+        assert np.allclose(array, after.arrays()[name], rtol=1e-9, atol=1e-9), name
+
+
+def test_a_family_with_holes_keeps_its_own_sums(ledgers):
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(60, 2)) + 4.0 * (np.arange(60) % 3 == 0)[:, None]
+    values[rng.random(60) < 0.3, 0] = np.nan
+    data = Sequences(values, np.arange(0, 61, 10))
+    fitted = HMM(2, Gaussian(), inference=CVI(max_iter=25, tolerance=0.0), random_state=0).fit(data)
+    before = ledgers[0].statistics.arrays()
+    ledgers[0].add_up()
+    for name, array in ledgers[0].statistics.arrays().items():
+        assert np.allclose(array, before[name], rtol=1e-9, atol=1e-9)
+    assert np.isfinite(fitted.score(data))
+
+
+def test_one_sequence_alone_sees_nothing_but_the_prior():
+    fitted = model(CVI(max_iter=3, tolerance=0.0)).fit(np.array([0, 1, 2, 0, 1]))
+    assert np.allclose(fitted.predict_proba(np.array([0, 1, 2, 0, 1])), 1 / 3)
+
+
+# ---- decoding --------------------------------------------------------------------------------------------------------
+
+
+def test_the_training_data_are_decoded_with_the_beliefs_of_the_run():
+    data = words()
+    fitted = model(CVI(max_iter=8, tolerance=0.0)).fit(data)
+    beliefs = np.concatenate(fitted.predict_proba(data))
+    assert np.array_equal(beliefs, fitted.beliefs_.table(0, data.n_observations).T)
+    assert np.array_equal(np.concatenate(fitted.predict(data)), beliefs.argmax(axis=1))
+    by_parameters = np.concatenate(fitted.predict_proba(data[:-1]))
+    assert not np.allclose(by_parameters, beliefs[: len(by_parameters)], atol=1e-3)
+
+
+def test_fit_predict_is_fit_and_then_predict():
+    data = words()
+    for algorithm in (VI(max_iter=5), CVI(max_iter=5)):
+        at_once = model(algorithm, init="exponential").fit_predict(data)
+        one_by_one = model(algorithm, init="exponential").fit(data).predict(data)
+        assert all(np.array_equal(a, b) for a, b in zip(at_once, one_by_one, strict=True))
+
+
+def test_other_knowledge_of_the_training_data_is_not_ignored():
+    data = words()
+    allowed = {0: [0, 1]}
+    fitted = model(CVI(max_iter=5, tolerance=0.0)).fit(data, allowed=allowed)
+    stored = np.concatenate(fitted.predict_proba(data, allowed=allowed))
+    assert np.array_equal(stored, np.concatenate(fitted.predict_proba(data)))
+    told = np.concatenate(fitted.predict_proba(data, states=np.zeros(data.n_observations, dtype=int)))
+    assert np.allclose(told[:, 0], 1.0)
+
+
+def test_beliefs_follow_the_order_of_the_states_and_go_into_files(tmp_path):
+    data = words()
+    for allowed in (None, {0: [0, 2], 1: [1]}):
+        fitted = model(CVI(max_iter=5, tolerance=0.0)).fit(data, allowed=allowed)
+        before = np.concatenate(fitted.predict_proba(data))
+        order = np.argsort(-fitted.state_occupancy_, kind="stable")
+        fitted.order_states(by="occupancy")
+        assert np.array_equal(np.concatenate(fitted.predict_proba(data)), before[:, order])
+        fitted.save(tmp_path / "with")
+        fitted.save(tmp_path / "without", beliefs=False)
+        assert np.array_equal(np.concatenate(HMM.load(tmp_path / "with").predict_proba(data)), before[:, order])
+        assert HMM.load(tmp_path / "without").beliefs_ is None
+
+
+def test_learning_on_makes_stored_beliefs_void():
+    data = words()
+    fitted = model(CVI(max_iter=5, tolerance=0.0)).fit(data)
+    fitted.partial_fit(words(seed=1))
+    assert fitted.beliefs_ is None
+
+
+# ---- files and interruption ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("settings", [{}, {"cluster": "subchain", "length": 4, "order": "batch"}, {"together": 3}])
+def test_beliefs_in_files_change_nothing(settings, tmp_path):
+    data = words()
+    in_memory = model(CVI(max_iter=6, tolerance=0.0, **settings)).fit(data)
+    on_disk = model(CVI(max_iter=6, tolerance=0.0, storage=tmp_path / "shares", **settings), n_init=2).fit(data)
+    again = model(CVI(max_iter=6, tolerance=0.0, **settings), n_init=2).fit(data)
+    assert np.array_equal(on_disk.transition_, again.transition_)
+    assert in_memory.beliefs_ is not None
+    assert list((tmp_path / "shares").glob("*.shares"))
+    assert np.array_equal(np.concatenate(on_disk.predict_proba(data)), np.concatenate(again.predict_proba(data)))
+
+
+@pytest.mark.parametrize("storage", [False, True])
+def test_a_run_that_is_killed_goes_on_where_it_was(storage, tmp_path, monkeypatch):
+    from subchain.inference.checkpoint import Checkpoint
+
+    data, saved = words(), Checkpoint.save
+    folder = tmp_path / "shares" if storage else None
+
+    class Killed(Exception):
+        pass
+
+    def fit(**arguments):
+        return model(CVI(max_iter=9, tolerance=0.0, order="shuffled", storage=folder), n_init=2).fit(data, **arguments)
+
+    whole = fit()
+    calls = 0
+
+    def save_and_die(self, journey, *, force=False):
+        nonlocal calls
+        saved(self, journey, force=True)
+        calls += 1
+        if calls == 5:
+            raise Killed
+
+    monkeypatch.setattr(Checkpoint, "save", save_and_die)
+    with pytest.raises(Killed):
+        fit(checkpoint=tmp_path / "checkpoint")
+    monkeypatch.setattr(Checkpoint, "save", saved)
+    resumed = fit(checkpoint=tmp_path / "checkpoint", resume=True)
+    assert np.array_equal(resumed.transition_, whole.transition_)
+    assert np.array_equal(resumed.beliefs_.entries, whole.beliefs_.entries)
+
+
+@pytest.mark.parametrize("order", ["incremental", "batch"])
+def test_an_interrupted_pass_leaves_counts_and_shares_that_agree(order, monkeypatch, tmp_path):
+    data = words(n=60)
+    visited = Visits._visit_all
+    passes = 0
+
+    def interrupt(self, clusters, in_turn):
+        nonlocal passes
+        passes += 1
+        visit, calls = self.visitor.visit, 0
+        self.visitor.at_once = 10
+
+        def counting(some, **how):
+            nonlocal calls
+            calls += 1
+            if passes == 4 and calls == 3:
+                os.kill(os.getpid(), signal.SIGINT)
+            visit(some, **how)
+
+        self.visitor.visit = counting
+        visited(self, clusters, in_turn)
+        self.visitor.visit = visit
+
+    def fit(**arguments):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return model(CVI(max_iter=8, tolerance=0.0, order=order)).fit(data, **arguments)
+
+    whole = fit()
+    monkeypatch.setattr(Visits, "_visit_all", interrupt)
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        assert threading.current_thread() is threading.main_thread()
+        cut = fit(checkpoint=tmp_path / "checkpoint")
+    finally:
+        signal.signal(signal.SIGINT, previous)
+        monkeypatch.setattr(Visits, "_visit_all", visited)
+    assert cut.status_ == "interrupted"
+    resumed = fit(checkpoint=tmp_path / "checkpoint", resume=True)
+    assert np.array_equal(resumed.transition_, whole.transition_)
+
+
+# ---- supervision -----------------------------------------------------------------------------------------------------
+
+
+def test_known_states_are_counted_as_they_are():
+    data = words()
+    states = np.random.default_rng(0).integers(0, 3, data.n_observations)
+    fitted = model(CVI(max_iter=3, tolerance=0.0)).fit(data, states=states)
+    counts = np.zeros((7, 3))
+    np.add.at(counts, (data.values, states), 1.0)
+    assert np.allclose(fitted.statistics_.emission.counts, counts)
+
+
+@pytest.mark.parametrize("algorithm", [EM(max_iter=5), VI(max_iter=5), CVI(max_iter=5), CVI("state", max_iter=5)])
+def test_a_dictionary_holds_for_every_algorithm(algorithm):
+    text = as_sequences([["the", "dog", "runs"], ["a", "dog"], ["the", "run"], ["runs", "a", "dog"]] * 3)
+    tags = TagDictionary({"the": ["D"], "a": ["D"], "dog": ["N"], "run": ["N", "V"], "runs": ["N", "V"]})
+    fitted = HMM(3, "categorical", inference=algorithm, init="posteriors", random_state=0).fit(text, allowed=tags)
+    legal = tags.legal(text.vocabulary)
+    states = np.concatenate(fitted.predict(text, allowed=tags))
+    assert legal[text.values, states].all()
+    assert (fitted.statistics_.emission.counts[~legal] == 0.0).all()
+
+
+# ---- bad input -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("settings", "message"), [
+    ({"cluster": "word"}, "cluster 'word'"),
+    ({"order": "random"}, "order 'random'"),
+    ({"left": "x"}, "left 'x'"),
+    ({"cluster": "subchain"}, "needs length="),
+    ({"cluster": "subchain", "length": 0}, "length must be a whole number of at least 1"),
+    ({"cluster": "subchain", "length": 100}, "the longest sequence has 11 positions"),
+    ({"length": 5}, "length=5 is for cluster='subchain'"),
+    ({"together": 0}, "together must be a whole number"),
+    ({"together": 2, "order": "batch"}, "together=2 is for"),
+    ({"cluster": "state", "together": 2}, "together=2 is for"),
+    ({"cluster": "state", "left": "probabilities"}, "goes with corrections=False"),
+    ({"max_iter": 0}, "max_iter must be"),
+])  # fmt: skip
+def test_wrong_settings_are_refused_in_words(settings, message):
+    with pytest.raises(InputError, match=message):
+        model(CVI(**settings)).fit(words())
+
+
+def test_single_states_with_fixed_moves_are_refused():
+    with pytest.raises(InputError, match="cluster='sequence'"):
+        HMM(2, "categorical", Dirichlet(mask=[[1, 1], [0, 1]]), CVI("state")).fit([[0, 1, 0], [1, 0]])
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(InputError, match="cannot hold"):
+        model(CVI(storage=tmp_path / "file")).fit(words())
