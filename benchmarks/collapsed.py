@@ -4,9 +4,10 @@
 
 gibbs    draws of states a second by collapsed Gibbs sampling, one chain on one thread
 
-The sentences are made up: 50,000 of about 22 words each, W = 40,000 by Zipf's law, K = 45. The dictionary leaves 63 % of
-the words one state, and 1.7 on average. Every measurement has a process of its own; compilation is left out. `sweeps` is
-the sampler alone, `iterations` what a fit takes, with the log joint of every sweep; the best of several counts.
+The sentences are made up: 50,000 of about 22 words each, W = 40,000 by Zipf's law, K = 45. The dictionary leaves 63 %
+of the words one state, and 1.7 on average. Every measurement has a process of its own; compilation is left out.
+`sweeps` is the sampler alone, `iterations` what a fit takes, with the log joint of every sweep; the best of several
+counts.
 """
 
 from __future__ import annotations
@@ -99,8 +100,8 @@ CASES: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
         ("Gibbs, states, annealed", "gibbs", {"annealing": 0.5}),
         ("Gibbs, states, dictionary", "gibbs", {"with_dictionary": True, "n_sweeps": 30}),
         ("Gibbs, states, dictionary, annealed", "gibbs", {"with_dictionary": True, "annealing": 0.5, "n_sweeps": 30}),
-        ("Gibbs, sequences, parameters collapsed", "gibbs", {"block": "sequence", "n_sweeps": 5}),
-        ("Gibbs, sequences, parameters sampled", "gibbs", {"block": "sequence", "parameters": "sampled", "n_sweeps": 5}),
+        ("Gibbs, sequences", "gibbs", {"block": "sequence", "n_sweeps": 6}),
+        ("Gibbs, sequences, drawn parameters", "gibbs", {"block": "sequence", "parameters": "sampled", "n_sweeps": 6}),
     ],
 }
 

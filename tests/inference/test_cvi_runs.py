@@ -80,9 +80,17 @@ def test_a_family_with_holes_keeps_its_own_sums(ledgers):
     assert np.isfinite(fitted.score(data))
 
 
-def test_one_sequence_alone_sees_nothing_but_the_prior():
-    fitted = model(CVI(max_iter=3, tolerance=0.0)).fit(np.array([0, 1, 2, 0, 1]))
-    assert np.allclose(fitted.predict_proba(np.array([0, 1, 2, 0, 1])), 1 / 3)
+def test_a_long_sequence_is_cut_if_nothing_else_is_said(ledgers):
+    model(CVI(max_iter=2, tolerance=0.0)).fit(np.arange(1000) % 5)
+    model(CVI(max_iter=2, tolerance=0.0)).fit([np.arange(10) % 5] * 30)
+    assert ledgers[0].clusters.lengths.max() == 10
+    assert ledgers[0].clusters.size == 100
+    assert ledgers[1].clusters.size == 30
+
+
+def test_one_sequence_as_one_cluster_is_refused_since_nothing_would_be_left():
+    with pytest.raises(InputError, match="nothing is left"):
+        model(CVI(cluster="sequence")).fit(np.array([0, 1, 2, 0, 1]))
 
 
 # ---- decoding --------------------------------------------------------------------------------------------------------

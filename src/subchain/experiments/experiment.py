@@ -43,10 +43,12 @@ class Experiment(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
+    #: Runs of every setting in a quick look.
+    quick_seeds: ClassVar[int] = 1
 
     def __init__(self, quick: bool = False, seeds: int = 3, tell: Callable[[str], None] = print) -> None:
         self.quick = quick
-        self.seeds = 1 if quick else seeds
+        self.seeds = self.quick_seeds if quick else seeds
         self.tell = tell
 
     @abstractmethod

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from subchain import EM, HMM, VI, Categorical, Dirichlet
-from subchain.data import Sequences, TagDictionary, TaggedText, Vocabulary, read_conllu, read_tagged
+from subchain.data import Ambiguity, Sequences, TagDictionary, TaggedText, Vocabulary, read_conllu, read_tagged
 from subchain.errors import ConvergenceWarning
-from subchain.experiments.experiment import Row, data_file, mean_of
+from subchain.experiments.experiment import Claim, Row, data_file, mean_of
 from subchain.inference import CVI, Algorithm, Gibbs
 from subchain.metrics import TaggingReport, tagging_report
 
@@ -45,6 +45,11 @@ class Task(NamedTuple):
     @property
     def n_words(self) -> int:
         return len(self.words.vocabulary or ())
+
+    def ambiguity(self) -> Ambiguity:
+        """How much is left open about the tags."""
+        dictionary = self.dictionary or TagDictionary({}, self.tags.vocabulary)
+        return dictionary.ambiguity(self.words, self.tags)
 
 
 class Tagging(NamedTuple):
@@ -153,3 +158,9 @@ def table(heads: Iterable[str], lines: Iterable[Iterable[str]]) -> list[str]:
     """A table in Markdown."""
     written = [" | ".join(line) for line in (heads, *lines)]
     return [f"| {written[0]} |", "|" + "---|" * (written[0].count(" | ") + 1), *(f"| {line} |" for line in written[1:])]
+
+
+def ahead(title: str, scores: dict[str, float], first: str, second: str, doubted: bool) -> Claim:
+    """The claim that one algorithm scores higher than another."""
+    evidence = f"{scores[first]:.2f}, {scores[second]:.2f}"
+    return Claim(f"{title}: {first} is ahead of {second}", scores[first] > scores[second], evidence, doubted)

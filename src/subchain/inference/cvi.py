@@ -32,7 +32,11 @@ from subchain.statistics import Statistics
 if TYPE_CHECKING:
     from subchain.inference.loop import Stepper
 
-CLUSTERS = ("sequence", "state", "subchain")
+CLUSTERS = ("auto", "sequence", "state", "subchain")
+#: A sequence that is more than this share of the data has to be cut: the rest would not tell enough.
+LARGE_SHARE = 0.1
+#: Subchains that the data are cut into, and their greatest length, if nothing else was said.
+MANY, LONG = 100, 100
 ORDERS = ("incremental", "shuffled", "batch")
 LEFTS = ("counts", "probabilities")
 
@@ -46,8 +50,10 @@ class CVI(Iterated):
 
     Parameters
     ----------
-    cluster : "sequence", "state" or "subchain"
+    cluster : "auto", "sequence", "state" or "subchain"
         What is visited at a time: whole sequences, single positions (mean field), or stretches of `length` positions.
+        "auto" takes sequences if each is a small part of the data, and subchains if not: what is known without a
+        cluster must be enough to know it by.
     length : int, optional
         Positions of a subchain.
     exclude : bool
@@ -81,7 +87,7 @@ class CVI(Iterated):
 
     def __init__(
         self,
-        cluster: str = "sequence",
+        cluster: str = "auto",
         length: int | None = None,
         exclude: bool = True,
         order: str = "incremental",
@@ -131,25 +137,32 @@ class CVI(Iterated):
         """Whether states weigh as often as they were left."""
         return self.left == "counts" or (self.left is None and self.cluster == "state")
 
-    def piece_length(self, problem: Problem) -> int | None:
-        """Positions of a piece; None for whole sequences."""
-        if self.cluster == "sequence":
-            return None
+    def piece_length(self, lengths: NDArray[np.int64]) -> int | None:
+        """Positions of a piece of sequences of these lengths; None for whole sequences."""
         if self.cluster == "state":
             return 1
-        longest = int(problem.whole.data.lengths.max(initial=0))
-        assert self.length is not None
-        if self.length > longest:
+        longest, whole = int(lengths.max(initial=0)), int(lengths.sum())
+        if self.cluster == "subchain":
+            assert self.length is not None
+            if self.length > longest:
+                raise InputError(
+                    f"CVI: length={self.length}, but the longest sequence has {longest} positions; choose a smaller "
+                    "length, or cluster='sequence'."
+                )
+            return int(self.length)
+        if self.cluster == "auto" and longest > LARGE_SHARE * whole:
+            return min(max(whole // MANY, 2), LONG, longest)
+        if self.exclude and np.count_nonzero(lengths) <= self.together:
             raise InputError(
-                f"CVI: length={self.length}, but the longest sequence has {longest} positions; choose a smaller "
-                "length, or cluster='sequence'."
+                f"CVI: all {np.count_nonzero(lengths)} sequences are one cluster, and without it nothing is left to "
+                "know it by; use cluster='subchain' with a length, or fewer sequences together."
             )
-        return int(self.length)
+        return None
 
     def kept_bytes(self, lengths: NDArray[np.int64], n_states: int) -> int:
         if self.storage is not None:
             return 0
-        length = {"sequence": None, "state": 1, "subchain": self.length}[self.cluster]
+        length = self.piece_length(lengths)
         pieces = np.count_nonzero(lengths) if length is None else int((-(-lengths // length)).sum())
         with_moves = 0 if length == 1 else -(-int(pieces) // self.together)
         tables = 2 if self.order == "batch" else 1

@@ -64,9 +64,7 @@ class AnyStates(Walker):
             self._fill(self.draw_emission(self.statistics(), sweep), sweep)
         rows, states, offsets = empty_rows(self.prior.chain), self.states, self.data.offsets
         count_moves(rows, states, offsets, 1.0)
-        emission = self.prior.emission.moving(self.sums())
-        counter: Likelihood = emission.surrogate("predictive")
-        points = np.empty(len(states))
+        sums, points = self.sums(), np.empty(len(states))
         _uniforms(self.key, sweep, points)
         changed = 0
         for first, stop in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
@@ -77,8 +75,8 @@ class AnyStates(Walker):
                 old = int(states[position])
                 before = int(states[position - 1]) if position > first else rows.counts.shape[1]
                 after = int(states[position + 1]) if position + 1 < stop else -1
-                emission.move(1.0, -1.0, self._own(counter, position, old))
-                likelihood: Likelihood = emission.surrogate("predictive")
+                rest = sums - self._own(position, old)
+                likelihood: Likelihood = self.prior.emission.update(rest).predictive()
                 logs = likelihood.log_likelihood(self.values[position : position + 1])[legal, 0] + known
                 weights = np.empty(len(legal))
                 replace_state(rows, before, old, after, legal, weights)
@@ -86,9 +84,9 @@ class AnyStates(Walker):
                     logs += np.log(weights)
                 new = int(legal[_pick(logs / temperature, points[position])])
                 put_state(rows, before, new, after)
-                emission.move(1.0, 1.0, self._own(counter, position, new))
-                states[position] = new
-                changed += new != old
+                if new != old:
+                    states[position], sums = new, rest + self._own(position, new)
+                    changed += 1
         return Moved(changed / max(len(states), 1))
 
     def _legal(self, position: int) -> tuple[Index, Any]:
@@ -99,11 +97,12 @@ class AnyStates(Walker):
         here = slice(int(legal.offsets[position]), int(legal.offsets[position + 1]))
         return legal.states[here].astype(np.int64), 0.0 if legal.log_weights is None else legal.log_weights[here]
 
-    def _own(self, counter: Likelihood, position: int, state: int) -> Any:
+    def _own(self, position: int, state: int) -> Any:
         """What one observation adds to the sums if its state is this."""
-        sums, beliefs = counter.zeros(), np.zeros((counter.n_states, 1))
+        reference = self.setting.reference
+        sums, beliefs = reference.zeros(), np.zeros((reference.n_states, 1))
         beliefs[state] = 1.0
-        counter.accumulate(self.values[position : position + 1], beliefs, sums)
+        reference.accumulate(self.values[position : position + 1], beliefs, sums)
         return sums
 
 

@@ -62,7 +62,7 @@ class Visits:
         self.algorithm = algorithm
         whole = problem.whole
         self.clusters = Clusters(
-            whole.data.offsets, algorithm.piece_length(problem), algorithm.together, whole.weights
+            whole.data.offsets, algorithm.piece_length(whole.data.lengths), algorithm.together, whole.weights
         )
         legal = _legal(problem)
         listed = LegalVisitor.fits(problem, algorithm, legal)

@@ -181,20 +181,33 @@ def _put_in_symbols(symbols, values, path):
 
 
 @part
-def _weigh_symbols(symbols, values, choices, start, n, likelihood):
-    """Predictive likelihoods (n, K) of a sequence's symbols, times what is known of its states."""
-    n_states = likelihood.shape[1]
-    for position in range(n):
-        symbol = values[start + position]
-        low, high = np.int64(0), np.int64(n_states)
-        if choices.offsets.shape[0]:
-            low, high = choices.offsets[start + position], choices.offsets[start + position + 1]
-            for k in range(n_states):
-                likelihood[position, k] = 0.0
+def _weigh_symbols(symbols, values, inverse, likelihood):
+    """Predictive likelihoods (n, K) of a sequence's symbols; `inverse` (K,) is room for one over the totals."""
+    same = symbols.concentration.shape[0] == 1
+    for k in range(inverse.shape[0]):
+        inverse[k] = 1.0 / (symbols.totals[k] + symbols.prior_totals[k])
+    for position in range(values.shape[0]):
+        symbol = values[position]
+        prior = 0 if same else max(symbol, 0)
+        for k in range(inverse.shape[0]):
+            if symbol < 0:
+                likelihood[position, k] = 1.0
+            else:
+                likelihood[position, k] = (symbols.counts[symbol, k] + symbols.concentration[prior, k]) * inverse[k]
+
+
+@part
+def _restrict(choices, start, room, likelihood):
+    """Let likelihoods (n, K) say what is known of a sequence's states too; `room` is (K,)."""
+    for position in range(likelihood.shape[0]):
+        low, high = choices.offsets[start + position], choices.offsets[start + position + 1]
         for i in range(low, high):
-            k = np.int64(choices.states[i]) if choices.offsets.shape[0] else np.int64(i)
             weight = choices.weights[i] if choices.weights.shape[0] else 1.0
-            likelihood[position, k] = weight if symbol < 0 else weight * _emitted(symbols, symbol, k)
+            room[i - low] = weight * likelihood[position, choices.states[i]]
+        for k in range(room.shape[0]):
+            likelihood[position, k] = 0.0
+        for i in range(low, high):
+            likelihood[position, choices.states[i]] = room[i - low]
 
 
 @part
@@ -224,7 +237,7 @@ def sweep_sequences(rows, symbols, states, values, offsets, choices, powers, key
     n_states, longest = rows.counts.shape[1], 0
     for sequence in range(offsets.shape[0] - 1):
         longest = max(longest, offsets[sequence + 1] - offsets[sequence])
-    moves = np.empty((n_states + 1, n_states))
+    moves, room = np.empty((n_states + 1, n_states)), np.empty(n_states)
     likelihood, alpha = np.empty((longest, n_states)), np.empty((longest, n_states))
     proposal, current = np.empty(longest, np.int64), np.empty(longest, np.int64)
     changed = accepted = 0
@@ -241,8 +254,11 @@ def sweep_sequences(rows, symbols, states, values, offsets, choices, powers, key
                 old[position] = states[start + position]
             log_old = take_out_path(rows, old) + _take_out_symbols(symbols, own, old)
             predictive(rows, moves)
-            _weigh_symbols(symbols, values, choices, start, n, likelihood)
-            log_ratio = propose(moves, likelihood[:n], power, begin, start, alpha, old, new)
+            weights = likelihood[:n]
+            _weigh_symbols(symbols, own, room, weights)
+            if choices.offsets.shape[0]:
+                _restrict(choices, start, room, weights)
+            log_ratio = propose(moves, weights, power, begin, start, alpha, old, new)
             differ = 0
             for position in range(n):
                 differ += old[position] != new[position]

@@ -82,8 +82,11 @@ def count_moves(rows, states, offsets, sign):
 def predictive(rows, out):
     """Predictive probabilities of all moves, (K + 1, K)."""
     for j in range(out.shape[0]):
+        total = rows.totals[j] + rows.prior_totals[j]
+        scale = rows.shares[j] / total if total > 0.0 else 0.0
         for k in range(out.shape[1]):
-            out[j, k] = _entry(rows, j, k, 0.0, 0.0)
+            prior = rows.concentration[j, k]
+            out[j, k] = scale * (prior + rows.counts[j, k]) if prior > 0.0 else rows.fixed[j, k]
 
 
 @kernel
