@@ -19,8 +19,8 @@ STATES = {"one state": 1, "three states": 3, "more states than data": 11}
 #: Every algorithm with settings that make a short run; a new one needs an entry.
 BRIEF = {
     "cvi": lambda: CVI(max_iter=6, tolerance=0.0, together=2),
-    "cvi of states": lambda: CVI(cluster="state", max_iter=6, tolerance=0.0),
-    "cvi of subchains": lambda: CVI(cluster="subchain", length=1, order="batch", max_iter=6, tolerance=0.0),
+    "cvi of states": lambda: CVI(cluster="state", max_iter=4, tolerance=0.0),
+    "cvi of subchains": lambda: CVI(cluster="subchain", length=10, order="batch", max_iter=4, tolerance=0.0),
     "em": lambda: EM(max_iter=6, tolerance=0.0),
     "online em": lambda: EM(batch=2, length=None, max_updates=6, report_every=1),
     "gibbs": lambda: Gibbs(n_samples=3, burn_in=2, n_chains=2),

@@ -14,12 +14,12 @@ from subchain.data import Evidence
 from subchain.data.legal import LegalStates
 from subchain.engines.cpu import CpuEngine
 from subchain.errors import ConvergenceWarning, InputError
-from subchain.inference.gibbs import walker_type
 from subchain.inference.gibbs_any import AnySequences, AnyStates, SampledSequences
 from subchain.inference.gibbs_words import WordSequences, WordStates
 from subchain.inference.joint import emission_sums, log_joint_of_emissions
 from subchain.inference.posterior import ModelPosterior
 from subchain.inference.problem import Part, Problem
+from subchain.inference.sweeps import walker_type
 from subchain.inference.walkers import Setting
 from subchain.samples import ess_bulk
 
@@ -126,14 +126,18 @@ FACTORS = [np.array([[1.0, 0.3, 1.0], [1.0, 0.0, 0.0], [0.5, 1.0, 0.0]]), np.arr
 
 
 @pytest.mark.parametrize(
-    ("kind", "replicates"),
-    [(WordStates, 4000), (WordSequences, 4000), (AnyStates, 500), (AnySequences, 500), (SampledSequences, 500)],
-)
-def test_so_is_that_of_states_of_which_something_is_known(kind, replicates):
+    ("kind", "replicates", "temperature"),
+    [
+        (WordStates, 4000, 1.0), (WordStates, 4000, 0.5), (WordSequences, 4000, 1.0), (WordSequences, 4000, 0.5),
+        (AnyStates, 500, 1.0), (AnySequences, 500, 0.5), (SampledSequences, 500, 1.0),
+    ],
+)  # fmt: skip
+def test_so_is_that_of_states_of_which_something_is_known(kind, replicates, temperature):
     posterior = exact(n_states=3, legal=FACTORS)
     with np.errstate(divide="ignore"):
         problem = words(n_states=3, evidence=np.log(np.vstack(FACTORS)))
-    assert_leaves_alone(kind, problem, posterior.paths, posterior.probability, replicates, 3)
+    probability = annealed(posterior, temperature)
+    assert_leaves_alone(kind, problem, posterior.paths, probability, replicates, 3, temperature)
 
 
 @pytest.mark.parametrize(("kind", "replicates"), [(WordSequences, 4000), (AnyStates, 500), (AnySequences, 500)])
@@ -197,7 +201,7 @@ def test_the_log_joint_of_any_family_is_a_product_of_predictives(family):
 
 def test_a_run_finds_the_exact_posterior():
     """From one start to the end, as users run it."""
-    found = results_of(Gibbs(n_samples=1500, burn_in=50, thin=3, n_chains=4, keep_states=True), words()).samples
+    found = results_of(Gibbs(n_samples=800, burn_in=50, thin=5, n_chains=4, keep_states=True), words()).samples
     together = (found["states"][..., :, None] == found["states"][..., None, :]).mean(axis=(0, 1))
     assert np.abs(together - exact().co_clustering).max() < 0.04
 
@@ -254,11 +258,11 @@ NAN = np.nan
 HOLES = np.array([[0.0, 0.0], [NAN, 0.0], [0.0, NAN], [NAN, NAN], [0.0, NAN], [0.0, NAN], [NAN, 0.0]])
 GAUSSIAN = Gaussian(mean=[0.0, 0.0], mean_strength=0.5, degrees=4.0, scale=np.eye(2))
 SIMULATIONS = {
-    "words": (WordStates, Categorical(0.6, n_categories=3), np.array([0, 0, -1, 0, 0, 0, 0]), 2500),
-    "sentences": (WordSequences, Categorical(0.6, n_categories=3), np.zeros(7, int), 2500),
-    "counts": (AnySequences, Poisson(shape=2.0, rate=1.0), np.zeros(7, int), 1000),
-    "incomplete vectors": (AnyStates, GAUSSIAN, HOLES, 600),
-    "incomplete vectors, drawn parameters": (SampledSequences, GAUSSIAN, HOLES, 900),
+    "words": (WordStates, Categorical(0.6, n_categories=3), np.array([0, 0, -1, 0, 0, 0, 0]), 1800),
+    "sentences": (WordSequences, Categorical(0.6, n_categories=3), np.zeros(7, int), 1800),
+    "counts": (AnySequences, Poisson(shape=2.0, rate=1.0), np.zeros(7, int), 700),
+    "incomplete vectors": (AnyStates, GAUSSIAN, HOLES, 400),
+    "incomplete vectors, drawn parameters": (SampledSequences, GAUSSIAN, HOLES, 600),
 }
 
 
@@ -351,7 +355,7 @@ class TestResults:
         )
 
     def test_threads_change_nothing(self, sentences, monkeypatch):
-        monkeypatch.setattr("subchain.inference.gibbs.SMALL", 0)
+        monkeypatch.setattr("subchain.inference.sweeps.SMALL", 0)
         one, two = (quiet_fit(model(Gibbs(**settings_of()), n_jobs=n), sentences) for n in (1, 2))
         assert one.trace_.objective == two.trace_.objective
         np.testing.assert_array_equal(one.transition_, two.transition_)
@@ -366,6 +370,28 @@ class TestResults:
         with pytest.warns(ConvergenceWarning, match="kept no draw"):
             fitted = model(Gibbs(burn_in=10**6, n_chains=1, time_limit=1e-9)).fit(sentences)
         assert fitted.statistics_.pairs.sum() == pytest.approx(228.0)
+
+
+class TestStarts:
+    def test_states_are_drawn_uniformly_from_the_legal_ones(self, sentences):
+        evidence = Evidence.build(sentences, 3, allowed={0: [0], 1: [1, 2], 2: [0, 1, 2], 3: [2], 4: [0, 2]})
+        prior = ModelPosterior(Dirichlet().prior(3, flat=False), Categorical().prior(sentences, 3, flat=False))
+        setting = Setting.of(Problem(Part(sentences, evidence), prior, CpuEngine(1)), 0)
+        drawn = np.array([setting.draw_legal(number) for number in range(200)])
+        shares = np.stack([(drawn == state).mean(axis=0) for state in range(3)], axis=1)
+        np.testing.assert_array_equal(shares[sentences.values == 0], [[1.0, 0.0, 0.0]] * (sentences.values == 0).sum())
+        assert shares[sentences.values == 1].mean(axis=0) == pytest.approx([0.0, 0.5, 0.5], abs=0.03)
+        assert shares[sentences.values == 2].mean(axis=0) == pytest.approx([1 / 3] * 3, abs=0.03)
+
+    def test_moves_that_cannot_happen_do_not_begin(self, sentences):
+        for init in ("states", "posteriors"):
+            masked = model(Gibbs(**settings_of()), init=init, transition=Dirichlet(mask=left_right(3)))
+            assert np.tril(quiet_fit(masked, sentences).statistics_.pairs, -1).sum() == 0.0
+
+    @pytest.mark.parametrize("init", ["states", "posteriors", "exponential"])
+    def test_chains_begin_apart(self, init, sentences):
+        trace = quiet_fit(model(Gibbs(**settings_of()), init=init), sentences).trace_
+        assert trace.measures["log_joint.0"][0] != trace.measures["log_joint.1"][0]
 
 
 class TestKnowledge:
@@ -435,6 +461,61 @@ class TestResuming:
             np.testing.assert_array_equal(array, fitted.statistics_.arrays()[key])
 
 
+    def test_fewer_draws_than_there_are_end_a_run_that_is_resumed(self, sentences, tmp_path, monkeypatch):
+        from subchain.inference.checkpoint import Checkpoint
+
+        saved, calls = Checkpoint.save, []
+
+        def save_and_die(self, journey, *, force=False):
+            saved(self, journey, force=True)
+            calls.append(1)
+            if len(calls) == 8:
+                raise RuntimeError("killed")
+
+        monkeypatch.setattr(Checkpoint, "save", save_and_die)
+        with pytest.raises(RuntimeError, match="killed"):
+            model(Gibbs(n_samples=9, burn_in=3, n_chains=2)).fit(sentences, checkpoint=tmp_path / "c")
+        monkeypatch.undo()
+        shorter = model(Gibbs(n_samples=2, burn_in=3, n_chains=2))
+        quiet_fit(shorter, sentences, checkpoint=tmp_path / "c", resume=True)
+        assert shorter.samples_.n_draws == 5
+
+
+@pytest.mark.parametrize("settings", [{"block": "sequence"}, SAMPLED])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_can_be_drawn_in_every_way(family, settings):
+    specification, data = example(family, "missing")
+    fitted = HMM(3, specification, inference=Gibbs(**settings_of(n_samples=2, **settings)), random_state=0, n_jobs=1)
+    quiet_fit(fitted, data)
+    assert fitted.point_.not_finite() is None
+    assert fitted.statistics_.pairs.sum() == pytest.approx(75.0)
+
+
+class TestModels:
+    """What a model makes of a run."""
+
+    @pytest.fixture
+    def fitted(self, sentences):
+        return quiet_fit(model(Gibbs(**settings_of(n_samples=20, keep_states=True))), sentences)
+
+    def test_states_in_another_order_are_so_in_all_draws(self, fitted, sentences):
+        before, beliefs = fitted.samples_, fitted.predict_proba(sentences)
+        order = np.argsort(fitted.state_occupancy_)[::-1]
+        fitted.order_states()
+        after = fitted.samples_
+        np.testing.assert_array_equal(after["transition"], before["transition"][..., order, :][..., order])
+        np.testing.assert_array_equal(after["emission.probabilities"], before["emission.probabilities"][:, :, order])
+        np.testing.assert_array_equal(order[after["states"]], before["states"])
+        for ours, theirs in zip(fitted.predict_proba(sentences), beliefs, strict=True):
+            np.testing.assert_allclose(ours, theirs[:, order])
+
+    def test_draws_are_saved(self, fitted, tmp_path):
+        fitted.save(tmp_path / "model")
+        again = HMM.load(tmp_path / "model").samples_
+        for name, array in fitted.samples_.items():
+            np.testing.assert_array_equal(again[name], array)
+
+
 class TestRefusals:
     @pytest.mark.parametrize(
         ("settings", "message"),
@@ -489,5 +570,5 @@ class TestFrozen:
 
         prior = ModelPosterior(FrozenChain(begin.point_.chain), Frozen(begin.emission_))
         for settings in ({}, {"block": "sequence"}, SAMPLED):
-            found = results_of(Gibbs(n_samples=1500, n_chains=1, **settings), Problem(Part(data), prior, CpuEngine(1)))
-            assert np.abs(found.beliefs - begin.predict_proba(x)).max() < 0.05
+            found = results_of(Gibbs(n_samples=800, n_chains=1, **settings), Problem(Part(data), prior, CpuEngine(1)))
+            assert np.abs(found.beliefs - begin.predict_proba(x)).max() < 0.07

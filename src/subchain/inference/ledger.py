@@ -272,7 +272,8 @@ class Ledger:
         self.chain = self.prior.chain.moving(statistics.initial, statistics.pairs)
         prior = self.prior.emission
         if isinstance(prior, DirichletTable):
-            self.emission = prior.moving(statistics.emission)
+            counts: Any = statistics.emission
+            self.emission = prior.moving(counts)
             self.accumulator = self.emission.surrogate("predictive")
         else:
             self.emission, self.accumulator = Moving(prior, statistics.emission), self.reference

@@ -1,8 +1,8 @@
 """Forward and backward passes over a single chain whose states fill the vectors.
 
-Where every chain has moves of its own, as in collapsed inference, chains cannot run side by side; a step of one chain is
-then the product of a vector with a matrix. Tables are position-major, (n, P), with the K states padded to P, a multiple
-of two vectors; what is beyond K is zero in every matrix and every likelihood and stays zero.
+Where every chain has moves of its own, as in collapsed inference, chains cannot run side by side; a step of one chain
+is then the product of a vector with a matrix. Tables are position-major, (n, P), with the K states padded to P, a
+multiple of two vectors; what is beyond K is zero in every matrix and every likelihood and stays zero.
 """
 
 # mypy: disable-error-code="no-untyped-def"
