@@ -47,8 +47,8 @@ class HMM(Usable):
     n_init : int
         Number of runs from different starts; the best by its objective is kept.
     init : str or HMM
-        "auto", "kmeans", "random", "exponential"; "posteriors" or "states", beliefs or states of every position drawn at
-        random from the legal ones; or a model whose parameters the run starts from, exactly.
+        "auto", "kmeans", "random", "exponential"; "posteriors" or "states": beliefs, or states, of every position are
+        drawn from the legal ones; or a model whose parameters the run starts from, exactly.
     random_state : int, numpy Generator or None
         Seed; each restart has its own stream.
     n_jobs : int, optional

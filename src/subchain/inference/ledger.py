@@ -234,7 +234,9 @@ class Ledger:
         self.possible = mean.chain.transition > 0.0
         self.shares = Shares(legal, self.n_states, clusters, listed, folder, f"{seed:016x}")
         #: What clusters have put into the emission's sums, where their beliefs do not tell.
-        self.own = OwnSums(self.reference.zeros(), clusters.size) if has_holes(self.reference, self.data.values) else None
+        self.own: OwnSums | None = None
+        if has_holes(self.reference, self.data.values):
+            self.own = OwnSums(self.reference.zeros(), clusters.size)
         self.cursor, self.iteration = 0, 0
         self.measures = True
         self.since = np.zeros(2)

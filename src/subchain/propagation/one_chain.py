@@ -25,7 +25,7 @@ def padded(n_states: int) -> int:
 
 @part
 def _two(source, row, matrix, n_states, k, target, into):
-    """Two vectors of a product, from column k on; return their sum."""
+    """Two vectors of a product, from column k on."""
     p, q, r, s = zeros(), zeros(), zeros(), zeros()
     whole = n_states - n_states % 2
     for j in range(0, whole, 2):
@@ -42,12 +42,11 @@ def _two(source, row, matrix, n_states, k, target, into):
     p, q = p + r, q + s
     store(target, into, k, None, p)
     store(target, into, k + WIDTH, None, q)
-    return p + q
 
 
 @part
 def _six(source, row, matrix, n_states, k, target, into):
-    """Six vectors of a product, from column k on; return their sum."""
+    """Six vectors of a product, from column k on."""
     p, q, r, s, t, u = zeros(), zeros(), zeros(), zeros(), zeros(), zeros()
     for j in range(n_states):
         x = spread(source, row, j)
@@ -63,7 +62,6 @@ def _six(source, row, matrix, n_states, k, target, into):
     store(target, into, k + 3 * WIDTH, None, s)
     store(target, into, k + 4 * WIDTH, None, t)
     store(target, into, k + 5 * WIDTH, None, u)
-    return p + q + r + s + t + u
 
 
 @part
