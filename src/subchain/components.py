@@ -36,6 +36,10 @@ class Component:
                     settings.update({f"{name}__{inner}": item for inner, item in value.get_params().items()})
         return settings
 
+    def written(self) -> dict[str, Any]:
+        """Settings as they go into files."""
+        return self.get_params(deep=False)
+
     def set_params(self, **settings: Any) -> Self:
         """Change settings (`name=value`), or those of components among them (`name__setting=value`)."""
         for key in sorted(settings, key=lambda key: "__" in key):  # whole components first, then settings inside them

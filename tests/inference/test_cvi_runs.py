@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 
-from subchain import CVI, EM, HMM, VI, Categorical, Dirichlet, Gaussian, TagDictionary
+from subchain import CVI, EM, HMM, VI, Categorical, Dirichlet, Gaussian, Gibbs, TagDictionary
 from subchain.data import Sequences, as_sequences
 from subchain.errors import ConvergenceWarning, InputError
 from subchain.inference.ledger import Ledger
@@ -232,6 +232,12 @@ def test_an_interrupted_pass_leaves_counts_and_shares_that_agree(order, monkeypa
     assert cut.status_ == "interrupted"
     resumed = fit(checkpoint=tmp_path / "checkpoint", resume=True)
     assert np.array_equal(resumed.transition_, whole.transition_)
+
+
+def test_a_schedule_that_is_a_function_goes_into_files_as_temperatures(tmp_path):
+    gibbs = Gibbs(n_samples=4, burn_in=5, n_chains=1, annealing=lambda share: 2.0 - share)
+    model(gibbs).fit(words(n=5)).save(tmp_path / "model")
+    assert np.allclose(HMM.load(tmp_path / "model").inference.temperatures(), gibbs.temperatures())
 
 
 # ---- supervision -----------------------------------------------------------------------------------------------------

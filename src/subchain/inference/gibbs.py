@@ -139,6 +139,18 @@ class Gibbs(Algorithm):
         del settings["n_samples"]
         return settings
 
+    def written(self) -> dict[str, Any]:
+        """As for every component; a function becomes the temperatures that it gives."""
+        settings = super().written()
+        if callable(self.annealing):
+            settings["annealing"] = self.temperatures()[: max(self.burn_in, 1)].tolist()
+        return settings
+
+    def kept_bytes(self, lengths: NDArray[np.int64], n_states: int) -> int:
+        positions, count = int(lengths.sum()), np.min_scalar_type(self.n_samples).itemsize
+        paths = self.n_samples * np.min_scalar_type(n_states).itemsize if self.keep_states else 0
+        return positions * (self.n_chains * (n_states * count + 4 + paths) + 8 * n_states)
+
     def temperatures(self) -> Array:
         """Temperature of each sweep of the burn-in, and that of all sweeps after it, (burn_in + 1,)."""
         share = np.append(np.linspace(0.0, 1.0, max(self.burn_in, 2))[: self.burn_in], 1.0)
