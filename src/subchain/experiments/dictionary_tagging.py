@@ -118,7 +118,7 @@ class DictionaryTagging(Experiment):
 
     def _algorithm(self, name: str, d: int) -> tuple[Algorithm, Priors | None]:
         if name == INCLUDED:
-            return CVI(exclude=False, max_iter=ITERATIONS, tolerance=0.0), Priors(1.0, 0.03)
+            return CVI(cluster="sequence", exclude=False, max_iter=ITERATIONS, tolerance=0.0), Priors(1.0, 0.03)
         priors = (None, *PRIORS[d])[NAMES.index(name)]
         return algorithms(ITERATIONS, 100 if self.quick else SWEEPS[d])[name], priors
 

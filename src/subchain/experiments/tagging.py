@@ -98,7 +98,7 @@ def algorithms(iterations: int, sweeps: int) -> dict[str, Algorithm]:
         "EM": EM(max_iter=iterations, tolerance=0.0),
         "VI": VI(max_iter=iterations, tolerance=0.0),
         "CVI 1": CVI(cluster="state", max_iter=iterations, tolerance=0.0),
-        "CVI 2": CVI(max_iter=iterations, tolerance=0.0),
+        "CVI 2": CVI(cluster="sequence", max_iter=iterations, tolerance=0.0),
         "Gibbs": annealed(sweeps),
     }
 

@@ -22,7 +22,7 @@ from subchain.experiments.tagging import (
     tag,
     with_dictionary,
 )
-from subchain.inference import CVI, Algorithm
+from subchain.inference import Algorithm
 
 TASKS = ("d = 1", "d = 3", "no dictionary")
 ITERATIONS = {"d = 1": 50, "d = 3": 50, "no dictionary": 100}
@@ -162,9 +162,7 @@ class TaggingIngredients(Experiment):
 
 
 def _inference(variant: Variant, iterations: int) -> Algorithm:
-    if variant.settings:
-        return CVI(max_iter=iterations, tolerance=0.0, **variant.settings)
-    return algorithms(iterations, 1)[variant.algorithm]
+    return algorithms(iterations, iterations)[variant.algorithm].set_params(**variant.settings)
 
 
 def _less(text: str, smaller: float, larger: float) -> Claim:

@@ -258,7 +258,8 @@ class StateVisitor:
                 position, begins[i], ends[i], self._likelihood(surrogate, position), *common, shares.offsets,
                 shares.states, shares.beliefs, shares.new.beliefs, excludes, puts_back, near, log_total,
             )  # fmt: skip
-            new = ledger.new_emission_share(cluster, batch, self._sums(surrogate, position))
+            new = self._sums(surrogate, position)
+            ledger.keep_emission_share(cluster, new)
             if puts_back != excludes:
                 ledger.emission.move(1.0, -1.0 if puts_back else 1.0, own)
             if puts_back:

@@ -287,12 +287,10 @@ class Ledger:
         """What a cluster, whose pieces are given, has put into the emission's sums."""
         return self._accumulate(batch, self.shares) if self.own is None else self.own.of(cluster)
 
-    def new_emission_share(self, cluster: int, batch: Minibatch, found: Any) -> Any:
-        """What it puts in now; `found` are its sums as the surrogate sees them."""
-        if self.own is None:
-            return self._accumulate(batch, self.shares.new)
-        self.own.put(cluster, found)
-        return found
+    def keep_emission_share(self, cluster: int, sums: Any) -> None:
+        """Remember what a cluster puts in, if that cannot be told later."""
+        if self.own is not None:
+            self.own.put(cluster, sums)
 
     def _accumulate(self, batch: Minibatch, shares: Shares) -> Any:
         positions = positions_of(batch.starts, batch.lengths)

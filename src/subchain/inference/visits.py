@@ -179,7 +179,7 @@ class PieceVisitor:
         start, stop = self._enter(batch, chain, excludes)
         run = run_minibatch(self.problem.engine, messages, batch, start, stop, keep=ledger.shares.new.write)
         self._report(batch, messages, positions, run, start, stop)
-        new = ledger.new_emission_share(cluster, batch, run.statistics.emission)
+        ledger.keep_emission_share(cluster, run.statistics.emission)
         if not puts_back:
             if excludes:
                 ledger.chain.move(1.0, 1.0, 1.0, own_first, own_pairs)
@@ -190,7 +190,7 @@ class PieceVisitor:
                 ledger.emission.move(1.0, -1.0, own)
             pairs = run.statistics.pairs + ledger.border_pairs(borders)
             ledger.chain.move(1.0, 1.0, 1.0, run.statistics.initial, pairs)
-            ledger.emission.move(1.0, 1.0, new)
+            ledger.emission.move(1.0, 1.0, run.statistics.emission)
         if row > 0:
             ledger.shares.new.pairs[row] = run.statistics.pairs
 
@@ -251,10 +251,13 @@ class PieceVisitor:
     ) -> None:
         """Add log normalisers and the entropy of the new beliefs to what will be reported."""
         ledger, weights = self.ledger, self._weights(batch)
-        beliefs = ledger.shares.new.read(positions) * np.repeat(weights, batch.lengths)
-        _, logs = messages.log_likelihood(positions)
         meeting = (run.ends.last_message * stop).sum(axis=0)
         normalizer = float(weights @ (run.log_totals + np.log(meeting)))
+        ledger.since[0] += normalizer
+        if not ledger.measures:
+            return
+        beliefs = ledger.shares.new.read(positions) * np.repeat(weights, batch.lengths)
+        _, logs = messages.log_likelihood(positions)
         expected = dot(beliefs, logs.T)
         for table, belief in (
             (start, run.ends.first_belief * weights),
@@ -263,4 +266,4 @@ class PieceVisitor:
         ):
             with np.errstate(divide="ignore"):
                 expected += dot(belief, np.log(table))
-        ledger.since += (normalizer, normalizer - expected)
+        ledger.since[1] += normalizer - expected
