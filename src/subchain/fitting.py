@@ -160,7 +160,9 @@ class FitCall:
         init = "auto" if not isinstance(self.model.init, str) else self.model.init
         evidence, number, memory = self.problem.whole.evidence, _number(seed), {}
         if init in LOCAL_STARTS:
-            statistics = local_statistics(self.data, self.reference.emission, init, number, evidence)
+            statistics = local_statistics(
+                self.data, self.reference.emission, init, number, evidence, self.problem.whole.weights
+            )
             memory["local start"] = np.array(LOCAL_STARTS.index(init))
         else:
             statistics = start_statistics(self.data, self.emission, self.reference.emission, init, rng, evidence)
@@ -224,4 +226,4 @@ def _weights(given: ArrayLike | None, n_sequences: int) -> Array | None:
         raise InputError(f"sample_weight has shape {weights.shape}; expected one for each of {n_sequences} sequences.")
     if not np.isfinite(weights).all() or (weights < 0.0).any() or not weights.any():
         raise InputError("sample_weight must be finite, not negative, and not all zero.")
-    return weights
+    return None if (weights == 1.0).all() else weights

@@ -159,8 +159,9 @@ class HMM(Usable):
         return self
 
     def fit_predict(self, x: Any, y: None = None, **settings: Any) -> Any:
-        """Learn from sequences and return their hidden states: `fit(x, ...)`, then `predict(x)`."""
-        return self.fit(x, **settings).predict(x)
+        """Learn from sequences and return their states: `fit`, then `predict` with the same knowledge of them."""
+        known = {name: settings[name] for name in ("allowed", "states", "evidence") if name in settings}
+        return self.fit(x, **settings).predict(x, **known)
 
     def _adopt(self, fit: FitCall, state: RunState, runs: list[RunSummary]) -> None:
         """Make the end of a run this model's results."""

@@ -64,6 +64,27 @@ def divergence(ours: Array, ours_moments: LogMoments, theirs: Array, theirs_mome
     )
 
 
+def log_evidence(concentration: Array, counts: Array, axis: int) -> float:
+    """Log probability of counts, in a given order, with the distributions summed out; counts need not be whole."""
+    after = np.where(concentration > 0.0, concentration + counts, 0.0)
+    return _log_beta(after, axis) - _log_beta(concentration, axis)
+
+
+def _log_beta(concentration: Array, axis: int) -> float:
+    """Σ log Γ(c) − Σ log Γ(Σ c), over all distributions with any possible entry."""
+    total = concentration.sum(axis=axis)
+    possible, any_possible = concentration > 0.0, total > 0.0
+    own = digamma_and_gammaln(concentration[possible])[1].sum()
+    return float(own - digamma_and_gammaln(total[any_possible])[1].sum())
+
+
+def log_weight(counts: Array, probabilities: Array) -> float:
+    """Σ counts · log probabilities; what has not been counted does not matter."""
+    used = counts > 0.0
+    with np.errstate(divide="ignore"):
+        return float((counts[used] * np.log(probabilities[used])).sum())
+
+
 def log_density(concentration: Array, probabilities: Array) -> float:
     """Σ (c − 1) log p over possible entries: the log density up to a constant."""
     excess = np.where(concentration > 0.0, concentration - 1.0, 0.0)

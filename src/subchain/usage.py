@@ -48,9 +48,8 @@ class Usable(Fitted):
         kept = self.beliefs_
         if kept is None or kept.n_positions != data.n_observations:
             return None
-        tells_more = any(given is not None for given in knowledge)
-        if tells_more and not np.array_equal(knowledge_of(digest(knowledge)), kept.knowledge):
-            return None
+        if not np.array_equal(knowledge_of(digest(knowledge)), kept.knowledge):
+            return None  # other knowledge, or less: what was told to the run must not come back as if it were found
         return kept if np.array_equal(contents_of(data), kept.contents) else None
 
     def predict(
@@ -66,7 +65,8 @@ class Usable(Fitted):
         """Find the hidden states, using the whole of each sequence, the future included.
 
         For states that know the past alone take the largest of `filter`. The training data of `CVI` and `Gibbs` are
-        answered for by what the run itself believes of them (`beliefs_`), with "posterior" decoding.
+        answered for by what the run itself believes of them (`beliefs_`), with "posterior" decoding, if they come with
+        what was known of their states then.
 
         Parameters
         ----------
@@ -104,7 +104,8 @@ class Usable(Fitted):
     ) -> Any:
         """Probability of each state at each position, given the whole sequence, the future included.
 
-        The training data of `CVI` and `Gibbs` are answered for by what the run itself believes of them (`beliefs_`).
+        The training data of `CVI` and `Gibbs` are answered for by what the run itself believes of them (`beliefs_`), if
+        they come with what was known of their states then.
 
         Parameters
         ----------

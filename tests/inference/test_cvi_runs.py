@@ -10,7 +10,7 @@ import pytest
 
 from subchain import CVI, EM, HMM, VI, Categorical, Dirichlet, Gaussian, Gibbs, TagDictionary
 from subchain.data import Sequences, as_sequences
-from subchain.errors import ConvergenceWarning, InputError
+from subchain.errors import ConvergenceWarning, ImpossibleSequenceError, InputError
 from subchain.inference.ledger import Ledger
 from subchain.inference.visits import Visits
 
@@ -88,9 +88,59 @@ def test_a_long_sequence_is_cut_if_nothing_else_is_said(ledgers):
     assert ledgers[1].clusters.size == 30
 
 
-def test_one_sequence_as_one_cluster_is_refused_since_nothing_would_be_left():
+@pytest.mark.parametrize("settings", [
+    {"cluster": "sequence"}, {"cluster": "subchain", "length": 300}, {"together": 500},
+    {"cluster": "subchain", "length": 10, "together": 30},
+])  # fmt: skip
+def test_data_that_are_one_cluster_are_refused_since_nothing_would_be_left(settings):
     with pytest.raises(InputError, match="nothing is left"):
-        model(CVI(cluster="sequence")).fit(np.array([0, 1, 2, 0, 1]))
+        model(CVI(**settings)).fit(np.arange(300) % 5)
+
+
+@pytest.mark.parametrize("cluster", ["sequence", "state"])
+@pytest.mark.parametrize("level", [-2000.0, 2000.0])
+def test_evidence_of_any_size_is_understood(cluster, level):
+    data = words()
+    evidence = np.random.default_rng(0).normal(size=(data.n_observations, 3))
+    near, far = (
+        model(CVI(cluster, max_iter=5, tolerance=0.0)).fit(data, evidence=evidence + shift) for shift in (0.0, level)
+    )
+    assert np.allclose(near.beliefs_.entries, far.beliefs_.entries, atol=1e-9)
+    assert far.trace_.objective[-1] - near.trace_.objective[-1] == pytest.approx(level * data.n_observations)
+    if cluster == "sequence":
+        left_out = far.trace_.measures["left_out"][-1] - near.trace_.measures["left_out"][-1]
+        assert left_out == pytest.approx(level * data.n_observations)
+
+
+@pytest.mark.parametrize("concentration", [1e-2, 1e-4, 1e-8])
+@pytest.mark.parametrize("cluster", ["sequence", "state"])
+def test_sparse_priors_have_an_objective(concentration, cluster):
+    data = words(n=6)
+    inference = CVI(cluster, max_iter=30, tolerance=0.0)
+    prior = Dirichlet(concentration, initial_concentration=concentration)
+    fitted = HMM(3, Categorical(0.1, n_categories=7), prior, inference, random_state=0).fit(data)
+    assert np.isfinite(fitted.trace_.objective).all()
+
+
+@pytest.mark.parametrize("init", ["posteriors", "states"])
+def test_local_starts_know_holes(init):
+    values = np.random.default_rng(0).normal(size=(60, 2))
+    values[::7, 1] = np.nan
+    data = Sequences(values, np.arange(0, 61, 10))
+    fitted = HMM(2, Gaussian(), inference=CVI(max_iter=4, tolerance=0.0), init=init, random_state=0).fit(data)
+    assert np.isfinite(fitted.score(data))
+
+
+def test_impossible_data_are_named_as_such():
+    with pytest.raises(ImpossibleSequenceError):
+        HMM(2, "categorical", Dirichlet(initial=[1.0, 0.0]), CVI("sequence")).fit([[0, 1]] * 4, states=[[1, 0]] * 4)
+
+
+def test_a_time_limit_is_kept_inside_a_pass():
+    data = Sequences(np.random.default_rng(0).normal(size=(3000, 1)), np.arange(0, 3001, 10))
+    fitted = HMM(2, Gaussian(), inference=CVI("state", time_limit=0.3), random_state=0).fit(data)
+    assert fitted.status_ == "time_limit"
+    assert fitted.trace_.seconds[-1] < 10.0
 
 
 # ---- decoding --------------------------------------------------------------------------------------------------------
@@ -114,27 +164,48 @@ def test_fit_predict_is_fit_and_then_predict():
         assert all(np.array_equal(a, b) for a, b in zip(at_once, one_by_one, strict=True))
 
 
-def test_other_knowledge_of_the_training_data_is_not_ignored():
+def test_what_was_told_to_a_run_does_not_come_back_as_if_it_were_found():
     data = words()
-    allowed = {0: [0, 1]}
-    fitted = model(CVI(max_iter=5, tolerance=0.0)).fit(data, allowed=allowed)
-    stored = np.concatenate(fitted.predict_proba(data, allowed=allowed))
-    assert np.array_equal(stored, np.concatenate(fitted.predict_proba(data)))
+    states = np.random.default_rng(0).integers(0, 3, data.n_observations)
+    fitted = model(CVI(max_iter=5, tolerance=0.0)).fit(data, states=states)
+    assert np.array_equal(np.concatenate(fitted.predict(data, states=states)), states)
+    assert np.mean(np.concatenate(fitted.predict(data)) == states) < 0.8
     told = np.concatenate(fitted.predict_proba(data, states=np.zeros(data.n_observations, dtype=int)))
     assert np.allclose(told[:, 0], 1.0)
+
+
+@pytest.mark.parametrize("algorithm", [VI(max_iter=3), CVI(max_iter=3)])
+def test_fit_predict_keeps_to_what_is_known(algorithm):
+    data = words()
+    allowed = {0: [0, 1], 1: [1], 2: [2], 3: [0]}
+    states = np.concatenate(model(algorithm).fit_predict(data, allowed=allowed))
+    for symbol, legal in allowed.items():
+        assert np.isin(states[data.values == symbol], legal).all()
+
+
+def test_all_ways_of_asking_for_beliefs_agree():
+    data = words()
+    fitted = model(CVI(max_iter=8, tolerance=0.0)).fit(data)
+    blocks = np.concatenate([block for _, block in fitted.predict_proba_blocks(data, block=5)])
+    assert np.array_equal(blocks, np.concatenate(fitted.predict_proba(data)))
+    narrow = Sequences(data.values.astype(np.uint8), data.offsets)
+    assert np.array_equal(np.concatenate(fitted.predict_proba(narrow)), blocks)
 
 
 def test_beliefs_follow_the_order_of_the_states_and_go_into_files(tmp_path):
     data = words()
     for allowed in (None, {0: [0, 2], 1: [1]}):
         fitted = model(CVI(max_iter=5, tolerance=0.0)).fit(data, allowed=allowed)
-        before = np.concatenate(fitted.predict_proba(data))
+        before = np.concatenate(fitted.predict_proba(data, allowed=allowed))
         order = np.argsort(-fitted.state_occupancy_, kind="stable")
         fitted.order_states(by="occupancy")
-        assert np.array_equal(np.concatenate(fitted.predict_proba(data)), before[:, order])
+        assert np.array_equal(fitted.beliefs_.table(0, data.n_observations).T, before[:, order])
         fitted.save(tmp_path / "with")
         fitted.save(tmp_path / "without", beliefs=False)
-        assert np.array_equal(np.concatenate(HMM.load(tmp_path / "with").predict_proba(data)), before[:, order])
+        loaded = HMM.load(tmp_path / "with")
+        assert np.array_equal(loaded.beliefs_.table(0, data.n_observations).T, before[:, order])
+        if allowed is None:
+            assert np.array_equal(np.concatenate(loaded.predict_proba(data)), before[:, order])
         assert HMM.load(tmp_path / "without").beliefs_ is None
 
 
@@ -158,6 +229,41 @@ def test_beliefs_in_files_change_nothing(settings, tmp_path):
     assert in_memory.beliefs_ is not None
     assert list((tmp_path / "shares").glob("*.shares"))
     assert np.array_equal(np.concatenate(on_disk.predict_proba(data)), np.concatenate(again.predict_proba(data)))
+
+
+def test_fits_that_share_a_folder_leave_each_other_alone(tmp_path):
+    one, other = words(), words(seed=5, n=10)
+    inference = CVI(max_iter=3, tolerance=0.0, storage=tmp_path)
+    first = model(inference).fit(one)
+    before = np.array(first.beliefs_.entries)
+    model(inference).fit(other)
+    model(inference).fit(Sequences(one.values[::-1].copy(), one.offsets))
+    assert np.array_equal(first.beliefs_.entries, before)
+
+
+def test_a_resumed_fit_takes_its_own_beliefs_out_of_a_shared_folder(tmp_path):
+    one = words()
+    other = Sequences(one.values[::-1].copy(), one.offsets)
+
+    def fit(data, passes, name, **arguments):
+        inference = CVI(max_iter=passes, tolerance=0.0, storage=tmp_path / "shares")
+        return model(inference).fit(data, checkpoint=tmp_path / name, **arguments)
+
+    fit(one, 4, "one")
+    fit(other, 4, "other")
+    resumed = fit(one, 8, "one", resume=True)
+    assert np.array_equal(resumed.transition_, fit(one, 8, "whole").transition_)
+    assert not list((tmp_path / "shares").glob("*.new"))
+
+
+def test_a_copy_that_has_gone_is_named(tmp_path):
+    inference = CVI(max_iter=4, tolerance=0.0, storage=tmp_path / "shares")
+    model(inference).fit(words(), checkpoint=tmp_path / "checkpoint")
+    for path in (tmp_path / "shares").glob("*.copy"):
+        path.unlink()
+    longer = CVI(max_iter=8, tolerance=0.0, storage=tmp_path / "shares")
+    with pytest.raises(InputError, match="is missing, which the checkpoint needs"):
+        model(longer).fit(words(), checkpoint=tmp_path / "checkpoint", resume=True)
 
 
 @pytest.mark.parametrize("storage", [False, True])
@@ -279,6 +385,9 @@ def test_a_dictionary_holds_for_every_algorithm(algorithm):
     ({"cluster": "state", "together": 2}, "together=2 is for"),
     ({"cluster": "state", "left": "probabilities"}, "goes with corrections=False"),
     ({"max_iter": 0}, "max_iter must be"),
+    ({"exclude": "no"}, "exclude must be True or False"),
+    ({"cluster": "sequence", "left": "counts"}, "whole sequences have no neighbours"),
+    ({"cluster": "sequence", "corrections": False}, "corrections=False is for"),
 ])  # fmt: skip
 def test_wrong_settings_are_refused_in_words(settings, message):
     with pytest.raises(InputError, match=message):

@@ -120,8 +120,8 @@ class TagDictionary:
         >>> list(dictionary.without_rare(["the", "run", "the"], min_count=2))
         ['the']
         """
-        if min_count < 1:
-            raise InputError(f"min_count must be at least 1, but is {min_count}.")
+        if isinstance(min_count, bool) or not isinstance(min_count, (int, np.integer)) or min_count < 1:
+            raise InputError(f"min_count must be a whole number of at least 1, not {min_count!r}.")
         text, names = _coded(words, "words")
         counts = np.bincount(text.values[text.values != MISSING], minlength=len(names))
         often = {word for word, count in zip(names, counts.tolist(), strict=True) if count >= min_count}

@@ -56,10 +56,6 @@ class Likelihood(ABC):
         np.copyto(out, self.log_likelihood(values))
         return exponentiate_in_place(out)
 
-    def expected(self, sums: Any) -> float | None:
-        """Log likelihood of all observations that made these sums, weighted as they were; None if sums do not tell."""
-        return None
-
     @abstractmethod
     def zeros(self) -> Sums:
         """Empty sums for this family and number of states."""
@@ -139,6 +135,7 @@ class Posterior(Protocol):
     def sample(self, rng: np.random.Generator) -> Parameters: ...
     def kl(self, prior: Any) -> float: ...
     def log_density(self, parameters: Any) -> float: ...
+    def log_evidence(self, sums: Any) -> float | None: ...
     def moving(self, sums: Any) -> Moving: ...
 
 
@@ -178,6 +175,10 @@ class Conjugate(Record, ABC):
     def log_density(self, parameters: Any) -> float:
         """Log density at `parameters`, up to a constant that depends on this distribution alone."""
 
+    def log_evidence(self, sums: Any) -> float | None:
+        """Log probability of what made these sums, the parameters being summed out; None if sums alone do not tell."""
+        return None
+
     def moving(self, sums: Any) -> Moving:
         """The posterior that these sums make, this being the prior, ready to move in small steps."""
         return Moving(self, sums)
@@ -205,6 +206,9 @@ class Frozen(Record):
 
     def log_density(self, parameters: Any) -> float:
         return 0.0
+
+    def log_evidence(self, sums: Any) -> float | None:
+        return None
 
     def moving(self, sums: Any) -> Moving:
         return Moving(self, sums)

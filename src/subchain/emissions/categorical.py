@@ -200,11 +200,6 @@ class CategoricalLikelihood(Likelihood):
             cached = self.__dict__["_scaled_cache"] = (table, shift)
         return cached
 
-    def expected(self, sums: CategoricalSums) -> float | None:
-        seen = sums.counts > 0.0
-        with np.errstate(divide="ignore"):
-            return float((sums.counts[seen] * np.log(self.weights[seen])).sum())
-
     def zeros(self) -> CategoricalSums:
         return CategoricalSums(np.zeros(self.weights.shape))
 
@@ -305,6 +300,9 @@ class DirichletTable(Conjugate):
 
     def log_density(self, parameters: CategoricalParameters) -> float:
         return simplex.log_density(self.concentration, parameters.weights)
+
+    def log_evidence(self, sums: CategoricalSums) -> float:
+        return simplex.log_evidence(self.concentration, np.maximum(sums.counts, 0.0), axis=0)
 
     def moving(self, sums: CategoricalSums) -> Moving:
         from subchain.emissions.moving_table import MovingTable

@@ -6,6 +6,7 @@ dictionary, one without the words seen less than three times, and none at all.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -106,15 +107,13 @@ class TaggingIngredients(Experiment):
 
     def summary(self, rows: list[Row]) -> list[str]:
         tasks = list(dict.fromkeys(row["task"] for row in rows))
+        ingredients = list(dict.fromkeys(row["ingredient"] for row in rows))
         kinds = dict.fromkeys((row["ingredient"], row["choice"], row["algorithm"]) for row in rows)
         lines = []
-        for ingredient, choice, algorithm in kinds:
-            where: dict[str, Any] = {"ingredient": ingredient, "choice": choice, "algorithm": algorithm}
-            scores = (
-                f"{cell(rows, 'score', task=task, **where)} ({mean_of(rows, 'seconds', task=task, **where):.1f} s)"
-                for task in tasks
-            )
-            lines.append([f"{ingredient} {choice}".strip(), algorithm, *scores])
+        for kind in sorted(kinds, key=lambda kind: ingredients.index(kind[0])):
+            chosen = [row for row in rows if (row["ingredient"], row["choice"], row["algorithm"]) == kind]
+            changed = f"{kind[0]} {kind[1]}".strip()
+            lines.append([changed, kind[2], *(_entry(chosen, task) for task in tasks)])
         return table(("changed", "algorithm", *tasks), lines)
 
     def claims(self, rows: list[Row]) -> list[Claim]:
@@ -163,6 +162,12 @@ class TaggingIngredients(Experiment):
 
 def _inference(variant: Variant, iterations: int) -> Algorithm:
     return algorithms(iterations, iterations)[variant.algorithm].set_params(**variant.settings)
+
+
+def _entry(rows: list[Row], task: str) -> str:
+    """Score and seconds of a task."""
+    score, seconds = cell(rows, "score", task=task), mean_of(rows, "seconds", task=task)
+    return score if math.isnan(seconds) else f"{score} ({seconds:.1f} s)"
 
 
 def _less(text: str, smaller: float, larger: float) -> Claim:

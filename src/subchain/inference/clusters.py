@@ -9,7 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.emissions.categorical import DirichletTable
 from subchain.engines.subchains import Grid, Minibatch
+from subchain.inference.problem import Problem
+from subchain.transitions.dirichlet import DirichletChain
+from subchain.transitions.initial import GivenInitial, LearnedInitial
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -71,6 +75,28 @@ class Clusters:
         if not shuffled:
             return np.arange(self.size)
         return np.random.default_rng([seed, iteration]).permutation(self.size)
+
+
+def has_plain_codes(problem: Problem) -> bool:
+    """Whether observations are one column of codes that compiled visitors can read."""
+    values = problem.whole.data.values
+    return values.ndim == 1 and values.dtype.kind in "iu" and np.can_cast(values.dtype, np.int64)
+
+
+def has_plain_words(problem: Problem, together: int) -> bool:
+    """Whether sequences of words, each a cluster, have moves that can all happen and weights that are all one."""
+    prior = problem.prior
+    if not isinstance(prior.emission, DirichletTable) or not isinstance(prior.chain, DirichletChain):
+        return False
+    begins = prior.chain.initial
+    given = isinstance(begins, GivenInitial) and bool((begins.probabilities > 0.0).all())
+    return (
+        (given or isinstance(begins, LearnedInitial))
+        and bool(prior.chain.rows.free.all())
+        and together == 1
+        and problem.whole.weights is None
+        and has_plain_codes(problem)
+    )
 
 
 def positions_of(starts: Index, lengths: Index) -> Index:

@@ -71,7 +71,8 @@ class CVI(Iterated):
     storage : path, optional
         Folder for files with beliefs and moves that are too large for memory.
     max_iter, tolerance, time_limit, patience
-        As in `VI`. The objective may fall; the run has converged when it changes by less than `tolerance`.
+        As in `VI`. The objective may fall; the run has converged when it changes by less than `tolerance`. With many
+        positions it is estimated in every fifth iteration only, and is nan in the others.
 
     Examples
     --------
@@ -119,6 +120,9 @@ class CVI(Iterated):
         ):
             if given not in known and not (what == "left" and given is None):
                 raise unknown_name(what, given, known)
+        for name in ("exclude", "corrections"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise InputError(f"CVI: {name} must be True or False, not {getattr(self, name)!r}.")
         whole_number(self, "together")
         if self.cluster == "subchain":
             if self.length is None:
@@ -126,6 +130,10 @@ class CVI(Iterated):
             whole_number(self, "length")
         elif self.length is not None:
             raise InputError(f"CVI: length={self.length} is for cluster='subchain', not for {self.cluster!r}.")
+        if self.cluster == "sequence" and self.left is not None:
+            raise InputError("CVI: left= is for subchains and single states; whole sequences have no neighbours.")
+        if self.cluster != "state" and not self.corrections:
+            raise InputError("CVI: corrections=False is for cluster='state'.")
         if self.together > 1 and (self.cluster == "state" or self.order == "batch"):
             raise InputError(
                 f"CVI: together={self.together} is for sequences or subchains that are visited one cluster after the "
@@ -151,12 +159,7 @@ class CVI(Iterated):
                 )
             return int(self.length)
         if self.cluster == "auto" and longest > LARGE_SHARE * whole:
-            return min(max(whole // MANY, 2), LONG, longest)
-        if self.exclude and np.count_nonzero(lengths) <= self.together:
-            raise InputError(
-                f"CVI: all {np.count_nonzero(lengths)} sequences are one cluster, and without it nothing is left to "
-                "know it by; use cluster='subchain' with a length, or fewer sequences together."
-            )
+            return min(max(whole // MANY, 2), LONG, max(longest // 2, 1))
         return None
 
     def kept_bytes(self, lengths: NDArray[np.int64], n_states: int) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from subchain.propagation.compiled import kernel, part
-from subchain.propagation.one_chain import PADDING, product
+from subchain.propagation.one_chain import padded, product
 from subchain.vectors import WIDTH, aligned, load, spread, store, total, zeros
 
 #: The least weight of a state.
@@ -58,7 +58,7 @@ def visit_dense_state_words(
     `beliefs` and `new_beliefs` are (N, K).
     """
     n_states = pairs.shape[0]
-    width = -(-n_states // PADDING) * PADDING
+    width = padded(n_states)
     moves, turned, near = aligned(n_states, width), aligned(n_states, width), aligned(ROWS, width)
     moves[:], turned[:], near[:] = 0.0, 0.0, 0.0
     prior_sums = np.empty(n_states)

@@ -8,18 +8,14 @@ by entry; the moves it needs are made from the counts one by one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.emissions.categorical import DirichletTable
 from subchain.inference.ledger import Ledger
 from subchain.inference.listed_counts import add_border, add_moves, add_words
-from subchain.inference.problem import Problem
 from subchain.propagation.compiled import kernel, part
-from subchain.transitions.dirichlet import DirichletChain
-from subchain.transitions.initial import GivenInitial, LearnedInitial
 
 if TYPE_CHECKING:
     from subchain.inference.cvi import CVI
@@ -56,7 +52,7 @@ def _chance(j, k, pairs, prior_rows):
 @kernel
 def visit_legal_words(
     order, starts, lengths, is_first, is_last, values, prior_rows, pairs, rows, prior_first, firsts, learns,
-    concentration, counts, prior_totals, totals, offsets, states, log_weights, blocks, beliefs, moves, new_beliefs,
+    concentration, counts, prior_totals, totals, offsets, states, factors, blocks, beliefs, moves, new_beliefs,
     new_moves, excludes, puts_back, by_counts, since,
 ):  # fmt: skip
     """Visit clusters one after the other; see `cvi_words.visit_words`.
@@ -64,7 +60,7 @@ def visit_legal_words(
     Parameters
     ----------
     rows : (K,) sums of the rows of `pairs`, in place
-    offsets, states, log_weights : legal states, as in `LegalStates`; the last may be empty
+    offsets, states, factors : legal states and what evidence multiplies them by, as in `Shares`; the last may be empty
     blocks, moves : (N + 1,), (entries,) where the expected moves into each position begin, and what they are
     """
     n_states = pairs.shape[0]
@@ -97,8 +93,8 @@ def visit_legal_words(
                 if symbol >= 0:
                     prior = concentration[0 if same else symbol, k]
                     weight = (max(counts[symbol, k], 0.0) + prior) / (max(totals[k], 0.0) + prior_totals[k])
-                if log_weights.shape[0]:
-                    weight *= np.exp(log_weights[a])
+                if factors.shape[0]:
+                    weight *= factors[a]
                 likelihood[a - low] = weight
         for position in range(first + 1, last):
             at = blocks[position] - block
@@ -218,26 +214,9 @@ def visit_legal_words(
 
 
 class LegalVisitor:
-    """Visits sequences or subchains of words along their legal states, where it can."""
+    """Visits sequences or subchains of words along their legal states; see `has_plain_words`."""
 
     at_once = AT_ONCE
-
-    @classmethod
-    def fits(cls, problem: Problem, algorithm: CVI, legal: Any) -> bool:
-        """Whether the run is of the kind that this is for."""
-        data, prior = problem.whole.data, problem.prior
-        chain = prior.chain
-        return (
-            legal is not None
-            and isinstance(prior.emission, DirichletTable)
-            and isinstance(chain, DirichletChain)
-            and bool(chain.rows.free.all())
-            and isinstance(chain.initial, (LearnedInitial, GivenInitial))
-            and algorithm.together == 1
-            and problem.whole.weights is None
-            and data.values.ndim == 1
-            and data.values.dtype.kind in "iu"
-        )
 
     def __init__(self, algorithm: CVI, ledger: Ledger) -> None:
         self.algorithm = algorithm
@@ -247,11 +226,11 @@ class LegalVisitor:
         ledger, layout, shares = self.ledger, self.ledger.clusters, self.ledger.shares
         chain, table = ledger.chain, ledger.emission
         first_states = chain.first[0] if chain.learns_first else chain.surrogate("predictive").initial
-        weights = np.empty(0) if shares.log_weights is None else shares.log_weights
         visit_legal_words(
             clusters, layout.starts, layout.lengths, layout.is_first, layout.is_last, ledger.data.values,
             chain.rows[0], chain.pairs, chain.pairs.sum(axis=1), first_states, chain.initial, chain.learns_first,
-            table.concentration, table.counts, table.prior_totals, table.totals, shares.offsets, shares.states, weights,
+            table.concentration, table.counts, table.prior_totals, table.totals, shares.offsets, shares.states,
+            shares.factors,
             shares.blocks, shares.beliefs, shares.moves, shares.new.beliefs, shares.new.moves, excludes, puts_back,
             self.algorithm.by_counts, ledger.since,
         )  # fmt: skip

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.emissions.base import Likelihood
-from subchain.emissions.moving_table import MovingTable
+from subchain.emissions.categorical import DirichletTable
 from subchain.errors import InputError
+from subchain.inference.clusters import has_plain_codes
 from subchain.inference.cvi_dense_states import visit_dense_state_words
 from subchain.inference.ledger import Ledger
 from subchain.inference.problem import Problem
@@ -49,28 +50,37 @@ def state_of(entry, states, n_states):
     return np.int64(states[entry]) if states.shape[0] else entry % n_states
 
 
-@kernel
+@part
 def _spell_out(position, there, offsets, states, beliefs, out):
-    """Beliefs of a position in all states; zero where there is no such position."""
-    out[:] = 0.0
+    """Beliefs of a position, if there is such a position, into a vector of all states, which was zero."""
     if there:
         low, high = entries_of(position, offsets, out.shape[0])
         for entry in range(low, high):
             out[state_of(entry, states, out.shape[0])] = beliefs[entry]
 
 
-@kernel
-def _inner(one, other):
+@part
+def _wipe(position, there, offsets, states, out):
+    """Undo `_spell_out`."""
+    if there:
+        low, high = entries_of(position, offsets, out.shape[0])
+        for entry in range(low, high):
+            out[state_of(entry, states, out.shape[0])] = 0.0
+
+
+@part
+def _inner(low, high, states, beliefs, other):
+    """Inner product of a position's beliefs, from entry `low` to `high`, with a vector of all states."""
     total = 0.0
-    for k in range(one.shape[0]):
-        total += one[k] * other[k]
+    for entry in range(low, high):
+        total += beliefs[entry] * other[state_of(entry, states, other.shape[0])]
     return total
 
 
 @kernel
 def update_state(
-    position, begins, ends, likelihood, prior_rows, pairs, rows, prior_first, firsts, learns, offsets, states, beliefs,
-    new_beliefs, excludes, puts_back, near, log_total,
+    position, begins, ends, likelihood, prior_rows, prior_sums, pairs, rows, prior_first, firsts, learns, offsets,
+    states, beliefs, new_beliefs, excludes, puts_back, near, log_total,
 ):  # fmt: skip
     """Give one position a new belief; return its entropy.
 
@@ -78,10 +88,10 @@ def update_state(
     ----------
     begins, ends : first position of the sequence, and the one behind its last
     likelihood : (K,) predictive weight of the observation in each state, without the position's own share
-    prior_rows, pairs, rows : (K, K), (K, K), (K,) prior, counts and row sums of the counts of moves
+    prior_rows, prior_sums, pairs, rows : (K, K), (K,), (K, K), (K,) prior and counts of moves, and their row sums
     prior_first, firsts, learns : (K,), (K,) and whether first states are counted
     offsets, states, beliefs, new_beliefs : as in `Shares`; the new belief is written into the last
-    near : (7, K) room
+    near : (7, K) room; zeros, and left so but for the last two rows
     log_total : (1,) the log normaliser is added
     """
     n_states = pairs.shape[0]
@@ -95,7 +105,8 @@ def update_state(
     share = 1.0 if excludes else 0.0
     is_first, is_last = position == begins, position + 1 == ends
     # moves into the position
-    into[:] = 0.0
+    for entry in range(low, high):
+        into[state_of(entry, states, n_states)] = 0.0
     if is_first:
         for entry in range(low, high):
             k = state_of(entry, states, n_states)
@@ -110,7 +121,9 @@ def update_state(
                     k = state_of(entry, states, n_states)
                     into[k] += weight * (pairs[j, k] + prior_rows[j, k])
         if excludes:
-            leads_in, leads_here, leads_on = _inner(before, far_before), _inner(before, before), _inner(before, own)
+            leads_in = _inner(before_low, before_high, states, beliefs, far_before)
+            leads_here = _inner(before_low, before_high, states, beliefs, before)
+            leads_on = _inner(before_low, before_high, states, beliefs, own)
             for entry in range(low, high):
                 k = state_of(entry, states, n_states)
                 into[k] -= before[k] * leads_in + own[k] * leads_here + after[k] * leads_on
@@ -120,14 +133,16 @@ def update_state(
         out_of[state_of(entry, states, n_states)] = 1.0
     if not is_last:
         after_low, after_high = entries_of(position + 1, offsets, n_states)
-        leads_here, leads_on, leads_away = _inner(own, after), _inner(after, after), _inner(far_after, after)
+        leads_here = _inner(after_low, after_high, states, beliefs, own)
+        leads_on = _inner(after_low, after_high, states, beliefs, after)
+        leads_away = _inner(after_low, after_high, states, beliefs, far_after)
         for entry in range(low, high):
             k = state_of(entry, states, n_states)
             summed = 0.0
             for neighbour in range(after_low, after_high):
                 following = state_of(neighbour, states, n_states)
                 summed += after[following] * (pairs[k, following] + prior_rows[k, following])
-            total = rows[k] + prior_rows[k].sum()
+            total = rows[k] + prior_sums[k]
             if excludes:
                 summed -= before[k] * leads_here + own[k] * leads_on + after[k] * leads_away
                 summed += after[k] * far_after[k] + before[k] * after[k]
@@ -161,17 +176,23 @@ def update_state(
             for neighbour in range(after_low, after_high):
                 following = state_of(neighbour, states, n_states)
                 pairs[k, following] += change * after[following]
+    _wipe(position - 2, position - 2 >= begins, offsets, states, far_before)
+    _wipe(position - 1, not is_first, offsets, states, before)
+    _wipe(position, True, offsets, states, own)
+    _wipe(position + 1, not is_last, offsets, states, after)
+    _wipe(position + 2, position + 2 < ends, offsets, states, far_after)
     return entropy
 
 
 @kernel
 def visit_state_words(
     order, begins, ends, values, prior_rows, pairs, rows, prior_first, firsts, learns, concentration, counts,
-    prior_totals, totals, offsets, states, log_weights, beliefs, new_beliefs, excludes, puts_back, since,
+    prior_totals, totals, offsets, states, factors, beliefs, new_beliefs, excludes, puts_back, since,
 ):  # fmt: skip
     """Visit the positions `order` of sequences that lie between `begins` and `ends`; words are looked up here."""
     n_states = pairs.shape[0]
-    near, likelihood, old = np.empty((7, n_states)), np.empty(n_states), np.empty(n_states)
+    near, likelihood, old = np.zeros((7, n_states)), np.empty(n_states), np.empty(n_states)
+    prior_sums = prior_rows.sum(axis=1)
     same, share = concentration.shape[0] == 1, 1.0 if excludes else 0.0
     log_total = np.zeros(1)
     for i in range(order.shape[0]):
@@ -186,11 +207,11 @@ def visit_state_words(
                 prior = concentration[0 if same else symbol, k]
                 total = max(totals[k] - share * old[k], 0.0) + prior_totals[k]
                 likelihood[k] = (max(counts[symbol, k] - share * old[k], 0.0) + prior) / total
-            if log_weights.shape[0]:
-                likelihood[k] *= np.exp(log_weights[entry])
+            if factors.shape[0]:
+                likelihood[k] *= factors[entry]
         since[1] += update_state(
-            position, begins[i], ends[i], likelihood, prior_rows, pairs, rows, prior_first, firsts, learns, offsets,
-            states, beliefs, new_beliefs, excludes, puts_back, near, log_total,
+            position, begins[i], ends[i], likelihood, prior_rows, prior_sums, pairs, rows, prior_first, firsts, learns,
+            offsets, states, beliefs, new_beliefs, excludes, puts_back, near, log_total,
         )  # fmt: skip
         if symbol >= 0 and puts_back:
             for entry in range(low, high):
@@ -204,11 +225,11 @@ def visit_state_words(
 class StateVisitor:
     """Visits single positions."""
 
-    at_once = AT_ONCE
-
     def __init__(self, problem: Problem, algorithm: CVI, ledger: Ledger) -> None:
         self.problem = problem
         self.ledger = ledger
+        self.is_compiled = isinstance(problem.prior.emission, DirichletTable) and has_plain_codes(problem)
+        self.at_once = AT_ONCE if self.is_compiled else 100
         chain: Any = problem.prior.chain.moving(np.zeros(ledger.n_states), np.zeros((ledger.n_states,) * 2))
         if type(chain) is not MovingDirichlet or chain.rows[1].any() or not (chain.rows[0] > 0.0).all():
             raise InputError(
@@ -232,8 +253,7 @@ class StateVisitor:
         firsts = chain.first[0] if chain.learns_first else chain.surrogate("predictive").initial
         common = (chain.rows[0], chain.pairs, rows, firsts, chain.initial, chain.learns_first)
         shares = ledger.shares
-        weights = np.empty(0) if shares.log_weights is None else shares.log_weights
-        if type(ledger.emission) is MovingTable and data.values.ndim == 1:
+        if self.is_compiled:
             table = ledger.emission
             if not shares.is_compressed:
                 visit_dense_state_words(
@@ -243,11 +263,12 @@ class StateVisitor:
                 return
             visit_state_words(
                 positions, begins, ends, data.values, *common, table.concentration, table.counts, table.prior_totals,
-                table.totals, shares.offsets, shares.states, weights, shares.beliefs, shares.new.beliefs, excludes,
-                puts_back, ledger.since,
+                table.totals, shares.offsets, shares.states, shares.factors, shares.beliefs, shares.new.beliefs,
+                excludes, puts_back, ledger.since,
             )  # fmt: skip
             return
-        near, log_total = np.empty((7, ledger.n_states)), np.zeros(1)
+        near, log_total = np.zeros((7, ledger.n_states)), np.zeros(1)
+        prior_sums = chain.rows[0].sum(axis=1)
         for i, cluster in enumerate(clusters.tolist()):
             position, batch = int(positions[i]), layout.batch(clusters[i : i + 1])
             own = ledger.emission_share(cluster, batch)
@@ -255,8 +276,9 @@ class StateVisitor:
                 ledger.emission.move(1.0, -1.0, own)
             surrogate = ledger.emission.surrogate("predictive")
             ledger.since[1] += update_state(
-                position, begins[i], ends[i], self._likelihood(surrogate, position), *common, shares.offsets,
-                shares.states, shares.beliefs, shares.new.beliefs, excludes, puts_back, near, log_total,
+                position, begins[i], ends[i], self._likelihood(surrogate, position), chain.rows[0], prior_sums,
+                *common[1:], shares.offsets, shares.states, shares.beliefs, shares.new.beliefs, excludes, puts_back,
+                near, log_total,
             )  # fmt: skip
             new = self._sums(surrogate, position)
             ledger.keep_emission_share(cluster, new)

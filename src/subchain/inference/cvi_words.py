@@ -9,20 +9,15 @@ cluster does not look at: of the table of words only the rows of its own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from subchain.emissions.categorical import DirichletTable
 from subchain.inference.ledger import Ledger
-from subchain.inference.problem import Problem
 from subchain.propagation.compiled import kernel, part
-from subchain.propagation.one_chain import PADDING, forward_backward, pair_sums, scale_row, transpose
-from subchain.statistics import Statistics
-from subchain.transitions.initial import GivenInitial
-from subchain.transitions.moving import MovingDirichlet
+from subchain.propagation.one_chain import forward_backward, padded, pair_sums, scale_row, transpose
 from subchain.vectors import (
     WIDTH,
     aligned,
@@ -256,7 +251,7 @@ def visit_words(
     since : (2,) log normalisers and entropies, in place
     """
     n_states = pairs.shape[0]
-    width = -(-n_states // PADDING) * PADDING
+    width = padded(n_states)
     longest = 1
     for cluster in order:
         longest = max(longest, lengths[cluster])
@@ -358,28 +353,9 @@ def visit_words(
 
 
 class WordVisitor:
-    """Visits sequences or subchains of words by `visit_words`, where it can."""
+    """Visits sequences or subchains of words by `visit_words`; see `has_plain_words`."""
 
     at_once = 2_000
-
-    @classmethod
-    def of(cls, problem: Problem, algorithm: CVI, ledger: Ledger) -> WordVisitor | None:
-        """None where the run is not of the kind that this is for."""
-        data = problem.whole.data
-        nothing = Statistics.zeros(ledger.n_states, ledger.reference.zeros())
-        chain: Any = problem.prior.chain.moving(nothing.initial, nothing.pairs)
-        fits = (
-            isinstance(problem.prior.emission, DirichletTable)
-            and type(chain) is MovingDirichlet
-            and bool((chain.rows[0] > 0.0).all())
-            and (chain.learns_first or isinstance(problem.prior.chain.initial, GivenInitial))
-            and algorithm.together == 1
-            and problem.whole.weights is None
-            and not ledger.shares.is_compressed
-            and data.values.ndim == 1
-            and data.values.dtype.kind in "iu"
-        )
-        return cls(algorithm, ledger) if fits else None
 
     def __init__(self, algorithm: CVI, ledger: Ledger) -> None:
         self.algorithm = algorithm

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import os
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,7 @@ class Shares:
     n_states : number of states
     clusters : who has shares
     listed : whether expected moves are kept for pairs of legal states only
-    folder, name : where the tables live, or None for memory
+    folder : where the tables live, in files with names that nobody else has, or None for memory
 
     Attributes
     ----------
@@ -61,11 +62,17 @@ class Shares:
     """
 
     def __init__(
-        self, legal: LegalStates | None, n_states: int, clusters: Clusters, listed: bool, folder: Any, name: str
+        self, legal: LegalStates | None, n_states: int, clusters: Clusters, listed: bool, folder: Any
     ) -> None:
         self.n_states = n_states
         self.offsets, self.states = no_restriction() if legal is None else (legal.offsets, legal.states)
         self.log_weights = None if legal is None else legal.log_weights
+        #: What soft evidence multiplies likelihoods by, the largest at each position being one; empty without any.
+        self.factors, self.log_scale = np.empty(0), 0.0
+        if self.log_weights is not None and len(self.log_weights):
+            largest = np.maximum.reduceat(self.log_weights, self.offsets[:-1])
+            self.factors = np.exp(self.log_weights - np.repeat(largest, np.diff(self.offsets)))
+            self.log_scale = float(largest.sum())
         entries = int(clusters.lengths.sum()) * n_states if legal is None else legal.n_entries
         self.blocks = np.empty(0, dtype=np.int64)
         n_pairs, n_moves = clusters.n_shares * n_states**2, 0
@@ -73,8 +80,8 @@ class Shares:
             self.blocks = move_blocks(clusters.starts, clusters.lengths, self.offsets)
             n_pairs, n_moves = n_states**2, int(self.blocks[-1])
         self._sizes = entries, n_pairs, n_moves
-        self.path = None if folder is None else Path(folder) / f"{name}.shares"
-        self.generation = 0
+        self.path = None if folder is None else Path(folder) / f"{secrets.token_hex(8)}.shares"
+        self._copies: list[int] = []
         self._adopt(self._allocate(""))
         #: Where new shares are written: here, or elsewhere while the old ones are still needed.
         self.new = self
@@ -119,6 +126,8 @@ class Shares:
             self._flat[:] = self.new._flat
         finally:
             self.new = self
+            if self.path is not None:
+                self.path.with_name(self.path.name + ".new").unlink(missing_ok=True)
 
     def all_pairs(self) -> Array:
         """Expected moves inside all clusters together."""
@@ -174,37 +183,41 @@ class Shares:
     # ---- files -------------------------------------------------------------------------------------------------------
 
     def memory(self) -> Memory:
-        """What a checkpoint keeps: the tables, or the number of the copy that was just made of their file."""
+        """What a checkpoint keeps: the tables, or the number in the name of the copy that was just made of them."""
         if self.path is None:
             return {"shares": np.array(self._flat)}
-        self.generation += 1
-        kept = self._copy(self.generation)
-        partial = kept.with_suffix(".partial")
+        number = secrets.randbits(63)
+        partial = self._copy(number).with_suffix(".partial")
         np.asarray(self._flat).tofile(partial)
-        os.replace(partial, kept)
-        return {"generation": np.array(self.generation)}
+        os.replace(partial, self._copy(number))
+        self._copies.append(number)
+        return {"copy": np.array(number)}
 
     def kept(self) -> None:
         """A checkpoint has been written: older copies are not needed any more."""
-        if self.path is not None:
-            self._copy(self.generation - 1).unlink(missing_ok=True)
+        for number in self._copies[:-1]:
+            self._copy(number).unlink(missing_ok=True)
+        self._copies = self._copies[-1:]
 
     def restore(self, memory: Memory) -> None:
         """The inverse of `memory`."""
-        if self.path is None:
-            if len(memory["shares"]) != len(self._flat):
-                raise InputError("the checkpoint's beliefs do not fit the data; it belongs to another fit.")
-            self._flat[:] = memory["shares"]
-            return
-        self.generation = int(memory["generation"])
-        kept = self._copy(self.generation)
-        if not kept.exists():
-            raise InputError(f"{kept} is missing, which the checkpoint needs; resume with the folder as it was.")
-        self._flat[:] = np.fromfile(kept)
+        if ("copy" in memory) != (self.path is not None):
+            raise InputError("the checkpoint was written with another CVI(storage=...); resume as the run was begun.")
+        found = memory.get("shares")
+        if self.path is not None:
+            number = int(memory["copy"])
+            if not self._copy(number).exists():
+                raise InputError(
+                    f"{self._copy(number)} is missing, which the checkpoint needs; resume with the folder as it was."
+                )
+            found, self._copies = np.fromfile(self._copy(number)), [number]
+        if found is None or len(found) != len(self._flat):
+            raise InputError("the beliefs that the checkpoint knows do not fit the data; it belongs to another fit.")
+        self._flat[:] = found
 
-    def _copy(self, generation: int) -> Path:
+    def _copy(self, number: int) -> Path:
         assert self.path is not None
-        return self.path.with_suffix(f".{generation}")
+        return self.path.with_name(f"{number:016x}.copy")
 
 
 class Ledger:
@@ -220,7 +233,7 @@ class Ledger:
 
     def __init__(
         self, problem: Problem, algorithm: Algorithm, clusters: Clusters, legal: LegalStates | None, listed: bool,
-        folder: Any, seed: int,
+        folder: Any,
     ) -> None:  # fmt: skip
         whole, prior = problem.whole, problem.prior
         self.prior = prior
@@ -229,10 +242,10 @@ class Ledger:
         self.data, self.evidence = whole.data, whole.evidence
         mean = prior.mean()
         self.n_states = len(mean.chain.initial)
-        self.reference = mean.emission
+        self.reference = self.accumulator = mean.emission
         #: Moves that can happen at all; neighbours that are believed independent may seem to make others.
         self.possible = mean.chain.transition > 0.0
-        self.shares = Shares(legal, self.n_states, clusters, listed, folder, f"{seed:016x}")
+        self.shares = Shares(legal, self.n_states, clusters, listed, folder)
         #: What clusters have put into the emission's sums, where their beliefs do not tell.
         self.own: OwnSums | None = None
         if has_holes(self.reference, self.data.values):
@@ -248,6 +261,11 @@ class Ledger:
 
     def draw(self, kind: str, seed: int) -> None:
         """Begin with local posteriors that are drawn."""
+        if kind == "states" and not self.possible.all():
+            raise InputError(
+                "init='states' draws every state by itself and makes moves that the transition prior forbids; use "
+                "init='posteriors' or init='exponential'."
+            )
         clusters, shares = self.clusters, self.shares
         draw_local(
             LOCAL_STARTS.index(kind), np.uint64(seed), clusters.starts, clusters.lengths,
@@ -343,13 +361,22 @@ class Ledger:
 
     def expected_log_joint(self) -> float:
         """Plug-in log joint of observations and states: what the counts would be worth if they were whole."""
-        posterior = self.prior.update(self.statistics)
-        chain, statistics = posterior.chain.expected_log(), self.statistics
-        with np.errstate(divide="ignore"):
-            log_initial, log_moves = np.log(chain.initial), np.log(chain.transition)
-        expected = dot(statistics.initial, log_initial) + dot(statistics.pairs, log_moves)
-        expected += self._expected_emission(posterior.emission) + self._expected_evidence()
-        return expected - posterior.kl(self.prior)
+        statistics = self.statistics
+        of_moves = float(self.prior.chain.log_evidence(statistics.initial, np.maximum(statistics.pairs, 0.0)))
+        return of_moves + self._of_emissions(statistics.emission) + self._expected_evidence()
+
+    def _of_emissions(self, sums: Any) -> float:
+        """The same for the observations given the states; where sums do not tell, by the bound that is exact here."""
+        prior = self.prior.emission
+        known = prior.log_evidence(sums)
+        if known is not None:
+            return float(known)
+        posterior = prior.update(sums)
+        surrogate, total = posterior.expected_log(), 0.0
+        for first, last in self._blocks():
+            table = self._weighed_table(first, last)
+            total += dot(table, surrogate.log_likelihood(np.asarray(self.data.values[first:last])))
+        return total - float(posterior.kl(prior))
 
     def _expected_evidence(self) -> float:
         """What soft evidence adds."""

@@ -109,7 +109,7 @@ def draw_local(
 
 
 def local_statistics(
-    data: Sequences, reference: Likelihood, kind: str, seed: int, evidence: Evidence | None
+    data: Sequences, reference: Likelihood, kind: str, seed: int, evidence: Evidence | None, weights: Array | None
 ) -> Statistics:
     """Statistics of a local start, for algorithms that keep nothing of each position.
 
@@ -117,7 +117,9 @@ def local_statistics(
     ----------
     reference : the family at some sensible point, which accumulates
     kind : one of `LOCAL_STARTS`
+    weights : (n_sequences,) how often each sequence counts, or None
     """
+    counted = np.ones(data.n_sequences) if weights is None else weights
     n_states = reference.n_states
     legal = None if evidence is None else LegalStates.of(evidence, data)
     offsets, states = no_restriction() if legal is None else (legal.offsets, legal.states)
@@ -135,10 +137,12 @@ def local_statistics(
         entries = np.empty(size)
         into = np.zeros(len(sequences), dtype=np.int64)
         draw_local(
-            LOCAL_STARTS.index(kind), np.uint64(seed), starts, lengths, np.ones(len(sequences)), first, offsets, states,
+            LOCAL_STARTS.index(kind), np.uint64(seed), starts, lengths, counted[sequences], first, offsets, states,
             n_states, entries, pairs, into, np.empty(0, dtype=np.int64), np.empty(0),
         )  # fmt: skip
         table = spread_out(entries, first, last, offsets, states, n_states)
+        if weights is not None:
+            table *= np.repeat(counted[sequences], lengths)
         reference.accumulate(np.asarray(data.values[first:last]), table, total.emission)
         total.initial += table[:, starts - first].sum(axis=1)
     total.pairs += pairs[0]

@@ -81,10 +81,10 @@ class TrainingBeliefs(Record):
 def contents_of(data: Sequences) -> NDArray[np.uint64]:
     """Tell data from any other by all their values."""
     hashed = hashlib.blake2b(digest_size=16)
-    hashed.update(f"{data.values.shape} {data.values.dtype.kind}".encode())
+    kind = np.float64 if data.values.dtype.kind == "f" else np.int64
+    hashed.update(f"{data.values.shape} {np.dtype(kind).name}".encode())
     hashed.update(data.offsets.tobytes())
     rows = max(BLOCK_VALUES // data.n_features, 1)
-    kind = np.float64 if data.values.dtype.kind == "f" else np.int64
     for first in range(0, data.n_observations, rows):
         hashed.update(np.ascontiguousarray(data.values[first : first + rows], dtype=kind).tobytes())
     return np.frombuffer(hashed.digest(), dtype=np.uint64)

@@ -8,6 +8,8 @@ takes pieces out of the ledger, runs them as lanes, and puts them back. Words ha
 from __future__ import annotations
 
 import copy
+import math
+import time
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -17,7 +19,8 @@ from subchain.data.legal import LegalStates
 from subchain.engines.messages import Messages
 from subchain.engines.subchains import Minibatch, MinibatchRun, run_minibatch
 from subchain.engines.surrogate import Surrogate
-from subchain.inference.clusters import Clusters, positions_of
+from subchain.errors import InputError
+from subchain.inference.clusters import Clusters, has_plain_words, positions_of
 from subchain.inference.cvi_legal import LegalVisitor
 from subchain.inference.cvi_states import StateVisitor
 from subchain.inference.cvi_words import WordVisitor
@@ -64,11 +67,22 @@ class Visits:
         self.clusters = Clusters(
             whole.data.offsets, algorithm.piece_length(whole.data.lengths), algorithm.together, whole.weights
         )
+        if algorithm.exclude and self.clusters.size <= 1 and whole.data.n_observations > 1:
+            raise InputError(
+                "CVI: all the data are one cluster, and without it nothing is left to know it by; use "
+                "cluster='subchain' with a smaller length, or fewer pieces together."
+            )
         legal = _legal(problem)
-        listed = LegalVisitor.fits(problem, algorithm, legal)
-        self.ledger = Ledger(problem, algorithm, self.clusters, legal, listed, algorithm.storage, state.seed)
-        self.visitor = _visitor(problem, algorithm, self.ledger)
+        are_words = has_plain_words(problem, algorithm.together)
+        listed = legal is not None and are_words
+        self.ledger = Ledger(problem, algorithm, self.clusters, legal, listed, algorithm.storage)
+        self.visitor = _visitor(problem, algorithm, self.ledger, are_words)
+        #: What evidence adds to log normalisers, where visitors work with its factors.
+        self.log_scale = 0.0 if isinstance(self.visitor, PieceVisitor) else self.ledger.shares.log_scale
         self.interruption = Postponed()
+        spent = state.trace.seconds[-1] if state.trace.seconds else 0.0
+        limit = math.inf if algorithm.time_limit is None else algorithm.time_limit
+        self.deadline = time.perf_counter() + limit - spent
         memory = state.results.memory
         if "cursor" in memory:
             assert state.statistics is not None
@@ -110,7 +124,10 @@ class Visits:
                 self.visitor.visit(some, excludes=self.algorithm.exclude, puts_back=in_turn)
                 ledger.cursor += len(some)
                 ledger.moved()
-        ledger.cursor = 0
+                if in_turn and time.perf_counter() > self.deadline:
+                    break
+        if ledger.cursor >= self.clusters.size:
+            ledger.cursor, ledger.iteration = 0, ledger.iteration + 1
 
     def step(self, state: RunState) -> Step:
         ledger, algorithm = self.ledger, self.algorithm
@@ -119,13 +136,14 @@ class Visits:
         ledger.measures = self._measures(ledger.iteration)
         with self.interruption:
             self._visit_all(order, in_turn)
-            ledger.iteration += 1
-            if not in_turn or ledger.iteration % ANEW == 0:
+            is_whole = ledger.cursor == 0
+            if is_whole and (not in_turn or ledger.iteration % ANEW == 0):
                 ledger.add_up()
             left_out, entropy = ledger.since
-            ledger.since = np.zeros(2)
-        objective = ledger.expected_log_joint() + entropy if ledger.measures else None
-        measures = {"left_out": float(left_out)}
+            if is_whole:
+                ledger.since = np.zeros(2)
+        objective = ledger.expected_log_joint() + entropy if ledger.measures and is_whole else None
+        measures = {"left_out": float(left_out) + self.log_scale}
         return Step(ledger, objective, [], [Chain(ledger.chain.initial, ledger.chain.pairs)], measures)
 
 
@@ -137,14 +155,13 @@ def _legal(problem: Problem) -> LegalStates | None:
     return None if legal.share == 1.0 and legal.log_weights is None else legal
 
 
-def _visitor(problem: Problem, algorithm: CVI, ledger: Ledger) -> Visitor:
+def _visitor(problem: Problem, algorithm: CVI, ledger: Ledger, are_words: bool) -> Visitor:
     """The fastest visitor that can do what is asked for."""
     if algorithm.cluster == "state" and algorithm.corrections:
         return StateVisitor(problem, algorithm, ledger)
-    if len(ledger.shares.blocks):
-        return LegalVisitor(algorithm, ledger)
-    words = WordVisitor.of(problem, algorithm, ledger)
-    return PieceVisitor(problem, algorithm, ledger) if words is None else words
+    if not are_words:
+        return PieceVisitor(problem, algorithm, ledger)
+    return (LegalVisitor if ledger.shares.is_compressed else WordVisitor)(algorithm, ledger)
 
 
 class PieceVisitor:

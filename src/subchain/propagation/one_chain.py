@@ -18,7 +18,8 @@ from subchain.vectors import WIDTH, load, spread, store, total, turned, zeros
 PADDING = 2 * WIDTH
 
 
-def padded(n_states: int) -> int:
+@kernel
+def padded(n_states):
     """The number of states with its padding."""
     return -(-n_states // PADDING) * PADDING
 
@@ -121,7 +122,7 @@ def forward_backward(
     likelihood : (n, P)
     alpha, weighted, beliefs : (n, P), on return the filtered beliefs, the backward messages times the likelihoods over
         the normalisers (from which pair sums are made), and the smoothed beliefs
-    scale : (3, n) room for normalisers
+    scale : (1, n) room for normalisers
     """
     log_total, running = 0.0, 1.0
     for position in range(n):

@@ -8,6 +8,7 @@ cannot hold are done in logarithms, in the same two steps.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from subchain.engines.hard import LogBlock
 from subchain.engines.messages import Workspace
 from subchain.engines.partition import Partition, Tile, partition
 from subchain.errors import InputError
+from subchain.inference.training import TrainingBeliefs
 from subchain.propagation import serial
 from subchain.tasks.question import Question
 
@@ -32,8 +34,17 @@ def smoothed_blocks(question: Question, size: int) -> Iterator[tuple[int, Array]
     """First position and probabilities (n, K) of consecutive blocks of at most `size` positions."""
     if not isinstance(size, (int, np.integer)) or size < 1:
         raise InputError(f"block must be a whole number of at least 1, not {size!r}.")
+    if question.stored is not None:
+        return _stored_blocks(question, question.stored, int(size))
     hard = set().union(*question.run(question.messages(), _HardSequences()))
     return _Blocks(question, max(int(size) // PIECES, LEAST_PIECE), hard).run(int(size))
+
+
+def _stored_blocks(question: Question, stored: TrainingBeliefs, size: int) -> Iterator[tuple[int, Array]]:
+    """The same from beliefs that are there already."""
+    for start, stop in pairwise(question.data.offsets.tolist()):
+        for first in range(start, stop, size):
+            yield first, np.ascontiguousarray(stored.table(first, min(first + size, stop)).T)
 
 
 class _HardSequences(Consumer[set[int]]):

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from subchain.components import Component
 from subchain.errors import InputError
 from subchain.records import Record, states_on
+from subchain.simplex import log_weight
 
 Array = NDArray[np.float64]
 
@@ -78,6 +79,7 @@ class ChainPosterior(Protocol):
     def sample(self, rng: np.random.Generator) -> Chain: ...
     def kl(self, prior: Any) -> float: ...
     def log_density(self, chain: Chain) -> float: ...
+    def log_evidence(self, initial: Array, pairs: Array) -> float: ...
     def n_free(self) -> int: ...
     def moving(self, initial: Array, pairs: Array) -> Any: ...  # transitions.moving.MovingChain
     def take(self, order: NDArray[np.int64]) -> ChainPosterior: ...
@@ -105,6 +107,9 @@ class FrozenChain(Record):
 
     def log_density(self, chain: Chain) -> float:
         return 0.0
+
+    def log_evidence(self, initial: Array, pairs: Array) -> float:
+        return log_weight(initial, self.chain.initial) + log_weight(pairs, self.chain.transition)
 
     def n_free(self) -> int:
         return 0

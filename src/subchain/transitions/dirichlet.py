@@ -75,6 +75,12 @@ class DirichletRows(Record):
     def log_density(self, transition: Array) -> float:
         return simplex.log_density(self.concentration, transition / np.where(self.share > 0.0, self.share, 1.0))
 
+    def log_evidence(self, pairs: Array) -> float:
+        """Log probability of counted moves with the free entries summed out; impossible moves are left out."""
+        given = np.where(self.free, self.share, self.fixed)
+        counted = np.where(given > 0.0, pairs, 0.0)
+        return simplex.log_evidence(self.concentration, counted, axis=1) + simplex.log_weight(counted, given)
+
     def n_free(self) -> int:
         return int(np.maximum(self.free.sum(axis=1) - 1, 0).sum())
 
@@ -111,6 +117,10 @@ class DirichletChain(Record):
 
     def log_density(self, chain: Chain) -> float:
         return self.initial.log_density(chain.initial) + self.rows.log_density(chain.transition)
+
+    def log_evidence(self, initial: Array, pairs: Array) -> float:
+        expected = self.rows.update(pairs).mean()
+        return self.initial.log_evidence(initial, expected) + self.rows.log_evidence(pairs)
 
     def n_free(self) -> int:
         return self.initial.n_free() + self.rows.n_free()

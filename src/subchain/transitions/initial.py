@@ -50,6 +50,9 @@ class LearnedInitial(Record):
     def log_density(self, initial: Array) -> float:
         return simplex.log_density(self.concentration, initial)
 
+    def log_evidence(self, counts: Array, transition: Array) -> float:
+        return simplex.log_evidence(self.concentration, counts, axis=0)
+
     def n_free(self) -> int:
         return len(self.concentration) - 1
 
@@ -77,6 +80,9 @@ class _NothingToLearn:
 
     def log_density(self, initial: Array) -> float:
         return 0.0
+
+    def log_evidence(self, counts: Array, transition: Array) -> float:
+        return simplex.log_weight(counts, self.mean(transition))
 
     def n_free(self) -> int:
         return 0
