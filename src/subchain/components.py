@@ -36,7 +36,7 @@ class Component:
                     settings.update({f"{name}__{inner}": item for inner, item in value.get_params().items()})
         return settings
 
-    def written(self) -> dict[str, Any]:
+    def _written(self) -> dict[str, Any]:
         """Settings as they go into files."""
         return self.get_params(deep=False)
 

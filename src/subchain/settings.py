@@ -33,7 +33,7 @@ def describe(value: Any, n_states: int) -> Any:
     if isinstance(value, (list, tuple)):
         return [describe(item, n_states) for item in value]
     if isinstance(value, Component):
-        settings = {name: describe(item, n_states) for name, item in value.written().items()}
+        settings = {name: describe(item, n_states) for name, item in value._written().items()}
         return {"component": type(value).__name__, "settings": settings}
     if callable(value):
         return describe(np.asarray(value(n_states)), n_states)

@@ -139,9 +139,9 @@ class Gibbs(Algorithm):
         del settings["n_samples"]
         return settings
 
-    def written(self) -> dict[str, Any]:
+    def _written(self) -> dict[str, Any]:
         """As for every component; a function becomes the temperatures that it gives."""
-        settings = super().written()
+        settings = super()._written()
         if callable(self.annealing):
             settings["annealing"] = self.temperatures()[: max(self.burn_in, 1)].tolist()
         return settings
