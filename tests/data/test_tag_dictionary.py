@@ -285,7 +285,7 @@ def test_corpora_that_do_not_fit_are_named(words: Any, tags: Any, message: str) 
 
 
 def test_thresholds_and_unknown_tags_are_refused() -> None:
-    with pytest.raises(InputError, match="min_count must be a whole number of at least 1, but is 0"):
+    with pytest.raises(InputError, match="min_count must be a whole number of at least 1, not 0"):
         TagDictionary.build(WORDS, TAGS, min_count=0)
     with pytest.raises(InputError, match="unknown tag 'JJ'; known are 'DT', 'NN', 'VB'"):
         PLAIN.merge(TagDictionary({"old": "JJ"}))
