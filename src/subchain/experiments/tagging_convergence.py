@@ -69,6 +69,7 @@ class TaggingConvergence(Experiment):
                     f"{name} is within 0.3 of its end after twenty iterations",
                     abs(early - late) <= 0.3,
                     f"{early:.2f}, {late:.2f}",
+                    doubted=True,  # EM learns too much by then; single words of great frequency may move late
                 )
             )
         slowest = max(mean_of(rows, "seconds", algorithm=name, iterations=50) for name in NAMES[:4])
