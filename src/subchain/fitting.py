@@ -38,7 +38,8 @@ Array = NDArray[np.float64]
 #: Files of more bytes are not read from end to end before a stochastic run; excerpts of them are.
 LARGE_FILE = 1 << 30
 EXCERPTS, EXCERPT_ROWS = 64, 1 << 14
-
+#: Beliefs of more positions are not drawn one by one unless somebody asks for it.
+MANY_POSITIONS = 5_000_000
 
 
 class FitCall:
@@ -72,7 +73,8 @@ class FitCall:
             self.data = self.emission.prepare(self.raw)
             self.emission.check(_worth_checking(self.data, self.algorithm))
         else:
-            self.raw = read_alike(x, model.init.vocabularies_, model.init.columns_)
+            known = model.init.vocabularies_  # a model that was made by hand knows none, and its symbols are codes
+            self.raw = as_sequences(x) if not any(known) else read_alike(x, known, model.init.columns_)
             self.data = self.emission.prepare(self.raw)
             self.emission = self.emission.sized_as(self.start_point.emission)
             self.emission.check_against(self.data, self.start_point.emission)
@@ -157,7 +159,7 @@ class FitCall:
 
     def _guess(self, seed: np.random.SeedSequence) -> RunState:
         rng = np.random.default_rng(seed)
-        init = "auto" if not isinstance(self.model.init, str) else self.model.init
+        init = self._start()
         evidence, number, memory = self.problem.whole.evidence, _number(seed), {}
         if init in LOCAL_STARTS:
             statistics = local_statistics(
@@ -176,6 +178,14 @@ class FitCall:
             return None
         known = knowledge_of(digest(self.knowledge))
         return TrainingBeliefs(*found, contents_of(self.data), known, int(self.model.n_states))
+
+    def _start(self) -> str:
+        """The rule that a start is guessed by; symbols with a dictionary begin among their legal states."""
+        init = "auto" if not isinstance(self.model.init, str) else self.model.init
+        evidence, few = self.problem.whole.evidence, self.data.n_observations <= MANY_POSITIONS
+        if init != "auto" or evidence is None or not few:
+            return init
+        return init if self.emission.features(self.data, np.arange(1)) is not None else "posteriors"
 
     def identity(self) -> dict[str, Any]:
         """What must agree for a checkpoint to be resumed."""

@@ -48,7 +48,8 @@ class HMM(Usable):
         Number of runs from different starts; the best by its objective is kept.
     init : str or HMM
         "auto", "kmeans", "random", "exponential"; "posteriors" or "states": beliefs, or states, of every position are
-        drawn from the legal ones; or a model whose parameters the run starts from, exactly.
+        drawn from the legal ones, as "auto" does for symbols with legal states; or a model whose parameters the run
+        starts from, exactly.
     random_state : int, numpy Generator or None
         Seed; each restart has its own stream.
     n_jobs : int, optional

@@ -2,7 +2,7 @@ import naive
 import numpy as np
 import pytest
 
-from subchain.propagation.one_chain import forward_backward, padded, pair_sums, transpose
+from subchain.propagation.one_chain import add_pair_sums, forward_backward, padded, transpose
 from subchain.vectors import aligned
 
 
@@ -32,8 +32,8 @@ def test_beliefs_and_pairs_are_those_of_the_slow_version(n_states, n):
         moves, turned, table(1, width, start[None]), table(1, width, stop[None]), table(n, width, likelihood), n,
         n_states, alpha, weighted, beliefs, np.empty((1, n)),
     )  # fmt: skip
-    sums = aligned(n_states, width)
-    pair_sums(alpha, weighted, n, n_states, sums)
+    sums = table(n_states, width, np.zeros((n_states, 1)))
+    add_pair_sums(alpha, weighted, n, n_states, sums)
     assert log_total == pytest.approx(expected.log_likelihood, rel=1e-12)
     assert np.allclose(beliefs[:, :n_states], expected.smoothed, rtol=1e-12, atol=1e-15)
     assert np.allclose((sums * moves)[:, :n_states], expected.pairs, rtol=1e-12, atol=1e-15)

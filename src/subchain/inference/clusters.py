@@ -83,8 +83,8 @@ def has_plain_codes(problem: Problem) -> bool:
     return values.ndim == 1 and values.dtype.kind in "iu" and np.can_cast(values.dtype, np.int64)
 
 
-def has_plain_words(problem: Problem, together: int) -> bool:
-    """Whether sequences of words, each a cluster, have moves that can all happen and weights that are all one."""
+def has_plain_words(problem: Problem) -> bool:
+    """Whether observations are words, all moves can happen, and all sequences count once."""
     prior = problem.prior
     if not isinstance(prior.emission, DirichletTable) or not isinstance(prior.chain, DirichletChain):
         return False
@@ -93,7 +93,6 @@ def has_plain_words(problem: Problem, together: int) -> bool:
     return (
         (given or isinstance(begins, LearnedInitial))
         and bool(prior.chain.rows.free.all())
-        and together == 1
         and problem.whole.weights is None
         and has_plain_codes(problem)
     )

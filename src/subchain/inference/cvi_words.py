@@ -1,8 +1,8 @@
-"""Visits of whole clusters of words in one compiled call: categorical emissions, Dirichlet rows, one cluster at a time.
+"""Visits of many clusters of words in one compiled call: categorical emissions, Dirichlet rows, all states legal.
 
-A cluster is a sequence, or a stretch of one. What it has put into the counts is taken out, the rest makes its own
-moves and its own table of words, forward-backward makes new beliefs, and these are put back. Nothing is built that the
-cluster does not look at: of the table of words only the rows of its own.
+A cluster is one sequence, or a stretch of one, or several of them. What it has put into the counts is taken out, the
+rest makes its own moves and its own table of words, forward-backward makes new beliefs, and these are put back. Nothing
+is built that the cluster does not look at: of the table of words only the rows of its own.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from subchain.inference.ledger import Ledger
 from subchain.propagation.compiled import kernel, part
-from subchain.propagation.one_chain import forward_backward, padded, pair_sums, scale_row, transpose
+from subchain.propagation.one_chain import add_pair_sums, forward_backward, padded, transpose
 from subchain.vectors import (
     WIDTH,
     aligned,
@@ -120,11 +120,13 @@ def _moves_without(pairs, own, excluded, prior, n_states, moves, row_totals):
 
 
 @part
-def _normalize(moves, row_totals, n_states):
-    """Divide every row of moves by its sum."""
+def _normalize(moves, row_totals, n_states, chances, factors):
+    """Rows of moves divided by their sums."""
     for j in range(n_states):
-        row_totals[0, j] = 1.0 / row_totals[0, j]
-        scale_row(moves, j, row_totals, j)
+        factors[0, j] = 1.0 / row_totals[0, j]
+        factor = spread(factors, 0, j)
+        for k in range(0, moves.shape[1], WIDTH):
+            store(chances, j, k, None, load(moves, j, k, None) * factor)
 
 
 @part
@@ -192,6 +194,57 @@ def _leave(after, moves, row_totals, neighbour, neighbours_last, later, prior, o
         out[0, k] = message / max(row, prior[k].sum())
 
 
+@kernel
+def _surround(
+    piece, excludes, starts, lengths, is_first, is_last, share_of, shares, beliefs, prior_rows, moves, row_totals,
+    initial, by_counts, start, stop,
+):  # fmt: skip
+    """What a piece is told by its neighbours: weights of its first state, backward message of its last.
+
+    With `excludes` the neighbours' own shares are left out of the moves, which are those without the piece.
+    """
+    n_states = prior_rows.shape[0]
+    at, end = starts[piece], starts[piece] + lengths[piece]
+    nobody, nowhere = np.zeros(n_states), np.zeros((n_states, n_states))
+    if is_first[piece]:
+        start[:] = initial
+    elif excludes:
+        previous = piece - 1
+        earlier = nobody if is_first[previous] else beliefs[starts[previous] - 1]
+        _enter(
+            beliefs[at - 1], moves, row_totals, shares[share_of[previous]], earlier, beliefs[starts[previous]],
+            prior_rows, by_counts, start,
+        )  # fmt: skip
+    else:
+        _enter(beliefs[at - 1], moves, row_totals, nowhere, nobody, nobody, prior_rows, by_counts, start)
+    if is_last[piece]:
+        stop[0, :n_states] = 1.0
+    elif excludes:
+        following = piece + 1
+        ends = starts[following] + lengths[following]
+        later = nobody if is_last[following] else beliefs[ends]
+        _leave(beliefs[end], moves, row_totals, shares[share_of[following]], beliefs[ends - 1], later, prior_rows, stop)
+    else:
+        _leave(beliefs[end], moves, row_totals, nowhere, nobody, nobody, prior_rows, stop)
+
+
+@kernel
+def _move_ends(smooth, n, n_states, beliefs, at, is_first, is_last, first_states, pairs):
+    """Let new beliefs of a piece's ends enter the counts of first states, or of moves from and to its neighbours."""
+    end = at + n
+    if is_first:
+        for k in range(n_states):
+            first_states[k] += smooth[0, k] - beliefs[at, k]
+    else:
+        for j in range(n_states):
+            for k in range(n_states):
+                pairs[j, k] += beliefs[at - 1, j] * (smooth[0, k] - beliefs[at, k])
+    if not is_last:
+        for j in range(n_states):
+            for k in range(n_states):
+                pairs[j, k] += (smooth[n - 1, j] - beliefs[end - 1, j]) * beliefs[end, k]
+
+
 @fused
 def _add_expected(summed, weights, row, others, column, mask, nothing):
     """Add weights · log(others), a vector of them, unless they weigh next to nothing."""
@@ -227,8 +280,8 @@ def _expected_log(beliefs, weights, n_states):
 
 @kernel
 def visit_words(
-    order, starts, lengths, is_first, is_last, share_of, values, prior_rows, pairs, prior_first, first_states, learns,
-    concentration, counts, prior_totals, totals, beliefs, shares, new_beliefs, new_shares, excludes, puts_back,
+    order, size, starts, lengths, is_first, is_last, share_of, values, prior_rows, pairs, prior_first, first_states,
+    learns, concentration, counts, prior_totals, totals, beliefs, shares, new_beliefs, new_shares, excludes, puts_back,
     by_counts, measures, since,
 ):  # fmt: skip
     """Visit clusters one after the other.
@@ -236,7 +289,8 @@ def visit_words(
     Parameters
     ----------
     order : (n,) numbers of the clusters
-    starts, lengths, is_first, is_last, share_of : (G,) where each lies; its row in `shares`
+    size : number of all clusters; cluster i has the pieces i, i + size, i + 2 size, …
+    starts, lengths, is_first, is_last, share_of : (G,) where each piece lies; the row in `shares` of its cluster
     values : (N,) codes
     prior_rows, pairs : (K, K) prior and counts of moves, the latter in place
     prior_first, first_states : (K,) prior and counts of first states, the latter in place; without `learns` the first
@@ -245,111 +299,92 @@ def visit_words(
     prior_totals, totals : (1, K) column sums, the latter in place
     beliefs, shares : (N, K), (S, K, K) what the clusters have put in
     new_beliefs, new_shares : where what they put in now is written, possibly the same
-    excludes, puts_back : whether own shares are taken out; whether new ones are put back at once
+    excludes, puts_back : whether own shares are taken out; whether new ones are put back at once. Clusters of several
+        pieces are taken out if they are put back.
     by_counts : whether rows weigh as much as they have counts where a neighbour's last state is averaged over
     measures : whether entropies are wanted
     since : (2,) log normalisers and entropies, in place
     """
-    n_states = pairs.shape[0]
+    n_states, n_pieces = pairs.shape[0], starts.shape[0]
+    is_alone = size == n_pieces  # every cluster is one piece
     width = padded(n_states)
     longest = 1
     for cluster in order:
-        longest = max(longest, lengths[cluster])
+        for piece in range(cluster, n_pieces, size):
+            longest = max(longest, lengths[piece])
     likelihood, alpha, weighted = aligned(longest, width), aligned(longest, width), aligned(longest, width)
     smooth, scale = aligned(longest, width), np.empty((1, longest))
-    moves, transposed, moved = aligned(n_states, width), aligned(width, width), aligned(n_states, width)
-    start, stop, divisors, row_totals = aligned(1, width), aligned(1, width), aligned(1, width), aligned(1, width)
-    likelihood[:], moves[:], divisors[:], start[:], stop[:] = 0.0, 0.0, 0.0, 0.0, 0.0
+    moves, chances = aligned(n_states, width), aligned(n_states, width)
+    transposed, moved = aligned(width, width), aligned(n_states, width)
+    start, stop, initial = aligned(1, width), aligned(1, width), aligned(1, width)
+    divisors, row_totals, factors = aligned(1, width), aligned(1, width), aligned(1, width)
+    likelihood[:], moves[:], divisors[:], start[:], stop[:], initial[:] = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     excluded, put_back = np.full((1, 1), 1.0 if excludes else 0.0), np.full((1, 1), 1.0 if puts_back else 0.0)
     once, back = np.full((1, 1), 1.0), np.full((1, 1), -1.0)
     every = np.minimum(np.arange(width), n_states - 1)
-    nobody, nowhere = np.zeros(n_states), np.zeros((n_states, n_states))
     for cluster in order:
-        at, n = starts[cluster], lengths[cluster]
-        end = at + n
         inner, new_inner = shares[share_of[cluster]], new_shares[share_of[cluster]]
-        goes_before, goes_after = not is_first[cluster], not is_last[cluster]
-        symbols = values[at:end]
         # the surrogate
+        _moves_without(pairs, inner, excluded, prior_rows, n_states, moves, row_totals)
+        for k in range(n_states):
+            initial[0, k] = first_states[k] if learns else 0.0
         if excludes:
-            _add_words(symbols, beliefs, at, n_states, back, counts, totals)
+            for piece in range(cluster, n_pieces, size):
+                at, end = starts[piece], starts[piece] + lengths[piece]
+                _add_words(values[at:end], beliefs, at, n_states, back, counts, totals)
+                if not is_first[piece]:
+                    _take_out(beliefs[at - 1], beliefs[at], n_states, moves, row_totals)
+                elif learns:
+                    _add_row(initial, 0, n_states, beliefs, at, spread(back, 0, 0))
+                if not is_last[piece]:
+                    _take_out(beliefs[end - 1], beliefs[end], n_states, moves, row_totals)
+        whole = 0.0
         for k in range(n_states):
             divisors[0, k] = 1.0 / (max(totals[0, k], 0.0) + prior_totals[0, k])
-        _weigh_words(symbols, counts, concentration, divisors, n_states, likelihood)
-        if excludes != puts_back:  # what was taken out is put back, or what will be put back is taken out
-            _add_words(symbols, beliefs, at, n_states, once if excludes else back, counts, totals)
-        _moves_without(pairs, inner, excluded, prior_rows, n_states, moves, row_totals)
-        if excludes and goes_before:
-            _take_out(beliefs[at - 1], beliefs[at], n_states, moves, row_totals)
-        if excludes and goes_after:
-            _take_out(beliefs[end - 1], beliefs[end], n_states, moves, row_totals)
-        # what lies around the cluster
-        if goes_before:
-            previous = cluster - 1
-            if excludes:
-                earlier = nobody if is_first[previous] else beliefs[starts[previous] - 1]
-                _enter(
-                    beliefs[at - 1], moves, row_totals, shares[share_of[previous]], earlier, beliefs[starts[previous]],
-                    prior_rows, by_counts, start,
-                )  # fmt: skip
-            else:
-                _enter(beliefs[at - 1], moves, row_totals, nowhere, nobody, nobody, prior_rows, by_counts, start)
-        else:
-            whole = 0.0
-            for k in range(n_states):
-                start[0, k] = prior_first[k]
-                if learns:
-                    start[0, k] += max(first_states[k] - excluded[0, 0] * beliefs[at, k], 0.0)
-                whole += start[0, k]
-            for k in range(n_states):
-                start[0, k] /= whole
-        if goes_after:
-            following = cluster + 1
-            if excludes:
-                ends = starts[following] + lengths[following]
-                later = nobody if is_last[following] else beliefs[ends]
-                _leave(
-                    beliefs[end], moves, row_totals, shares[share_of[following]], beliefs[ends - 1], later, prior_rows,
-                    stop,
-                )  # fmt: skip
-            else:
-                _leave(beliefs[end], moves, row_totals, nowhere, nobody, nobody, prior_rows, stop)
-        else:
-            stop[0, :n_states] = 1.0
-        _normalize(moves, row_totals, n_states)
-        transpose(moves, n_states, every, transposed)
-        # the cluster
-        log_total = forward_backward(
-            moves, transposed, start, stop, likelihood, n, n_states, alpha, weighted, smooth, scale
-        )
-        pair_sums(alpha, weighted, n, n_states, moved)
-        # what it puts back
-        if puts_back:
-            if goes_before:
-                for j in range(n_states):
-                    for k in range(n_states):
-                        pairs[j, k] += beliefs[at - 1, j] * (smooth[0, k] - beliefs[at, k])
-            else:
+            initial[0, k] = max(initial[0, k], 0.0) + prior_first[k]
+            whole += initial[0, k]
+        for k in range(n_states):
+            initial[0, k] /= whole
+        _normalize(moves, row_totals, n_states, chances, factors)
+        transpose(chances, n_states, every, transposed)
+        # its pieces
+        moved[:] = 0.0
+        expected = 0.0
+        for piece in range(cluster, n_pieces, size):
+            at, n = starts[piece], lengths[piece]
+            end = at + n
+            symbols = values[at:end]
+            _surround(
+                piece, excludes and is_alone, starts, lengths, is_first, is_last, share_of, shares, beliefs, prior_rows,
+                moves, row_totals, initial, by_counts, start, stop,
+            )  # fmt: skip
+            _weigh_words(symbols, counts, concentration, divisors, n_states, likelihood)
+            if is_alone and excludes != puts_back:  # what was taken out is put back, or the other way round
+                _add_words(symbols, beliefs, at, n_states, once if excludes else back, counts, totals)
+            log_total = forward_backward(
+                chances, transposed, start, stop, likelihood, n, n_states, alpha, weighted, smooth, scale
+            )
+            add_pair_sums(alpha, weighted, n, n_states, moved)
+            if puts_back:
+                _move_ends(smooth, n, n_states, beliefs, at, is_first[piece], is_last[piece], first_states, pairs)
+            for position in range(n):
                 for k in range(n_states):
-                    first_states[k] += smooth[0, k] - beliefs[at, k]
-            if goes_after:
-                for j in range(n_states):
-                    for k in range(n_states):
-                        pairs[j, k] += (smooth[n - 1, j] - beliefs[end - 1, j]) * beliefs[end, k]
-        if n > 1:
-            _replace_moves(moved, moves, inner, new_inner, n_states, pairs, put_back)
-        for position in range(n):
-            for k in range(n_states):
-                new_beliefs[at + position, k] = smooth[position, k]
+                    new_beliefs[at + position, k] = smooth[position, k]
+            since[0] += log_total
+            if measures:
+                since[1] += log_total
+                expected += _expected_log(smooth[0], start, n_states) + _expected_log(smooth[n - 1], stop, n_states)
+                expected += _expected_logs(smooth, likelihood, n, n_states)
+        # what it puts back
+        if share_of[cluster] > 0:
+            _replace_moves(moved, chances, inner, new_inner, n_states, pairs, put_back)
+            if measures:
+                expected += _expected_logs(new_inner, chances, n_states, n_states)
         if puts_back:
-            _add_words(symbols, new_beliefs, at, n_states, once, counts, totals)
-        since[0] += log_total
-        if not measures:
-            continue
-        expected = _expected_log(smooth[0], start, n_states) + _expected_log(smooth[n - 1], stop, n_states)
-        expected += _expected_logs(new_inner, moves, n_states, n_states)
-        expected += _expected_logs(smooth, likelihood, n, n_states)
-        since[1] += log_total - expected
+            for piece in range(cluster, n_pieces, size):
+                at, end = starts[piece], starts[piece] + lengths[piece]
+                _add_words(values[at:end], new_beliefs, at, n_states, once, counts, totals)
+        since[1] -= expected
 
 
 class WordVisitor:
@@ -367,7 +402,7 @@ class WordVisitor:
         surrogate = chain.surrogate("predictive")
         first_states = chain.first[0] if chain.learns_first else surrogate.initial
         visit_words(
-            clusters, layout.starts, layout.lengths, layout.is_first, layout.is_last, layout.share_of,
+            clusters, layout.size, layout.starts, layout.lengths, layout.is_first, layout.is_last, layout.share_of,
             ledger.data.values, chain.rows[0], chain.pairs, first_states, chain.initial, chain.learns_first,
             table.concentration, table.counts, table.prior_totals[None], table.totals[None], shares.rows, shares.pairs,
             shares.new.rows, shares.new.pairs, excludes, puts_back, self.algorithm.by_counts, ledger.measures,

@@ -73,7 +73,7 @@ class Visits:
                 "cluster='subchain' with a smaller length, or fewer pieces together."
             )
         legal = _legal(problem)
-        are_words = has_plain_words(problem, algorithm.together)
+        are_words = has_plain_words(problem) and (algorithm.exclude or algorithm.together == 1)
         listed = legal is not None and are_words
         self.ledger = Ledger(problem, algorithm, self.clusters, legal, listed, algorithm.storage)
         self.visitor = _visitor(problem, algorithm, self.ledger, are_words)

@@ -158,8 +158,10 @@ def forward_backward(
 
 
 @kernel
-def pair_sums(alpha, weighted, n, n_states, out):
-    """out[j, k] = Σ_t alpha[t − 1, j] · weighted[t, k], (K, P), over n positions; to be multiplied by the moves."""
+def add_pair_sums(alpha, weighted, n, n_states, out):
+    """out[j, k] += Σ_t alpha[t − 1, j] · weighted[t, k], (K, P), over n positions; to be multiplied by the moves."""
+    if n < 2:
+        return
     for j in range(0, n_states, 4):
         count = min(4, n_states - j)
         for k in range(0, out.shape[1], PADDING):
@@ -181,5 +183,5 @@ def pair_sums(alpha, weighted, n, n_states, out):
                 w += z * y
             for row, one, two in ((0, p, t), (1, q, u), (2, r, v), (3, s, w)):
                 if row < count:
-                    store(out, j + row, k, None, one)
-                    store(out, j + row, k + WIDTH, None, two)
+                    store(out, j + row, k, None, load(out, j + row, k, None) + one)
+                    store(out, j + row, k + WIDTH, None, load(out, j + row, k + WIDTH, None) + two)
