@@ -197,15 +197,15 @@ def _leave(after, moves, row_totals, neighbour, neighbours_last, later, prior, o
 @kernel
 def _surround(
     piece, excludes, starts, lengths, is_first, is_last, share_of, shares, beliefs, prior_rows, moves, row_totals,
-    initial, by_counts, start, stop,
+    initial, by_counts, nobody, nowhere, start, stop,
 ):  # fmt: skip
     """What a piece is told by its neighbours: weights of its first state, backward message of its last.
 
-    With `excludes` the neighbours' own shares are left out of the moves, which are those without the piece.
+    With `excludes` the neighbours' own shares are left out of the moves, which are those without the piece. `nobody` and
+    `nowhere` are zeros.
     """
     n_states = prior_rows.shape[0]
     at, end = starts[piece], starts[piece] + lengths[piece]
-    nobody, nowhere = np.zeros(n_states), np.zeros((n_states, n_states))
     if is_first[piece]:
         start[:] = initial
     elif excludes:
@@ -314,7 +314,8 @@ def visit_words(
             longest = max(longest, lengths[piece])
     likelihood, alpha, weighted = aligned(longest, width), aligned(longest, width), aligned(longest, width)
     smooth, scale = aligned(longest, width), np.empty((1, longest))
-    moves, chances = aligned(n_states, width), aligned(n_states, width)
+    moves = aligned(n_states, width)
+    chances = moves if is_first.all() else aligned(n_states, width)  # neighbours need to know how often moves happened
     transposed, moved = aligned(width, width), aligned(n_states, width)
     start, stop, initial = aligned(1, width), aligned(1, width), aligned(1, width)
     divisors, row_totals, factors = aligned(1, width), aligned(1, width), aligned(1, width)
@@ -322,6 +323,7 @@ def visit_words(
     excluded, put_back = np.full((1, 1), 1.0 if excludes else 0.0), np.full((1, 1), 1.0 if puts_back else 0.0)
     once, back = np.full((1, 1), 1.0), np.full((1, 1), -1.0)
     every = np.minimum(np.arange(width), n_states - 1)
+    nobody, nowhere = np.zeros(n_states), np.zeros((n_states, n_states))
     for cluster in order:
         inner, new_inner = shares[share_of[cluster]], new_shares[share_of[cluster]]
         # the surrogate
@@ -356,7 +358,7 @@ def visit_words(
             symbols = values[at:end]
             _surround(
                 piece, excludes and is_alone, starts, lengths, is_first, is_last, share_of, shares, beliefs, prior_rows,
-                moves, row_totals, initial, by_counts, start, stop,
+                moves, row_totals, initial, by_counts, nobody, nowhere, start, stop,
             )  # fmt: skip
             _weigh_words(symbols, counts, concentration, divisors, n_states, likelihood)
             if is_alone and excludes != puts_back:  # what was taken out is put back, or the other way round

@@ -40,7 +40,7 @@ Index = NDArray[np.int64]
 #: With more beliefs than this, the objective, which costs a quarter of a pass, is estimated in every fifth only.
 MANY_BELIEFS, FIFTH = 10_000_000, 5
 #: Passes after which the shares are summed anew, so that rounding does not add up.
-ANEW = 10
+ANEW = 20
 
 
 class Visitor(Protocol):
