@@ -201,8 +201,8 @@ def _surround(
 ):  # fmt: skip
     """What a piece is told by its neighbours: weights of its first state, backward message of its last.
 
-    With `excludes` the neighbours' own shares are left out of the moves, which are those without the piece. `nobody` and
-    `nowhere` are zeros.
+    With `excludes` the neighbours' own shares are left out of the moves, which are those without the piece. `nobody`
+    and `nowhere` are zeros.
     """
     n_states = prior_rows.shape[0]
     at, end = starts[piece], starts[piece] + lengths[piece]
