@@ -157,6 +157,20 @@ class Evidence:
             self._listed = (sequences, LegalStates.of(self, sequences) if self._is_short(sequences) else None)
         return self._listed[1]
 
+    def listed(self, sequences: Sequences) -> LegalStates:
+        """The same however long the lists are, for those who visit nothing else.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from subchain.data import Evidence, Sequences
+        >>> data = Sequences(np.array([0, 1]))
+        >>> Evidence.build(data, n_states=2, states=[1, -1]).listed(data).states
+        array([1, 0, 1], dtype=int32)
+        """
+        found = self.lists(sequences)
+        return LegalStates.of(self, sequences) if found is None else found
+
     def _is_short(self, sequences: Sequences) -> bool:
         """Whether lists are worth their memory, by a sample of positions that are spread over the data."""
         n = sequences.n_observations

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.data.legal import LegalStates
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import InputError, unknown_name
 from subchain.inference.base import Algorithm, Lists, whole_number
@@ -199,7 +198,7 @@ class Gibbs(Algorithm):
             return None
         if evidence is None:
             return found.reshape(-1), *no_restriction()
-        legal = LegalStates.of(evidence, problem.whole.data)
+        legal = evidence.listed(problem.whole.data)
         return found, legal.offsets, legal.states
 
     def samples(self, state: RunState) -> Samples | None:

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.data.evidence import Evidence
-from subchain.data.legal import LegalStates
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Likelihood
 from subchain.propagation.compiled import kernel, part
@@ -121,7 +120,7 @@ def local_statistics(
     """
     counted = np.ones(data.n_sequences) if weights is None else weights
     n_states = reference.n_states
-    legal = None if evidence is None else LegalStates.of(evidence, data)
+    legal = None if evidence is None else evidence.listed(data)
     offsets, states = no_restriction() if legal is None else (legal.offsets, legal.states)
     total = Statistics.zeros(n_states, reference.zeros())
     pairs = np.zeros((1, n_states, n_states))

@@ -151,7 +151,7 @@ def _legal(problem: Problem) -> LegalStates | None:
     """Legal states of all positions; None if all are legal everywhere."""
     if problem.whole.evidence is None:
         return None
-    legal = LegalStates.of(problem.whole.evidence, problem.whole.data)
+    legal = problem.whole.evidence.listed(problem.whole.data)
     return None if legal.share == 1.0 and legal.log_weights is None else legal
 
 

@@ -69,7 +69,7 @@ class Setting:
     def of(cls, problem: Problem, seed: int) -> Setting:
         """The setting of a run."""
         whole = problem.whole
-        return cls(problem, None if whole.evidence is None else LegalStates.of(whole.evidence, whole.data), seed)
+        return cls(problem, None if whole.evidence is None else whole.evidence.listed(whole.data), seed)
 
     @cached_property
     def reference(self) -> Parameters:
