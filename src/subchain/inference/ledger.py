@@ -20,6 +20,7 @@ from subchain.errors import InputError
 from subchain.inference.base import Algorithm
 from subchain.inference.clusters import Clusters, positions_of
 from subchain.inference.holes import has_holes
+from subchain.inference.listed_counts import add_outer
 from subchain.inference.local_starts import LOCAL_STARTS, draw_local
 from subchain.inference.loop import Memory
 from subchain.inference.posterior import Point
@@ -173,7 +174,9 @@ class Ledger:
         """Expected moves into the given pieces from the pieces before them, which are believed independent."""
         at = self.clusters.starts[pieces]
         weights = self._weights(self.clusters.sequences[pieces])
-        return np.asarray((self.shares.read(at - 1) * weights) @ self.shares.read(at).T * self.possible)
+        total = np.zeros((self.n_states, self.n_states))
+        add_outer(np.ascontiguousarray(self.shares.read(at - 1).T), self.shares.read(at).T.copy(), weights, total)
+        return np.asarray(total * self.possible)
 
     def expected_log_joint(self) -> float:
         """Plug-in log joint of observations and states: what the counts would be worth if they were whole."""
