@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import FAMILIES, example
-from subchain import EM, HMM, VI, Categorical, Dirichlet, left_right
+from subchain import CVI, EM, HMM, VI, Categorical, Dirichlet, left_right
 from subchain.errors import FileFormatError, InputError, SubchainError
 from subchain.files import read_arrays, write_arrays
 
@@ -158,3 +159,25 @@ def test_golden_files_give_the_scores_they_gave(path):
 
 def test_there_are_golden_files():
     assert {path.stem.split("-")[0] for path in GOLDEN.glob("*.safetensors")} >= set(FAMILIES)
+
+
+@pytest.mark.parametrize("name", ["entries", "offsets", "states"])
+def test_beliefs_that_do_not_fit_are_refused(name, tmp_path):
+    allowed = {0: [0], 1: [0, 1]}
+    model = HMM(2, "categorical", inference=CVI(max_iter=2, tolerance=0.0), random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit([[0, 1, 1], [1, 0]] * 3, allowed=allowed)
+    model.save(tmp_path / "model")
+    arrays, header = read_arrays(tmp_path / "model", "model")
+    key = f"beliefs_.{name}"
+    write_arrays(tmp_path / "bad", arrays | {key: arrays[key][:-1]}, header)
+    with pytest.raises(FileFormatError, match="damaged"):
+        HMM.load(tmp_path / "bad")
+
+
+def test_a_file_sets_nothing_but_results(tmp_path):
+    model = HMM.from_parameters([1.0], [[1.0]], Categorical.from_parameters([[0.5, 0.5]]))
+    model.save(tmp_path / "model")
+    rewrite_header(tmp_path / "model", lambda header: header["schemas"].update(fit=header["schemas"]["point_"]))
+    assert callable(HMM.load(tmp_path / "model").fit)

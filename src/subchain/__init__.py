@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 
 _ROOMS = {
     "subchain.model": ["HMM"],
-    "subchain.selection": ["select_states"],
+    "subchain.selection": ["fit_concentrations", "select_priors", "select_states"],
     "subchain.memory": ["memory_estimate"],
     "subchain.inference": ["CVI", "EM", "SCVI", "SVI", "VI", "Buffer", "Gibbs", "GrowBuffer", "Guards", "Stationary"],
     "subchain.transitions": ["Dirichlet", "banded", "cyclic", "left_right", "stationary_distribution"],
@@ -26,6 +26,7 @@ _ROOMS = {
         "read_conllu",
         "read_csv",
         "read_parquet",
+        "read_tagged",
         "read_text",
     ],
 }
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
         read_conllu,
         read_csv,
         read_parquet,
+        read_tagged,
         read_text,
     )
     from subchain.emissions import (
@@ -77,7 +79,7 @@ if TYPE_CHECKING:
     )
     from subchain.memory import memory_estimate
     from subchain.model import HMM
-    from subchain.selection import select_states
+    from subchain.selection import fit_concentrations, select_priors, select_states
     from subchain.transitions import (
         Dirichlet,
         banded,
@@ -112,12 +114,15 @@ __all__ = [
     "as_sequences",
     "banded",
     "cyclic",
+    "fit_concentrations",
     "left_right",
     "memory_estimate",
     "read_conllu",
     "read_csv",
     "read_parquet",
+    "read_tagged",
     "read_text",
+    "select_priors",
     "select_states",
     "stationary_distribution",
 ]

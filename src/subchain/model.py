@@ -43,7 +43,7 @@ class HMM(Usable):
     transition : str or TransitionPrior, optional
         Prior over the hidden chain; `Dirichlet()` by default.
     inference : str or Algorithm
-        "vi", "em", or an object with settings, `VI(max_iter=50)`.
+        "vi", "em", "cvi", "svi", "scvi", "gibbs", or an object with settings, `VI(max_iter=50)`.
     n_init : int
         Number of runs from different starts; the best by its objective is kept.
     init : str or HMM
@@ -133,8 +133,8 @@ class HMM(Usable):
         ----------
         x : array, list of arrays, (X, lengths), Sequences, path, or table
         allowed, states, evidence
-            What is known of the hidden states: legal states per symbol or position, known states (−1 unknown), log
-            weights per position and state.
+            What is known of the hidden states: legal states per symbol or position (or a `TagDictionary`), known states
+            (−1 unknown), log weights per position and state.
         sample_weight : (n_sequences,), optional
             How often each sequence counts.
         validation : as x, or HoldOut, optional

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 KIND = "model"
 VERSION = 1
 RECORDS = ("point_", "prior_", "statistics_")
+#: Records that a file may have beside these.
+OPTIONAL = ("beliefs_",)
 
 
 def save_model(model: HMM, path: str | os.PathLike[str], *, beliefs: bool = True) -> None:
@@ -88,7 +90,7 @@ def load_model(kind: type[Model], path: str | os.PathLike[str]) -> Model:
 
 def _restore(kind: type[Model], arrays: dict[str, Any], header: dict[str, Any]) -> Model:
     model = kind(**{name: build(value) for name, value in header["settings"].items()})
-    for name in header["schemas"]:
+    for name in (*RECORDS, *(name for name in OPTIONAL if name in header["schemas"])):
         setattr(model, name, build_record(header["schemas"][name], arrays, f"{name}."))
         getattr(model, name).check_states(len(model.point_.chain.initial))
     if model.point_.not_finite() is not None:
@@ -105,6 +107,8 @@ def _restore(kind: type[Model], arrays: dict[str, Any], header: dict[str, Any]) 
     if end is not None and end.shape != (model.n_states_,):
         raise ValueError(f"end_belief has shape {end.shape}")
     model.end_belief_ = end
+    if model.beliefs_ is not None:
+        model.beliefs_.check(model.n_states_)
     draws = {key.removeprefix("samples_."): array for key, array in arrays.items() if key.startswith("samples_.")}
     model.samples_ = Samples(draws) if draws else None
     model.status_ = header["status"]

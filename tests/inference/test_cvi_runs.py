@@ -136,6 +136,14 @@ def test_impossible_data_are_named_as_such():
         HMM(2, "categorical", Dirichlet(initial=[1.0, 0.0]), CVI("sequence")).fit([[0, 1]] * 4, states=[[1, 0]] * 4)
 
 
+def test_what_clusters_are_worth_to_the_others_is_told_where_it_is_a_probability():
+    data = words()
+    told = model(CVI("sequence", max_iter=2, tolerance=0.0)).fit(data).trace_.measures["left_out"]
+    raw = model(CVI("state", max_iter=2, tolerance=0.0)).fit(data).trace_.measures["left_out"]
+    assert np.isfinite(told).all()
+    assert np.isnan(raw).all()
+
+
 def test_a_time_limit_is_kept_inside_a_pass():
     data = Sequences(np.random.default_rng(0).normal(size=(3000, 1)), np.arange(0, 3001, 10))
     fitted = HMM(2, Gaussian(), inference=CVI("state", time_limit=0.3), random_state=0).fit(data)
@@ -397,6 +405,18 @@ def test_wrong_settings_are_refused_in_words(settings, message):
 def test_single_states_with_fixed_moves_are_refused():
     with pytest.raises(InputError, match="cluster='sequence'"):
         HMM(2, "categorical", Dirichlet(mask=[[1, 1], [0, 1]]), CVI("state")).fit([[0, 1, 0], [1, 0]])
+
+
+@pytest.mark.parametrize("settings", [
+    {"cluster": "subchain", "length": 5, "left": "counts"}, {"cluster": "state", "corrections": False},
+])  # fmt: skip
+def test_frozen_moves_have_no_counts_to_weigh_by(settings):
+    start = model(VI(max_iter=1)).fit(words())
+    frozen = HMM(3, Categorical(0.2, n_categories=7), Dirichlet(frozen=True), CVI(max_iter=2, **settings), init=start)
+    with pytest.raises(InputError, match="left='probabilities'"):
+        frozen.fit(words())
+    frozen.inference.set_params(left="probabilities")
+    assert np.array_equal(frozen.fit(words()).transition_, start.transition_)
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):

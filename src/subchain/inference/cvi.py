@@ -61,8 +61,8 @@ class CVI(Iterated):
     order : "incremental", "shuffled" or "batch"
         One cluster after the other in the order of the data, or in random order; or all under the same counts.
     together : int
-        Sequences or subchains of a cluster: they are taken out, run and put back together. With more of them less
-        memory is needed, and families other than words are faster; a little of the accuracy is lost.
+        Sequences or subchains of a cluster: they are taken out, run and put back together. More of them are
+        faster and need less memory; a little of the accuracy is lost.
     left : "counts" or "probabilities", optional
         How moves out of an uncertain neighbour are averaged: states weigh as often as they were left, or all the same.
         By default as in the thesis for single states, and by probabilities for subchains.

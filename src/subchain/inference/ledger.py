@@ -145,12 +145,12 @@ class Ledger:
     def _sum(self) -> Statistics:
         clusters, shares = self.clusters, self.shares
         total = Statistics.zeros(self.n_states, self.reference.zeros())
-        for first, last in self._blocks():
-            table = self._weighed_table(first, last)
-            if self.own is None:
-                self.reference.accumulate(np.asarray(self.data.values[first:last]), table, total.emission)
         if self.own is not None:
             total.emission = self.own.total()
+        else:
+            for first, last in self._blocks():
+                table = self._weighed_table(first, last)
+                self.reference.accumulate(np.asarray(self.data.values[first:last]), table, total.emission)
         begins = clusters.starts[clusters.is_first]
         weights = self._weights(clusters.sequences[clusters.is_first])
         total.initial += shares.read(begins) @ weights
@@ -207,18 +207,6 @@ class Ledger:
         positions = np.repeat(np.arange(self.data.n_observations), np.diff(shares.offsets))
         of_sequence = np.searchsorted(self.data.offsets, positions, side="right") - 1
         return dot(shares.beliefs * weights[of_sequence], shares.log_weights)
-
-    def _expected_emission(self, posterior: Any) -> float:
-        """Expected log likelihood of all observations, the parameters being uncertain."""
-        surrogate = posterior.expected_log()
-        known = surrogate.expected(self.statistics.emission)
-        if known is not None:
-            return float(known)
-        total = 0.0
-        for first, last in self._blocks():
-            table = self._weighed_table(first, last)
-            total += dot(table, surrogate.log_likelihood(np.asarray(self.data.values[first:last])))
-        return total
 
     def _weighed_table(self, first: int, last: int) -> Array:
         """Beliefs of neighbouring positions, (K, n), times the weights of their sequences."""

@@ -27,8 +27,10 @@ class Trace:
         the subchains since the last entry, which is noisy and no bound
     validation : held-out log likelihood per observation, empty without validation data
     seconds : time since the run began
-    measures : further numbers by name: "scoring" (seconds that the held-out score took), "updates", "rate" and "growth"
-        (how far buffers reach) of stochastic runs
+    measures : further numbers by name: "scoring" (seconds that the held-out score took); "updates", "rate" and "growth"
+        (how far buffers reach) of stochastic runs; "left_out" of `CVI`, the log probability of each cluster given all
+        others, added up (nan where neighbours are weighed by counts, which makes no probabilities, and for a pass that
+        was cut short); "sweeps", "temperature", "changed", "accepted" and "log_joint.i" of chain i of `Gibbs`
     events : what was out of the ordinary
     """
 

@@ -46,6 +46,16 @@ class TrainingBeliefs(Record):
     def n_positions(self) -> int:
         return len(self.offsets) - 1 if len(self.offsets) else len(self.entries) // self.n_states
 
+    def check(self, n_states: int) -> None:
+        """Raise a ValueError unless the arrays fit each other and the states, for beliefs that were read from a file."""
+        ends = self.offsets if len(self.offsets) else np.arange(0, len(self.entries) + 1, n_states)
+        fits = self.n_states == n_states and ends[0] == 0 and ends[-1] == len(self.entries)
+        if len(self.offsets):
+            legal = (self.states >= 0) & (self.states < n_states)
+            fits &= len(self.states) == len(self.entries) and bool(legal.all() and (np.diff(ends) > 0).all())
+        if not fits:
+            raise ValueError("the beliefs of the training data do not fit together")
+
     def table(self, first: int, last: int) -> Array:
         """Beliefs of neighbouring positions, (K, n)."""
         low, high = first * self.n_states, last * self.n_states

@@ -30,6 +30,7 @@ from subchain.inference.local_starts import LOCAL_STARTS
 from subchain.inference.loop import RunState, Step
 from subchain.inference.problem import Problem
 from subchain.transitions.base import Chain
+from subchain.transitions.dirichlet import DirichletChain
 
 if TYPE_CHECKING:
     from subchain.inference.cvi import CVI
@@ -78,7 +79,7 @@ class Visits:
         self.ledger = Ledger(problem, algorithm, self.clusters, legal, listed, algorithm.storage)
         self.visitor = _visitor(problem, algorithm, self.ledger, are_words)
         #: What evidence adds to log normalisers, where visitors work with its factors.
-        self.log_scale = 0.0 if isinstance(self.visitor, PieceVisitor) else self.ledger.shares.log_scale
+        self.log_scale = self.ledger.shares.log_scale if are_words else 0.0
         self.interruption = Postponed()
         spent = state.trace.seconds[-1] if state.trace.seconds else 0.0
         limit = math.inf if algorithm.time_limit is None else algorithm.time_limit
@@ -143,7 +144,8 @@ class Visits:
             if is_whole:
                 ledger.since = np.zeros(2)
         objective = ledger.expected_log_joint() + entropy if ledger.measures and is_whole else None
-        measures = {"left_out": float(left_out) + self.log_scale}
+        is_probability = is_whole and not algorithm.by_counts
+        measures = {"left_out": float(left_out) + self.log_scale if is_probability else math.nan}
         return Step(ledger, objective, [], [Chain(ledger.chain.initial, ledger.chain.pairs)], measures)
 
 
@@ -173,6 +175,12 @@ class PieceVisitor:
         self.problem = problem
         self.algorithm = algorithm
         self.ledger = ledger
+        has_neighbours = not bool(ledger.clusters.is_first.all())
+        if algorithm.by_counts and has_neighbours and not isinstance(problem.prior.chain, DirichletChain):
+            raise InputError(
+                "CVI: left='counts' weighs rows of moves by how often they were counted, which moves that are frozen "
+                "are not; use left='probabilities'."
+            )
 
     def visit(self, clusters: Index, *, excludes: bool, puts_back: bool) -> None:
         for cluster in clusters:
@@ -231,11 +239,11 @@ class PieceVisitor:
         if len(begins):
             moves = self._without_neighbour(batch, begins, -1, chain, excludes)
             before = shares.read(batch.starts[begins] - 1)
-            start[:, begins] = np.einsum("jm,mjk->km", before, moves) if moves.ndim == 3 else moves.T @ before
+            start[:, begins] = moves.T @ before
         if len(ends):
             moves = self._without_neighbour(batch, ends, 1, chain, excludes)
             after = shares.read((batch.starts + batch.lengths)[ends])
-            stop[:, ends] = np.einsum("mkl,lm->km", moves, after) if moves.ndim == 3 else moves @ after
+            stop[:, ends] = moves @ after
         return start, stop
 
     def _without_neighbour(self, batch: Minibatch, lanes: Index, side: int, chain: Chain, excludes: bool) -> Array:
