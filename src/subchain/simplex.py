@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.special import digamma_and_gammaln
+from subchain.special import digamma_and_gammaln, log_rising
 
 Array = NDArray[np.float64]
 
@@ -66,16 +66,11 @@ def divergence(ours: Array, ours_moments: LogMoments, theirs: Array, theirs_mome
 
 def log_evidence(concentration: Array, counts: Array, axis: int) -> float:
     """Log probability of counts, in a given order, with the distributions summed out; counts need not be whole."""
-    after = np.where(concentration > 0.0, concentration + counts, 0.0)
-    return _log_beta(after, axis) - _log_beta(concentration, axis)
-
-
-def _log_beta(concentration: Array, axis: int) -> float:
-    """Σ log Γ(c) − Σ log Γ(Σ c), over all distributions with any possible entry."""
-    total = concentration.sum(axis=axis)
-    possible, any_possible = concentration > 0.0, total > 0.0
-    own = digamma_and_gammaln(concentration[possible])[1].sum()
-    return float(own - digamma_and_gammaln(total[any_possible])[1].sum())
+    seen = (counts > 0.0) & (concentration > 0.0)
+    total, counted = concentration.sum(axis=axis), np.where(seen, counts, 0.0).sum(axis=axis)
+    used = counted > 0.0
+    entries = log_rising(concentration[seen], counts[seen]).sum()
+    return float(entries - log_rising(total[used], counted[used]).sum())
 
 
 def log_weight(counts: Array, probabilities: Array) -> float:

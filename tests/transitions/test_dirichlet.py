@@ -108,3 +108,21 @@ def test_names_and_clones():
     assert clone(Dirichlet(0.3, stickiness=1.0)).get_params()["stickiness"] == 1.0
     with pytest.raises(InputError, match="Did you mean 'dirichlet'"):
         resolve_transition("dirichlett")
+
+
+def test_the_evidence_of_moves_is_that_of_one_after_the_other():
+    rng = np.random.default_rng(0)
+    fixed = np.array([[np.nan, np.nan, 0.2], [0.0, np.nan, np.nan], [0.5, 0.5, 0.0]])
+    prior = Dirichlet(0.7, fixed=fixed, initial_concentration=0.4).prior(3, flat=False)
+    moves = [(0, 0), (0, 2), (1, 2), (0, 1), (2, 1), (1, 1), (0, 0), (2, 0)]
+    rng.shuffle(moves)
+    initial, pairs, expected = np.zeros(3), np.zeros((3, 3)), 0.0
+    for first in (0, 2, 0):
+        expected += np.log(prior.update(initial, pairs).mean().initial[first])
+        initial[first] += 1.0
+    for before, after in moves:
+        expected += np.log(prior.update(initial, pairs).mean().transition[before, after])
+        pairs[before, after] += 1.0
+    assert prior.log_evidence(initial, pairs) == pytest.approx(expected, rel=1e-12)
+    pairs[1, 0] = 1.0
+    assert prior.log_evidence(initial, pairs) == -np.inf

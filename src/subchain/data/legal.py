@@ -110,3 +110,25 @@ class LegalStates:
         """Memory that the lists take."""
         weights = 0 if self.log_weights is None else self.log_weights.nbytes
         return self.offsets.nbytes + self.states.nbytes + weights
+
+
+def no_restriction() -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """What stands for legal states where every state is legal."""
+    return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
+
+
+def spread_out(
+    entries: NDArray[np.float64],
+    first: int,
+    last: int,
+    offsets: NDArray[np.int64],
+    states: NDArray[np.int32],
+    n_states: int,
+) -> NDArray[np.float64]:
+    """Beliefs of neighbouring positions as a table (K, n); `entries` are those of the legal states, in their order."""
+    if not len(offsets):
+        return np.ascontiguousarray(entries.reshape(last - first, n_states).T)
+    table = np.zeros((n_states, last - first))
+    low, high = offsets[first], offsets[last]
+    table[states[low:high], np.repeat(np.arange(last - first), np.diff(offsets[first : last + 1]))] = entries
+    return table

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.data.legal import no_restriction
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import InputError, unknown_name
 from subchain.inference.base import Algorithm, Lists, whole_number
 from subchain.inference.draws import beliefs_of, samples_of
-from subchain.inference.local_starts import no_restriction
 from subchain.inference.loop import RunState
 from subchain.inference.posterior import ModelPosterior, Point
 from subchain.inference.problem import Problem

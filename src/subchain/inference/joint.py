@@ -1,7 +1,8 @@
 """The joint probability of observations and hidden states, with the parameters summed out.
 
-For moves it is a product of gamma functions of counts (equation 3.24 of Wang's thesis). For emissions of any conjugate
-family it follows from an identity: where q is the posterior itself, the variational bound is the evidence, so
+For moves and symbols it is a product of gamma functions of counts (equation 3.24 of Wang's thesis), which their priors
+know (`log_evidence`). For emissions of any other conjugate family it follows from an identity: where q is the posterior
+itself, the variational bound is the evidence, so
 
     log p(x | z) = E_q[log p(x | z, θ)] − KL(q ‖ prior).
 """
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from subchain.data.legal import LegalStates
 from subchain.data.missing import BLOCK_VALUES
 from subchain.emissions.base import Likelihood, Posterior
-from subchain.emissions.categorical import CategoricalSums, DirichletTable
+from subchain.emissions.categorical import DirichletTable
 from subchain.propagation.collapsed_rows import Rows
 from subchain.transitions.base import ChainPosterior, FrozenChain
 from subchain.transitions.initial import GivenInitial, LearnedInitial, StationaryInitial
@@ -67,35 +68,6 @@ def begins_stationary(prior: Any) -> bool:
     return isinstance(getattr(prior, "initial", None), StationaryInitial)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def log_joint_of_moves(rows, initial, pairs):
-    """Log probability of first states (K,) and moves (K, K) that were counted, `rows` being the prior."""
-    n_states, total = initial.shape[0], 0.0
-    for j in range(n_states + 1):
-        learned = 0.0
-        for k in range(n_states):
-            n, c = (initial[k] if j == n_states else pairs[j, k]), rows.concentration[j, k]
-            if n > 0.0:
-                total += n * math.log(rows.shares[j] if c > 0.0 else rows.fixed[j, k])
-                if c > 0.0:
-                    learned += n
-                    total += _log_rising(c, n)
-        if learned > 0.0:
-            total -= _log_rising(rows.prior_totals[j], learned)
-    return total
-
-
-@njit(nogil=True, cache=True)
-def _log_rising(c, n):
-    """log Γ(c + n) − log Γ(c) for a whole number n of at least one."""
-    if n > FEW:
-        return math.lgamma(c + n) - math.lgamma(c)
-    product = c
-    for step in range(1, int(n)):
-        product *= c + step
-    return math.log(product)
-
-
 # ---- emissions -------------------------------------------------------------------------------------------------------
 
 
@@ -121,9 +93,9 @@ def emission_sums(likelihood: Likelihood, values: NDArray[Any], states: States) 
 
 def log_joint_of_emissions(prior: Posterior, sums: Any, values: NDArray[Any], states: States) -> float:
     """Log probability of observations given their states; `sums` are theirs."""
-    if isinstance(prior, DirichletTable):
-        counts: CategoricalSums = sums
-        return log_joint_of_symbols(prior, np.ascontiguousarray(counts.counts))
+    known = prior.log_evidence(sums)
+    if known is not None:
+        return known
     posterior = prior.update(sums)
     expected, total = posterior.expected_log(), 0.0
     for block in blocks_of(len(states), expected.n_states):
@@ -133,8 +105,19 @@ def log_joint_of_emissions(prior: Posterior, sums: Any, values: NDArray[Any], st
 
 
 def log_joint_of_symbols(prior: DirichletTable, counts: Array) -> float:
-    """The same for a table of counts (W, K), or one with more rows and columns."""
+    """The same for a table of whole counts (W, K), or one with more rows and columns, many times as fast."""
     return float(_log_joint_of_table(counts, np.ascontiguousarray(prior.concentration)))
+
+
+@njit(nogil=True, cache=True)
+def _log_rising(c, n):
+    """log Γ(c + n) − log Γ(c) for a whole number n of at least one."""
+    if n > FEW:
+        return math.lgamma(c + n) - math.lgamma(c)
+    product = c
+    for step in range(1, int(n)):
+        product *= c + step
+    return math.log(product)
 
 
 @njit(nogil=True, cache=True)

@@ -20,12 +20,12 @@ from subchain.errors import InputError
 from subchain.inference.base import Algorithm
 from subchain.inference.clusters import Clusters, positions_of
 from subchain.inference.holes import has_holes
-from subchain.inference.listed_counts import add_outer
 from subchain.inference.local_starts import LOCAL_STARTS, draw_local
 from subchain.inference.loop import Memory
 from subchain.inference.posterior import Point
 from subchain.inference.problem import Problem
 from subchain.inference.shares import OwnSums, Shares
+from subchain.propagation.compiled import kernel
 from subchain.statistics import Statistics
 
 Array = NDArray[np.float64]
@@ -171,17 +171,21 @@ class Ledger:
         return np.ones(len(sequences)) if weights is None else weights[sequences]
 
     def border_pairs(self, pieces: Index) -> Array:
-        """Expected moves into the given pieces from the pieces before them, which are believed independent."""
+        """Expected moves into the given pieces from the pieces before them, which are believed independent.
+
+        What they seem to make of moves that cannot happen is left out.
+        """
         at = self.clusters.starts[pieces]
         weights = self._weights(self.clusters.sequences[pieces])
         total = np.zeros((self.n_states, self.n_states))
-        add_outer(np.ascontiguousarray(self.shares.read(at - 1).T), self.shares.read(at).T.copy(), weights, total)
+        _add_outer(np.ascontiguousarray(self.shares.read(at - 1).T), self.shares.read(at).T.copy(), weights, total)
         return np.asarray(total * self.possible)
 
     def expected_log_joint(self) -> float:
         """Plug-in log joint of observations and states: what the counts would be worth if they were whole."""
         statistics = self.statistics
-        of_moves = float(self.prior.chain.log_evidence(statistics.initial, np.maximum(statistics.pairs, 0.0)))
+        pairs = np.where(self.possible, np.maximum(statistics.pairs, 0.0), 0.0)  # rounding is not evidence
+        of_moves = float(self.prior.chain.log_evidence(np.maximum(statistics.initial, 0.0), pairs))
         return of_moves + self._of_emissions(statistics.emission) + self._expected_evidence()
 
     def _of_emissions(self, sums: Any) -> float:
@@ -262,6 +266,17 @@ class Ledger:
         self.emission.restore(own)
         if self.own is not None:
             self.own.restore(memory)
+
+
+@kernel
+def _add_outer(before: Array, after: Array, weights: Array, pairs: Array) -> None:
+    """Add weights[i] · before[i, j] · after[i, k] to pairs[j, k], (n, K) each, one after the other."""
+    for i in range(before.shape[0]):
+        for j in range(pairs.shape[0]):
+            weight = weights[i] * before[i, j]
+            if weight > 0.0:
+                for k in range(pairs.shape[1]):
+                    pairs[j, k] += weight * after[i, k]
 
 
 def dot(weights: Array, logs: Array) -> float:

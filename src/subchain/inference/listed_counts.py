@@ -54,17 +54,6 @@ def add_border(sign, position, offsets, states, beliefs, pairs, rows):
 
 
 @kernel
-def add_outer(before, after, weights, pairs):
-    """Add weights[i] · before[i, j] · after[i, k] to pairs[j, k], (n, K) each, one after the other."""
-    for i in range(before.shape[0]):
-        for j in range(pairs.shape[0]):
-            weight = weights[i] * before[i, j]
-            if weight > 0.0:
-                for k in range(pairs.shape[1]):
-                    pairs[j, k] += weight * after[i, k]
-
-
-@kernel
 def add_words(sign, first, last, values, offsets, states, beliefs, counts, totals):
     """Add the beliefs of positions to the counts of their words."""
     for position in range(first, last):

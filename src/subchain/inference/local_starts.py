@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.data.evidence import Evidence
+from subchain.data.legal import no_restriction, spread_out
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Likelihood
 from subchain.propagation.compiled import kernel, part
@@ -147,20 +148,3 @@ def local_statistics(
     total.pairs += pairs[0]
     total.n_observations = float(data.n_observations)
     return total
-
-
-def no_restriction() -> tuple[Index, NDArray[np.int32]]:
-    """What stands for legal states where every state is legal."""
-    return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
-
-
-def spread_out(
-    entries: Array, first: int, last: int, offsets: Index, states: NDArray[np.int32], n_states: int
-) -> Array:
-    """Beliefs of neighbouring positions as a table (K, n); `entries` are those of the legal states, in their order."""
-    if not len(offsets):
-        return np.ascontiguousarray(entries.reshape(last - first, n_states).T)
-    table = np.zeros((n_states, last - first))
-    low, high = offsets[first], offsets[last]
-    table[states[low:high], np.repeat(np.arange(last - first), np.diff(offsets[first : last + 1]))] = entries
-    return table

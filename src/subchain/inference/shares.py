@@ -17,11 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.data.legal import LegalStates
+from subchain.data.legal import LegalStates, no_restriction, spread_out
 from subchain.errors import InputError
 from subchain.inference.clusters import Clusters
 from subchain.inference.listed_counts import add_moves, move_blocks
-from subchain.inference.local_starts import no_restriction, spread_out
 from subchain.inference.loop import Memory
 from subchain.records import build_record
 

@@ -13,8 +13,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.data.legal import spread_out
 from subchain.data.sequences import Sequences
-from subchain.inference.local_starts import spread_out
 from subchain.records import Record, states_on
 
 Array = NDArray[np.float64]
@@ -47,7 +47,7 @@ class TrainingBeliefs(Record):
         return len(self.offsets) - 1 if len(self.offsets) else len(self.entries) // self.n_states
 
     def check(self, n_states: int) -> None:
-        """Raise a ValueError unless the arrays fit each other and the states, for beliefs that were read from a file."""
+        """Raise a ValueError unless the arrays fit each other and the states; for beliefs from a file."""
         ends = self.offsets if len(self.offsets) else np.arange(0, len(self.entries) + 1, n_states)
         fits = self.n_states == n_states and ends[0] == 0 and ends[-1] == len(self.entries)
         if len(self.offsets):

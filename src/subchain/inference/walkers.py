@@ -22,11 +22,9 @@ from subchain.data.legal import LegalStates
 from subchain.emissions.base import Frozen, Parameters
 from subchain.inference.holes import fill_holes, has_holes
 from subchain.inference.joint import (
-    begins_stationary,
     emission_sums,
     empty_rows,
     log_joint_of_emissions,
-    log_joint_of_moves,
 )
 from subchain.inference.loop import Memory
 from subchain.inference.posterior import Point
@@ -188,11 +186,8 @@ class Walker(ABC):
     def log_joint(self) -> float:
         """Log probability of observations and states, the parameters being summed out."""
         initial, pairs = self.moves()
-        found = float(log_joint_of_moves(self.setting.rows, initial, pairs))
-        if begins_stationary(self.prior.chain):
-            law = self.prior.chain.update(initial, pairs).mean().initial
-            found += float(initial @ np.log(law))
-        return found + self.log_joint_of_emissions() + self._log_evidence()
+        of_moves = float(self.prior.chain.log_evidence(initial, pairs))
+        return of_moves + self.log_joint_of_emissions() + self._log_evidence()
 
     def log_joint_of_emissions(self) -> float:
         """Log probability of the observations given the states."""

@@ -76,10 +76,9 @@ class DirichletRows(Record):
         return simplex.log_density(self.concentration, transition / np.where(self.share > 0.0, self.share, 1.0))
 
     def log_evidence(self, pairs: Array) -> float:
-        """Log probability of counted moves with the free entries summed out; impossible moves are left out."""
+        """Log probability of counted moves with the free entries summed out; −inf if one of them cannot happen."""
         given = np.where(self.free, self.share, self.fixed)
-        counted = np.where(given > 0.0, pairs, 0.0)
-        return simplex.log_evidence(self.concentration, counted, axis=1) + simplex.log_weight(counted, given)
+        return simplex.log_evidence(self.concentration, pairs, axis=1) + simplex.log_weight(pairs, given)
 
     def n_free(self) -> int:
         return int(np.maximum(self.free.sum(axis=1) - 1, 0).sum())
