@@ -36,6 +36,10 @@ from subchain.vectors import (
 if TYPE_CHECKING:
     from subchain.inference.cvi import CVI
 
+Array = NDArray[np.float64]
+
+#: Clusters after which somebody may interrupt.
+AT_ONCE = 2_000
 #: Beliefs below this add nothing to an entropy.
 NEGLIGIBLE = 1e-13
 #: Stands for weights of zero, which have no logarithm.
@@ -158,6 +162,30 @@ def _take_out(before, after, n_states, moves, row_totals):
         for k in range(n_states):
             moves[j, k] -= before[j] * after[k]
         row_totals[0, j] -= before[j]
+
+
+@kernel
+def _take_out_ends(beliefs, at, end, is_first, is_last, learns, n_states, initial, moves, row_totals):
+    """Take a piece's first state, and the moves from and to its neighbours, out of the counts."""
+    if not is_first:
+        _take_out(beliefs[at - 1], beliefs[at], n_states, moves, row_totals)
+    elif learns:
+        for k in range(n_states):
+            initial[0, k] -= beliefs[at, k]
+    if not is_last:
+        _take_out(beliefs[end - 1], beliefs[end], n_states, moves, row_totals)
+
+
+@kernel
+def _divide(n_states, prior_first, initial, prior_totals, totals, divisors):
+    """Turn counts of first states into probabilities, and totals of words into what their counts are multiplied by."""
+    whole = 0.0
+    for k in range(n_states):
+        divisors[0, k] = 1.0 / (max(totals[0, k], 0.0) + prior_totals[0, k])
+        initial[0, k] = max(initial[0, k], 0.0) + prior_first[k]
+        whole += initial[0, k]
+    for k in range(n_states):
+        initial[0, k] /= whole
 
 
 @kernel
@@ -334,19 +362,10 @@ def visit_words(
             for piece in range(cluster, n_pieces, size):
                 at, end = starts[piece], starts[piece] + lengths[piece]
                 _add_words(values[at:end], beliefs, at, n_states, back, counts, totals)
-                if not is_first[piece]:
-                    _take_out(beliefs[at - 1], beliefs[at], n_states, moves, row_totals)
-                elif learns:
-                    _add_row(initial, 0, n_states, beliefs, at, spread(back, 0, 0))
-                if not is_last[piece]:
-                    _take_out(beliefs[end - 1], beliefs[end], n_states, moves, row_totals)
-        whole = 0.0
-        for k in range(n_states):
-            divisors[0, k] = 1.0 / (max(totals[0, k], 0.0) + prior_totals[0, k])
-            initial[0, k] = max(initial[0, k], 0.0) + prior_first[k]
-            whole += initial[0, k]
-        for k in range(n_states):
-            initial[0, k] /= whole
+                _take_out_ends(
+                    beliefs, at, end, is_first[piece], is_last[piece], learns, n_states, initial, moves, row_totals
+                )
+        _divide(n_states, prior_first, initial, prior_totals, totals, divisors)
         _normalize(moves, row_totals, n_states, chances, factors)
         transpose(chances, n_states, every, transposed)
         # its pieces
@@ -390,22 +409,27 @@ def visit_words(
 
 
 class WordVisitor:
-    """Visits sequences or subchains of words by `visit_words`; see `has_plain_words`."""
+    """Visits sequences or subchains of words; see `has_plain_words`."""
 
-    at_once = 2_000
+    at_once = AT_ONCE
 
     def __init__(self, algorithm: CVI, ledger: Ledger) -> None:
         self.algorithm = algorithm
         self.ledger = ledger
 
+    @property
+    def prior_first(self) -> Array:
+        """Concentrations of first states, (K,), or their distribution where that is given."""
+        chain = self.ledger.chain
+        first: Array = chain.first[0] if chain.learns_first else chain.surrogate("predictive").initial
+        return first
+
     def visit(self, clusters: NDArray[np.int64], *, excludes: bool, puts_back: bool) -> None:
         ledger, layout, shares = self.ledger, self.ledger.clusters, self.ledger.shares
         chain, table = ledger.chain, ledger.emission
-        surrogate = chain.surrogate("predictive")
-        first_states = chain.first[0] if chain.learns_first else surrogate.initial
         visit_words(
             clusters, layout.size, layout.starts, layout.lengths, layout.is_first, layout.is_last, layout.share_of,
-            ledger.data.values, chain.rows[0], chain.pairs, first_states, chain.initial, chain.learns_first,
+            ledger.data.values, chain.rows[0], chain.pairs, self.prior_first, chain.initial, chain.learns_first,
             table.concentration, table.counts, table.prior_totals[None], table.totals[None], shares.rows, shares.pairs,
             shares.new.rows, shares.new.pairs, excludes, puts_back, self.algorithm.by_counts, ledger.measures,
             ledger.since,
