@@ -30,6 +30,7 @@ from subchain.emissions.moving import Moving
 from subchain.emissions.scaling import exponentiate_in_place
 from subchain.errors import InputError
 from subchain.records import Record, Sums
+from subchain.settled import Settled
 
 Values = NDArray[Any]
 Table = NDArray[np.float64]
@@ -127,6 +128,8 @@ class Parameters(Record, Likelihood):
 class Posterior(Protocol):
     """What inference asks of a component: a `Conjugate`, or a `Frozen` one."""
 
+    @property
+    def moves(self) -> bool: ...
     def update(self, sums: Any) -> Posterior: ...
     def mean(self) -> Parameters: ...
     def mode(self) -> Parameters: ...
@@ -136,11 +139,13 @@ class Posterior(Protocol):
     def kl(self, prior: Any) -> float: ...
     def log_density(self, parameters: Any) -> float: ...
     def log_evidence(self, sums: Any) -> float | None: ...
+    def renew(self, sums: Any, rate: float) -> Posterior: ...
+    def log_hyper(self) -> float: ...
     def moving(self, sums: Any) -> Moving: ...
 
 
 @dataclasses.dataclass
-class Conjugate(Record, ABC):
+class Conjugate(Record, Settled, ABC):
     """A conjugate distribution over the parameters of K states."""
 
     @abstractmethod
@@ -185,7 +190,7 @@ class Conjugate(Record, ABC):
 
 
 @dataclasses.dataclass
-class Frozen(Record):
+class Frozen(Record, Settled):
     """A posterior that is one point and learns nothing: components that are frozen or were given by hand."""
 
     parameters: Parameters

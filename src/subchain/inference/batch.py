@@ -84,7 +84,7 @@ class Batch(Iterated):
 
     @abstractmethod
     def objective(
-        self, problem: Problem, posterior: ModelPosterior | None, point: Point, log_normalizer: float
+        self, prior: ModelPosterior, posterior: ModelPosterior | None, point: Point, log_normalizer: float
     ) -> float:
         """What the algorithm climbs, for the posterior or point whose surrogate gave this normaliser.
 
@@ -102,18 +102,22 @@ class Passes:
 
     def step(self, state: RunState) -> Step:
         problem, algorithm = self.problem, self.algorithm
+        prior = state.results.prior or problem.prior
         posterior: ModelPosterior | None = None
         surrogate, before = state.point.surrogate(), state.statistics
         if before is None and not algorithm.climbs_from_points:
             before = problem.statistics(surrogate, problem.whole)
         if before is not None:
-            posterior = problem.prior.update(before)
+            posterior = prior.update(before)
             surrogate = algorithm.surrogate(posterior, state.point)
         statistics = problem.statistics(surrogate, problem.whole)
-        objective = algorithm.objective(problem, posterior, state.point, statistics.log_normalizer)
+        objective = algorithm.objective(prior, posterior, state.point, statistics.log_normalizer)
         self._check_rise(state, objective)
-        point, events = algorithm.point(problem.prior.update(statistics), statistics, state.point)
-        return Step(Known(statistics, point), objective, events, [statistics, point], {})
+        if prior.moves:
+            prior = prior.renew(statistics)
+        point, events = algorithm.point(prior.update(statistics), statistics, state.point)
+        results = Known(statistics, point, prior=prior if prior.moves else None)
+        return Step(results, objective, events, [statistics, point], {})
 
     def _check_rise(self, state: RunState, objective: float) -> None:
         """Refuse an objective that fell although it never does."""

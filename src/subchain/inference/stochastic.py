@@ -234,11 +234,13 @@ class Stochastic(Algorithm):
 class MovingModel:
     """What a stochastic run has found: a model that moves, and what is needed to go on."""
 
-    def __init__(self, problem: Problem, algorithm: Stochastic, statistics: Statistics) -> None:
-        self.prior = problem.prior
+    def __init__(
+        self, problem: Problem, algorithm: Stochastic, statistics: Statistics, prior: ModelPosterior
+    ) -> None:
+        self.present = prior
         self.algorithm = algorithm
-        self.chain = problem.prior.chain.moving(statistics.initial, statistics.pairs)
-        self.emission = problem.prior.emission.moving(statistics.emission)
+        self.chain = prior.chain.moving(statistics.initial, statistics.pairs)
+        self.emission = prior.emission.moving(statistics.emission)
         self.n_observations = float(problem.whole.data.n_observations)
         self.averages = Averages() if algorithm.average else None
         self.update = 0
@@ -282,9 +284,20 @@ class MovingModel:
     @property
     def point(self) -> Point:
         if "point" not in self._known:
-            self._known["point"], _ = self.algorithm.point(self.prior.update(self.reported), self.reported, None)
+            self._known["point"], _ = self.algorithm.point(self.present.update(self.reported), self.reported, None)
         found: Point = self._known["point"]
         return found
+
+    @property
+    def prior(self) -> ModelPosterior | None:
+        return self.present if self.present.moves else None
+
+    def renew(self, rate: float) -> None:
+        """Move what is learned of the prior."""
+        self.present = self.present.renew(self.statistics, rate)
+        self.chain.adopt(self.present.chain)
+        self.emission.adopt(self.present.emission)
+        self._known.clear()
 
     @property
     def memory(self) -> Memory:
@@ -378,7 +391,7 @@ class Updates:
         self._drawn: dict[int, Index] = {}
         memory = state.results.memory
         statistics = state.statistics if state.statistics is not None else self._guess(state.point)
-        self.model = MovingModel(problem, algorithm, statistics)
+        self.model = MovingModel(problem, algorithm, statistics, state.results.prior or problem.prior)
         self.model.companions = [self.rates, self.boundary]
         if "update" in memory:
             self.model.restore(memory, statistics)

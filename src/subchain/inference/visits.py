@@ -76,7 +76,8 @@ class Visits:
         legal = _legal(problem)
         are_words = has_plain_words(problem) and (algorithm.exclude or algorithm.together == 1)
         listed = legal is not None and are_words
-        self.ledger = Ledger(problem, algorithm, self.clusters, legal, listed, algorithm.storage)
+        prior = state.results.prior or problem.prior
+        self.ledger = Ledger(problem, algorithm, self.clusters, legal, listed, algorithm.storage, prior)
         self.visitor = _visitor(problem, algorithm, self.ledger, are_words)
         #: What evidence adds to log normalisers, where visitors work with its factors.
         self.log_scale = self.ledger.shares.log_scale if are_words else 0.0
@@ -140,6 +141,8 @@ class Visits:
             is_whole = ledger.cursor == 0
             if is_whole and (not in_turn or ledger.iteration % ANEW == 0):
                 ledger.add_up()
+            if is_whole and ledger.present.moves:
+                ledger.renew()
             left_out, entropy = ledger.since
             if is_whole:
                 ledger.since = np.zeros(2)
