@@ -138,6 +138,7 @@ class Posterior(Protocol):
     def sample(self, rng: np.random.Generator) -> Parameters: ...
     def kl(self, prior: Any) -> float: ...
     def log_density(self, parameters: Any) -> float: ...
+    def log_partition(self) -> NDArray[np.float64]: ...
     def log_evidence(self, sums: Any) -> float | None: ...
     def renew(self, sums: Any, rate: float) -> Posterior: ...
     def log_hyper(self) -> float: ...
@@ -180,6 +181,14 @@ class Conjugate(Record, Settled, ABC):
     def log_density(self, parameters: Any) -> float:
         """Log density at `parameters`, up to a constant that depends on this distribution alone."""
 
+    def log_partition(self) -> NDArray[np.float64]:
+        """Logarithm of what the density of each state's parameters has to be divided by, (K,), up to a constant.
+
+        Differences between posterior and prior are how probable the observations were, but for what does not depend on
+        the parameters. A family that does not say has its states told apart by their moves alone when some are merged.
+        """
+        return np.zeros(self.mean().n_states)
+
     def log_evidence(self, sums: Any) -> float | None:
         """Log probability of what made these sums, the parameters being summed out; None if sums alone do not tell."""
         return None
@@ -211,6 +220,9 @@ class Frozen(Record, Settled):
 
     def log_density(self, parameters: Any) -> float:
         return 0.0
+
+    def log_partition(self) -> NDArray[np.float64]:
+        return np.zeros(self.parameters.n_states)
 
     def log_evidence(self, sums: Any) -> float | None:
         return None

@@ -27,6 +27,7 @@ from subchain.engines.surrogate import Surrogate
 from subchain.errors import InputError, unknown_name
 from subchain.inference.base import Algorithm, number, positive_number, whole_number
 from subchain.inference.boundaries import Boundary, OpenBoundary, resolve_boundary
+from subchain.inference.excerpts import Excerpt
 from subchain.inference.interrupts import Postponed
 from subchain.inference.loop import Memory, RunState, Step
 from subchain.inference.posterior import ModelPosterior, Point
@@ -36,7 +37,7 @@ from subchain.inference.trace import Status, Trace
 from subchain.inference.words import WordUpdates
 from subchain.records import build_record
 from subchain.statistics import Statistics
-from subchain.transitions.base import Chain, FrozenChain
+from subchain.transitions.base import Chain
 
 if TYPE_CHECKING:
     from subchain.inference.loop import Stepper
@@ -410,19 +411,9 @@ class Updates:
 
     def _guess(self, point: Point) -> Statistics:
         """Statistics for a run that starts at a model: what the model makes of a sample, counted as all the data."""
-        data, weights = self.problem.whole.data, self.problem.whole.weights
-        grid = Grid(data.offsets, min(SAMPLE_LENGTH, int(data.lengths.max(initial=1))))
         rng = np.random.default_rng([self.seed, 1 << 32])
-        chosen = np.sort(rng.choice(grid.size, min(SAMPLE_SIZE, grid.size), replace=False))
-        batch = grid.batch(chosen, weights)
-        messages = Messages(point.surrogate(), data, self.problem.whole.evidence)
-        chain = FrozenChain(point.chain).moving(point.chain.initial, point.chain.transition)
-        start, stop = OpenBoundary().enter(messages, batch, chain)
-        found = run_minibatch(self.problem.engine, messages, batch, start, stop).statistics
-        gains = grid.gains(batch.size)
-        return Statistics(
-            found.initial * gains.initial, found.pairs * gains.pairs, found.emission.scale(gains.emission)
-        )
+        found = Excerpt(self.problem, SAMPLE_LENGTH, SAMPLE_SIZE, rng).statistics(point.surrogate())
+        return Statistics(found.initial, found.pairs, found.emission)
 
     def _pieces(self, update: int) -> Index:
         """Subchains of an update and of some that follow, a row each: a function of the seed and their numbers."""

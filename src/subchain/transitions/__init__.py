@@ -22,8 +22,8 @@ def resolve_transition(given: str | TransitionPrior | None) -> TransitionPrior:
 
 
 __all__ = [
-    "TRANSITIONS",
     "HDP",
+    "TRANSITIONS",
     "Chain",
     "ChainPosterior",
     "Dirichlet",

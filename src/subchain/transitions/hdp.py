@@ -19,7 +19,7 @@ from subchain.errors import InputError, unknown_name
 from subchain.transitions.base import TransitionPrior
 from subchain.transitions.collapsed import CollapsedChain
 from subchain.transitions.direct import DirectChain, KnownTopChain
-from subchain.transitions.hierarchy import Hierarchy, HierarchicalChain, begin
+from subchain.transitions.hierarchy import HierarchicalChain, Hierarchy, begin
 
 Array = NDArray[np.float64]
 
@@ -48,6 +48,10 @@ class HDP(TransitionPrior):
         Added to the concentration of staying in a state.
     top : "learned", "uniform" or (K,)
         The parent itself: learned, or given (construction "direct").
+    merges : bool
+        Whether states that do the work of one are merged where that raises the objective.
+    splits : bool
+        Whether states that do the work of two are split where that raises the objective.
     frozen : bool
         Keep the chain of the start.
 
@@ -67,6 +71,8 @@ class HDP(TransitionPrior):
         construction: str = "auto",
         stickiness: float = 0.0,
         top: Any = LEARNED,
+        merges: bool = True,
+        splits: bool = True,
         frozen: bool = False,
     ) -> None:
         self.concentration = concentration
@@ -74,6 +80,8 @@ class HDP(TransitionPrior):
         self.construction = construction
         self.stickiness = stickiness
         self.top = top
+        self.merges = merges
+        self.splits = splits
         self.frozen = frozen
 
     @property
@@ -121,7 +129,7 @@ class HDP(TransitionPrior):
         """The numbers, checked."""
         if n_states < 2:
             raise InputError("HDP: n_states is the largest number of states and must be at least 2, not 1.")
-        numbers: dict[str, float] = {}
+        numbers: dict[str, Any] = {}
         for name in ("concentration", "top_concentration", "stickiness"):
             given = getattr(self, name)
             if isinstance(given, str) and given == LEARNED and name != "stickiness":
@@ -138,6 +146,8 @@ class HDP(TransitionPrior):
             **numbers,
             learns_concentration=isinstance(self.concentration, str),
             learns_top_concentration=isinstance(self.top_concentration, str),
+            merges=bool(self.merges),
+            splits=bool(self.splits),
         )
 
     def _learns_top(self) -> bool:

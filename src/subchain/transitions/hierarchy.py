@@ -45,6 +45,7 @@ class Hierarchy(Record):
     top_concentration : how many states are expected
     stickiness : what is added to the concentration of staying
     learns_concentration, learns_top_concentration : whether the first two are learned
+    merges, splits : whether states that do the work of one become one, and those that do the work of two become two
     renewals : how often the prior has been renewed
     """
 
@@ -53,6 +54,8 @@ class Hierarchy(Record):
     stickiness: float = 0.0
     learns_concentration: bool = False
     learns_top_concentration: bool = False
+    merges: bool = True
+    splits: bool = True
     renewals: int = 0
 
 

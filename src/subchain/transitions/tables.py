@@ -1,8 +1,10 @@
 """Temporary."""
 from __future__ import annotations
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma
+
 Array = NDArray[np.float64]
 def expected_tables(base: Array, counts: Array, occurrence: Array | None = None) -> Array:
     counts = np.maximum(counts, 0.0)
