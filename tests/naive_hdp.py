@@ -44,3 +44,44 @@ def absent(paths: Iterator[tuple[Path, float]], n_states: int) -> Array:
         seen[list(path[:-1]), list(path[1:])] = True
         out += np.where(seen, 0.0, probability)
     return out
+
+
+def simulated_paths(first: Array, moves: Array) -> Iterator[tuple[Path, float]]:
+    """Every path of a Markov chain, `first` (K,) and `moves` (T − 1, K, K), with its probability."""
+    for path in itertools.product(range(len(first)), repeat=len(moves) + 1):
+        steps = [moves[t, j, k] for t, (j, k) in enumerate(itertools.pairwise(path))]
+        yield path, float(first[path[0]] * np.prod(steps))
+
+
+# ---- tables ----------------------------------------------------------------------------------------------------------
+
+
+def seat(base: float, n_customers: int, n_times: int, rng: np.random.Generator) -> Array:
+    """Numbers of tables (n_times,) that customers open who come one by one."""
+    tables = np.zeros(n_times)
+    for seated in range(n_customers):
+        tables += rng.random(n_times) < base / (base + seated)
+    return tables
+
+
+def tables_of(base: float, n_customers: int) -> float:
+    """Expected number of tables: the chances of every customer to open one."""
+    return sum(base / (base + seated) for seated in range(n_customers))
+
+
+def tables_of_paths(base: Array, paths: Iterator[tuple[Path, float]]) -> Array:
+    """Expected number of tables (K, K) over all paths; `base` (K, K)."""
+    out = np.zeros_like(base)
+    for path, probability in paths:
+        counts = np.zeros(base.shape, dtype=int)
+        np.add.at(counts, (list(path[:-1]), list(path[1:])), 1)
+        out += probability * np.vectorize(tables_of)(base, counts)
+    return out
+
+
+def counts_of_paths(paths: Iterator[tuple[Path, float]], n_states: int) -> Array:
+    """Expected number of moves (K, K) over all paths."""
+    out = np.zeros((n_states, n_states))
+    for path, probability in paths:
+        np.add.at(out, (list(path[:-1]), list(path[1:])), probability)
+    return out

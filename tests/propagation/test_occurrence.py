@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from subchain.propagation import lanes, occurrence, one_chain
+from subchain.propagation.occurrence_methods import METHODS, conditionals, exact, marginals, mean_field, pairs, sampling
 from subchain.vectors import aligned
 
 Array = np.ndarray[Any, Any]
@@ -130,3 +131,78 @@ def test_a_chain_in_logarithms_has_the_same_surplus() -> None:
         for pair in pairs:  # one step each, all of whose probability is given to the move
             occurrence.add_log_surplus(np.zeros((1, 3)), np.log(pair), np.zeros((1, 3)), np.ones((1, 3)), 1.0, found)
     assert_slightly_less(found + pairs.sum(axis=0), naive_hdp.pairs_occurrence(pairs))
+
+
+# ---- other ways ------------------------------------------------------------------------------------------------------
+
+
+def random_chain(n_states: int, length: int, seed: int = 0) -> tuple[Array, Array]:
+    """The first belief of a chain and its moves, some of which cannot be."""
+    rng = np.random.default_rng((n_states, length, seed))
+    moves = rng.random((length - 1, n_states, n_states)) ** 3
+    moves[rng.random(moves.shape) < 0.1] = 0.0
+    moves[..., 0] += 1e-3
+    return rng.dirichlet(np.ones(n_states)), moves / moves.sum(axis=2, keepdims=True)
+
+
+SMALL_CHAINS = [(1, 4), (2, 1), (2, 2), (2, 9), (3, 7), (4, 6), (5, 5)]
+
+
+@pytest.mark.parametrize(("n_states", "length"), SMALL_CHAINS)
+@pytest.mark.parametrize("seed", range(3))
+def test_exact_is_the_sum_over_all_paths(n_states: int, length: int, seed: int) -> None:
+    chain = random_chain(n_states, length, seed)
+    expected = naive_hdp.absent(naive_hdp.simulated_paths(*chain), n_states)
+    np.testing.assert_allclose(np.exp(-exact(*chain)), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(("n_states", "length"), SMALL_CHAINS)
+def test_mean_field_is_the_sum_over_all_paths_of_independent_positions(n_states: int, length: int) -> None:
+    chain = random_chain(n_states, length)
+    expected = naive_hdp.absent(naive_hdp.independent_paths(marginals(*chain)), n_states)
+    np.testing.assert_allclose(np.exp(-mean_field(*chain)), expected, atol=1e-12)
+
+
+def test_messages_of_ragged_lanes_are_the_chains_that_exact_takes() -> None:
+    given_problem = problem(3, [6, 5, 5, 2, 1], sharpness=4.0)
+    passed = run(given_problem)
+    for lane in range(5):
+        columns = given_problem.columns(lane)
+        moves = conditionals(passed.weighted[:, columns].T, given_problem.transition)
+        logs, start = np.log(given_problem.likelihood[:, columns].T), given_problem.start[:, lane]
+        expected = naive_hdp.absent(naive_hdp.chain_paths(logs, start, given_problem.transition), 3)
+        np.testing.assert_allclose(np.exp(-exact(passed.beliefs[:, lane], moves)), expected, atol=1e-12)
+        np.testing.assert_allclose(
+            pairs(passed.beliefs[:, lane], moves),
+            naive_hdp.pairs_occurrence(pair_beliefs(given_problem, passed, lane)), rtol=1e-9, atol=1e-14,
+        )  # fmt: skip
+
+
+def test_samples_come_to_the_exact_value() -> None:
+    n_samples, chain = 40_000, random_chain(4, 12)
+    truth = np.exp(-exact(*chain))
+    found = np.exp(-sampling(*chain, n_samples, np.random.default_rng(0)))
+    deviation = np.sqrt(truth * (1.0 - truth) / n_samples)
+    assert np.abs(found - truth).max() > 0.0
+    assert np.all(np.abs(found - truth) <= 4.5 * deviation + 1e-12)
+
+
+def test_the_same_generator_draws_the_same_paths() -> None:
+    chain = random_chain(3, 8)
+    first, second = (sampling(*chain, 50, np.random.default_rng(7)) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_moves_that_must_happen_and_moves_that_cannot(name: str) -> None:
+    """0 → 1 → 0 → …, for certain."""
+    turn = np.array([[0.0, 1.0], [1.0, 0.0]])
+    absent = METHODS[name](np.array([1.0, 0.0]), np.repeat(turn[None], 5, axis=0))
+    assert np.all(np.isfinite(absent))
+    np.testing.assert_allclose(-np.expm1(-absent), turn, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_all_ways_agree_on_a_single_step(name: str) -> None:
+    first, moves = np.array([0.3, 0.7]), np.array([[[0.2, 0.8], [0.2, 0.8]]])
+    np.testing.assert_allclose(METHODS[name](first, moves), -np.log1p(-first[:, None] * moves[0]), rtol=1e-12)
