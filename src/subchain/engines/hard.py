@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from subchain.engines.messages import Messages
 from subchain.propagation import serial
+from subchain.propagation.occurrence import add_log_surplus
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -27,7 +28,8 @@ BLOCK = 1 << 15
 class LogBlock:
     """A stretch of one sequence: values, filtered and smoothed beliefs (K, n), and its expected moves.
 
-    `pairs` (K, K) counts the transitions within the block and the one that leads out of it.
+    `pairs` (K, K) counts the transitions within the block and the one that leads out of it; `surplus` (K, K) is what
+    they add to it where it is asked whether a move happens at all (`propagation.occurrence`).
     """
 
     positions: Index
@@ -35,6 +37,7 @@ class LogBlock:
     alpha: Array
     beliefs: Array
     pairs: Array
+    surplus: Array
     is_first: bool
 
 
@@ -75,29 +78,30 @@ class LogChain:
             alpha, after = np.empty_like(logs), np.empty_like(logs)
             serial.log_forward(logs, self.log_transition, self.predicted[block].copy(), alpha)
             serial.log_backward(logs, self.log_transition, beta, after)
-            pairs = np.zeros((n_states, n_states))
+            pairs, surplus = np.zeros((2, n_states, n_states))
             later_logs, later_beta = np.vstack((logs[1:], next_logs)), np.vstack((after[1:], next_beta))
-            serial.log_pair_sums(
-                alpha[: len(later_logs)], self.log_transition, later_logs, later_beta, self.log_total, pairs
-            )
+            joint = (alpha[: len(later_logs)], self.log_transition, later_logs, later_beta, self.log_total)
+            serial.log_pair_sums(*joint, pairs)
+            add_log_surplus(*joint, surplus)
             # Logarithms of long chains are large and lose digits; the number of moves is known.
             pairs *= len(later_logs) / max(float(pairs.sum()), np.finfo(np.float64).tiny)
             filtered = alpha - np.logaddexp.reduce(alpha, axis=1, keepdims=True)
             beliefs = np.exp(alpha + after - self.log_total)
             beliefs /= beliefs.sum(axis=1, keepdims=True)
             yield LogBlock(
-                positions, values, np.exp(filtered.T), np.ascontiguousarray(beliefs.T), pairs, is_first=block == 0
+                positions, values, np.exp(filtered.T), np.ascontiguousarray(beliefs.T), pairs, surplus, block == 0
             )
             next_logs, next_beta = logs[:1], after[:1]
 
 
 class LogPass(NamedTuple):
-    """A short chain worked out at one go: beliefs (K, n), expected moves, and what it tells its neighbours."""
+    """A short chain worked out at one go: beliefs (K, n), expected moves, their surplus, what it tells neighbours."""
 
     log_total: float
     impossible_at: int | None
     beliefs: Array
     pairs: Array
+    surplus: Array
     first_message: Array
     last_message: Array
 
@@ -106,7 +110,8 @@ def log_pass(logs: Array, transition: Array, start: Array, stop: Array) -> LogPa
     """Forward-backward in logarithms over log likelihoods (n, K), between weights (K,) that come from outside."""
     with np.errstate(divide="ignore"):
         log_transition, predicted, future = np.log(transition), np.log(start), np.log(stop)
-    alpha, beta, pairs = np.empty_like(logs), np.empty_like(logs), np.zeros_like(transition)
+    alpha, beta = np.empty_like(logs), np.empty_like(logs)
+    pairs, surplus = np.zeros_like(transition), np.zeros_like(transition)
     serial.log_forward(logs, log_transition, predicted, alpha)
     serial.log_backward(logs, log_transition, future, beta)
     both = alpha + beta
@@ -114,14 +119,17 @@ def log_pass(logs: Array, transition: Array, start: Array, stop: Array) -> LogPa
     if not np.isfinite(total):
         dead = np.flatnonzero(~(alpha > -np.inf).any(axis=1))
         where = int(dead[0]) if len(dead) else len(logs) - 1
-        return LogPass(-np.inf, where, np.zeros_like(logs.T), pairs, start, stop)
-    serial.log_pair_sums(alpha[:-1], log_transition, logs[1:], beta[1:], total, pairs)
+        return LogPass(-np.inf, where, np.zeros_like(logs.T), pairs, surplus, start, stop)
+    joint = (alpha[:-1], log_transition, logs[1:], beta[1:], total)
+    serial.log_pair_sums(*joint, pairs)
+    add_log_surplus(*joint, surplus)
     beliefs = np.exp(both - np.logaddexp.reduce(both, axis=1, keepdims=True)).T
     return LogPass(
         total,
         None,
         np.ascontiguousarray(beliefs),
         pairs,
+        surplus,
         np.exp(logs[0] + beta[0] - np.logaddexp.reduce(logs[0] + beta[0])),
         np.exp(alpha[-1] - np.logaddexp.reduce(alpha[-1])),
     )

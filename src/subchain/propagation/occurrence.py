@@ -1,0 +1,178 @@
+"""How surely a move happens at all: the probability that a chain goes from j to k at least once, pair by pair.
+
+Under beliefs that are Markov chains, q(C_jk = 0) is the probability that no two neighbouring positions are in j and k.
+What is kept is L = −log q(C = 0), which adds over sequences; q(C > 0) = −expm1(−L). If neighbouring pairs are taken to
+be independent of each other (thesis 5.67),
+
+    L_jk = −Σ_t log(1 − q_t(j, k)) = Σ_t q_t(j, k) + Σ_t surplus(q_t(j, k)),    surplus(q) = −log(1 − q) − q.
+
+The first sum is the expected number of moves, which every pass has anyway. The second needs only the pairs that are
+not small: leaving out those below `SMALL` makes L at most 0.51 % too small, and a pair can exceed it only where both
+its states do, which are few. So the surplus costs a look at the beliefs and a handful of products a position.
+
+Other ways to find L are in `occurrence_methods`.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.propagation.compiled import kernel, part
+
+Array = NDArray[np.float64]
+
+#: Pairs with a smaller probability have no surplus.
+SMALL = 0.01
+LOG_SMALL = float(np.log(SMALL))
+#: Up to here the surplus needs no logarithm.
+SERIES = 0.1
+#: A move that is certain counts as if it were not quite, so that L stays finite.
+ALMOST_CERTAIN = 1.0 - 1e-12
+#: More states than can have a belief above `SMALL`.
+ENOUGH = 104
+#: Lanes whose states are listed at a time.
+STRIP = 128
+
+
+def absence(probability: Array) -> Array:
+    """−log(1 − q), finite where q is one.
+
+    Examples
+    --------
+    >>> absence(np.array([0.0, 0.5, 1.0])).round(2)
+    array([ 0.  ,  0.69, 27.63])
+    """
+    return np.asarray(-np.log1p(-np.minimum(probability, ALMOST_CERTAIN)))
+
+
+@part
+def _surplus(probability):
+    """−log(1 − q) − q; up to `SERIES` by the first terms of its series, which are right to 2e-7 of −log(1 − q)."""
+    q = probability
+    if q <= SERIES:
+        return q * q * (1.0 / 2 + q * (1.0 / 3 + q * (1.0 / 4 + q * (1.0 / 5 + q * (1.0 / 6)))))
+    return -np.log(1.0 - min(q, ALMOST_CERTAIN)) - q
+
+
+@part
+def _list_lanes(beliefs, at, count, states, sizes):
+    """The states of each of `count` columns that are not small."""
+    for lane in range(count):
+        sizes[lane] = 0
+    room = states.shape[1]
+    for k in range(beliefs.shape[0]):
+        row = beliefs[k, at : at + count]
+        for lane in range(count):
+            if row[lane] > SMALL and sizes[lane] < room:  # lanes that cannot be believed may hold anything
+                states[lane, sizes[lane]] = k
+                sizes[lane] += 1
+
+
+@kernel
+def add_surplus(alpha, weighted, transition, beliefs, offsets, weights, out):
+    """Add the surplus of all neighbouring pairs of lanes to `out`.
+
+    Parameters
+    ----------
+    alpha, weighted, beliefs : (K, n) as `lanes.backward` leaves them, not yet multiplied by weights
+    transition : (K, K)
+    offsets : (steps + 1,)
+    weights : (lanes,) how often each lane counts
+    out : (K, K)
+    """
+    lanes, room = offsets[1], min(beliefs.shape[0], ENOUGH)
+    before, now = np.empty((STRIP, room), dtype=np.int32), np.empty((STRIP, room), dtype=np.int32)
+    n_before, n_now = np.empty(STRIP, dtype=np.int64), np.empty(STRIP, dtype=np.int64)
+    for begin in range(0, lanes, STRIP):
+        _list_lanes(beliefs, begin, min(STRIP, lanes - begin), before, n_before)
+        for step in range(1, offsets.shape[0] - 1):
+            at, source = offsets[step] + begin, offsets[step - 1] + begin
+            count = min(STRIP, offsets[step + 1] - at)
+            if count <= 0:
+                break
+            _list_lanes(beliefs, at, count, now, n_now)
+            for lane in range(count):
+                for i in range(n_now[lane]):
+                    k = now[lane, i]
+                    message = weighted[k, at + lane]
+                    for h in range(n_before[lane]):
+                        j = before[lane, h]
+                        probability = alpha[j, source + lane] * (transition[j, k] * message)
+                        if probability > SMALL:
+                            out[j, k] += weights[begin + lane] * _surplus(probability)
+            before, now, n_before, n_now = now, before, n_now, n_before
+
+
+@part
+def _list_row(beliefs, position, n_states, states):
+    """The states of a position that are not small; return their number."""
+    size = 0
+    for k in range(n_states):
+        if beliefs[position, k] > SMALL and size < states.shape[0]:
+            states[size] = k
+            size += 1
+    return size
+
+
+@kernel
+def add_chain_surplus(alpha, weighted, transition, beliefs, n, n_states, weight, out):
+    """The same for one chain whose states fill the vectors, as `one_chain.forward_backward` leaves it.
+
+    Parameters
+    ----------
+    alpha, weighted, beliefs : (n, P)
+    transition : (K, P)
+    n, n_states : number of positions and of states
+    weight : how often the chain counts
+    out : (K, K) or (K, P)
+    """
+    room = min(n_states, ENOUGH)
+    before, now = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int32)
+    n_before = _list_row(beliefs, np.int64(0), n_states, before)
+    for position in range(1, n):
+        n_now = _list_row(beliefs, position, n_states, now)
+        for h in range(n_before):
+            j = before[h]
+            message = alpha[position - 1, j]
+            for i in range(n_now):
+                k = now[i]
+                probability = message * (transition[j, k] * weighted[position, k])
+                if probability > SMALL:
+                    out[j, k] += weight * _surplus(probability)
+        before, now, n_before = now, before, n_now
+
+
+@kernel
+def add_border_surplus(before, after, weight, out):
+    """Add the surplus of one pair of neighbours that know nothing of each other.
+
+    Parameters
+    ----------
+    before, after : (K,) beliefs of the two positions
+    weight : how often the pair counts
+    out : (K, K)
+    """
+    for j in range(before.shape[0]):
+        if before[j] > SMALL:
+            for k in range(after.shape[0]):
+                probability = before[j] * after[k]
+                if probability > SMALL:
+                    out[j, k] += weight * _surplus(probability)
+
+
+@kernel
+def add_log_surplus(alpha, log_transition, log_likelihood, beta, log_total, out):
+    """The same for each position and the next of a chain in logarithms; arguments as for `serial.log_pair_sums`."""
+    n_states = out.shape[0]
+    for position in range(alpha.shape[0]):
+        for j in range(n_states):
+            before = alpha[position, j] - log_total
+            if before == -np.inf:
+                continue
+            for k in range(n_states):
+                logarithm = before + log_transition[j, k] + log_likelihood[position, k] + beta[position, k]
+                if logarithm > LOG_SMALL:
+                    out[j, k] += _surplus(np.exp(logarithm))
