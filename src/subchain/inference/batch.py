@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
+from subchain.engines.surrogate import Surrogate
 from subchain.errors import InferenceError
 from subchain.inference.base import Algorithm, number, whole_number
 from subchain.inference.interrupts import Postponed
@@ -13,6 +14,7 @@ from subchain.inference.loop import Known, RunState, Step
 from subchain.inference.posterior import ModelPosterior, Point
 from subchain.inference.problem import Problem
 from subchain.inference.trace import Status, Trace
+from subchain.statistics import Statistics
 
 if TYPE_CHECKING:
     from subchain.inference.loop import Stepper
@@ -109,11 +111,15 @@ class Passes:
         if before is not None:
             posterior = problem.prior.update(before)
             surrogate = algorithm.surrogate(posterior, state.point)
-        statistics = problem.statistics(surrogate, problem.whole)
+        statistics = self.expect(posterior, surrogate)
         objective = algorithm.objective(problem, posterior, state.point, statistics.log_normalizer)
         self._check_rise(state, objective)
         point, events = algorithm.point(problem.prior.update(statistics), statistics, state.point)
         return Step(Known(statistics, point), objective, events, [statistics, point], {})
+
+    def expect(self, posterior: ModelPosterior | None, surrogate: Surrogate) -> Statistics:
+        """What is expected of all the data under a surrogate, which is that of a posterior or, if None, of a point."""
+        return self.problem.statistics(surrogate, self.problem.whole)
 
     def _check_rise(self, state: RunState, objective: float) -> None:
         """Refuse an objective that fell although it never does."""
