@@ -11,7 +11,7 @@ the even ones are swept while the odd ones wait, then the odd ones, so blocks of
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +60,7 @@ def cut(offsets: Index, length: int) -> Blocks:
     Examples
     --------
     >>> cut(np.array([0, 2, 4, 11]), 3)
-    Blocks(edges=array([ 0,  3,  4,  7, 10, 11]), is_odd=array([False, False, False,  True, False]))
+    Blocks(edges=array([ 0,  4,  7, 10, 11]), is_odd=array([False, False,  True, False]))
     """
     counts = -(-np.diff(offsets) // length)
     rank = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -93,7 +93,8 @@ class MeanField(Passes):
     def step(self, state: RunState) -> Step:
         with self.interruption:  # beliefs change in place: all of an iteration, or nothing
             step = super().step(state)
-        assert isinstance(step.results, Known) and self.beliefs is not None
+        assert isinstance(step.results, Known), "a pass knows what it has found"
+        assert self.beliefs is not None, "a pass leaves beliefs"
         return step._replace(results=dataclasses.replace(step.results, memory={"beliefs": self.beliefs}))
 
     def expect(self, posterior: ModelPosterior | None, surrogate: Surrogate) -> Statistics:
@@ -168,12 +169,12 @@ class Sweeps:
             emission.accumulate(values, np.ascontiguousarray(beliefs.T), result.emission)
         return result
 
-    def _sweep(self, first: int, last: int, space: Workspace) -> tuple[NDArray, NDArray[np.bool_], Array]:
+    def _sweep(self, first: int, last: int, space: Workspace) -> tuple[NDArray[Any], NDArray[np.bool_], Array]:
         """Give the positions of a block new beliefs; return their values, where chains begin, and their gains."""
         n, offsets = last - first, self.data.offsets
         begins = np.zeros(n + 1, dtype=np.bool_)
-        low, high = np.searchsorted(offsets, first, side="left"), np.searchsorted(offsets, last, side="right")
-        begins[offsets[low:high] - first] = True
+        sequences = slice(np.searchsorted(offsets, first, side="left"), np.searchsorted(offsets, last, side="right"))
+        begins[offsets[sequences] - first] = True
         logs, before = (space.table(name, n, self.width) for name in ("likelihood", "alpha"))
         beliefs, room = space.table("beliefs", n + 2, self.width), space.table("room", ROOM, self.width)
         values, found = self.messages.log_likelihood(np.arange(first, last))
@@ -196,7 +197,7 @@ class Sweeps:
         return self.weights[np.searchsorted(self.data.offsets, positions, side="right") - 1]
 
     def finish(self, total: Statistics) -> None:
-        """Add the moves between blocks, and what all moves are worth; the bound is whole then but for the parameters."""
+        """Add the moves between blocks, and what all moves are worth; then the bound lacks the parameters alone."""
         at = self.blocks.edges[:-1][~np.isin(self.blocks.edges[:-1], self.data.offsets)]
         weights = self._weights(at)
         into = self.beliefs[at] if weights is None else self.beliefs[at] * weights[:, None]
