@@ -105,7 +105,7 @@ class MeanField(Passes):
             beliefs = np.empty((whole.data.n_observations, surrogate.n_states))
             marginals.smooth(engine, messages, beliefs)
             self.beliefs = beliefs
-        sweeps = Sweeps(messages, posterior.chain.log_surrogate(), whole.weights, self.beliefs)
+        sweeps = BlockSweeps(messages, posterior.chain.log_surrogate(), whole.weights, self.beliefs)
         total = Statistics.zeros(surrogate.n_states, surrogate.emission.zeros())
         with engine.alone():
             for groups in sweeps.turns():
@@ -115,7 +115,7 @@ class MeanField(Passes):
         return total
 
 
-class Sweeps:
+class BlockSweeps:
     """Sweeps over all blocks under one surrogate.
 
     Parameters
