@@ -20,6 +20,7 @@ from subchain.inference.batch import Batch, Passes
 from subchain.inference.loop import RunState
 from subchain.inference.mean_field import MeanField
 from subchain.inference.posterior import ModelPosterior, Point
+from subchain.inference.problem import Problem
 from subchain.statistics import Statistics
 
 if TYPE_CHECKING:
