@@ -20,7 +20,7 @@ from subchain.inference.problem import Problem
 from subchain.inference.splitting import splits
 from subchain.settled import EARLY, states_differ
 from subchain.statistics import Statistics
-from subchain.transitions.hierarchy import Hierarchy
+from subchain.transitions.hierarchy import hierarchy_of
 
 #: Iterations between two searches, at first.
 EVERY = 10
@@ -58,7 +58,7 @@ class Search:
 
     def is_due(self, prior: ModelPosterior, statistics: Statistics, *, settled: bool) -> bool:
         """Whether it is time: now and then once states differ, and before a run ends."""
-        hierarchy = _hierarchy(prior)
+        hierarchy = hierarchy_of(prior.chain)
         if hierarchy is None or not (hierarchy.merges or hierarchy.splits):
             return False
         if settled:
@@ -73,7 +73,7 @@ class Search:
         here : where the run stands, as far on as `run` would bring a proposal
         run : from a prior and statistics to where a few passes lead
         """
-        hierarchy = _hierarchy(here.prior)
+        hierarchy = hierarchy_of(here.prior.chain)
         assert hierarchy is not None
         events: list[str] = []
         if hierarchy.splits:
@@ -86,7 +86,7 @@ class Search:
         while len(events) < MOST:
             for merge in merges(here.prior, here.statistics, MERGES):
                 folded = here.statistics.fold(merge.into, merge.gone)
-                there = run(here.prior.renew(folded), folded)
+                there = run(here.prior.begin(folded), folded)
                 if there.objective > here.objective:
                     events.append(_told(f"state {merge.gone} was taken into state {merge.into}", here, there))
                     here = there
@@ -98,7 +98,7 @@ class Search:
     def _split(self, here: Trial, run: Run, events: list[str]) -> Trial:
         rng = np.random.default_rng([self.seed, self.iteration])
         for split in islice(splits(self.problem, self.algorithm, here.prior, here.statistics, rng), SPLITS):
-            there = run(here.prior.renew(split.statistics), split.statistics)
+            there = run(here.prior.begin(split.statistics), split.statistics)
             if there.objective > here.objective:
                 events.append(_told(f"state {split.state} gave part of its work to state {split.free}", here, there))
                 return there
@@ -119,11 +119,6 @@ def _is_milestone(iteration: int) -> bool:
     while rounds % 2 == 0:
         rounds //= 2
     return rounds in (1, 3)
-
-
-def _hierarchy(prior: ModelPosterior) -> Hierarchy | None:
-    """The numbers of a hierarchical prior; None if the number of states is given."""
-    return getattr(prior.chain, "hierarchy", None)
 
 
 def _told(what: str, before: Trial, after: Trial) -> str:
