@@ -92,7 +92,8 @@ class HDP(TransitionPrior):
 
     @property
     def exact(self) -> bool:
-        return True
+        """Sticks that rather stay are the exception: who consults the top level is then known approximately."""
+        return self.construction != "sticks" or not self.stickiness
 
     def suited_to(self, algorithm: str) -> HDP:
         if self.construction != "auto" and self.construction not in CONSTRUCTIONS:
