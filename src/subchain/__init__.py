@@ -15,7 +15,7 @@ _ROOMS = {
     "subchain.selection": ["fit_concentrations", "select_priors", "select_states"],
     "subchain.memory": ["memory_estimate"],
     "subchain.inference": ["CVI", "EM", "SCVI", "SVI", "VI", "Buffer", "Gibbs", "GrowBuffer", "Guards", "Stationary"],
-    "subchain.transitions": ["Dirichlet", "banded", "cyclic", "left_right", "stationary_distribution"],
+    "subchain.transitions": ["HDP", "Dirichlet", "banded", "cyclic", "left_right", "stationary_distribution"],
     "subchain.emissions": ["Bernoulli", "Categorical", "DiagonalGaussian", "Gaussian", "Poisson", "Product"],
     "subchain.data": [
         "HoldOut",
@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from subchain.model import HMM
     from subchain.selection import fit_concentrations, select_priors, select_states
     from subchain.transitions import (
+        HDP,
         Dirichlet,
         banded,
         cyclic,
@@ -91,6 +92,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CVI",
     "EM",
+    "HDP",
     "HMM",
     "SCVI",
     "SVI",

@@ -66,7 +66,7 @@ class FitCall:
         self.algorithm = resolve_inference(model.inference)
         self.algorithm.check()
         self.emission = resolve_emission(model.emission)
-        self.transition = resolve_transition(model.transition)
+        self.transition = resolve_transition(model.transition).suited_to(self.algorithm.name)
         self.start_point = self._given_start(n_states)
         if self.start_point is None:
             self.raw = as_sequences(x)

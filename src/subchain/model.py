@@ -167,7 +167,7 @@ class HMM(Usable):
     def _adopt(self, fit: FitCall, state: RunState, runs: list[RunSummary]) -> None:
         """Make the end of a run this model's results."""
         self._become(state.point, fit.emission)
-        self.prior_ = fit.problem.prior
+        self.prior_ = state.results.prior or fit.problem.prior
         self.statistics_ = state.results.reported or fit.empty
         self.trace_ = state.trace
         self.status_ = state.status or "max_iter"

@@ -179,6 +179,23 @@ class Sums(Record):
                 changed[name] = value * factor
         return self._rebuild(changed)
 
+    def fold(self, into: int, gone: int) -> Self:
+        """The statistics of a model in which one state has been taken into another; it is left with nothing."""
+        changed: dict[str, Any] = {}
+        for name, value, axes in self._entries():
+            if isinstance(value, Sums):
+                changed[name] = value.fold(into, gone)
+            elif isinstance(value, dict):
+                changed[name] = {key: part.fold(into, gone) for key, part in value.items()}
+            elif isinstance(value, np.ndarray) and axes:
+                value = value.copy()
+                for axis in axes:
+                    moved = np.moveaxis(value, axis, 0)
+                    moved[into] += moved[gone]
+                    moved[gone] = 0.0
+                changed[name] = value
+        return self._rebuild(changed)
+
     def absorb(self, other: Self) -> None:
         """Add `other` in place."""
         for name, value, _ in self._entries():

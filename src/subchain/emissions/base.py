@@ -30,6 +30,7 @@ from subchain.emissions.moving import Moving
 from subchain.emissions.scaling import exponentiate_in_place
 from subchain.errors import InputError
 from subchain.records import Record, Sums
+from subchain.settled import Settled
 
 Values = NDArray[Any]
 Table = NDArray[np.float64]
@@ -127,6 +128,8 @@ class Parameters(Record, Likelihood):
 class Posterior(Protocol):
     """What inference asks of a component: a `Conjugate`, or a `Frozen` one."""
 
+    @property
+    def moves(self) -> bool: ...
     def update(self, sums: Any) -> Posterior: ...
     def mean(self) -> Parameters: ...
     def mode(self) -> Parameters: ...
@@ -135,12 +138,15 @@ class Posterior(Protocol):
     def sample(self, rng: np.random.Generator) -> Parameters: ...
     def kl(self, prior: Any) -> float: ...
     def log_density(self, parameters: Any) -> float: ...
+    def log_partition(self) -> NDArray[np.float64]: ...
     def log_evidence(self, sums: Any) -> float | None: ...
+    def renew(self, sums: Any, rate: float) -> Posterior: ...
+    def log_hyper(self) -> float: ...
     def moving(self, sums: Any) -> Moving: ...
 
 
 @dataclasses.dataclass
-class Conjugate(Record, ABC):
+class Conjugate(Record, Settled, ABC):
     """A conjugate distribution over the parameters of K states."""
 
     @abstractmethod
@@ -175,6 +181,14 @@ class Conjugate(Record, ABC):
     def log_density(self, parameters: Any) -> float:
         """Log density at `parameters`, up to a constant that depends on this distribution alone."""
 
+    def log_partition(self) -> NDArray[np.float64]:
+        """Logarithm of what the density of each state's parameters has to be divided by, (K,), up to a constant.
+
+        Differences between posterior and prior are how probable the observations were, but for what does not depend on
+        the parameters. A family that does not say has its states told apart by their moves alone when some are merged.
+        """
+        return np.zeros(self.mean().n_states)
+
     def log_evidence(self, sums: Any) -> float | None:
         """Log probability of what made these sums, the parameters being summed out; None if sums alone do not tell."""
         return None
@@ -185,7 +199,7 @@ class Conjugate(Record, ABC):
 
 
 @dataclasses.dataclass
-class Frozen(Record):
+class Frozen(Record, Settled):
     """A posterior that is one point and learns nothing: components that are frozen or were given by hand."""
 
     parameters: Parameters
@@ -206,6 +220,9 @@ class Frozen(Record):
 
     def log_density(self, parameters: Any) -> float:
         return 0.0
+
+    def log_partition(self) -> NDArray[np.float64]:
+        return np.zeros(self.parameters.n_states)
 
     def log_evidence(self, sums: Any) -> float | None:
         return None

@@ -128,6 +128,9 @@ class BetaTable(Conjugate):
         expected = ones * (digamma(self.successes) - total) + zeros * (digamma(self.failures) - total)
         return float((normalizer + expected).sum())
 
+    def log_partition(self) -> NDArray[np.float64]:
+        return np.asarray(betaln(self.successes, self.failures).sum(axis=1))
+
     def log_density(self, parameters: BernoulliParameters) -> float:
         chance = parameters.probabilities
         return float((xlogy(self.successes - 1.0, chance) + xlog1py(self.failures - 1.0, -chance)).sum())

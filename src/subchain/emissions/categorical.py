@@ -298,6 +298,10 @@ class DirichletTable(Conjugate):
     def kl(self, prior: DirichletTable) -> float:
         return simplex.divergence(self.concentration, self._moments, prior.concentration, prior._moments)
 
+    def log_partition(self) -> NDArray[np.float64]:
+        moments = self._moments
+        return np.asarray(moments.gammaln.sum(axis=0) - moments.total_gammaln[0])
+
     def log_density(self, parameters: CategoricalParameters) -> float:
         return simplex.log_density(self.concentration, parameters.weights)
 

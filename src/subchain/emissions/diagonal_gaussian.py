@@ -278,6 +278,10 @@ class NormalInverseGamma(Conjugate):
         of_variances += prior.shape * np.log(self.scale / prior.scale) + self.shape * (prior.scale / self.scale - 1.0)
         return float((of_means + of_variances).sum())
 
+    def log_partition(self) -> Array:
+        of_variances = gammaln(self.shape) - self.shape * np.log(self.scale)
+        return np.asarray((of_variances - 0.5 * np.log(self.strength)).sum(axis=1))
+
     def log_density(self, parameters: DiagonalGaussianParameters) -> float:
         distance = (parameters.means - self.location) ** 2
         per_variance = (self.scale + 0.5 * self.strength * distance) / parameters.variances

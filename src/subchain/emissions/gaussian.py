@@ -203,6 +203,9 @@ class NormalInverseWishart(Conjugate):
         halves = 0.5 * (self.degrees[:, None] - np.arange(self.n_features))
         return np.asarray(_log_determinant(self.scale) - digamma(halves).sum(axis=1) - self.n_features * np.log(2.0))
 
+    def log_partition(self) -> Array:
+        return np.asarray(-0.5 * (self._log_norm() + self.n_features * np.log(self.strength)))
+
     def log_density(self, parameters: GaussianParameters) -> float:
         power = self.degrees + self.n_features + 2.0
         precision = np.linalg.inv(parameters.covariances)

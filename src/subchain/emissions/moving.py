@@ -40,6 +40,10 @@ class Moving:
         """Let fresh sums, made by a surrogate of this object, enter the old ones."""
         self._sums = self._sums.scale(keep) + fresh.scale(gain)
 
+    def adopt(self, prior: Any) -> None:
+        """Go on under another prior with the same sums."""
+        self.prior = prior
+
     def sums(self) -> Any:
         """The sums as they stand, for results and files."""
         return self._sums

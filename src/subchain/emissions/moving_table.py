@@ -184,15 +184,18 @@ class MovingTable(Moving):
     """Posterior of a categorical table: factor · counts + concentration, (W, K)."""
 
     def __init__(self, prior: DirichletTable, sums: CategoricalSums) -> None:
+        self.adopt(prior)
+        self.counts = np.array(sums.counts, order="C")
+        self.factor = 1.0
+        self.totals = self.counts.sum(axis=0)
+        self._places: deque[NDArray[np.int32]] = deque()
+
+    def adopt(self, prior: DirichletTable) -> None:
         self.prior = prior
         concentration = np.ascontiguousarray(prior.concentration)
         all_alike = bool((concentration == concentration[:1]).all())
         self.concentration = concentration[:1].copy() if all_alike else concentration
-        self.counts = np.array(sums.counts, order="C")
-        self.factor = 1.0
-        self.totals = self.counts.sum(axis=0)
         self.prior_totals = concentration.sum(axis=0)
-        self._places: deque[NDArray[np.int32]] = deque()
 
     def distinct(self, symbols: Index) -> tuple[Index, Index]:
         """The symbols that occur, each once, and the number of each observation's symbol among them."""

@@ -147,6 +147,9 @@ class GammaRates(Conjugate):
         scale = prior.shape * np.log(self.rate / prior.rate) + self.shape * (prior.rate / self.rate - 1.0)
         return float((gain + scale).sum())
 
+    def log_partition(self) -> NDArray[np.float64]:
+        return np.asarray((gammaln(self.shape) - self.shape * np.log(self.rate)).sum(axis=1))
+
     def log_density(self, parameters: PoissonParameters) -> float:
         return float((xlogy(self.shape - 1.0, parameters.rates) - self.rate * parameters.rates).sum())
 

@@ -143,6 +143,10 @@ class MovingProduct(Moving):
     def surrogate(self, kind: str) -> ProductTable:
         return ProductTable({name: part.surrogate(kind) for name, part in self.parts.items()}, self.layout)
 
+    def adopt(self, prior: ProductPosterior) -> None:
+        for name, part in self.parts.items():
+            part.adopt(prior.parts[name])
+
     def move(self, keep: float, gain: float, fresh: ProductSums) -> None:
         for name, part in self.parts.items():
             part.move(keep, gain, fresh.parts[name])
@@ -191,6 +195,9 @@ class ProductPosterior(Conjugate):
 
     def kl(self, prior: ProductPosterior) -> float:
         return sum(part.kl(prior.parts[name]) for name, part in self.parts.items())
+
+    def log_partition(self) -> NDArray[np.float64]:
+        return np.sum([part.log_partition() for part in self.parts.values()], axis=0)
 
     def log_density(self, parameters: ProductParameters) -> float:
         return sum(part.log_density(parameters.parts[name]) for name, part in self.parts.items())

@@ -12,7 +12,9 @@ from subchain.inference.interrupts import Postponed
 from subchain.inference.loop import Known, RunState, Step
 from subchain.inference.posterior import ModelPosterior, Point
 from subchain.inference.problem import Problem
+from subchain.inference.search import PASSES, Search, Trial
 from subchain.inference.trace import Status, Trace
+from subchain.statistics import Statistics
 
 if TYPE_CHECKING:
     from subchain.inference.loop import Stepper
@@ -84,7 +86,7 @@ class Batch(Iterated):
 
     @abstractmethod
     def objective(
-        self, problem: Problem, posterior: ModelPosterior | None, point: Point, log_normalizer: float
+        self, prior: ModelPosterior, posterior: ModelPosterior | None, point: Point, log_normalizer: float
     ) -> float:
         """What the algorithm climbs, for the posterior or point whose surrogate gave this normaliser.
 
@@ -102,18 +104,43 @@ class Passes:
 
     def step(self, state: RunState) -> Step:
         problem, algorithm = self.problem, self.algorithm
+        prior = state.results.prior or problem.prior
         posterior: ModelPosterior | None = None
         surrogate, before = state.point.surrogate(), state.statistics
         if before is None and not algorithm.climbs_from_points:
             before = problem.statistics(surrogate, problem.whole)
         if before is not None:
-            posterior = problem.prior.update(before)
+            posterior = prior.update(before)
             surrogate = algorithm.surrogate(posterior, state.point)
         statistics = problem.statistics(surrogate, problem.whole)
-        objective = algorithm.objective(problem, posterior, state.point, statistics.log_normalizer)
+        objective = algorithm.objective(prior, posterior, state.point, statistics.log_normalizer)
         self._check_rise(state, objective)
-        point, events = algorithm.point(problem.prior.update(statistics), statistics, state.point)
-        return Step(Known(statistics, point), objective, events, [statistics, point], {})
+        if prior.moves:
+            prior = prior.renew(statistics)
+        news: list[str] = []
+        look = Search(problem, algorithm, state.seed, state.iteration + 1)
+        if look.is_due(prior, statistics, settled=self._is_settled(state, objective)):
+            best, news = look.improve(self._run(prior, statistics), self._run)
+            prior, statistics, objective = best.prior, best.statistics, best.objective
+        point, events = algorithm.point(prior.update(statistics), statistics, state.point)
+        events += news
+        results = Known(statistics, point, prior=prior if prior.moves else None)
+        return Step(results, objective, events, [statistics, point], {})
+
+    def _is_settled(self, state: RunState, objective: float) -> bool:
+        known = state.trace.known_objectives()
+        return bool(known) and abs(objective - known[-1]) <= self.algorithm.tolerance * abs(objective)
+
+    def _run(self, prior: ModelPosterior, statistics: Statistics) -> Trial:
+        """Where a few passes lead."""
+        objective = -math.inf
+        for _ in range(PASSES):
+            posterior = prior.update(statistics)
+            point = posterior.mean()
+            statistics = self.problem.statistics(self.algorithm.surrogate(posterior, point), self.problem.whole)
+            objective = self.algorithm.objective(prior, posterior, point, statistics.log_normalizer)
+            prior = prior.renew(statistics)
+        return Trial(objective, prior, statistics)
 
     def _check_rise(self, state: RunState, objective: float) -> None:
         """Refuse an objective that fell although it never does."""

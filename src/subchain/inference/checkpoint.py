@@ -132,7 +132,8 @@ def _pack(state: RunState, name: str, arrays: dict[str, Any]) -> dict[str, Any]:
     arrays.update({f"{name}.memory.{key}": array for key, array in memory.items()})
     results = state.results
     average = None if results.reported is results.statistics else results.reported
-    for part, record in (("statistics", results.statistics), ("point", results.point), ("average", average)):
+    records = {"statistics": results.statistics, "point": results.point, "average": average, "prior": results.prior}
+    for part, record in records.items():
         plain[part] = None if record is None else record.schema()
         if record is not None:
             arrays.update({f"{name}.{part}.{key}": array for key, array in record.arrays().items()})
@@ -141,13 +142,13 @@ def _pack(state: RunState, name: str, arrays: dict[str, Any]) -> dict[str, Any]:
 
 def _unpack(plain: dict[str, Any], name: str, arrays: dict[str, Any]) -> RunState:
     records: dict[str, Any] = {
-        part: None if plain[part] is None else build_record(plain[part], arrays, f"{name}.{part}.")
-        for part in ("statistics", "point", "average")
+        part: None if plain.get(part) is None else build_record(plain[part], arrays, f"{name}.{part}.")
+        for part in ("statistics", "point", "average", "prior")
     }
     for record in records.values():
         if record is not None:
             record.check_states(len(records["point"].chain.initial))
     trace = Trace.from_json(plain["trace"])
     memory = {key: arrays[f"{name}.memory.{key}"] for key in plain["memory"]}
-    results = Known(records["statistics"], records["point"], memory, records["average"])
+    results = Known(records["statistics"], records["point"], memory, records["average"], records["prior"])
     return RunState(results, trace, plain["iteration"], plain["status"], int(plain["seed"]))

@@ -57,6 +57,8 @@ class Drawn:
         self._tally = np.zeros((len(walkers), *entries), dtype=np.min_scalar_type(room))
         self._totals: list[Statistics | None] = [None] * len(walkers)
         self._kept: dict[str, NDArray[Any]] = {}
+        #: The problem's: what is drawn of a prior is drawn with the states.
+        self.prior = None
         self._known: dict[str, Any] = {}
 
     # ---- while it runs -----------------------------------------------------------------------------------------------

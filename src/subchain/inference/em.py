@@ -14,7 +14,6 @@ from subchain.inference.base import Algorithm
 from subchain.inference.batch import Batch
 from subchain.inference.boundaries import Boundary
 from subchain.inference.posterior import ModelPosterior, Point
-from subchain.inference.problem import Problem
 from subchain.inference.stochastic import Stochastic
 from subchain.statistics import Statistics
 
@@ -128,6 +127,6 @@ class EM(Batch):
         return mode, events
 
     def objective(
-        self, problem: Problem, posterior: ModelPosterior | None, point: Point, log_normalizer: float
+        self, prior: ModelPosterior, posterior: ModelPosterior | None, point: Point, log_normalizer: float
     ) -> float:
-        return log_normalizer + problem.prior.log_density(point)
+        return log_normalizer + prior.log_density(point)

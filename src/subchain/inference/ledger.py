@@ -22,7 +22,7 @@ from subchain.inference.clusters import Clusters, positions_of
 from subchain.inference.holes import has_holes
 from subchain.inference.local_starts import LOCAL_STARTS, draw_local
 from subchain.inference.loop import Memory
-from subchain.inference.posterior import Point
+from subchain.inference.posterior import ModelPosterior, Point
 from subchain.inference.problem import Problem
 from subchain.inference.shares import OwnSums, Shares
 from subchain.propagation.compiled import kernel
@@ -50,10 +50,10 @@ class Ledger:
 
     def __init__(
         self, problem: Problem, algorithm: Algorithm, clusters: Clusters, legal: LegalStates | None, listed: bool,
-        folder: Any,
+        folder: Any, prior: ModelPosterior,
     ) -> None:  # fmt: skip
-        whole, prior = problem.whole, problem.prior
-        self.prior = prior
+        whole = problem.whole
+        self.present = prior
         self.algorithm = algorithm
         self.clusters = clusters
         self.data, self.evidence = whole.data, whole.evidence
@@ -106,8 +106,8 @@ class Ledger:
         self._move_from(statistics)
 
     def _move_from(self, statistics: Statistics) -> None:
-        self.chain = self.prior.chain.moving(statistics.initial, statistics.pairs)
-        prior = self.prior.emission
+        self.chain = self.present.chain.moving(statistics.initial, statistics.pairs)
+        prior = self.present.emission
         if isinstance(prior, DirichletTable):
             counts: Any = statistics.emission
             self.emission = prior.moving(counts)
@@ -185,12 +185,13 @@ class Ledger:
         """Plug-in log joint of observations and states: what the counts would be worth if they were whole."""
         statistics = self.statistics
         pairs = np.where(self.possible, np.maximum(statistics.pairs, 0.0), 0.0)  # rounding is not evidence
-        of_moves = float(self.prior.chain.log_evidence(np.maximum(statistics.initial, 0.0), pairs))
-        return of_moves + self._of_emissions(statistics.emission) + self._expected_evidence()
+        of_moves = float(self.present.chain.log_evidence(np.maximum(statistics.initial, 0.0), pairs))
+        of_data = self._of_emissions(statistics.emission) + self._expected_evidence()
+        return of_moves + of_data + self.present.log_hyper()
 
     def _of_emissions(self, sums: Any) -> float:
         """The same for the observations given the states; where sums do not tell, by the bound that is exact here."""
-        prior = self.prior.emission
+        prior = self.present.emission
         known = prior.log_evidence(sums)
         if known is not None:
             return float(known)
@@ -240,9 +241,20 @@ class Ledger:
     @property
     def point(self) -> Point:
         if "point" not in self._known:
-            self._known["point"], _ = self.algorithm.point(self.prior.update(self.statistics), self.statistics, None)
+            self._known["point"], _ = self.algorithm.point(self.present.update(self.statistics), self.statistics, None)
         found: Point = self._known["point"]
         return found
+
+    @property
+    def prior(self) -> ModelPosterior | None:
+        return self.present if self.present.moves else None
+
+    def renew(self) -> None:
+        """Move what is learned of the prior."""
+        self.present = self.present.renew(self.statistics)
+        self.chain.adopt(self.present.chain)
+        self.emission.adopt(self.present.emission)
+        self.moved()
 
     @property
     def memory(self) -> Memory:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from subchain.errors import InferenceError
 from subchain.inference.interrupts import Postponed
-from subchain.inference.posterior import Point
+from subchain.inference.posterior import ModelPosterior, Point
 from subchain.inference.problem import Problem
 from subchain.inference.trace import Status, Trace
 from subchain.records import Record
@@ -37,6 +37,7 @@ class Results(Protocol):
     statistics : what the next surrogate is made from; None before the first pass of a run that starts at a point
     reported : the statistics that the point is made from, in general the same
     point : the HMM that would be reported now
+    prior : the prior that goes with the statistics, where the run has changed it; None if it is the problem's
     memory : whatever else the next iteration needs, by name
     """
 
@@ -46,6 +47,8 @@ class Results(Protocol):
     def reported(self) -> Statistics | None: ...
     @property
     def point(self) -> Point: ...
+    @property
+    def prior(self) -> ModelPosterior | None: ...
     @property
     def memory(self) -> Memory: ...
 
@@ -58,6 +61,7 @@ class Known:
     point: Point
     memory: Memory = dataclasses.field(default_factory=dict)
     average: Statistics | None = None
+    prior: ModelPosterior | None = None
 
     @property
     def reported(self) -> Statistics | None:

@@ -42,6 +42,20 @@ class ModelPosterior(Record):
         chain: ChainPosterior = self.chain.update(statistics.initial, statistics.pairs)
         return ModelPosterior(chain, self.emission.update(statistics.emission))
 
+    @property
+    def moves(self) -> bool:
+        """Whether anything of this prior is learned itself."""
+        return bool(self.chain.moves or self.emission.moves)
+
+    def renew(self, statistics: Statistics, rate: float = 1.0) -> ModelPosterior:
+        """This prior with what is learned of it moved towards what suits the statistics, all the way at rate 1."""
+        chain = self.chain.renew(statistics.initial, statistics.pairs, rate)
+        return ModelPosterior(chain, self.emission.renew(statistics.emission, rate))
+
+    def log_hyper(self) -> float:
+        """What the state of a prior that is learned itself is worth: its log density, or less its divergence."""
+        return float(self.chain.log_hyper() + self.emission.log_hyper())
+
     def mean(self) -> Point:
         return Point(self.chain.mean(), self.emission.mean())
 

@@ -27,6 +27,7 @@ from subchain.engines.surrogate import Surrogate
 from subchain.errors import InputError, unknown_name
 from subchain.inference.base import Algorithm, number, positive_number, whole_number
 from subchain.inference.boundaries import Boundary, OpenBoundary, resolve_boundary
+from subchain.inference.excerpts import Excerpt
 from subchain.inference.interrupts import Postponed
 from subchain.inference.loop import Memory, RunState, Step
 from subchain.inference.posterior import ModelPosterior, Point
@@ -36,7 +37,7 @@ from subchain.inference.trace import Status, Trace
 from subchain.inference.words import WordUpdates
 from subchain.records import build_record
 from subchain.statistics import Statistics
-from subchain.transitions.base import Chain, FrozenChain
+from subchain.transitions.base import Chain
 
 if TYPE_CHECKING:
     from subchain.inference.loop import Stepper
@@ -234,11 +235,13 @@ class Stochastic(Algorithm):
 class MovingModel:
     """What a stochastic run has found: a model that moves, and what is needed to go on."""
 
-    def __init__(self, problem: Problem, algorithm: Stochastic, statistics: Statistics) -> None:
-        self.prior = problem.prior
+    def __init__(
+        self, problem: Problem, algorithm: Stochastic, statistics: Statistics, prior: ModelPosterior
+    ) -> None:
+        self.present = prior
         self.algorithm = algorithm
-        self.chain = problem.prior.chain.moving(statistics.initial, statistics.pairs)
-        self.emission = problem.prior.emission.moving(statistics.emission)
+        self.chain = prior.chain.moving(statistics.initial, statistics.pairs)
+        self.emission = prior.emission.moving(statistics.emission)
         self.n_observations = float(problem.whole.data.n_observations)
         self.averages = Averages() if algorithm.average else None
         self.update = 0
@@ -282,9 +285,20 @@ class MovingModel:
     @property
     def point(self) -> Point:
         if "point" not in self._known:
-            self._known["point"], _ = self.algorithm.point(self.prior.update(self.reported), self.reported, None)
+            self._known["point"], _ = self.algorithm.point(self.present.update(self.reported), self.reported, None)
         found: Point = self._known["point"]
         return found
+
+    @property
+    def prior(self) -> ModelPosterior | None:
+        return self.present if self.present.moves else None
+
+    def renew(self, rate: float) -> None:
+        """Move what is learned of the prior."""
+        self.present = self.present.renew(self.statistics, rate)
+        self.chain.adopt(self.present.chain)
+        self.emission.adopt(self.present.emission)
+        self._known.clear()
 
     @property
     def memory(self) -> Memory:
@@ -378,7 +392,7 @@ class Updates:
         self._drawn: dict[int, Index] = {}
         memory = state.results.memory
         statistics = state.statistics if state.statistics is not None else self._guess(state.point)
-        self.model = MovingModel(problem, algorithm, statistics)
+        self.model = MovingModel(problem, algorithm, statistics, state.results.prior or problem.prior)
         self.model.companions = [self.rates, self.boundary]
         if "update" in memory:
             self.model.restore(memory, statistics)
@@ -397,19 +411,9 @@ class Updates:
 
     def _guess(self, point: Point) -> Statistics:
         """Statistics for a run that starts at a model: what the model makes of a sample, counted as all the data."""
-        data, weights = self.problem.whole.data, self.problem.whole.weights
-        grid = Grid(data.offsets, min(SAMPLE_LENGTH, int(data.lengths.max(initial=1))))
         rng = np.random.default_rng([self.seed, 1 << 32])
-        chosen = np.sort(rng.choice(grid.size, min(SAMPLE_SIZE, grid.size), replace=False))
-        batch = grid.batch(chosen, weights)
-        messages = Messages(point.surrogate(), data, self.problem.whole.evidence)
-        chain = FrozenChain(point.chain).moving(point.chain.initial, point.chain.transition)
-        start, stop = OpenBoundary().enter(messages, batch, chain)
-        found = run_minibatch(self.problem.engine, messages, batch, start, stop).statistics
-        gains = grid.gains(batch.size)
-        return Statistics(
-            found.initial * gains.initial, found.pairs * gains.pairs, found.emission.scale(gains.emission)
-        )
+        found = Excerpt(self.problem, SAMPLE_LENGTH, SAMPLE_SIZE, rng).statistics(point.surrogate())
+        return Statistics(found.initial, found.pairs, found.emission)
 
     def _pieces(self, update: int) -> Index:
         """Subchains of an update and of some that follow, a row each: a function of the seed and their numbers."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 from subchain.engines.surrogate import Surrogate
 from subchain.inference.batch import Batch
 from subchain.inference.posterior import ModelPosterior, Point
-from subchain.inference.problem import Problem
 from subchain.statistics import Statistics
 
 
@@ -39,7 +38,7 @@ class VI(Batch):
         return posterior.mean(), []
 
     def objective(
-        self, problem: Problem, posterior: ModelPosterior | None, point: Point, log_normalizer: float
+        self, prior: ModelPosterior, posterior: ModelPosterior | None, point: Point, log_normalizer: float
     ) -> float:
         assert posterior is not None, "a bound is that of a posterior"
-        return log_normalizer - posterior.kl(problem.prior)
+        return log_normalizer - posterior.kl(prior) + prior.log_hyper()

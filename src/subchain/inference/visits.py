@@ -28,7 +28,10 @@ from subchain.inference.interrupts import Postponed
 from subchain.inference.ledger import Ledger, dot
 from subchain.inference.local_starts import LOCAL_STARTS
 from subchain.inference.loop import RunState, Step
+from subchain.inference.posterior import ModelPosterior
 from subchain.inference.problem import Problem
+from subchain.inference.search import PASSES, Search, Trial
+from subchain.statistics import Statistics
 from subchain.transitions.base import Chain
 from subchain.transitions.dirichlet import DirichletChain
 
@@ -76,7 +79,8 @@ class Visits:
         legal = _legal(problem)
         are_words = has_plain_words(problem) and (algorithm.exclude or algorithm.together == 1)
         listed = legal is not None and are_words
-        self.ledger = Ledger(problem, algorithm, self.clusters, legal, listed, algorithm.storage)
+        prior = state.results.prior or problem.prior
+        self.ledger = Ledger(problem, algorithm, self.clusters, legal, listed, algorithm.storage, prior)
         self.visitor = _visitor(problem, algorithm, self.ledger, are_words)
         #: What evidence adds to log normalisers, where visitors work with its factors.
         self.log_scale = self.ledger.shares.log_scale if are_words else 0.0
@@ -91,17 +95,17 @@ class Visits:
         elif "local start" in memory:
             self.ledger.draw(LOCAL_STARTS[int(memory["local start"])], state.seed)
         else:
-            self._begin(state)
+            statistics = state.statistics
+            if statistics is None:
+                statistics = self.problem.statistics(state.point.surrogate(), self.problem.whole)
+            self._begin(statistics)
 
     def _measures(self, iteration: int) -> bool:
         few = self.problem.whole.data.n_observations * self.ledger.n_states <= MANY_BELIEFS
         return few or iteration % FIFTH == 0
 
-    def _begin(self, state: RunState) -> None:
-        """Beliefs under the start's surrogate."""
-        statistics = state.statistics
-        if statistics is None:
-            statistics = self.problem.statistics(state.point.surrogate(), self.problem.whole)
+    def _begin(self, statistics: Statistics) -> None:
+        """Beliefs under the surrogate of some counts."""
         self.ledger.begin(statistics)
         self.visitor.visit(np.arange(self.clusters.size), excludes=False, puts_back=False)
         self.ledger.since = np.zeros(2)
@@ -140,13 +144,69 @@ class Visits:
             is_whole = ledger.cursor == 0
             if is_whole and (not in_turn or ledger.iteration % ANEW == 0):
                 ledger.add_up()
+            if is_whole and ledger.present.moves:
+                ledger.renew()
             left_out, entropy = ledger.since
             if is_whole:
                 ledger.since = np.zeros(2)
-        objective = ledger.expected_log_joint() + entropy if ledger.measures and is_whole else None
+        objective: float | None = ledger.expected_log_joint() + entropy if ledger.measures and is_whole else None
+        events: list[str] = []
+        look = Search(self.problem, algorithm, state.seed, state.iteration + 1)
+        if is_whole and look.is_due(ledger.present, ledger.statistics, settled=self._is_settled(state, objective)):
+            objective, events = self._improve(look, state.seed)
         is_probability = is_whole and not algorithm.by_counts
         measures = {"left_out": float(left_out) + self.log_scale if is_probability else math.nan}
-        return Step(ledger, objective, [], [Chain(ledger.chain.initial, ledger.chain.pairs)], measures)
+        return Step(ledger, objective, events, [Chain(ledger.chain.initial, ledger.chain.pairs)], measures)
+
+
+    def _is_settled(self, state: RunState, objective: float | None) -> bool:
+        known = state.trace.known_objectives()
+        if objective is None or not known:
+            return False
+        return abs(objective - known[-1]) <= self.algorithm.tolerance * abs(objective)
+
+    # ---- other numbers of states -------------------------------------------------------------------------------------
+
+    def _improve(self, look: Search, seed: int) -> tuple[float, list[str]]:
+        """Passes with as many states, and with fewer or more, whichever lead further."""
+        ledger, in_turn = self.ledger, self.algorithm.order != "batch"
+        before, deadline = self._trial(math.nan), self.deadline
+
+        def settle() -> Trial:
+            entropy = 0.0
+            for _ in range(PASSES):
+                ledger.since, ledger.measures = np.zeros(2), True
+                order = self.clusters.order(seed, ledger.iteration, self.algorithm.order == "shuffled")
+                self._visit_all(order, in_turn)
+                entropy = float(ledger.since[1])
+                ledger.since = np.zeros(2)
+                if not in_turn:
+                    ledger.add_up()
+                ledger.renew()
+            return self._trial(ledger.expected_log_joint() + entropy)
+
+        def run(prior: ModelPosterior, statistics: Statistics) -> Trial:
+            ledger.present = prior
+            self._begin(statistics)
+            return settle()
+
+        self.deadline = math.inf
+        try:
+            here, events = look.improve(settle(), run)
+        except BaseException:
+            self._return_to(before)
+            raise
+        finally:
+            self.deadline = deadline
+        self._return_to(here)
+        return here.objective, events
+
+    def _trial(self, objective: float) -> Trial:
+        return Trial(objective, self.ledger.present, self.ledger.statistics, self.ledger.memory)
+
+    def _return_to(self, trial: Trial) -> None:
+        self.ledger.present = trial.prior
+        self.ledger.restore(trial.state, trial.statistics)
 
 
 def _legal(problem: Problem) -> LegalStates | None:

@@ -3,10 +3,11 @@
 from subchain.errors import unknown_name
 from subchain.transitions.base import Chain, ChainPosterior, FrozenChain, TransitionPrior, check_chain
 from subchain.transitions.dirichlet import Dirichlet, DirichletChain
+from subchain.transitions.hdp import HDP
 from subchain.transitions.stationary import stationary_distribution
 from subchain.transitions.topology import banded, cyclic, left_right
 
-TRANSITIONS: dict[str, type[TransitionPrior]] = {"dirichlet": Dirichlet}
+TRANSITIONS: dict[str, type[TransitionPrior]] = {"dirichlet": Dirichlet, "hdp": HDP}
 
 
 def resolve_transition(given: str | TransitionPrior | None) -> TransitionPrior:
@@ -21,6 +22,7 @@ def resolve_transition(given: str | TransitionPrior | None) -> TransitionPrior:
 
 
 __all__ = [
+    "HDP",
     "TRANSITIONS",
     "Chain",
     "ChainPosterior",

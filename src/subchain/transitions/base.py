@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from subchain.components import Component
 from subchain.errors import InputError
 from subchain.records import Record, states_on
+from subchain.settled import Settled
 from subchain.simplex import log_weight
 
 Array = NDArray[np.float64]
@@ -71,6 +72,8 @@ def _check_distribution(name: str, row: Array) -> None:
 class ChainPosterior(Protocol):
     """What inference asks of the hidden chain's component; the verbs are those of an emission's `Conjugate`."""
 
+    @property
+    def moves(self) -> bool: ...
     def update(self, initial: Array, pairs: Array) -> ChainPosterior: ...
     def mean(self) -> Chain: ...
     def mode(self) -> Chain: ...
@@ -80,13 +83,15 @@ class ChainPosterior(Protocol):
     def kl(self, prior: Any) -> float: ...
     def log_density(self, chain: Chain) -> float: ...
     def log_evidence(self, initial: Array, pairs: Array) -> float: ...
+    def renew(self, initial: Array, pairs: Array, rate: float) -> ChainPosterior: ...
+    def log_hyper(self) -> float: ...
     def n_free(self) -> int: ...
     def moving(self, initial: Array, pairs: Array) -> Any: ...  # transitions.moving.MovingChain
     def take(self, order: NDArray[np.int64]) -> ChainPosterior: ...
 
 
 @dataclasses.dataclass
-class FrozenChain(Record):
+class FrozenChain(Record, Settled):
     """A posterior that is one point and learns nothing."""
 
     chain: Chain
@@ -124,6 +129,10 @@ class TransitionPrior(Component, ABC):
     """What the user writes; the constructor only stores."""
 
     frozen: bool
+
+    def suited_to(self, algorithm: str) -> TransitionPrior:
+        """The prior as an algorithm, called by its name, wants it; an `InputError` if the two do not go together."""
+        return self
 
     @abstractmethod
     def prior(self, n_states: int, *, flat: bool) -> ChainPosterior:

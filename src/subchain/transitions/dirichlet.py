@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from subchain import simplex
 from subchain.errors import InputError, unknown_name
 from subchain.records import Record, states_on
+from subchain.settled import Settled
 from subchain.transitions.base import Chain, TransitionPrior
 from subchain.transitions.initial import GivenInitial, Initial, LearnedInitial, StationaryInitial
 from subchain.transitions.moving import MovingDirichlet
@@ -85,7 +86,7 @@ class DirichletRows(Record):
 
 
 @dataclasses.dataclass
-class DirichletChain(Record):
+class DirichletChain(Record, Settled):
     """Distribution over the initial distribution and the transition matrix, prior or posterior."""
 
     initial: Initial

@@ -13,15 +13,21 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from subchain.errors import InputError, unknown_name
 from subchain.transitions.base import TransitionPrior
+from subchain.transitions.collapsed import CollapsedChain
+from subchain.transitions.direct import DirectChain, KnownTopChain
+from subchain.transitions.hierarchy import HierarchicalChain, Hierarchy, begin
 
-#: Constructions, and the algorithms that each is for.
+Array = NDArray[np.float64]
+
+#: Constructions, and the algorithms that each is for; the first that an algorithm is in is its own.
 CONSTRUCTIONS = {
     "direct": ("vi", "svi"),
     "sticks": ("vi", "svi"),
-    "collapsed": ("cvi", "scvi"),
+    "collapsed": ("cvi", "scvi", "beam"),
 }
 LEARNED = "learned"
 
@@ -32,15 +38,30 @@ class HDP(TransitionPrior):
     Parameters
     ----------
     concentration : float or "learned"
-        How much rows resemble their common parent: the larger, the more.
+        How closely rows follow their common parent: the larger, the more alike they are.
     top_concentration : float or "learned"
         How many states are expected: the larger, the more.
     construction : "auto", "direct", "sticks" or "collapsed"
-        How the hierarchy is represented. "auto" is "collapsed" for `CVI` and `SCVI`, "direct" for `VI` and `SVI`.
+        How the hierarchy is represented: by a point at the top, by sticks on both levels, or with the rows summed out.
+        The first two are for `VI` and `SVI`, the last for `CVI` and `SCVI`; "auto" chooses by the algorithm.
     stickiness : float
         Added to the concentration of staying in a state.
+    top : "learned", "uniform" or (K,)
+        The parent itself: learned, or given (construction "direct").
+    merges : bool
+        Whether states that do the work of one are merged where that raises the objective.
+    splits : bool
+        Whether states that do the work of two are split where that raises the objective.
     frozen : bool
         Keep the chain of the start.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subchain import HMM, HDP
+    >>> x = [np.array([0, 0, 0, 1, 1, 1] * 10)] * 10
+    >>> HMM(8, "categorical", HDP(), inference="cvi", random_state=0).fit(x).effective_states() < 8
+    True
     """
 
     def __init__(
@@ -49,10 +70,108 @@ class HDP(TransitionPrior):
         top_concentration: Any = 1.0,
         construction: str = "auto",
         stickiness: float = 0.0,
+        top: Any = LEARNED,
+        merges: bool = True,
+        splits: bool = True,
         frozen: bool = False,
     ) -> None:
         self.concentration = concentration
         self.top_concentration = top_concentration
         self.construction = construction
         self.stickiness = stickiness
+        self.top = top
+        self.merges = merges
+        self.splits = splits
         self.frozen = frozen
+
+    @property
+    def exact(self) -> bool:
+        return self.construction != "sticks"
+
+    def suited_to(self, algorithm: str) -> HDP:
+        if self.construction != "auto" and self.construction not in CONSTRUCTIONS:
+            raise unknown_name("construction", self.construction, ("auto", *CONSTRUCTIONS))
+        fitting = [name for name, algorithms in CONSTRUCTIONS.items() if algorithm in algorithms]
+        if not fitting:
+            known = sorted({name for algorithms in CONSTRUCTIONS.values() for name in algorithms})
+            raise InputError(
+                f"inference={algorithm!r} cannot learn a hierarchical prior; use one of {', '.join(known)}, or "
+                "transition=Dirichlet(...)."
+            )
+        if self.construction == "auto":
+            return HDP(**(self.get_params(deep=False) | {"construction": fitting[0]}))
+        if self.construction not in fitting:
+            raise InputError(
+                f"HDP: construction={self.construction!r} is for {' and '.join(CONSTRUCTIONS[self.construction])}, not "
+                f"for {algorithm}; {algorithm} takes construction={' or '.join(map(repr, fitting))}."
+            )
+        return self
+
+    def prior(self, n_states: int, *, flat: bool) -> HierarchicalChain:
+        hierarchy = self._hierarchy(n_states)
+        if not self._learns_top():
+            return self._known_top(n_states, hierarchy)
+        order, nothing = np.arange(float(n_states)), np.zeros(n_states)
+        ones = np.ones(n_states)
+        if self.construction == "direct":
+            even = 1.0 / np.arange(n_states, 0, -1.0)  # sticks that make all states alike
+            made = begin(DirectChain, hierarchy, n_states, top=even, order=order)
+        else:
+            rest = np.arange(n_states - 1.0, -1.0, -1.0) + hierarchy.top_concentration
+            made = begin(
+                CollapsedChain, hierarchy, n_states, u=ones, v=rest, order=order, first_surplus=nothing,
+                pair_surplus=np.zeros((n_states, n_states)),
+            )  # fmt: skip
+        found: HierarchicalChain = made
+        return found
+
+    def _hierarchy(self, n_states: int) -> Hierarchy:
+        """The numbers, checked."""
+        if n_states < 2:
+            raise InputError("HDP: n_states is the largest number of states and must be at least 2, not 1.")
+        numbers: dict[str, Any] = {}
+        for name in ("concentration", "top_concentration", "stickiness"):
+            given = getattr(self, name)
+            if isinstance(given, str) and given == LEARNED and name != "stickiness":
+                if self.frozen:
+                    raise InputError(f"HDP: {name}='learned' and frozen=True contradict each other; drop one of them.")
+                given = 1.0
+            is_number = isinstance(given, (int, float, np.number)) and not isinstance(given, bool)
+            least = "at least 0" if name == "stickiness" else "positive"
+            if not is_number or not np.isfinite(given) or given < 0.0 or (given == 0.0 and name != "stickiness"):
+                learned = "" if name == "stickiness" else ", or 'learned'"
+                raise InputError(f"HDP: {name} must be a finite number, {least}{learned}, not {given!r}.")
+            numbers[name] = float(given)
+        return Hierarchy(
+            **numbers,
+            learns_concentration=isinstance(self.concentration, str),
+            learns_top_concentration=isinstance(self.top_concentration, str),
+            merges=bool(self.merges),
+            splits=bool(self.splits),
+        )
+
+    def _learns_top(self) -> bool:
+        return isinstance(self.top, str) and self.top == LEARNED
+
+    def _known_top(self, n_states: int, hierarchy: Hierarchy) -> HierarchicalChain:
+        if self.construction != "direct":
+            raise InputError(f"HDP: top= is for construction='direct', not for {self.construction!r}.")
+        if hierarchy.learns_top_concentration:
+            raise InputError("HDP: top is given, so that nothing tells top_concentration='learned'; drop one of them.")
+        top = _weights(self.top, n_states)
+        made: HierarchicalChain = begin(KnownTopChain, hierarchy, n_states, top=top)
+        return made
+
+
+def _weights(given: ArrayLike, n_states: int) -> Array:
+    if isinstance(given, str):
+        if given != "uniform":
+            raise unknown_name("top", given, (LEARNED, "uniform"))
+        return np.ones(n_states)
+    try:
+        weights = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"HDP: top must be 'learned', 'uniform' or {n_states} numbers, not {given!r}.") from None
+    if weights.shape != (n_states,) or not np.isfinite(weights).all() or not (weights > 0.0).all():
+        raise InputError(f"HDP: top must hold {n_states} positive numbers, one for each state, not {given!r}.")
+    return weights

@@ -43,6 +43,10 @@ class MovingChain:
         """Stationary distribution of the expected transition matrix."""
         return stationary_distribution(self.surrogate("mean").transition)
 
+    def adopt(self, prior: Any) -> None:
+        """Go on under another prior with the same counts."""
+        self.prior = prior
+
     def move(self, keep: float, gain_initial: float, gain_pairs: float, initial: Array, pairs: Array) -> None:
         """Let fresh counts enter the old ones."""
         self.initial *= keep
@@ -84,13 +88,17 @@ class MovingDirichlet(MovingChain):
 
     def __init__(self, prior: Any, initial: Array, pairs: Array) -> None:
         super().__init__(prior, initial, pairs)
+        self._nothing_fixed = np.zeros((1, len(self.initial)))
+        self.adopt(prior)
+
+    def adopt(self, prior: Any) -> None:
+        super().adopt(prior)
         self.rows = np.ascontiguousarray(prior.rows.concentration), np.ascontiguousarray(prior.rows.fixed)
         concentration = getattr(prior.initial, "concentration", None)
         self.learns_first = concentration is not None
         self.first = np.zeros((1, len(self.initial)))
         if concentration is not None:
             self.first[0] = concentration
-        self._nothing_fixed = np.zeros((1, len(self.initial)))
 
     def _transition(self, kind: int) -> Array:
         out = np.empty_like(self.pairs)

@@ -1,0 +1,68 @@
+"""Excerpts: a few stretches of the data, drawn at random, that stand for all of it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain import simplex
+from subchain.engines.messages import Messages
+from subchain.engines.subchains import Grid, Minibatch, MinibatchRun, run_minibatch
+from subchain.engines.surrogate import Surrogate
+from subchain.inference.problem import Problem
+from subchain.statistics import Statistics
+from subchain.transitions.stationary import stationary_distribution
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+
+class Excerpt:
+    """Stretches of the training data.
+
+    Parameters
+    ----------
+    length : positions of a stretch; whole sequences are shorter
+    size : number of stretches, all if there are no more
+    """
+
+    def __init__(self, problem: Problem, length: int, size: int, rng: np.random.Generator) -> None:
+        self.problem = problem
+        data = problem.whole.data
+        self.grid = Grid(data.offsets, min(length, int(data.lengths.max(initial=1))))
+        chosen = np.sort(rng.choice(self.grid.size, min(size, self.grid.size), replace=False))
+        self.batch = self.grid.batch(chosen, problem.whole.weights)
+
+    def statistics(self, surrogate: Surrogate) -> Statistics:
+        """Expected statistics of all the data, as far as the excerpt tells; likewise their log normaliser."""
+        found, gains = self._run(surrogate, self.batch).statistics, self.grid.gains(self.batch.size)
+        return Statistics(
+            found.initial * gains.initial, found.pairs * gains.pairs, found.emission.scale(gains.emission),
+            found.log_normalizer * gains.emission, found.n_observations * gains.emission,
+        )  # fmt: skip
+
+    def occupancy(self, surrogate: Surrogate) -> Array:
+        """Expected number of positions that each stretch spends in each state, (M, K)."""
+        batch, n_states = self.batch, surrogate.n_states
+        found = np.zeros((batch.size, n_states))
+        by_start = np.argsort(batch.starts)
+
+        def keep(positions: Index, beliefs: Array) -> None:
+            stretch = by_start[np.searchsorted(batch.starts[by_start], positions, side="right") - 1]
+            for state in range(n_states):
+                found[:, state] += np.bincount(stretch, beliefs[state], minlength=batch.size)
+
+        self._run(surrogate, batch, keep)
+        return found
+
+    def statistics_of(self, surrogate: Surrogate, stretch: int) -> Statistics:
+        """Expected statistics of a single stretch."""
+        return self._run(surrogate, self.grid.batch(self.batch.pieces[stretch : stretch + 1])).statistics
+
+    def _run(self, surrogate: Surrogate, batch: Minibatch, keep: object = None) -> MinibatchRun:
+        whole = self.problem.whole
+        start = np.empty((surrogate.n_states, batch.size))
+        start[:] = stationary_distribution(simplex.normalized(surrogate.transition, 1))[:, None]
+        start[:, batch.is_first] = surrogate.initial[:, None]
+        messages = Messages(surrogate, whole.data, whole.evidence)
+        return run_minibatch(self.problem.engine, messages, batch, start, np.ones_like(start), keep)  # type: ignore[arg-type]
