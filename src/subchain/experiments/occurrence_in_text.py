@@ -46,7 +46,7 @@ class OccurrenceInText(Experiment):
     """Errors over iterations, and heat maps of the probabilities at the first and the last."""
 
     name = "occurrence_in_text"
-    title = "Whether a move happens: approximations in text (Wang 2016, figures 5.4 to 5.6)"
+    title = "Whether a move happens, in text (Wang 2016, figures 5.4 to 5.6)"
 
     def __init__(self, *settings: Any, **more: Any) -> None:
         super().__init__(*settings, **more)
@@ -79,9 +79,7 @@ class OccurrenceInText(Experiment):
         samples = SAMPLES[:2] if self.quick else SAMPLES
         ways = [("pairs", 0), ("mean_field", 0), *(("sampling", number) for number in samples)]
         for method, number in ways:
-            found = occurrence(
-                engine, surrogate, corpus.data, method=method, n_samples=number, seed=seed
-            ).probability
+            found = occurrence(engine, surrogate, corpus.data, method=method, n_samples=number, seed=seed).probability
             errors = np.abs(found - truth)
             yield {
                 "corpus": corpus.name, "states": n_states, "seed": seed, "iteration": iterations,
@@ -130,10 +128,11 @@ class OccurrenceInText(Experiment):
         figure = axes.figure
         cases = list(dict.fromkeys((row["corpus"], row["states"]) for row in rows))
         figure.set_size_inches(3.6 * len(cases), 9.0)
-        grid = figure.add_gridspec(3, len(cases))
+        grid = figure.add_gridspec(4, len(cases), height_ratios=(0.01, 1, 1, 1))
+        axes.set_subplotspec(grid[0, :])  # for the title alone
+        axes.set_axis_off()
         for column, (corpus, n_states) in enumerate(cases):
-            panel = axes if column == 0 else figure.add_subplot(grid[0, column])
-            panel.set_subplotspec(grid[0, column])
+            panel = figure.add_subplot(grid[1, column])
             for name in dict.fromkeys(row["method"] for row in rows):
                 errors = [
                     mean_of(rows, "error", corpus=corpus, states=n_states, method=name, iteration=iteration)
@@ -145,7 +144,7 @@ class OccurrenceInText(Experiment):
             panel.set_xlabel(f"iteration ({corpus}, K = {n_states})")
             panel.set_ylabel("mean error of q(C > 0)")
             panel.legend(fontsize=6)
-            for row, iteration in ((1, self._iterations[0]), (2, self._iterations[-1])):
+            for row, iteration in ((2, self._iterations[0]), (3, self._iterations[-1])):
                 heat = figure.add_subplot(grid[row, column])
                 heat.imshow(self.maps[corpus, n_states, iteration], cmap="Greys", vmin=0.0, vmax=1.0)
                 heat.set_xlabel(f"q(C > 0), iteration {iteration}", fontsize=7)
@@ -153,9 +152,7 @@ class OccurrenceInText(Experiment):
 
 def learned(corpus: Corpus, n_states: int, iterations: int, seed: int) -> HMM:
     """The model of the thesis after so many iterations: no merges, no splits, random beliefs to begin with."""
-    transition = HDP(
-        concentration=ROWS, top_concentration=TOP, construction="collapsed", merges=False, splits=False
-    )
+    transition = HDP(concentration=ROWS, top_concentration=TOP, construction="collapsed", merges=False, splits=False)
     emission = Categorical(corpus.emission, n_categories=int(corpus.data.values.max()) + 1)
     inference = CVI(cluster="sequence", max_iter=iterations, tolerance=0.0)
     model = HMM(n_states, emission, transition, inference, init="posteriors", random_state=seed, progress=False)

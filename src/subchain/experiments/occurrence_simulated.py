@@ -30,7 +30,7 @@ class OccurrenceSimulated(Experiment):
     """Errors over total lengths, and lengths over numbers of states."""
 
     name = "occurrence_simulated"
-    title = "Whether a move happens: approximations in simulated chains (Wang 2016, figures 5.2 and 5.3)"
+    title = "Whether a move happens, in simulated chains (Wang 2016, figures 5.2 and 5.3)"
 
     @property
     def _states(self) -> tuple[int, ...]:
@@ -116,7 +116,7 @@ class OccurrenceSimulated(Experiment):
         inset.loglog(*self._lengths(rows), "k.-")
         inset.set_xlabel("K", fontsize=6)
         inset.set_ylabel("positions until sure", fontsize=6)
-        inset.tick_params(labelsize=5)
+        inset.tick_params(which="both", labelsize=5)
 
 
 def simulated_chain(n_states: int, length: int, rng: np.random.Generator) -> tuple[Array, Array]:
