@@ -27,6 +27,7 @@ BRIEF = {
     "scvi": lambda: SCVI(length=None, batch=2, max_updates=6, report_every=1, average=True),
     "svi": lambda: SVI(length=None, batch=2, max_updates=6, report_every=1, adapt=True),
     "vi": lambda: VI(max_iter=6, tolerance=0.0),
+    "vi of states": lambda: VI(max_iter=6, tolerance=0.0, cluster="state"),
 }
 CELLS = [
     pytest.param(algorithm, family, shape, states, id=f"{algorithm}-{family}-{shape}-{states}")

@@ -1,6 +1,7 @@
 """The estimate is made before the run; the run must keep to it."""
 
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,10 +16,14 @@ CASES = {
     "one chain of words": (12, Categorical(n_categories=10_000), RNG.integers(0, 10_000, 500_000), VI),
     "many sentences": (12, Categorical(n_categories=10_000), (RNG.integers(0, 10_000, 500_000), [20] * 25_000), EM),
     "sentences, collapsed": (12, Categorical(n_categories=1000), (RNG.integers(0, 1000, 500_000), [20] * 25_000), CVI),
+    "sentences, state by state": (
+        12, Categorical(n_categories=1000), (RNG.integers(0, 1000, 500_000), [20] * 25_000),
+        partial(VI, cluster="state"),
+    ),
     "many states": (100, Categorical(n_categories=500), (RNG.integers(0, 500, 50_000), [50] * 1000), VI),
     "one chain of pairs": (8, "gaussian", RNG.normal(size=(500_000, 2)), VI),
     "one chain of vectors": (25, "diagonal_gaussian", RNG.normal(size=(100_000, 12)), EM),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES)

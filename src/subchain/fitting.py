@@ -32,6 +32,7 @@ from subchain.seeds import seed_sequence
 from subchain.settings import describe
 from subchain.statistics import Statistics
 from subchain.transitions import FrozenChain, resolve_transition
+from subchain.transitions.hierarchy import HierarchicalChain
 
 Array = NDArray[np.float64]
 
@@ -85,6 +86,11 @@ class FitCall:
         prior = ModelPosterior(
             self.transition.prior(n_states, flat=flat), self.emission.prior(self.data, n_states, flat=flat)
         )
+        if prior.emission.moves and not self.algorithm.renews:
+            raise InputError(
+                f"a prior of the emissions that is learned needs vi, svi, cvi or scvi, not {self.algorithm.name}; "
+                "give its concentration as a number."
+            )
         engine = resolve_engine(model.engine, model.n_jobs)
         whole = Part(
             self.data,
@@ -178,6 +184,12 @@ class FitCall:
             return None
         known = knowledge_of(digest(self.knowledge))
         return TrainingBeliefs(*found, contents_of(self.data), known, int(self.model.n_states))
+
+    @property
+    def numbers_are_free(self) -> bool:
+        """Whether states can be numbered by their use: nobody has said what they are, and some may not be used."""
+        chain = self.problem.prior.chain
+        return isinstance(chain, HierarchicalChain) and all(known is None for known in self.knowledge)
 
     def _start(self) -> str:
         """The rule that a start is guessed by; symbols with a dictionary begin among their legal states."""

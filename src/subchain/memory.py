@@ -41,7 +41,7 @@ class MemoryEstimate:
     model : prior, posterior and surrogate
     borders : messages at the borders of cut chains, and the list of their pieces
     start : the sample that a start is guessed from, which is gone when the first pass begins
-    kept : what is kept of every position, in collapsed inference; fewer legal states take less
+    kept : what is kept of every position, by `CVI` (fewer legal states take less) and `VI(cluster="state")`
     """
 
     tables: int

@@ -25,7 +25,9 @@ from subchain.inference.progress import Progress
 from subchain.inference.restarts import best_of
 from subchain.persistence import load_model, save_model
 from subchain.streaming import learn_on
+from subchain.tasks.states import rising
 from subchain.transitions import TransitionPrior, check_chain
+from subchain.transitions.hierarchy import HierarchicalChain
 from subchain.usage import Usable
 
 Array = NDArray[np.float64]
@@ -47,9 +49,9 @@ class HMM(Usable):
     n_init : int
         Number of runs from different starts; the best by its objective is kept.
     init : str or HMM
-        "auto", "kmeans", "random", "exponential"; "posteriors" or "states": beliefs, or states, of every position are
-        drawn from the legal ones, as "auto" does for symbols with legal states; or a model whose parameters the run
-        starts from, exactly.
+        "auto", "kmeans", "context" (k-means on observations beside their neighbours), "random", "exponential";
+        "posteriors" or "states": beliefs, or states, of every position are drawn from the legal ones, as "auto" does
+        for symbols with legal states; or a model whose parameters the run starts from, exactly.
     random_state : int, numpy Generator or None
         Seed; each restart has its own stream.
     n_jobs : int, optional
@@ -176,12 +178,21 @@ class HMM(Usable):
         self.columns_ = fit.raw.columns
         self.n_sequences_ = fit.data.n_sequences
         self.beliefs_, self.samples_ = fit.beliefs(state), fit.algorithm.samples(state)
+        if fit.numbers_are_free:
+            self._reorder(rising(-self.state_occupancy_, self.n_states_))
+            self.state_names_ = [str(state) for state in range(self.n_states_)]
 
     def _warn(self, algorithm: Algorithm) -> None:
         """Say so if the run did not end by itself."""
         complaint = algorithm.complaint(self.trace_, self.status_)
         if complaint is not None:
             warnings.warn(complaint, ConvergenceWarning, stacklevel=3)
+        chain, visits = self.prior_.chain, self.statistics_.initial + self.statistics_.pairs.sum(axis=0)
+        if isinstance(chain, HierarchicalChain) and chain.moves and bool((visits >= 1.0).all()):
+            warnings.warn(
+                f"all n_states={self.n_states_} states are in use, so that the data may ask for more; raise n_states.",
+                stacklevel=3,
+            )
         if self.status_ == "interrupted":
             warnings.warn("the fit was interrupted; the model is that of the last whole iteration.", stacklevel=3)
 

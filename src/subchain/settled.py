@@ -8,6 +8,25 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
+#: Concentrations are learned once states differ: after so many renewals if what states do depends on them (mutual
+#: information, nats), and after so many in any case. Before, rows that are all alike would make them run away.
+EARLY, LATE, TELLING = 10, 50, 0.05
+
+
+def states_differ(counts: NDArray[np.float64], renewals: int) -> bool:
+    """Whether rows of counts, one a state, have become different from each other, or never will."""
+    if renewals < EARLY:
+        return False
+    if renewals >= LATE:
+        return True
+    joint = np.maximum(counts, 0.0) / max(counts.sum(), 1e-300)
+    alone = np.outer(joint.sum(axis=1), joint.sum(axis=0))
+    used = joint > 0.0
+    return float((joint[used] * np.log(joint[used] / alone[used])).sum()) > TELLING
+
 
 class Settled:
     """The verbs of a prior that stays as it was."""

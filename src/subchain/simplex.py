@@ -73,6 +73,12 @@ def log_evidence(concentration: Array, counts: Array, axis: int) -> float:
     return float(entries - log_rising(total[used], counted[used]).sum())
 
 
+def logs(weights: Array) -> Array:
+    """Logarithms of weights, −inf where they are zero."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(weights))
+
+
 def log_weight(counts: Array, probabilities: Array) -> float:
     """Σ counts · log probabilities; what has not been counted does not matter."""
     used = counts > 0.0

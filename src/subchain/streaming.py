@@ -59,6 +59,8 @@ def learn_on(model: Any, x: Any, total: float | None, continues: bool) -> None:
         rate = rates.rate(model.n_batches_ + 1, fresh.pairs, model.statistics_.pairs)
         scale = total / max(fresh.n_observations, 1.0)
         model.statistics_ = model.statistics_.scale(1.0 - rate) + fresh.scale(rate * scale)
+    if model.prior_.moves:
+        model.prior_ = model.prior_.renew(model.statistics_)
     model.n_batches_ += 1
     model.beliefs_ = model.samples_ = None
     model.end_belief_ = end

@@ -64,9 +64,9 @@ class Usable(Fitted):
     ) -> Any:
         """Find the hidden states, using the whole of each sequence, the future included.
 
-        For states that know the past alone take the largest of `filter`. The training data of `CVI` and `Gibbs` are
-        answered for by what the run itself believes of them (`beliefs_`), with "posterior" decoding, if they come with
-        what was known of their states then.
+        For states that know the past alone take the largest of `filter`. The training data of `CVI`, `Gibbs` and
+        `VI(cluster="state")` are answered for by what the run itself believes of them (`beliefs_`), with "posterior"
+        decoding, if they come with what was known of their states then.
 
         Parameters
         ----------
@@ -104,8 +104,8 @@ class Usable(Fitted):
     ) -> Any:
         """Probability of each state at each position, given the whole sequence, the future included.
 
-        The training data of `CVI` and `Gibbs` are answered for by what the run itself believes of them (`beliefs_`), if
-        they come with what was known of their states then.
+        The training data of `CVI`, `Gibbs` and `VI(cluster="state")` are answered for by what the run itself believes
+        of them (`beliefs_`), if they come with what was known of their states then.
 
         Parameters
         ----------

@@ -36,6 +36,19 @@ def test_forbidden_moves_stay_exactly_zero(mask, rng):
         assert (chain.transition[table] > 0.0).all()
 
 
+@pytest.mark.parametrize("initial", ["learned", "stationary", [0.5, 0.0, 0.25, 0.25]])
+def test_log_weights_are_the_logarithms_of_weights_and_do_not_underflow(initial, rng):
+    fixed = np.full((4, 4), np.nan)
+    fixed[0, :2] = 0.25, 0.0
+    prior = Dirichlet(1e-5, fixed=fixed, initial=initial).prior(4, flat=False)
+    posterior = prior.update(*counts(rng))
+    weights, logs = posterior.expected_log(), posterior.log_surrogate()
+    assert np.allclose(np.exp(logs.initial), weights.initial, rtol=1e-12)
+    assert np.allclose(np.exp(logs.transition), weights.transition, rtol=1e-12)
+    assert (~np.isfinite(prior.log_surrogate().transition)).sum() == 1
+    assert (prior.expected_log().transition == 0.0).sum() > 1
+
+
 def test_fixed_entries_keep_their_value_and_leave_the_rest_to_be_shared(rng):
     fixed = np.full((4, 4), np.nan)
     fixed[0, 1], fixed[2] = 0.25, [0.1, 0.2, 0.3, 0.4]

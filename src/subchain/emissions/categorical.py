@@ -28,7 +28,7 @@ from subchain.emissions.checks import (
 )
 from subchain.emissions.hyperparameters import check_mode
 from subchain.emissions.moving import Moving
-from subchain.errors import InputError
+from subchain.errors import InputError, unknown_name
 from subchain.records import Sums, states_on
 from subchain.vectors import WIDTH, first, load, store, turned
 
@@ -314,14 +314,19 @@ class DirichletTable(Conjugate):
         return MovingTable(self, sums)
 
 
+#: Concentrations that are learned.
+LEARNED = ("learned", "learned per symbol")
+
+
 class Categorical(Emission):
     """Symbols out of a finite vocabulary; observations are codes 0 … W−1, −1 where missing.
 
     Parameters
     ----------
-    concentration : float or (W,) or (K, W), optional
+    concentration : float or (W,) or (K, W), "learned" or "learned per symbol", optional
         Dirichlet prior. Left open it is 0.1 for variational and collapsed inference, and flat (maximum likelihood)
-        for EM, which accepts no concentration below 1.
+        for EM, which accepts no concentration below 1. It can be learned with everything else by variational and
+        collapsed inference: one number, or one for each symbol that all states share.
     n_categories : int, optional
         W; by default the size of the data's vocabulary, or the largest code plus one.
     columns : name or index, optional
@@ -388,6 +393,8 @@ class Categorical(Emission):
         return cls(n_categories=parameters.n_categories)
 
     def prior(self, data: Sequences, n_states: int, *, flat: bool) -> DirichletTable:
+        if isinstance(self.concentration, str):
+            return self._learned(self._size(data), n_states, flat)
         if flat and self.concentration is not None:
             check_mode("concentration", self.concentration)
         given = self.concentration if self.concentration is not None else (1.0 if flat else 0.1)
@@ -404,6 +411,18 @@ class Categorical(Emission):
                 f"({n_states}, {self._size(data)}) for {n_states} states and {self._size(data)} categories."
             ) from None
         return DirichletTable(table)
+
+    def _learned(self, size: int, n_states: int, flat: bool) -> DirichletTable:
+        from subchain.emissions.learned_table import LearnedTable
+
+        if self.concentration not in LEARNED:
+            raise unknown_name("concentration", self.concentration, LEARNED)
+        if flat or self.frozen:
+            raise InputError(
+                f"Categorical: concentration={self.concentration!r} is for variational and collapsed inference of "
+                "tables that are not frozen; give a number."
+            )
+        return LearnedTable(np.full((size, n_states), 0.1), self.concentration == LEARNED[1])
 
     def features(self, data: Sequences, index: NDArray[np.int64]) -> None:
         return None

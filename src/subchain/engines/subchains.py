@@ -22,6 +22,7 @@ from subchain.engines.partition import Tile, tile_lanes
 from subchain.errors import impossible_error
 from subchain.propagation import lanes
 from subchain.propagation.layout import Walks
+from subchain.propagation.occurrence import add_surplus
 from subchain.propagation.underflow import LEAST_SCALE, growth
 from subchain.statistics import Statistics
 
@@ -188,11 +189,20 @@ class Ends(NamedTuple):
 
 @dataclasses.dataclass
 class MinibatchRun:
-    """What a minibatch gave: summed statistics, each subchain's log normaliser, and what it tells its neighbours."""
+    """What a minibatch gave.
+
+    Attributes
+    ----------
+    statistics : summed over the subchains
+    log_totals : (M,) log normalisers
+    ends : what the subchains tell their neighbours
+    surplus : (K, K) what −log probabilities that moves never happen exceed their expected numbers by, if asked for
+    """
 
     statistics: Statistics
     log_totals: Array
     ends: Ends
+    surplus: Array | None = None
 
 
 #: Is handed flat positions (n,) and their smoothed beliefs (K, n).
@@ -200,8 +210,9 @@ Keep = Callable[[Index, Array], None]
 
 
 def run_minibatch(
-    engine: CpuEngine, messages: Messages, batch: Minibatch, start: Array, stop: Array, keep: Keep | None = None
-) -> MinibatchRun:
+    engine: CpuEngine, messages: Messages, batch: Minibatch, start: Array, stop: Array, keep: Keep | None = None,
+    surplus: bool = False,
+) -> MinibatchRun:  # fmt: skip
     """Run all subchains of a minibatch.
 
     Parameters
@@ -209,18 +220,20 @@ def run_minibatch(
     start : (K, M) weights of the first positions' states before anything in the subchain is seen
     stop : (K, M) backward messages of the last positions, in any scale
     keep : what is to be done with the beliefs of every position
+    surplus : whether somebody wants to know how probable it is that moves happen at all
     """
     n_states = messages.surrogate.n_states
     wide = tile_lanes(int(batch.lengths[0]), n_states, batch.n_observations)
     slices = [slice(at, min(at + wide, batch.size)) for at in range(0, batch.size, wide)]
-    runs = engine.map(lambda part: _Lanes(messages, batch, part, start, stop).run(keep), slices)
+    runs = engine.map(lambda part: _Lanes(messages, batch, part, start, stop).run(keep, surplus), slices)
     if len(runs) == 1:
         return runs[0]
     total = runs[0].statistics
     for run in runs[1:]:
         total.absorb(run.statistics)
     ends = Ends(*(np.concatenate(tables, axis=1) for tables in zip(*(run.ends for run in runs), strict=True)))
-    return MinibatchRun(total, np.concatenate([run.log_totals for run in runs]), ends)
+    more = sum(run.surplus for run in runs) if surplus else None  # type: ignore[misc]
+    return MinibatchRun(total, np.concatenate([run.log_totals for run in runs]), ends, more)  # type: ignore[arg-type]
 
 
 class _Lanes:
@@ -240,7 +253,7 @@ class _Lanes:
         self.scale = self._space.table("scale", 1, tile.columns)[0]
         self.log_totals = np.empty(tile.lanes)
 
-    def run(self, keep: Keep | None) -> MinibatchRun:
+    def run(self, keep: Keep | None, surplus: bool) -> MinibatchRun:
         """Statistics of the lanes, and what they tell their neighbours."""
         values, shift = self.messages.likelihood(self.tile.positions, self.weighted)
         is_hard = self._forward_backward(shift)
@@ -256,13 +269,24 @@ class _Lanes:
         weights, pair_weights = (
             None if table is None else table[self.part] for table in (self.batch.weights, self.batch.pair_weights)
         )
+        more = self._surplus(pair_weights) if surplus else None
         if weights is not None:
             lanes.weigh(self.beliefs, self.tile.offsets, weights)
         sums = self.messages.surrogate.emission.zeros()
         self.messages.surrogate.emission.accumulate(values, self.beliefs, sums)
         pairs = self._pairs(hard_pairs, pair_weights)
         statistics = Statistics(initial, pairs, sums, float(self.log_totals.sum()), float(self.tile.columns))
-        return MinibatchRun(statistics, self.log_totals, ends)
+        return MinibatchRun(statistics, self.log_totals, ends, more)
+
+    def _surplus(self, weights: Array | None) -> Array:
+        """See `propagation.occurrence`; lanes that were worked out in logarithms are left out."""
+        found = np.zeros_like(self.messages.transition)
+        each = np.ones(self.tile.lanes) if weights is None else weights
+        add_surplus(
+            self.alpha, self.weighted, np.ascontiguousarray(self.messages.transition), self.beliefs, self.tile.offsets,
+            each, found,
+        )  # fmt: skip
+        return found
 
     def _forward_backward(self, shift: Array) -> NDArray[np.bool_]:
         """Fill the tables; say which lanes cannot be believed."""

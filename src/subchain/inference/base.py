@@ -36,6 +36,8 @@ class Algorithm(Component, ABC):
     name: ClassVar[str]
     #: Whether hyperparameters that the user left open are to be flat.
     flat: ClassVar[bool]
+    #: Whether what is learned of a prior is moved between iterations.
+    renews: ClassVar[bool] = True
     time_limit: float | None
     patience: int | None
 

@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
+from subchain.engines.surrogate import Surrogate
 from subchain.errors import InferenceError
 from subchain.inference.base import Algorithm, number, whole_number
 from subchain.inference.interrupts import Postponed
@@ -112,7 +113,7 @@ class Passes:
         if before is not None:
             posterior = prior.update(before)
             surrogate = algorithm.surrogate(posterior, state.point)
-        statistics = problem.statistics(surrogate, problem.whole)
+        statistics = self.expect(posterior, surrogate)
         objective = algorithm.objective(prior, posterior, state.point, statistics.log_normalizer)
         self._check_rise(state, objective)
         if prior.moves:
@@ -120,8 +121,9 @@ class Passes:
         news: list[str] = []
         look = Search(problem, algorithm, state.seed, state.iteration + 1)
         if look.is_due(prior, statistics, settled=self._is_settled(state, objective)):
-            best, news = look.improve(self._run(prior, statistics), self._run)
+            best, news = look.improve(self.go_on(prior, statistics), self.attempt)
             prior, statistics, objective = best.prior, best.statistics, best.objective
+            self.adopt(best)
         point, events = algorithm.point(prior.update(statistics), statistics, state.point)
         events += news
         results = Known(statistics, point, prior=prior if prior.moves else None)
@@ -131,16 +133,27 @@ class Passes:
         known = state.trace.known_objectives()
         return bool(known) and abs(objective - known[-1]) <= self.algorithm.tolerance * abs(objective)
 
-    def _run(self, prior: ModelPosterior, statistics: Statistics) -> Trial:
-        """Where a few passes lead."""
+    def go_on(self, prior: ModelPosterior, statistics: Statistics) -> Trial:
+        """Where a few passes lead from here."""
         objective = -math.inf
         for _ in range(PASSES):
             posterior = prior.update(statistics)
             point = posterior.mean()
-            statistics = self.problem.statistics(self.algorithm.surrogate(posterior, point), self.problem.whole)
+            statistics = self.expect(posterior, self.algorithm.surrogate(posterior, point))
             objective = self.algorithm.objective(prior, posterior, point, statistics.log_normalizer)
             prior = prior.renew(statistics)
         return Trial(objective, prior, statistics)
+
+    def attempt(self, prior: ModelPosterior, statistics: Statistics) -> Trial:
+        """Where a few passes lead from elsewhere."""
+        return self.go_on(prior, statistics)
+
+    def adopt(self, trial: Trial) -> None:
+        """Go on where a trial has led."""
+
+    def expect(self, posterior: ModelPosterior | None, surrogate: Surrogate) -> Statistics:
+        """What is expected of all the data under a surrogate, which is that of a posterior or, if None, of a point."""
+        return self.problem.statistics(surrogate, self.problem.whole)
 
     def _check_rise(self, state: RunState, objective: float) -> None:
         """Refuse an objective that fell although it never does."""

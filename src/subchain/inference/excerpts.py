@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from subchain import simplex
 from subchain.engines.messages import Messages
-from subchain.engines.subchains import Grid, Minibatch, MinibatchRun, run_minibatch
+from subchain.engines.subchains import Grid, Keep, Minibatch, MinibatchRun, run_minibatch
 from subchain.engines.surrogate import Surrogate
 from subchain.inference.problem import Problem
+from subchain.propagation.occurrence import absence
 from subchain.statistics import Statistics
 from subchain.transitions.stationary import stationary_distribution
 
@@ -41,6 +42,13 @@ class Excerpt:
             found.log_normalizer * gains.emission, found.n_observations * gains.emission,
         )  # fmt: skip
 
+    def surplus(self, surrogate: Surrogate) -> tuple[Array, Array]:
+        """How much −log probabilities that first states, and moves, never happen exceed their expected numbers."""
+        run, gains = self._run(surrogate, self.batch, surplus=True), self.grid.gains(self.batch.size)
+        first = run.ends.first_belief[:, self.batch.is_first]
+        assert run.surplus is not None
+        return (absence(first) - first).sum(axis=1) * gains.initial, run.surplus * gains.pairs
+
     def occupancy(self, surrogate: Surrogate) -> Array:
         """Expected number of positions that each stretch spends in each state, (M, K)."""
         batch, n_states = self.batch, surrogate.n_states
@@ -59,10 +67,12 @@ class Excerpt:
         """Expected statistics of a single stretch."""
         return self._run(surrogate, self.grid.batch(self.batch.pieces[stretch : stretch + 1])).statistics
 
-    def _run(self, surrogate: Surrogate, batch: Minibatch, keep: object = None) -> MinibatchRun:
+    def _run(
+        self, surrogate: Surrogate, batch: Minibatch, keep: Keep | None = None, surplus: bool = False
+    ) -> MinibatchRun:
         whole = self.problem.whole
         start = np.empty((surrogate.n_states, batch.size))
         start[:] = stationary_distribution(simplex.normalized(surrogate.transition, 1))[:, None]
         start[:, batch.is_first] = surrogate.initial[:, None]
         messages = Messages(surrogate, whole.data, whole.evidence)
-        return run_minibatch(self.problem.engine, messages, batch, start, np.ones_like(start), keep)  # type: ignore[arg-type]
+        return run_minibatch(self.problem.engine, messages, batch, start, np.ones_like(start), keep, surplus)

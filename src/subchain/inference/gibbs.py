@@ -91,6 +91,7 @@ class Gibbs(Algorithm):
 
     name = "gibbs"
     flat = False
+    renews = False
     patience = None
 
     def __init__(

@@ -6,6 +6,7 @@ at any time, to rounding, and are summed anew now and then so that rounding does
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from subchain.data.legal import LegalStates
 from subchain.emissions.categorical import DirichletTable
 from subchain.emissions.moving import Moving
+from subchain.engines.occurrence import occurrence
 from subchain.engines.subchains import Minibatch
 from subchain.errors import InputError
 from subchain.inference.base import Algorithm
@@ -27,12 +29,15 @@ from subchain.inference.problem import Problem
 from subchain.inference.shares import OwnSums, Shares
 from subchain.propagation.compiled import kernel
 from subchain.statistics import Statistics
+from subchain.transitions.collapsed import WAYS, CollapsedChain
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 #: Values of a table of beliefs that are spelt out at a time.
 BLOCK_VALUES = 1 << 20
+#: Passes between two looks at how probable it is that moves happen at all.
+LOOK = 5
 #: Sums that should be zero may differ from it by this.
 ROUNDING = 1e-9
 
@@ -52,7 +57,7 @@ class Ledger:
         self, problem: Problem, algorithm: Algorithm, clusters: Clusters, legal: LegalStates | None, listed: bool,
         folder: Any, prior: ModelPosterior,
     ) -> None:  # fmt: skip
-        whole = problem.whole
+        whole, self.problem = problem.whole, problem
         self.present = prior
         self.algorithm = algorithm
         self.clusters = clusters
@@ -251,10 +256,21 @@ class Ledger:
 
     def renew(self) -> None:
         """Move what is learned of the prior."""
+        if isinstance(self.present.chain, CollapsedChain) and self.iteration % LOOK == 1:
+            self.present = dataclasses.replace(self.present, chain=self._observed(self.present.chain))
         self.present = self.present.renew(self.statistics)
         self.chain.adopt(self.present.chain)
         self.emission.adopt(self.present.emission)
         self.moved()
+
+    def _observed(self, chain: CollapsedChain) -> CollapsedChain:
+        """The prior of the moves, having looked how probable it is that they happen at all."""
+        surrogate, whole = self.present.update(self.statistics).predictive(), self.problem.whole
+        found = occurrence(
+            self.problem.engine, surrogate, whole.data, whole.evidence, whole.weights, WAYS[chain.way]
+        )
+        expected = self.problem.statistics(surrogate, whole)
+        return chain.observe(found.first - expected.initial, found.moves - expected.pairs)
 
     @property
     def memory(self) -> Memory:

@@ -18,10 +18,11 @@ from subchain.inference.merging import merges
 from subchain.inference.posterior import ModelPosterior
 from subchain.inference.problem import Problem
 from subchain.inference.splitting import splits
+from subchain.settled import EARLY, states_differ
 from subchain.statistics import Statistics
-from subchain.transitions.hierarchy import EARLY, Hierarchy, states_differ
+from subchain.transitions.hierarchy import Hierarchy
 
-#: Iterations between two searches.
+#: Iterations between two searches, at first.
 EVERY = 10
 #: Merges that fail before one gives up, splits that are tried, and proposals that one search accepts at most.
 MERGES, SPLITS, MOST = 3, 2, 20
@@ -62,7 +63,7 @@ class Search:
             return False
         if settled:
             return hierarchy.renewals >= EARLY
-        return self.iteration % EVERY == 0 and states_differ(statistics.pairs, hierarchy.renewals)
+        return _is_milestone(self.iteration) and states_differ(statistics.pairs, hierarchy.renewals)
 
     def improve(self, here: Trial, run: Run) -> tuple[Trial, list[str]]:
         """The best that was found, and what happened.
@@ -102,6 +103,22 @@ class Search:
                 events.append(_told(f"state {split.state} gave part of its work to state {split.free}", here, there))
                 return there
         return here
+
+
+def _is_milestone(iteration: int) -> bool:
+    """10, 20, 30, 40, 60, 80, 120, 160, …: every search that fails makes it less probable that the next succeeds.
+
+    Examples
+    --------
+    >>> [iteration for iteration in range(200) if _is_milestone(iteration)]
+    [10, 20, 30, 40, 60, 80, 120, 160]
+    """
+    rounds, rest = divmod(iteration, EVERY)
+    if rest or rounds < 1:
+        return False
+    while rounds % 2 == 0:
+        rounds //= 2
+    return rounds in (1, 3)
 
 
 def _hierarchy(prior: ModelPosterior) -> Hierarchy | None:

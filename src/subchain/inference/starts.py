@@ -18,12 +18,14 @@ from subchain.statistics import Statistics
 
 Index = NDArray[np.int64]
 
-STARTS = ("auto", "exponential", "kmeans", "random")
+STARTS = ("auto", "context", "exponential", "kmeans", "random")
 
 #: Observations that a start looks at.
 SAMPLE = 1 << 16
 #: Length of the stretches that the sample consists of, so that it holds transitions.
 STRETCH = 256
+#: Neighbours on either side that count in a context, and the most numbers that stand for a symbol.
+NEIGHBOURS, DIMENSIONS = 2, 64
 #: Share of the transitions that are guessed to go anywhere.
 ANYWHERE = 0.1
 #: Share of an observation that is guessed to belong to any state: no state begins with a probability of exactly zero.
@@ -43,18 +45,49 @@ def start_statistics(
     Parameters
     ----------
     reference : the family at some sensible point, which accumulates
-    init : "kmeans" (where distances mean something), "random" (nearest of K random observations), "exponential" (no
-        look at the hidden structure at all), "auto" (k-means if possible, else exponential)
+    init : "kmeans" (where distances mean something), "context" (k-means on observations and their neighbours, symbols
+        included), "random" (nearest of K random observations), "exponential" (no look at the hidden structure at all),
+        "auto" (k-means if possible, else exponential)
     """
     index = _sample(data, rng)
     known = _known_states(data, evidence, index)
     features = None if init == "exponential" else emission.features(data, index)
+    if init == "context":
+        features = _in_context(data, index, _of_symbols(data, index, rng) if features is None else features)
     if features is None or not len(features):
         return _exponential(data, emission, reference, index, known, rng)
     n_states = reference.n_states
     labels = _labels(features, _seen(data, reference, index), n_states, rng, init)
     labels = _matched(labels, known, n_states)
     return _guessed(data, reference, index, np.where(known >= 0, known, labels))
+
+
+def _of_symbols(data: Sequences, index: Index, rng: np.random.Generator) -> NDArray[np.float64] | None:
+    """Symbols as points that are as far from each other; None where observations are not single symbols."""
+    if data.values.ndim > 1 or data.values.dtype.kind not in "iu":
+        return None
+    symbols = np.take(data.values, index)
+    known, code = np.unique(symbols, return_inverse=True)
+    if len(known) <= DIMENSIONS:
+        points = np.eye(len(known))
+    else:  # random directions are nearly as far from each other
+        points = rng.standard_normal((len(known), DIMENSIONS)) / np.sqrt(DIMENSIONS)
+    points[known < 0] = 0.0
+    return np.asarray(points[code])
+
+
+def _in_context(data: Sequences, index: Index, features: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+    """Features of sampled positions beside those of their neighbours, zero where a sequence or a stretch ends."""
+    if features is None or not len(features):
+        return features
+    sequences = np.searchsorted(data.offsets, index, side="right")
+    parts = [features]
+    for step in range(1, NEIGHBOURS + 1):
+        joined = (index[step:] - index[:-step] == step) & (sequences[step:] == sequences[:-step])
+        before, after = np.zeros_like(features), np.zeros_like(features)
+        before[step:], after[:-step] = features[:-step] * joined[:, None], features[step:] * joined[:, None]
+        parts += [before, after]
+    return np.hstack(parts)
 
 
 def _sample(data: Sequences, rng: np.random.Generator) -> Index:

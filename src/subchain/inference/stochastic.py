@@ -33,11 +33,13 @@ from subchain.inference.loop import Memory, RunState, Step
 from subchain.inference.posterior import ModelPosterior, Point
 from subchain.inference.problem import Problem
 from subchain.inference.rates import Adaptive, Falling
+from subchain.inference.search import Search, Trial
 from subchain.inference.trace import Status, Trace
 from subchain.inference.words import WordUpdates
 from subchain.records import build_record
 from subchain.statistics import Statistics
 from subchain.transitions.base import Chain
+from subchain.transitions.collapsed import CollapsedChain
 
 if TYPE_CHECKING:
     from subchain.inference.loop import Stepper
@@ -54,6 +56,8 @@ LEAST_UPDATES, PASSES = 1000, 5.0
 DRAWN = 64
 #: Subchains, and their length, that statistics are guessed from where a run starts at a given model.
 SAMPLE_SIZE, SAMPLE_LENGTH = 128, 1024
+#: Updates after which what is learned of a prior is moved, and observations that other numbers of states are judged by.
+RENEW, JUDGED = 10, 20_000
 #: Bytes of a file that are read before its memory is handed back.
 MAPPED_BYTES = 1 << 26
 #: Sequences up to this length are taken whole if nothing else was said.
@@ -293,11 +297,26 @@ class MovingModel:
     def prior(self) -> ModelPosterior | None:
         return self.present if self.present.moves else None
 
-    def renew(self, rate: float) -> None:
-        """Move what is learned of the prior."""
-        self.present = self.present.renew(self.statistics, rate)
-        self.chain.adopt(self.present.chain)
-        self.emission.adopt(self.present.emission)
+    def renew(self, rate: float, surplus: tuple[Array, Array] | None) -> None:
+        """Move what is learned of the prior; `surplus` is what `Excerpt` has to say of moves that hardly happen."""
+        chain, emission = self.present.chain, self.present.emission
+        if surplus is not None:
+            chain = chain.observe(*surplus, rate)
+        chain = chain.renew(self.chain.initial, self.chain.pairs, rate)
+        if emission.moves:
+            emission = emission.renew(self.emission.sums(), rate)
+            self.emission.adopt(emission)
+        self.present = ModelPosterior(chain, emission)
+        self.chain.adopt(chain)
+        self._known.clear()
+
+    def leap(self, prior: ModelPosterior, statistics: Statistics) -> None:
+        """Go on with other statistics under another prior."""
+        self.present = prior
+        self.chain = prior.chain.moving(statistics.initial, statistics.pairs)
+        self.emission = prior.emission.moving(statistics.emission)
+        if self.averages is not None:
+            self.averages = Averages()
         self._known.clear()
 
     @property
@@ -439,14 +458,48 @@ class Updates:
                     self._some_updates()
                 except IndexError as error:  # a large file is not looked at as a whole before the run
                     raise InputError(f"after {model.update} updates: {error}; check the data.") from None
+                if model.present.moves and model.update % RENEW == 0:
+                    self._renew()
                 if model.update % every == 0 or time.perf_counter() > self.deadline:
                     break
+            events = self._search(state.iteration + 1)
             objective = model.report()
         measures = {"updates": float(model.update), "rate": self.rate}
         if self.growths:
             measures["growth"] = float(np.mean(self.growths))
             self.growths = []
-        return Step(model, objective, [], [Chain(model.chain.initial, model.chain.pairs)], measures)
+        return Step(model, objective, events, [Chain(model.chain.initial, model.chain.pairs)], measures)
+
+    def _renew(self) -> None:
+        """Move what is learned of the prior by as much as the updates since the last time would have."""
+        model, problem = self.model, self.problem
+        surplus = None
+        if isinstance(model.present.chain, CollapsedChain):
+            rng = np.random.default_rng([self.seed, 1 << 33, model.update])
+            chain = model.chain.surrogate(self.algorithm.kind)
+            surrogate = Surrogate(chain.initial, chain.transition, model.emission.surrogate(self.algorithm.kind))
+            surplus = Excerpt(problem, self.subchains.length, self.size, rng).surplus(surrogate)
+        model.renew(min(1.0, RENEW * self.rate), surplus)
+
+    def _search(self, iteration: int) -> list[str]:
+        """Try other numbers of states, judged by an excerpt of the data."""
+        model, look = self.model, Search(self.problem, self.algorithm, self.seed, iteration)
+        if not model.present.moves or not look.is_due(model.present, model.statistics, settled=False):
+            return []
+        rng = np.random.default_rng([self.seed, 1 << 34, iteration])
+        length = self.subchains.length
+        excerpt = Excerpt(self.problem, length, max(JUDGED // length, self.size), rng)
+
+        def run(prior: ModelPosterior, statistics: Statistics) -> Trial:
+            posterior = prior.update(statistics)
+            seen = excerpt.statistics(posterior.expected_log())
+            return Trial(seen.log_normalizer - posterior.kl(prior) + prior.log_hyper(), prior, statistics)
+
+        best, events = look.improve(run(model.present, model.statistics), run)
+        if events:
+            model.leap(best.prior, best.statistics)
+            self.words = WordUpdates.of(self)
+        return events
 
     def _some_updates(self) -> None:
         """One update, or all up to the next report that can be done at one go."""
@@ -456,6 +509,8 @@ class Updates:
         if self.words is not None:
             pieces = self._pieces(model.update + 1)
             left = every - model.update % every
+            if model.present.moves:
+                left = min(left, RENEW - model.update % RENEW)
             if self.last_update is not None:
                 left = min(left, self.last_update - model.update)
             done = self.words.run(self, pieces[:left])

@@ -2,19 +2,51 @@
 
 Beliefs over the hidden chains and a distribution over the parameters take turns; each turn raises a lower bound on
 the log evidence. The bound is the log normaliser of the surrogate less the divergence of the parameters from their
-prior.
+prior. What is believed of a chain is exact given the parameters, or factorised over its states (`mean_field.py`).
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.data.legal import no_restriction
 from subchain.engines.surrogate import Surrogate
-from subchain.inference.batch import Batch
+from subchain.errors import unknown_name
+from subchain.inference.base import Lists
+from subchain.inference.batch import Batch, Passes
+from subchain.inference.loop import RunState
+from subchain.inference.mean_field import MeanField
 from subchain.inference.posterior import ModelPosterior, Point
+from subchain.inference.problem import Problem
 from subchain.statistics import Statistics
+
+if TYPE_CHECKING:
+    from subchain.inference.loop import Stepper
+
+CLUSTERS = ("sequence", "state")
 
 
 class VI(Batch):
     """A full posterior over the parameters; states that the data do not need fall back to their prior.
+
+    Parameters
+    ----------
+    max_iter : int
+        Largest number of iterations.
+    tolerance : float
+        The run has converged when an iteration changes the bound by less than this fraction.
+    time_limit : float, optional
+        Seconds after which the run ends with what it has.
+    patience : int, optional
+        With validation data: iterations without a better held-out score after which the run ends.
+    cluster : "sequence" or "state"
+        What is believed as a whole given the parameters. With "state" every position has a belief of its own,
+        independent of its neighbours' (mean field): a looser bound, more states than are needed, and moves that are
+        all possible; for comparisons. It keeps 8 K bytes a position, and the training data are decoded with these
+        beliefs.
 
     Examples
     --------
@@ -28,6 +60,32 @@ class VI(Batch):
     name = "vi"
     flat = False
     monotone = True
+
+    def __init__(
+        self,
+        max_iter: int = 200,
+        tolerance: float = 1e-6,
+        time_limit: float | None = None,
+        patience: int | None = None,
+        cluster: str = "sequence",
+    ) -> None:
+        super().__init__(max_iter, tolerance, time_limit, patience)
+        self.cluster = cluster
+
+    def check(self) -> None:
+        super().check()
+        if self.cluster not in CLUSTERS:
+            raise unknown_name("cluster", self.cluster, CLUSTERS)
+
+    def stepper(self, problem: Problem, state: RunState) -> Stepper:
+        return MeanField(problem, self, state) if self.cluster == "state" else Passes(problem, self)
+
+    def kept_bytes(self, lengths: NDArray[np.int64], n_states: int) -> int:
+        return 8 * int(lengths.sum()) * n_states if self.cluster == "state" else 0
+
+    def beliefs(self, problem: Problem, state: RunState) -> Lists | None:
+        found = state.results.memory.get("beliefs")
+        return None if found is None else (found.reshape(-1), *no_restriction())
 
     def surrogate(self, posterior: ModelPosterior, point: Point) -> Surrogate:
         return posterior.expected_log()

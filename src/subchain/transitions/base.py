@@ -17,7 +17,7 @@ from subchain.components import Component
 from subchain.errors import InputError
 from subchain.records import Record, states_on
 from subchain.settled import Settled
-from subchain.simplex import log_weight
+from subchain.simplex import log_weight, logs
 
 Array = NDArray[np.float64]
 
@@ -78,6 +78,7 @@ class ChainPosterior(Protocol):
     def mean(self) -> Chain: ...
     def mode(self) -> Chain: ...
     def expected_log(self) -> Chain: ...
+    def log_surrogate(self) -> Chain: ...  # logarithms of expected_log, which may be too small for a double
     def predictive(self) -> Chain: ...
     def sample(self, rng: np.random.Generator) -> Chain: ...
     def kl(self, prior: Any) -> float: ...
@@ -103,6 +104,9 @@ class FrozenChain(Record, Settled):
         return self.chain
 
     mode = expected_log = predictive = mean
+
+    def log_surrogate(self) -> Chain:
+        return Chain(logs(self.chain.initial), logs(self.chain.transition))
 
     def sample(self, rng: np.random.Generator) -> Chain:
         return self.chain

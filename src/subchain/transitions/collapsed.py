@@ -28,6 +28,9 @@ from subchain.transitions.tables import expected_tables
 
 Array = NDArray[np.float64]
 
+#: Ways to find out how probable it is that a move happens at all.
+WAYS = ("pairs", "exact", "mean_field", "sampling")
+
 
 @dataclasses.dataclass
 class CollapsedChain(HierarchicalChain):
@@ -39,6 +42,7 @@ class CollapsedChain(HierarchicalChain):
     order : (K,) which stick is a state's, from 0
     first_surplus, pair_surplus : (K,), (K, K)
         −log probability that a move never happens, less the number of times that it is expected to
+    way : how that is found out, a number in `WAYS`
     """
 
     u: Array = states_on(0)
@@ -46,25 +50,25 @@ class CollapsedChain(HierarchicalChain):
     order: Array = states_on(0)
     first_surplus: Array = states_on(0)
     pair_surplus: Array = states_on(0, 1)
+    way: int = 0
 
     def weights(self) -> Array:
         whole = digamma(self.u + self.v)
         return broken(digamma(self.u) - whole, digamma(self.v) - whole, self.order)
 
-    def observe(self, first: Array, pairs: Array, initial: Array, counts: Array, rate: float = 1.0) -> Self:
-        """Take note of −log probabilities that moves never happen, beside the counts that are expected."""
-        fresh = np.maximum(first - initial, 0.0), np.maximum(pairs - counts, 0.0)
+    def observe(self, first: Array, pairs: Array, rate: float = 1.0) -> Self:
+        """Take note of how much −log probabilities that moves never happen exceed the counts that are expected."""
         return dataclasses.replace(
             self,
-            first_surplus=(1.0 - rate) * self.first_surplus + rate * fresh[0],
-            pair_surplus=(1.0 - rate) * self.pair_surplus + rate * fresh[1],
+            first_surplus=(1.0 - rate) * self.first_surplus + rate * first,
+            pair_surplus=(1.0 - rate) * self.pair_surplus + rate * pairs,
         )
 
     def _rows(self, initial: Array, pairs: Array) -> tuple[Array, Array, Array]:
         """Concentrations, counts and −log probabilities that moves never happen, row 0 that of the first states."""
         base = np.vstack([self.initial.concentration, self.rows.concentration])  # type: ignore[union-attr]
         counts = np.maximum(np.vstack([initial, pairs]), 0.0)
-        return base, counts, counts + np.vstack([self.first_surplus, self.pair_surplus])
+        return base, counts, np.maximum(counts + np.vstack([self.first_surplus, self.pair_surplus]), 0.0)
 
     def tables(self, initial: Array, pairs: Array) -> Array:
         return expected_tables(*self._rows(initial, pairs))
@@ -98,7 +102,6 @@ class CollapsedChain(HierarchicalChain):
 
 def _log_evidence(base: Array, counts: Array, never: Array) -> float:
     """Σ q · log Γ(base + counts / q) / Γ(base), q the probability that something happens at all."""
-    happens = -np.expm1(-never)
+    happens = np.minimum(-np.expm1(-never), counts)
     seen = happens > 0.0
-    each = np.maximum(counts[seen] / happens[seen], 1.0)
-    return float((happens[seen] * log_rising(base[seen], each)).sum())
+    return float((happens[seen] * log_rising(base[seen], counts[seen] / happens[seen])).sum())

@@ -42,7 +42,7 @@ class KnownTopChain(HierarchicalChain):
 
     def tables(self, initial: Array, pairs: Array) -> Array:
         base = np.vstack([self.initial.concentration, self.rows.concentration])  # type: ignore[union-attr]
-        return expected_tables_of(base, np.vstack([initial, pairs]))
+        return expected_tables_of(base, np.maximum(np.vstack([initial, pairs]), 0.0))
 
     def with_tables(self, dishes: Array, rate: float) -> Self:
         return self

@@ -67,6 +67,10 @@ class DirichletRows(Record):
     def expected_log(self) -> Array:
         return self._matrix(np.exp(self._moments.expected))
 
+    def log_surrogate(self) -> Array:
+        """Logarithms of `expected_log`, also where that is too small for a double; −inf for moves that cannot be."""
+        return simplex.logs(np.where(self.free, self.share, self.fixed)) + self._moments.expected
+
     def sample(self, rng: np.random.Generator) -> Array:
         return self._matrix(simplex.draw(self.concentration, 1, rng))
 
@@ -107,6 +111,9 @@ class DirichletChain(Record, Settled):
 
     def expected_log(self) -> Chain:
         return Chain(self.initial.expected_log(self.rows.mean()), self.rows.expected_log())
+
+    def log_surrogate(self) -> Chain:
+        return Chain(self.initial.log_surrogate(self.rows.mean()), self.rows.log_surrogate())
 
     def sample(self, rng: np.random.Generator) -> Chain:
         transition = self.rows.sample(rng)

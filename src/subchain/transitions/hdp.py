@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from subchain.errors import InputError, unknown_name
 from subchain.transitions.base import TransitionPrior
-from subchain.transitions.collapsed import CollapsedChain
+from subchain.transitions.collapsed import WAYS, CollapsedChain
 from subchain.transitions.direct import DirectChain, KnownTopChain
 from subchain.transitions.hierarchy import HierarchicalChain, Hierarchy, begin
 
@@ -48,6 +48,9 @@ class HDP(TransitionPrior):
         Added to the concentration of staying in a state.
     top : "learned", "uniform" or (K,)
         The parent itself: learned, or given (construction "direct").
+    occurrence : "pairs", "exact", "mean_field" or "sampling"
+        How collapsed inference finds out how probable it is that a move happens at all. "pairs" is nearly exact and
+        costs next to nothing; "exact" costs K⁴ a position.
     merges : bool
         Whether states that do the work of one are merged where that raises the objective.
     splits : bool
@@ -71,6 +74,7 @@ class HDP(TransitionPrior):
         construction: str = "auto",
         stickiness: float = 0.0,
         top: Any = LEARNED,
+        occurrence: str = "pairs",
         merges: bool = True,
         splits: bool = True,
         frozen: bool = False,
@@ -80,6 +84,7 @@ class HDP(TransitionPrior):
         self.construction = construction
         self.stickiness = stickiness
         self.top = top
+        self.occurrence = occurrence
         self.merges = merges
         self.splits = splits
         self.frozen = frozen
@@ -120,7 +125,7 @@ class HDP(TransitionPrior):
             rest = np.arange(n_states - 1.0, -1.0, -1.0) + hierarchy.top_concentration
             made = begin(
                 CollapsedChain, hierarchy, n_states, u=ones, v=rest, order=order, first_surplus=nothing,
-                pair_surplus=np.zeros((n_states, n_states)),
+                pair_surplus=np.zeros((n_states, n_states)), way=WAYS.index(self.occurrence),
             )  # fmt: skip
         found: HierarchicalChain = made
         return found
@@ -129,6 +134,8 @@ class HDP(TransitionPrior):
         """The numbers, checked."""
         if n_states < 2:
             raise InputError("HDP: n_states is the largest number of states and must be at least 2, not 1.")
+        if self.occurrence not in WAYS:
+            raise unknown_name("occurrence", self.occurrence, WAYS)
         numbers: dict[str, Any] = {}
         for name in ("concentration", "top_concentration", "stickiness"):
             given = getattr(self, name)

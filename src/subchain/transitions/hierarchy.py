@@ -19,6 +19,7 @@ from scipy.special import digamma
 
 from subchain import simplex
 from subchain.records import Record
+from subchain.settled import states_differ
 from subchain.transitions.dirichlet import DirichletChain, DirichletRows
 from subchain.transitions.initial import LearnedInitial
 
@@ -30,9 +31,6 @@ LEAST_WEIGHT = 1e-40
 BOUNDS = 1e-3, 1e4
 #: Rounds of the fixed-point iteration of a concentration.
 ROUNDS = 5
-#: Concentrations are learned once states differ: after so many renewals if the next state can be told from the last
-#: (mutual information, nats), and after so many in any case. Before, alike rows would make them run away.
-EARLY, LATE, TELLING = 10, 50, 0.05
 
 
 @dataclasses.dataclass
@@ -119,18 +117,6 @@ class HierarchicalChain(DirichletChain):
     @abstractmethod
     def best_top_concentration(self) -> float:
         """The concentration of the top level that its present state speaks for."""
-
-
-def states_differ(pairs: Array, renewals: int) -> bool:
-    """Whether the states have become different from each other, so that what rows share can be learned."""
-    if renewals < EARLY:
-        return False
-    if renewals >= LATE:
-        return True
-    joint = np.maximum(pairs, 0.0) / max(pairs.sum(), 1e-300)
-    alone = np.outer(joint.sum(axis=1), joint.sum(axis=0))
-    used = joint > 0.0
-    return float((joint[used] * np.log(joint[used] / alone[used])).sum()) > TELLING
 
 
 def begin(kind: type[Any], hierarchy: Hierarchy, n_states: int, **top: Any) -> Any:

@@ -41,6 +41,9 @@ class LearnedInitial(Record):
     def expected_log(self, transition: Array) -> Array:
         return np.exp(self._moments.expected)
 
+    def log_surrogate(self, transition: Array) -> Array:
+        return self._moments.expected
+
     def sample(self, transition: Array, rng: np.random.Generator) -> Array:
         return simplex.draw(self.concentration, 0, rng)
 
@@ -71,6 +74,9 @@ class _NothingToLearn:
 
     def expected_log(self, transition: Array) -> Array:
         return self.mean(transition)
+
+    def log_surrogate(self, transition: Array) -> Array:
+        return simplex.logs(self.mean(transition))
 
     def sample(self, transition: Array, rng: np.random.Generator) -> Array:
         return self.mean(transition)

@@ -1,0 +1,111 @@
+"""Sweeps of mean field over hidden chains: every position is told its neighbours' beliefs, not their states.
+
+The best belief of a position, given those of all others, is
+
+    log q(z_t = k) = log p(x_t | k) + Σ_j q(z_{t−1} = j) log A_jk + Σ_l q(z_{t+1} = l) log A_kl + constant
+
+so visiting one position after the other never lowers the bound. States fill the vectors, as in `one_chain`: tables are
+position-major, (n, P), with the K states padded to P; what is beyond K is zero in every matrix.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from subchain.propagation.compiled import part
+from subchain.propagation.one_chain import product
+from subchain.vectors import WIDTH, exponential, largest, load, minus, spread, store, total, zeros
+
+#: Stands for the logarithm of zero where it is multiplied by beliefs: finite, so that zero times it is zero.
+FORBIDDEN = -1e300
+#: Rows of the room that a sweep needs: what a position hears from behind it, and some scratch.
+BEHIND, SCRATCH, ROOM = 0, 1, 2
+
+#: Products may be fused with sums, but nothing reordered: the exponential depends on the order of its steps.
+kernel = njit(nogil=True, cache=True, fastmath={"contract", "nsz"}, error_model="numpy")
+
+
+@part
+def _top(room):
+    """The largest of the first entries of the scratch row."""
+    top = room[SCRATCH, 0]
+    for k in range(1, WIDTH):
+        top = max(top, room[SCRATCH, k])
+    return top
+
+
+@kernel
+def _believe(logs, before, row, room, beliefs, into):
+    """Write beliefs[into] ∝ exp(logs[row] + before[row] + room[BEHIND]).
+
+    Returns the expected log likelihood plus the entropy; −inf, and beliefs of zero, where no state is possible.
+    """
+    width = logs.shape[1]
+    best = load(logs, row, 0, None) + load(before, row, 0, None) + load(room, BEHIND, 0, None)
+    store(beliefs, into, 0, None, best)
+    for k in range(WIDTH, width, WIDTH):
+        score = load(logs, row, k, None) + load(before, row, k, None) + load(room, BEHIND, k, None)
+        store(beliefs, into, k, None, score)
+        best = largest(best, score)
+    store(room, SCRATCH, 0, None, best)
+    top = _top(room)
+    if not top > 0.5 * FORBIDDEN:
+        for k in range(width):
+            beliefs[into, k] = 0.0
+        return -np.inf
+    room[SCRATCH, 0] = top
+    shift, summed, heard = spread(room, SCRATCH, 0), zeros(), zeros()
+    for k in range(0, width, WIDTH):
+        weight = exponential(minus(load(beliefs, into, k, None), shift))
+        store(beliefs, into, k, None, weight)
+        summed += weight
+        heard += weight * (load(before, row, k, None) + load(room, BEHIND, k, None))
+    norm = total(summed)
+    room[SCRATCH, 0] = 1.0 / norm
+    factor = spread(room, SCRATCH, 0)
+    for k in range(0, width, WIDTH):
+        store(beliefs, into, k, None, load(beliefs, into, k, None) * factor)
+    return top + np.log(norm) - total(heard) / norm
+
+
+@part
+def _hear_behind(beliefs, row, turned, n_states, ends, room):
+    """What a position hears from the one behind it, at `row`, if there is one."""
+    if ends:
+        for k in range(room.shape[1]):
+            room[BEHIND, k] = 0.0
+    else:
+        product(beliefs, row, turned, n_states, room, BEHIND)
+
+
+@kernel
+def sweep(logs, moves, turned, first, begins, n_states, beliefs, before, room, gains):
+    """Visit n neighbouring positions there and back.
+
+    Parameters
+    ----------
+    logs : (n, P) log likelihoods, −inf in the padding
+    moves, turned : (K, P) log weights of moves, all finite, and the same transposed
+    first : (P,) log weights of first states, `FORBIDDEN` for those that cannot be
+    begins : (n + 1,) whether a chain begins at each position, and at the one behind them
+    beliefs : (n + 2, P) beliefs, those of position i in row i + 1; the outer rows are the neighbours'
+    before : (n, P) room for what each position hears from the one before it
+    room : (`ROOM`, P)
+    gains : (n,) on return the expected log likelihood of each position plus the entropy of its belief
+    """
+    n = logs.shape[0]
+    for i in range(n):
+        if begins[i]:
+            for k in range(first.shape[0]):
+                before[i, k] = first[k]
+        else:
+            product(beliefs, i, moves, n_states, before, i)
+        _hear_behind(beliefs, i + 2, turned, n_states, begins[i + 1], room)
+        gains[i] = _believe(logs, before, i, room, beliefs, i + 1)
+    for i in range(n - 2, -1, -1):  # the position before has not changed since it was heard, nor what is behind a last
+        if not begins[i + 1]:
+            product(beliefs, i + 2, turned, n_states, room, BEHIND)
+            gains[i] = _believe(logs, before, i, room, beliefs, i + 1)
