@@ -12,6 +12,8 @@ from subchain.experiments.dictionary_tagging import DictionaryTagging
 from subchain.experiments.experiment import Experiment
 from subchain.experiments.joint_predictive import JointPredictive
 from subchain.experiments.long_chain_table import LongChainTable
+from subchain.experiments.occurrence_in_text import OccurrenceInText
+from subchain.experiments.occurrence_simulated import OccurrenceSimulated
 from subchain.experiments.reversed_cycles import ReversedCycles
 from subchain.experiments.sentences import Sentences
 from subchain.experiments.subchains_of_text import SubchainsOfText
@@ -22,7 +24,7 @@ from subchain.experiments.vanilla import Vanilla
 
 KINDS: list[type[Experiment]] = [
     SubchainsOfText, Sentences, Vanilla, ReversedCycles, LongChainTable, Chromatin, JointPredictive, DictionaryTagging,
-    TaggingConvergence, UnsupervisedTagging, TaggingIngredients,
+    TaggingConvergence, UnsupervisedTagging, TaggingIngredients, OccurrenceSimulated, OccurrenceInText,
 ]  # fmt: skip
 EXPERIMENTS = {kind.name: kind for kind in KINDS}
 
