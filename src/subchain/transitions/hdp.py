@@ -95,6 +95,10 @@ class HDP(TransitionPrior):
         """Sticks that rather stay are the exception: who consults the top level is then known approximately."""
         return self.construction != "sticks" or not self.stickiness
 
+    @property
+    def searches(self) -> bool:
+        return bool(self.merges or self.splits)
+
     def suited_to(self, algorithm: str) -> HDP:
         if self.construction != "auto" and self.construction not in CONSTRUCTIONS:
             raise unknown_name("construction", self.construction, ("auto", *CONSTRUCTIONS))
