@@ -50,7 +50,8 @@ class OpenBoundary:
     def _outside(self, messages: Messages, batch: Minibatch, chain: MovingChain) -> Array:
         """The stationary distribution, or the initial one where a sequence begins."""
         start = np.empty((messages.surrogate.n_states, batch.size))
-        start[:] = chain.stationary()[:, None]
+        if not batch.is_first.all():
+            start[:] = chain.stationary()[:, None]
         start[:, batch.is_first] = messages.surrogate.initial[:, None]
         return start
 
