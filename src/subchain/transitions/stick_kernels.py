@@ -17,7 +17,7 @@ from numba import njit
 kernel = njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 
 #: A stick that would raise the log weight of all counted moves to a state by less than this does not see that state.
-NEGLIGIBLE = 0.1
+NEGLIGIBLE = 0.01
 
 
 @kernel
@@ -49,7 +49,7 @@ def share_moves(counts, weights, points, sizes, used, out):
 
 
 @kernel
-def _see(counts, others, size, log_base, gains):
+def _see(counts, others, size, gains):
     """What all counted moves to each state gain if a stick points at it; whether that is anything anywhere."""
     sees = False
     for j in range(counts.shape[0]):
@@ -78,22 +78,11 @@ def _choose(gains, log_base, out):
 
 
 @kernel
-def _gain(counts, others, size, old, new):
-    """What counted moves gain if a stick points elsewhere."""
-    gain = 0.0
-    for j in range(counts.shape[0]):
-        change = (new[j] - old[j]) * size
-        if counts[j] * abs(change) > 1e-9 * others[j]:
-            gain += counts[j] * np.log1p(change / (others[j] + old[j] * size))
-    return gain
-
-
-@kernel
 def point_anew(counts, sizes, used, rest, log_base, points, negentropy):
-    """Let every stick in turn point where it is needed, in place; return how many would have lowered the bound.
+    """Let every stick in turn point where it is needed, in place.
 
     The log weight of state j for a stick is that of the base, and what all counted moves to j gain if the stick points
-    at it while the others stay. A stick for which the bound would fall stays as it is.
+    at it while the others stay.
 
     Parameters
     ----------
@@ -104,9 +93,7 @@ def point_anew(counts, sizes, used, rest, log_base, points, negentropy):
     points, negentropy : (R, M, K), (R, M) where sticks point, and Σ p log p of that
     """
     n_rows, _, n_states = points.shape
-    weights, new, others = np.empty(n_states), np.empty(n_states), np.empty(n_states)
-    gains, base = np.zeros(n_states), np.empty(n_states)
-    refused = 0
+    weights, others, gains, base = (np.zeros(n_states), np.empty(n_states), np.zeros(n_states), np.empty(n_states))
     for k in range(n_rows):
         gains[:] = 0.0
         of_base = _choose(gains, log_base[k], base)
@@ -116,25 +103,17 @@ def point_anew(counts, sizes, used, rest, log_base, points, negentropy):
             for j in range(n_states):
                 weights[j] += points[k, m, j] * sizes[k, m]
         for m in range(used[k]):
-            size, old, expected = sizes[k, m], points[k, m], 0.0
+            size, towards = sizes[k, m], points[k, m]
             for j in range(n_states):
-                others[j] = max(weights[j] - old[j] * size, rest[k, j])
-                expected += old[j] * log_base[k, j]
-            if _see(counts[k], others, size, log_base[k], gains):
-                divergence = _choose(gains, log_base[k], new)
+                others[j] = max(weights[j] - towards[j] * size, rest[k, j])
+            if _see(counts[k], others, size, gains):
+                negentropy[k, m] = _choose(gains, log_base[k], towards)
             else:
-                divergence = of_base
-                new[:] = base
-            if _gain(counts[k], others, size, old, new) - divergence + negentropy[k, m] - expected >= 0.0:
-                negentropy[k, m] = divergence
-                for j in range(n_states):
-                    old[j] = new[j]
-                    negentropy[k, m] += new[j] * log_base[k, j]
-            else:
-                refused += 1
+                negentropy[k, m] = of_base
+                towards[:] = base
             for j in range(n_states):
-                weights[j] = others[j] + old[j] * size
-    return refused
+                negentropy[k, m] += towards[j] * log_base[k, j]
+                weights[j] = others[j] + towards[j] * size
 
 
 @kernel

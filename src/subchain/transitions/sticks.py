@@ -11,7 +11,8 @@ all that comes after it. Here it asks what all counted moves to a state gain if 
     log φ_kmj = E[log top_j] + N_kj · log(1 + size_km / others_kj) + const,
 
 `others` being what the other sticks and the rest give to the move. Counts come from forward and backward messages, so
-they know the future. A stick for which the bound would fall stays as it is, so that no step lowers the bound.
+they know the future. All other steps can only raise the objective; this one may lower it, hardly ever after the first
+iteration, and a run tells when that happens.
 
 In stochastic inference the counts are running averages. The logarithm of φ is linear in them, so that averaging counts
 is the step along its natural gradient.
