@@ -58,6 +58,9 @@ class OpenBoundary:
     def leave(self, batch: Minibatch, run: MinibatchRun) -> None:
         """Learn what the minibatch found."""
 
+    def fold(self, into: int, gone: int) -> None:
+        """One state has been taken into another."""
+
     def begin(self) -> None:
         """A run begins afresh."""
 
