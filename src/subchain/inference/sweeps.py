@@ -77,6 +77,9 @@ class Sweeps:
         messages = Messages(state.point.surrogate(), whole.data, whole.evidence)
         return sample_paths(self.problem.engine, messages, n_chains, np.random.SeedSequence([state.seed, 0, 0, 5]))
 
+    def release(self) -> None:
+        """Nothing is held."""
+
     def step(self, state: RunState) -> Step:
         drawn, algorithm = self.drawn, self.algorithm
         with self.interruption:
