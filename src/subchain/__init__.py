@@ -14,7 +14,9 @@ _ROOMS = {
     "subchain.model": ["HMM"],
     "subchain.selection": ["fit_concentrations", "select_priors", "select_states"],
     "subchain.memory": ["memory_estimate"],
-    "subchain.inference": ["CVI", "EM", "SCVI", "SVI", "VI", "Buffer", "Gibbs", "GrowBuffer", "Guards", "Stationary"],
+    "subchain.inference": [
+        "CVI", "EM", "SCVI", "SVI", "VI", "Beam", "Buffer", "Gibbs", "GrowBuffer", "Guards", "Stationary",
+    ],  # fmt: skip
     "subchain.transitions": ["Dirichlet", "banded", "cyclic", "left_right", "stationary_distribution"],
     "subchain.emissions": ["Bernoulli", "Categorical", "DiagonalGaussian", "Gaussian", "Poisson", "Product"],
     "subchain.data": [
@@ -71,6 +73,7 @@ if TYPE_CHECKING:
         SCVI,
         SVI,
         VI,
+        Beam,
         Buffer,
         Gibbs,
         GrowBuffer,
@@ -95,6 +98,7 @@ __all__ = [
     "SCVI",
     "SVI",
     "VI",
+    "Beam",
     "Bernoulli",
     "Buffer",
     "Categorical",

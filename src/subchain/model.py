@@ -43,7 +43,7 @@ class HMM(Usable):
     transition : str or TransitionPrior, optional
         Prior over the hidden chain; `Dirichlet()` by default.
     inference : str or Algorithm
-        "vi", "em", "cvi", "svi", "scvi", "gibbs", or an object with settings, `VI(max_iter=50)`.
+        "vi", "em", "cvi", "svi", "scvi", "gibbs", "beam", or an object with settings, `VI(max_iter=50)`.
     n_init : int
         Number of runs from different starts; the best by its objective is kept.
     init : str or HMM
@@ -167,7 +167,7 @@ class HMM(Usable):
     def _adopt(self, fit: FitCall, state: RunState, runs: list[RunSummary]) -> None:
         """Make the end of a run this model's results."""
         self._become(state.point, fit.emission)
-        self.prior_ = fit.problem.prior
+        self.prior_ = fit.algorithm.prior(fit.problem, state)
         self.statistics_ = state.results.reported or fit.empty
         self.trace_ = state.trace
         self.status_ = state.status or "max_iter"

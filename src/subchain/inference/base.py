@@ -98,6 +98,10 @@ class Algorithm(Component, ABC):
         """What a run that stands at `state` believes of each training position; None if it keeps nothing."""
         return None
 
+    def prior(self, problem: Problem, state: RunState) -> ModelPosterior:
+        """The prior that the statistics of a run belong to; another one where the run has changed the states."""
+        return problem.prior
+
     def samples(self, state: RunState) -> Any:
         """Draws from the posterior that a run has kept; None if it makes none."""
         return None

@@ -98,7 +98,8 @@ class Drawn:
 
     def _put(self, name: str, place: tuple[int, int], value: NDArray[Any]) -> None:
         """Keep one value of one draw."""
-        self._array(name, value)[place][tuple(slice(size) for size in value.shape)] = value
+        where: tuple[Any, ...] = (*place, *(slice(size) for size in value.shape))
+        self._array(name, value)[where] = value
 
     def _array(self, name: str, like: NDArray[Any]) -> NDArray[Any]:
         """The array that holds all values of a name, with room for one of this shape."""

@@ -1,0 +1,170 @@
+"""Beam sampling: the hidden states of an infinite hidden Markov model, and how many of them there are.
+
+The model is the hierarchical Dirichlet process without any truncation; a draw uses as many states as it needs. Whole
+sequences are drawn at once, which mixes well, and slices make this cheap (Van Gael et al. 2008).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.errors import InputError
+from subchain.inference.base import whole_number
+from subchain.inference.beam_walker import BeamWalker, check_exchangeable, hierarchy_of, prior_given
+from subchain.inference.franchise import Top
+from subchain.inference.loop import RunState
+from subchain.inference.posterior import ModelPosterior
+from subchain.inference.problem import Problem
+from subchain.inference.reported import BestDraw
+from subchain.inference.sampler import Annealing, Sampler
+from subchain.inference.trace import Status, Trace
+from subchain.inference.walkers import Setting, States, Walker
+from subchain.records import build_record
+
+#: States that are allowed if nobody says so: a multiple of those at the start, and some more.
+TIMES, MORE = 4, 100
+#: Bytes that the filtered beliefs of a position take, roughly.
+REACHED_BYTES = 100
+
+
+class Beam(Sampler):
+    """Draws of the hidden states, of their number and of all parameters from the posterior, for `transition=HDP(...)`.
+
+    `n_states` of the model is the number of states that a run begins with; it ends with others. States of every draw
+    stand in order of use, the most frequent first, and arrays of `model.samples_` have room for the largest number of
+    them, nan where a draw has fewer. `samples_["n_states"]` is the posterior of the number of states.
+
+    What is reported is the kept draw with the largest log joint: the model has its states, `n_states_` of them, and
+    the means of their parameters given its counts and top weights.
+
+    If legal or known states or log weights of states are given, states have names, so that there are exactly
+    `n_states`, with a symmetric Dirichlet prior over the top weights in place of the process; those that the data do
+    not need stay empty.
+
+    Parameters
+    ----------
+    n_samples : int
+        Draws of each chain that are kept.
+    burn_in : int
+        Sweeps before the first of them.
+    thin : int
+        Sweeps from one draw to the next.
+    n_chains : int
+        Chains, each with a path of its own to begin with.
+    max_states : int, optional
+        The largest number of states; 4 · n_states + 100 by default. Draws come from the process given that no more are
+        in use.
+    hyperprior : (shape, rate)
+        Gamma prior of concentrations that are "learned".
+    annealing : optional
+        Temperatures τ of the burn-in, as for `Gibbs`: probabilities of observations are raised to the power 1/τ, the
+        prior of the states is not.
+    keep_states : bool
+        Keep the drawn paths too, one small integer for each position and draw.
+    time_limit : float, optional
+        Seconds after which the run ends with what it has.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subchain import HMM, Beam
+    >>> from subchain.transitions.hdp import HDP
+    >>> x = np.array([0, 0, 0, 1, 1, 1, 2, 2, 2] * 20)
+    >>> beam = Beam(n_samples=20, burn_in=100, n_chains=2)
+    >>> model = HMM(10, "categorical", HDP(), beam, random_state=0, n_jobs=1).fit(x)
+    >>> model.n_states_
+    3
+    """
+
+    name = "beam"
+
+    def __init__(
+        self,
+        n_samples: int = 500,
+        burn_in: int = 500,
+        thin: int = 1,
+        n_chains: int = 4,
+        max_states: int | None = None,
+        hyperprior: tuple[float, float] = (1.0, 1.0),
+        annealing: Annealing = None,
+        keep_states: bool = False,
+        time_limit: float | None = None,
+    ) -> None:
+        self.n_samples = n_samples
+        self.burn_in = burn_in
+        self.thin = thin
+        self.n_chains = n_chains
+        self.max_states = max_states
+        self.hyperprior = hyperprior
+        self.annealing = annealing
+        self.keep_states = keep_states
+        self.time_limit = time_limit
+
+    def check(self) -> None:
+        super().check()
+        if self.max_states is not None:
+            whole_number(self, "max_states")
+        self._gamma()
+
+    def _gamma(self) -> tuple[float, float]:
+        """Shape and rate of the prior of concentrations."""
+        try:
+            shape, rate = (float(number) for number in self.hyperprior)
+        except (TypeError, ValueError):
+            shape = rate = np.nan
+        if not (0.0 < shape < np.inf and 0.0 < rate < np.inf):
+            raise InputError(
+                "Beam: hyperprior must be the shape and the rate of a Gamma distribution, two positive numbers, not "
+                f"{self.hyperprior!r}."
+            )
+        return shape, rate
+
+    def most_states(self, n_states: int) -> int:
+        """The largest number of states of a run that begins with so many."""
+        most = TIMES * n_states + MORE if self.max_states is None else int(self.max_states)
+        if most < n_states:
+            raise InputError(
+                f"Beam: max_states={most} is less than the {n_states} states that the run begins with; raise it, or "
+                "lower n_states of the model."
+            )
+        return most
+
+    def kept_bytes(self, lengths: NDArray[np.int64], n_states: int) -> int:
+        paths = self.n_samples * np.min_scalar_type(self.most_states(n_states)).itemsize if self.keep_states else 0
+        return int(lengths.sum()) * self.n_chains * (4 + paths + REACHED_BYTES)
+
+    # ---- the run -----------------------------------------------------------------------------------------------------
+
+    def walker(self, setting: Setting) -> Callable[[Setting, int, States], Walker]:
+        problem = setting.problem
+        self.refuse_weights(problem)
+        hierarchy_of(problem.prior.chain)
+        if problem.whole.evidence is None:
+            check_exchangeable(problem.prior.emission)
+        shape, rate = self._gamma()
+        return partial(BeamWalker, most=self.most_states(setting.reference.n_states), shape=shape, rate=rate)
+
+    def reported(self, walkers: list[Walker], room: int) -> BestDraw:
+        return BestDraw(walkers)
+
+    def prior(self, problem: Problem, state: RunState) -> ModelPosterior:
+        memory = state.results.memory
+        if "prior.chain.initial.concentration" not in memory:
+            return problem.prior
+        schema = prior_given(problem.prior, Top(np.ones(1), 0.0, 1.0, 1.0, 0.0, True)).schema()
+        found = build_record(schema, memory, "prior.")
+        assert isinstance(found, ModelPosterior)
+        return found
+
+    def complaint(self, trace: Trace, status: Status) -> str | None:
+        if "states_left.0" in trace.measures and (self._kept(trace, "states_left") == 0.0).any():
+            most = int(trace.measures["n_states.0"][0] + trace.measures["states_left.0"][0])
+            return (
+                f"Beam used all of max_states={most} states in some draws: the data may ask for more; raise max_states, "
+                "or lower the concentrations of the HDP."
+            )
+        return super().complaint(trace, status)
