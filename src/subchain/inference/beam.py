@@ -1,11 +1,12 @@
 """Beam sampling: the hidden states of an infinite hidden Markov model, and how many of them there are.
 
-The model is the hierarchical Dirichlet process without any truncation; a draw uses as many states as it needs. Whole
+The model is the hierarchical Dirichlet process, its truncation far away or none; a draw uses as many states as it needs. Whole
 sequences are drawn at once, which mixes well, and slices make this cheap (Van Gael et al. 2008).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from subchain.errors import InputError
 from subchain.inference.base import whole_number
-from subchain.inference.beam_walker import BeamWalker, check_exchangeable, hierarchy_of, prior_given
+from subchain.inference.beam_walker import MANY, BeamWalker, check_exchangeable, hierarchy_of, prior_given
 from subchain.inference.franchise import Top
 from subchain.inference.loop import RunState
 from subchain.inference.posterior import ModelPosterior
@@ -25,8 +26,6 @@ from subchain.inference.trace import Status, Trace
 from subchain.inference.walkers import Setting, States, Walker
 from subchain.records import build_record
 
-#: States that are allowed if nobody says so: a multiple of those at the start, and some more.
-TIMES, MORE = 4, 100
 #: Bytes that the filtered beliefs of a position take, roughly.
 REACHED_BYTES = 100
 
@@ -42,8 +41,7 @@ class Beam(Sampler):
     the means of their parameters given its counts and top weights.
 
     If legal or known states or log weights of states are given, states have names, so that there are exactly
-    `n_states`, with a symmetric Dirichlet prior over the top weights in place of the process; those that the data do
-    not need stay empty.
+    `n_states`, as with max_states=n_states; those that the data do not need stay empty.
 
     Parameters
     ----------
@@ -56,8 +54,9 @@ class Beam(Sampler):
     n_chains : int
         Chains, each with a path of its own to begin with.
     max_states : int, optional
-        The largest number of states; 4 · n_states + 100 by default. Draws come from the process given that no more are
-        in use.
+        The largest number of states. The top weights then have a symmetric Dirichlet prior over so many, each with a
+        share of the top concentration; this is the process but for terms of order K / max_states. None: no limit, and
+        the process itself.
     hyperprior : (shape, rate)
         Gamma prior of concentrations that are "learned".
     annealing : optional
@@ -88,7 +87,7 @@ class Beam(Sampler):
         burn_in: int = 500,
         thin: int = 1,
         n_chains: int = 4,
-        max_states: int | None = None,
+        max_states: int | None = 1000,
         hyperprior: tuple[float, float] = (1.0, 1.0),
         annealing: Annealing = None,
         keep_states: bool = False,
@@ -123,18 +122,17 @@ class Beam(Sampler):
             )
         return shape, rate
 
-    def most_states(self, n_states: int) -> int:
-        """The largest number of states of a run that begins with so many."""
-        most = TIMES * n_states + MORE if self.max_states is None else int(self.max_states)
-        if most < n_states:
+    def n_all(self, n_states: int) -> float:
+        """The number of all states, in use or not, of a run that begins with so many."""
+        if self.max_states is not None and self.max_states < n_states:
             raise InputError(
-                f"Beam: max_states={most} is less than the {n_states} states that the run begins with; raise it, or "
-                "lower n_states of the model."
+                f"Beam: max_states={self.max_states} is less than the {n_states} states that the run begins with; raise "
+                "it, or lower n_states of the model."
             )
-        return most
+        return math.inf if self.max_states is None else float(self.max_states)
 
     def kept_bytes(self, lengths: NDArray[np.int64], n_states: int) -> int:
-        paths = self.n_samples * np.min_scalar_type(self.most_states(n_states)).itemsize if self.keep_states else 0
+        paths = self.n_samples * np.min_scalar_type(self.max_states or MANY).itemsize if self.keep_states else 0
         return int(lengths.sum()) * self.n_chains * (4 + paths + REACHED_BYTES)
 
     # ---- the run -----------------------------------------------------------------------------------------------------
@@ -146,7 +144,7 @@ class Beam(Sampler):
         if problem.whole.evidence is None:
             check_exchangeable(problem.prior.emission)
         shape, rate = self._gamma()
-        return partial(BeamWalker, most=self.most_states(setting.reference.n_states), shape=shape, rate=rate)
+        return partial(BeamWalker, n_all=self.n_all(setting.reference.n_states), shape=shape, rate=rate)
 
     def reported(self, walkers: list[Walker], room: int) -> BestDraw:
         return BestDraw(walkers)
@@ -155,16 +153,15 @@ class Beam(Sampler):
         memory = state.results.memory
         if "prior.chain.initial.concentration" not in memory:
             return problem.prior
-        schema = prior_given(problem.prior, Top(np.ones(1), 0.0, 1.0, 1.0, 0.0, True)).schema()
+        schema = prior_given(problem.prior, Top(np.ones(1), 0.0, 1.0, 1.0, 1.0, 0.0)).schema()
         found = build_record(schema, memory, "prior.")
         assert isinstance(found, ModelPosterior)
         return found
 
     def complaint(self, trace: Trace, status: Status) -> str | None:
         if "states_left.0" in trace.measures and (self._kept(trace, "states_left") == 0.0).any():
-            most = int(trace.measures["n_states.0"][0] + trace.measures["states_left.0"][0])
             return (
-                f"Beam used all of max_states={most} states in some draws: the data may ask for more; raise max_states, "
+                f"Beam used all of max_states={self.max_states} states in some draws: the data may ask for more; raise max_states, "
                 "or lower the concentrations of the HDP."
             )
         return super().complaint(trace, status)

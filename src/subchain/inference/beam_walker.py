@@ -4,15 +4,8 @@ Top weights and concentrations are part of the chain. A sweep draws the rows of 
 every move, as many further states as the slices may reach, parameters of all emissions, and then all paths at once.
 States that nobody has are forgotten, the others put in order of use, and the top drawn anew (`franchise.py`).
 
-No more than so many states are allowed. Where slices would reach further, paths are drawn among the states there are,
-S, and accepted or refused so that they come from the model given that at most |S| states are in use. Unused ones, E, are
-those that came first when all states were met in the order of their weights' lottery; with exponential clocks, that
-they rang before any of the rest R. The odds of a new set of unused states are the ratio of these probabilities,
-
-    P(E) = ∫₀^∞ R exp(−R t) Π_{i ∈ E} (1 − exp(−βᵢ t)) dt.
-
-Where something is known of the states, they have names, and there are exactly n_states of them with a symmetric prior
-over the top weights. None is then forgotten or reordered.
+Where something is known of the states, they have names, and there are exactly n_states of them. None is then forgotten
+or reordered.
 """
 
 from __future__ import annotations
@@ -40,10 +33,10 @@ Array = NDArray[np.float64]
 
 #: States that are broken off at a time.
 AT_A_TIME = 8
+#: States of which there will never be more.
+MANY = 1 << 16
 #: Positions whose beliefs are worked out at a time, and numbers in a table of their likelihoods.
 PIECE, PIECE_VALUES = 1 << 16, 1 << 22
-#: Logarithms of times at which the clocks of unused states are looked at.
-LOG_TIMES = np.arange(-60.0, 6.0, 0.1)
 
 
 def hierarchy_of(chain: Any) -> Hierarchy:
@@ -87,23 +80,23 @@ class BeamWalker(Walker):
     Parameters
     ----------
     setting, number, states : as for every walker
-    most : the largest number of states
+    n_all : number of all states, in use or not; infinity if there is no end
     shape, rate : of the Gamma prior of concentrations that are learned
     """
 
     def __init__(
-        self, setting: Setting, number: int, states: States, most: int, shape: float, rate: float
+        self, setting: Setting, number: int, states: States, n_all: float, shape: float, rate: float
     ) -> None:
         super().__init__(setting, number, states)
         hierarchy = hierarchy_of(self.prior.chain)
         self.named = setting.problem.whole.evidence is not None
-        self.most = setting.reference.n_states if self.named else most
         self.hyperprior = Hyperprior(hierarchy.learns_concentration, hierarchy.learns_top_concentration, shape, rate)
         n_states = setting.reference.n_states
-        rest = 0.0 if self.named else 1.0 / (n_states + 1.0)
+        n_all = n_states if self.named else n_all
+        rest = 0.0 if n_all == n_states else 1.0 / (n_states + 1.0)
         self.top = Top(
-            np.full(n_states, (1.0 - rest) / n_states), rest, hierarchy.concentration, hierarchy.top_concentration,
-            hierarchy.stickiness, self.named,
+            np.full(n_states, (1.0 - rest) / n_states), rest, float(n_all), hierarchy.concentration,
+            hierarchy.top_concentration, hierarchy.stickiness,
         )  # fmt: skip
         self.begins = np.zeros(len(self.states) + 1, dtype=np.bool_)
         self.begins[self.data.offsets] = True
@@ -117,17 +110,16 @@ class BeamWalker(Walker):
     def restore(self, memory: Memory) -> None:
         super().restore(memory)
         numbers = memory[f"top.{self.number}"].tolist()
-        self.top = Top(np.array(numbers[:-4]), *numbers[-4:], self.named)
+        self.top = Top(np.array(numbers[:-5]), *numbers[-5:])
         self._adopt()
 
     def memory(self) -> Memory:
         top = self.top
-        numbers = [*top.weights, top.rest, top.concentration, top.top_concentration, top.stickiness]
-        return super().memory() | {f"top.{self.number}": np.array(numbers)}
+        return super().memory() | {f"top.{self.number}": np.append(top.weights, top[1:])}
 
     @property
     def most_states(self) -> int:
-        return self.most
+        return MANY if math.isinf(self.top.n_all) else int(self.top.n_all)
 
     def summary(self, visits: Array) -> dict[str, Any]:
         found: dict[str, Any] = {"n_used": np.count_nonzero(visits)} if self.named else {"n_states": len(visits)}
@@ -139,7 +131,7 @@ class BeamWalker(Walker):
 
     def measures(self) -> dict[str, float]:
         used = float(np.count_nonzero(np.bincount(self.states)))
-        return {"n_states": used} if self.named else {"n_states": used, "states_left": self.most - used}
+        return {"n_states": used} if self.named else {"n_states": used, "states_left": self.top.n_all - used}
 
     def log_joint(self) -> float:
         """Log probability of observations and states given the top, rows and emissions being summed out."""
@@ -151,10 +143,13 @@ class BeamWalker(Walker):
         return np.vstack((pairs, initial))
 
     def _settle(self, top: Top, sweep: int) -> None:
-        """Forget states that nobody has, put the others in order of use, and draw the top given the counts."""
-        if not self.named:
+        """Forget states that nobody has, put the others in order of use, and draw the top given the counts.
+
+        `sweep` is the number of sweeps that have been done.
+        """
+        if not self.named and len(self.states):
             visits = np.bincount(self.states, minlength=top.n_states)
-            n_used = max(np.count_nonzero(visits), 1)
+            n_used = np.count_nonzero(visits)
             order = np.argsort(-visits, kind="stable")
             self.states = np.argsort(order).astype(np.int32)[self.states]
             weights = top.weights[order]
@@ -178,20 +173,16 @@ class BeamWalker(Walker):
         top, rows = self.top, draw_rows(self.top, self.counts(), rng)
         slices = np.empty(len(self.states))
         least = draw_slices(rows.moves, self.states, self.begins, self.key, sweep, slices)
-        while rows.leftover.max() >= least and top.n_states < self.most:
-            top, rows = extend(top, rows, min(AT_A_TIME, self.most - top.n_states), rng)
+        while rows.leftover.max() >= least and top.n_states < top.n_all:
+            top, rows = extend(top, rows, AT_A_TIME, rng)
         emission = self._draw_parameters(top, temperature, rng)
         old = self.states
         self.states = self._draw_paths(rows.moves, slices, emission, temperature, sweep)
-        is_cut = top.n_states == self.most and rows.leftover.max() >= least and top.rest > 0.0
-        accepted = not is_cut or math.log1p(-rng.random()) < _log_odds(top, old, self.states)
-        if not accepted:
-            self.states = old
         changed = float(np.mean(self.states != old)) if len(old) else 0.0
         if self.setting.has_holes:
             self._fill(emission, sweep)
-        self._settle(top, sweep)
-        return Moved(changed, float(accepted))
+        self._settle(top, sweep + 1)
+        return Moved(changed)
 
     def _draw_parameters(self, top: Top, temperature: float, rng: np.random.Generator) -> Parameters:
         """Parameters of what all states emit, those that nobody has yet included."""
@@ -255,23 +246,3 @@ class _Tables:
             logs = logs + self.evidence.log_weights(index, values)
         return np.ascontiguousarray(logs.T), np.arange(last - first)
 
-
-# ---- a limited number of states --------------------------------------------------------------------------------------
-
-
-def _log_odds(top: Top, old: States, new: States) -> float:
-    """Log ratio of the probabilities that the states which nobody has are those that were met."""
-    logs = []
-    for states in (new, old):
-        unused = np.ones(top.n_states, dtype=np.bool_)
-        unused[states] = False
-        logs.append(_log_first(top.weights[unused], top.rest))
-    return logs[0] - logs[1]
-
-
-def _log_first(weights: Array, rest: float) -> float:
-    """Log probability that so many states are met before any of the rest: the integral, at logarithms of R t."""
-    times = np.exp(LOG_TIMES)
-    with np.errstate(divide="ignore"):
-        rung = np.log(-np.expm1(-times * (weights / rest)[:, None])).sum(axis=0)
-    return float(np.logaddexp.reduce(LOG_TIMES - times + rung) + math.log(LOG_TIMES[1] - LOG_TIMES[0]))

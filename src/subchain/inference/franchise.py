@@ -1,7 +1,8 @@
 """The hierarchy above the moves of an infinite hidden Markov model, drawn given counts.
 
-All rows of moves are draws around common top weights, of which the states in use have some and endlessly many others
-share the rest. Given the counts of moves, the metaphor is a franchise of restaurants (Teh et al. 2006): a row is a
+All rows of moves are draws around common top weights, of which the states in use have some and all others, possibly
+endlessly many, share the rest. Of n_all states each has a prior share of top_concentration / n_all, independently but
+for their sum; without end this is the Dirichlet process. Given the counts of moves, the metaphor is a franchise of restaurants (Teh et al. 2006): a row is a
 restaurant, a move is a customer, and new tables choose their dish, the state, by the top weights. Numbers of tables are
 drawn given the counts, top weights given the numbers of tables, rows given the top weights.
 
@@ -15,6 +16,7 @@ concentration is a Gamma variable again (the idea of Escobar and West 1995).
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -42,16 +44,16 @@ class Top(NamedTuple):
     ----------
     weights : (K,) of the states
     rest : weight of all states that are not among these
+    n_all : how many states there are in all, or infinity
     concentration, top_concentration, stickiness : of the rows, of the weights, of staying in a state
-    is_closed : whether there are no other states
     """
 
     weights: Array
     rest: float
+    n_all: float
     concentration: float
     top_concentration: float
     stickiness: float
-    is_closed: bool
 
     @property
     def n_states(self) -> int:
@@ -87,8 +89,16 @@ def draw_rows(top: Top, counts: Array, rng: np.random.Generator) -> Drawn:
 
 
 def extend(top: Top, rows: Drawn, n: int, rng: np.random.Generator) -> tuple[Top, Drawn]:
-    """Break n more states off what is left at the top and in every row."""
-    broken = rng.beta(1.0, top.top_concentration, n)
+    """Break at most n more states off what is left at the top and in every row.
+
+    They come in the order of a lottery in which weights are chances, so that those that matter come first.
+    """
+    others = top.n_all - top.n_states - np.arange(1.0, min(n, top.n_all - top.n_states) + 1.0)
+    if math.isinf(top.n_all):
+        broken = rng.beta(1.0, top.top_concentration, n)
+    else:
+        share = top.top_concentration / top.n_all
+        broken = np.where(others > 0.0, rng.beta(1.0 + share, share * np.maximum(others, 1.0)), 1.0)
     left = np.cumprod(1.0 - broken)
     fresh = top.rest * broken * np.append(1.0, left[:-1])
     wider = top._replace(weights=np.append(top.weights, fresh), rest=top.rest * float(left[-1]))
@@ -109,8 +119,6 @@ def redraw(
 ) -> Top:  # fmt: skip
     """Tables given counts of moves (K + 1, K), then concentrations and top weights given tables.
 
-    Where there are no other states, the top weights have a symmetric prior over as many states as there are, Dirichlet(γ / K).
-
     Parameters
     ----------
     key, sweep, first : which random numbers `propagation.beam.seat` uses
@@ -124,12 +132,11 @@ def redraw(
         top = top._replace(
             concentration=_draw_concentration(totals, counts.sum(axis=1), chosen.sum(), hyperprior, rng)
         )
-    shares = np.full(top.n_states + 1, 1.0 / top.n_states if top.is_closed else 0.0)
-    shares[-1] = not top.is_closed
+    shares = np.full(top.n_states + 1, 1.0 / top.n_all)
+    shares[-1] = 1.0 - top.n_states / top.n_all
     if hyperprior.learns_top_concentration:
-        dishes = np.minimum(served, 1.0)
-        if top.is_closed:
-            seat(served[None], top.top_concentration * shares[None, :-1], key, sweep, first + int(counts.sum()), dishes[None])
+        dishes = np.empty((1, top.n_states))
+        seat(served[None], top.top_concentration * shares[None, :-1], key, sweep, first + int(counts.sum()), dishes)
         total = np.array([top.top_concentration])
         gamma = _draw_concentration(total, served.sum(keepdims=True), dishes.sum(), hyperprior, rng)
         top = top._replace(top_concentration=gamma)
