@@ -18,11 +18,15 @@ class Hierarchy(NamedTuple):
 
 
 class Prior(NamedTuple):
-    """A draw: paths with states named by their appearance, the top weights of these, and that of all others."""
+    """A draw: paths with states named by their appearance, top weights of these, and of all others that were met."""
 
     states: np.ndarray
     top: np.ndarray
-    rest: float
+    others: np.ndarray
+
+    @property
+    def rest(self):
+        return 1.0 - self.top.sum()
 
 
 def draw_prior(hierarchy, offsets, rng, n_states=None):
@@ -68,7 +72,8 @@ def draw_prior(hierarchy, offsets, rng, n_states=None):
             before = state
     names = list(dict.fromkeys(states))
     top = np.array([sticks[name] for name in names])
-    return Prior(np.array([names.index(state) for state in states]), top, 1.0 - top.sum())
+    others = np.array([stick for name, stick in enumerate(sticks) if name not in names])
+    return Prior(np.array([names.index(state) for state in states]), top, others)
 
 
 # ---- enumeration -----------------------------------------------------------------------------------------------------
@@ -120,7 +125,8 @@ def log_prior_of_path(path, offsets, hierarchy, n_all=None):
         together = np.convolve(together, weights)
     m = np.arange(len(together))
     top = names * np.exp(gammaln(top_concentration) - gammaln(top_concentration + m))
-    return log_rows + np.log(together @ top)
+    with np.errstate(divide="ignore"):
+        return log_rows + np.log(together @ top)
 
 
 class Posterior(NamedTuple):

@@ -73,3 +73,122 @@ def test_paths_have_their_exact_posterior(n_all):
     seen, told = np.bincount(found, minlength=len(sizes))[common], len(found) * exact.probability[common]
     assert np.abs((seen - told) / np.sqrt(told)).max() < 10.0
     assert stats.pearsonr(seen, told).statistic > 0.97
+
+
+# ---- joint simulation (Geweke 2004) ----------------------------------------------------------------------------------
+
+
+def functions_of(values, states, top, offsets):
+    """Bounded numbers that depend on everything that is drawn, but not on what states are called."""
+    rows = np.nan_to_num(np.asarray(values, dtype=np.float64)).reshape(len(states), -1)
+    numbers, same = np.tanh(rows.sum(axis=1)), states[:, None] == states[None, :]
+    n_used, stays = len(np.unique(states)), np.mean(states[1:] == states[:-1])
+    firsts = states[offsets[0]] == states[offsets[1]]
+    weights = top.weights[np.unique(states)]
+    return [
+        n_used, n_used == 1, stays, stays**2, same.mean(), firsts, firsts * stays, numbers @ same @ numbers,
+        numbers.mean() ** 2, weights.max(), (weights**2).sum(), np.tanh(top.concentration),
+        np.tanh(top.top_concentration), n_used * np.tanh(top.top_concentration), stays * np.tanh(top.concentration),
+    ]  # fmt: skip
+
+
+class Simulation:
+    """Draws from the joint prior, and from sweeps given observations that are drawn anew given states, in turn."""
+
+    def __init__(self, emission, values, transition, n_all=None, *, is_named=False):
+        self.problem = problem_of(values, SHORT, emission, transition, n_all or 3, named=is_named)
+        self.data, self.n_all = self.problem.whole.data, n_all
+        self.settings = self.problem.prior.chain.hierarchy
+
+    def setting(self, values, seed):
+        whole = self.problem.whole
+        part = Part(Sequences(values, self.data.offsets), whole.evidence)
+        return Setting.of(Problem(part, self.problem.prior, self.problem.engine), seed)
+
+    def hierarchy(self, rng):
+        settings = self.settings
+        concentration = rng.gamma(2.0, 0.5) if settings.learns_concentration else settings.concentration
+        of_top = rng.gamma(2.0, 0.5) if settings.learns_top_concentration else settings.top_concentration
+        return naive.Hierarchy(concentration, of_top, settings.stickiness)
+
+    def observe(self, emission, states, rng):
+        values = self.data.values
+        is_real = values.dtype.kind == "f"
+        missing = np.isnan(values) if is_real else values < 0
+        drawn = emission.sample(states.astype(np.int64), rng).reshape(values.shape)
+        return np.where(missing, np.nan if is_real else -1, drawn).astype(values.dtype)
+
+    def draw(self, rng):
+        """A walker at a draw from the prior."""
+        hierarchy = self.hierarchy(rng)
+        drawn = naive.draw_prior(hierarchy, self.data.offsets, rng, self.n_all)
+        walker = BeamWalker(
+            self.setting(self.data.values, 0), 0, drawn.states, self.n_all or np.inf, shape=2.0, rate=2.0
+        )
+        top = walker.top._replace(
+            weights=drawn.top, rest=drawn.rest, concentration=hierarchy.concentration,
+            top_concentration=hierarchy.top_concentration,
+        )  # fmt: skip
+        if walker.named:
+            weights = np.append(drawn.top, drawn.others)
+            top = top._replace(weights=weights, rest=0.0)
+        walker.top = top
+        walker._adopt()
+        emission = walker.prior.emission.sample(rng)
+        walker.values = self.observe(emission, walker.states, rng)
+        return walker, emission
+
+    def run(self, n_steps, seed):
+        rng, marginal, successive = np.random.default_rng(seed), [], []
+        for _ in range(2 * n_steps):
+            walker, _ = self.draw(rng)
+            marginal.append(functions_of(walker.values, walker.states, walker.top, self.data.offsets))
+        walker, emission = self.draw(rng)
+        for step in range(n_steps):
+            before = walker
+            walker = BeamWalker(
+                self.setting(before.values, 1000 * seed + step), 0, before.states, self.n_all or np.inf, 2.0, 2.0
+            )
+            walker.top = before.top
+            walker._adopt()
+            if walker.setting.has_holes:
+                walker._fill(emission, step)
+            walker.sweep(step, 1.0)
+            emission = walker.draw_emission(walker.statistics(), step)
+            walker.values = self.observe(emission, walker.states, rng)
+            successive.append(functions_of(walker.values, walker.states, walker.top, self.data.offsets))
+        return np.array(marginal, dtype=float), np.array(successive, dtype=float)
+
+
+SHORT = np.array([0, 4, 7])
+NAN = np.nan
+HOLES = np.array([[0.0, 0.0], [NAN, 0.0], [0.0, NAN], [NAN, NAN], [0.0, NAN], [0.0, NAN], [NAN, 0.0]])
+GAUSSIAN = Gaussian(mean=[0.0, 0.0], mean_strength=0.5, degrees=4.0, scale=np.eye(2))
+SYMBOLS, MISSING = Categorical(0.6, n_categories=3), np.array([0, 0, -1, 0, 0, 0, 0])
+SIMULATIONS = {
+    "symbols": lambda: Simulation(SYMBOLS, MISSING, HDP("learned", "learned")),
+    "sticky": lambda: Simulation(SYMBOLS, MISSING, HDP("learned", "learned", stickiness=1.5)),
+    "counts": lambda: Simulation(Poisson(shape=2.0, rate=1.0), np.zeros(7, int), HDP(2.0, "learned", stickiness=0.5)),
+    "few states": lambda: Simulation(SYMBOLS, MISSING, HDP("learned", "learned"), n_all=3),
+    "named states": lambda: Simulation(SYMBOLS, MISSING, HDP("learned", "learned"), n_all=3, is_named=True),
+    "incomplete vectors": lambda: Simulation(GAUSSIAN, HOLES, HDP(0.7, 1.5)),
+}
+
+
+def deviations(name, n_steps, seed=5):
+    """How far means are apart, in standard errors."""
+    marginal, successive = SIMULATIONS[name]().run(n_steps, seed)
+    found = []
+    for ours, theirs in zip(successive.T, marginal.T, strict=True):
+        if np.ptp(theirs) > 0.0:
+            size = min(ess_bulk(ours.reshape(1, -1)), len(ours))
+            error = np.sqrt(ours.var() / size + theirs.var() / len(theirs))
+            found.append((ours.mean() - theirs.mean()) / error)
+        else:
+            assert ours.mean() == pytest.approx(theirs.mean())
+    return np.array(found)
+
+
+@pytest.mark.parametrize("name", SIMULATIONS)
+def test_everything_has_its_joint_distribution(name):
+    assert np.abs(deviations(name, 1000)).max() < 4.0
