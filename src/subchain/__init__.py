@@ -15,8 +15,18 @@ _ROOMS = {
     "subchain.selection": ["fit_concentrations", "select_priors", "select_states"],
     "subchain.memory": ["memory_estimate"],
     "subchain.inference": [
-        "CVI", "EM", "SCVI", "SVI", "VI", "Beam", "Buffer", "Gibbs", "GrowBuffer", "Guards", "Stationary",
-    ],  # fmt: skip
+        "CVI",
+        "EM",
+        "SCVI",
+        "SVI",
+        "VI",
+        "Beam",
+        "Buffer",
+        "Gibbs",
+        "GrowBuffer",
+        "Guards",
+        "Stationary",
+    ],
     "subchain.transitions": ["Dirichlet", "banded", "cyclic", "left_right", "stationary_distribution"],
     "subchain.emissions": ["Bernoulli", "Categorical", "DiagonalGaussian", "Gaussian", "Poisson", "Product"],
     "subchain.data": [

@@ -109,5 +109,5 @@ def log_gammas(shape: Array, rng: np.random.Generator) -> Array:
 
     A gamma variable of shape a is one of shape a + 1 times U to the power 1 / a.
     """
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         return np.log(rng.standard_gamma(shape + 1.0)) - rng.standard_exponential(shape.shape) / shape

@@ -325,7 +325,8 @@ class TestResults:
         )
         assert found.statistics.pairs.sum() == pytest.approx(3.0)
         assert found.statistics.emission.counts[1, 0] == pytest.approx((draws[:, [1, 2]] == 0).sum(axis=1).mean())
-        assert beliefs_of(found.memory) == pytest.approx(np.stack([(draws == state).mean(axis=0) for state in (0, 1)], axis=1))
+        shares = np.stack([(draws == state).mean(axis=0) for state in (0, 1)], axis=1)
+        assert beliefs_of(found.memory) == pytest.approx(shares)
         expected = found.problem.prior.update(found.statistics).mean()
         assert found.point.chain.transition == pytest.approx(expected.chain.transition)
 

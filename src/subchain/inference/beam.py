@@ -1,7 +1,7 @@
 """Beam sampling: the hidden states of an infinite hidden Markov model, and how many of them there are.
 
-The model is the hierarchical Dirichlet process, its truncation far away or none; a draw uses as many states as it needs. Whole
-sequences are drawn at once, which mixes well, and slices make this cheap (Van Gael et al. 2008).
+The model is the hierarchical Dirichlet process, with a truncation that is far away, or none; a draw uses as many states
+as it needs. Whole sequences are drawn at once, and slices make this cheap (Van Gael et al. 2008).
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ REACHED_BYTES = 100
 class Beam(Sampler):
     """Draws of the hidden states, of their number and of all parameters from the posterior, for `transition=HDP(...)`.
 
-    `n_states` of the model is the number of states that a run begins with; it ends with others. States of every draw
+    `n_states` of the model is the number of states that a run begins with, better too many than too few; it ends with
+    others. States of every draw
     stand in order of use, the most frequent first, and arrays of `model.samples_` have room for the largest number of
     them, nan where a draw has fewer. `samples_["n_states"]` is the posterior of the number of states.
 
@@ -126,8 +127,8 @@ class Beam(Sampler):
         """The number of all states, in use or not, of a run that begins with so many."""
         if self.max_states is not None and self.max_states < n_states:
             raise InputError(
-                f"Beam: max_states={self.max_states} is less than the {n_states} states that the run begins with; raise "
-                "it, or lower n_states of the model."
+                f"Beam: max_states={self.max_states} is less than the {n_states} states that the run begins with; "
+                "raise it, or lower n_states of the model."
             )
         return math.inf if self.max_states is None else float(self.max_states)
 
@@ -161,7 +162,7 @@ class Beam(Sampler):
     def complaint(self, trace: Trace, status: Status) -> str | None:
         if "states_left.0" in trace.measures and (self._kept(trace, "states_left") == 0.0).any():
             return (
-                f"Beam used all of max_states={self.max_states} states in some draws: the data may ask for more; raise max_states, "
-                "or lower the concentrations of the HDP."
+                f"Beam used all of max_states={self.max_states} states in some draws: the data may ask for more; raise "
+                "max_states, or lower the concentrations of the HDP."
             )
         return super().complaint(trace, status)

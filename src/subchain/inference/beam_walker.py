@@ -131,7 +131,9 @@ class BeamWalker(Walker):
 
     def measures(self) -> dict[str, float]:
         used = float(np.count_nonzero(np.bincount(self.states)))
-        return {"n_states": used} if self.named else {"n_states": used, "states_left": self.top.n_all - used}
+        if self.named or math.isinf(self.top.n_all):
+            return {"n_states": used}
+        return {"n_states": used, "states_left": self.top.n_all - used}
 
     def log_joint(self) -> float:
         """Log probability of observations and states given the top, rows and emissions being summed out."""

@@ -1,10 +1,10 @@
 """The hierarchy above the moves of an infinite hidden Markov model, drawn given counts.
 
 All rows of moves are draws around common top weights, of which the states in use have some and all others, possibly
-endlessly many, share the rest. Of n_all states each has a prior share of top_concentration / n_all, independently but
-for their sum; without end this is the Dirichlet process. Given the counts of moves, the metaphor is a franchise of restaurants (Teh et al. 2006): a row is a
-restaurant, a move is a customer, and new tables choose their dish, the state, by the top weights. Numbers of tables are
-drawn given the counts, top weights given the numbers of tables, rows given the top weights.
+endlessly many, share the rest. Of n_all states each has top_concentration / n_all of a Dirichlet prior; without end
+this is the Dirichlet process. Given the counts of moves, the metaphor is a franchise of restaurants (Teh et al. 2006):
+a row is a restaurant, a move is a customer, and new tables choose their dish, the state, by the top weights. Numbers of
+tables are drawn given the counts, top weights given the numbers of tables, rows given the top weights.
 
 Chains that tend to stay (Fox et al. 2011) serve the house's own dish more often than the top weights say. Which tables
 do so for this reason alone is drawn too, and these tables say nothing of the top weights.
@@ -114,7 +114,7 @@ def extend(top: Top, rows: Drawn, n: int, rng: np.random.Generator) -> tuple[Top
 
 
 def redraw(
-    top: Top, counts: Array, hyperprior: Hyperprior, key: NDArray[np.uint64], sweep: int, first: int,
+    top: Top, counts: Array, hyperprior: Hyperprior, key: NDArray[np.unsignedinteger], sweep: int, first: int,
     rng: np.random.Generator,
 ) -> Top:  # fmt: skip
     """Tables given counts of moves (K + 1, K), then concentrations and top weights given tables.
@@ -128,17 +128,17 @@ def redraw(
     chosen = tables - _stayed(top, tables, rng)
     served = chosen.sum(axis=0)
     if hyperprior.learns_concentration:
-        totals = top.concentration + top.stickiness * (np.arange(len(counts)) < top.n_states)
-        top = top._replace(
-            concentration=_draw_concentration(totals, counts.sum(axis=1), chosen.sum(), hyperprior, rng)
-        )
+        totals = np.full(len(counts), top.concentration)
+        totals[:-1] += top.stickiness
+        sigma = _draw_concentration(totals, counts.sum(axis=1), chosen.sum(), hyperprior, rng)
+        top = top._replace(concentration=sigma)
     shares = np.full(top.n_states + 1, 1.0 / top.n_all)
     shares[-1] = 1.0 - top.n_states / top.n_all
     if hyperprior.learns_top_concentration:
         dishes = np.empty((1, top.n_states))
         seat(served[None], top.top_concentration * shares[None, :-1], key, sweep, first + int(counts.sum()), dishes)
-        total = np.array([top.top_concentration])
-        gamma = _draw_concentration(total, served.sum(keepdims=True), dishes.sum(), hyperprior, rng)
+        total, customers = np.array([top.top_concentration]), np.array([served.sum()])
+        gamma = _draw_concentration(total, customers, dishes.sum(), hyperprior, rng)
         top = top._replace(top_concentration=gamma)
     weights = draw_uneven(top.top_concentration * shares + np.append(served, 0.0), rng)
     return top._replace(weights=weights[:-1], rest=float(weights[-1]))
