@@ -24,7 +24,7 @@ from subchain.inference.joint import emission_sums
 from subchain.inference.loop import Memory
 from subchain.inference.posterior import ModelPosterior, Point
 from subchain.inference.walkers import Moved, Setting, States, Walker
-from subchain.propagation.beam import Reached, draw_slices, rank, reach, walk_back
+from subchain.propagation.beam import Likelihoods, Reached, draw_slices, nothing_reached, rank, reach, walk_back
 from subchain.transitions.dirichlet import DirichletChain, DirichletRows
 from subchain.transitions.hdp import Hierarchy
 from subchain.transitions.initial import LearnedInitial
@@ -202,7 +202,7 @@ class BeamWalker(Walker):
         states, ranked = self.states.copy(), rank(moves)
         pieces: list[tuple[int, Reached]] = []
         tables = _Tables(self, emission, temperature)
-        before, possible = Reached(np.zeros(2, np.int64), np.empty(0, np.int32), np.empty(0)), True
+        before, possible = nothing_reached(), True
         for first, last in self._pieces(emission.n_states):
             if possible:
                 table, rows = tables.of(first, last)
@@ -227,24 +227,30 @@ class BeamWalker(Walker):
 
 
 class _Tables:
-    """Log likelihoods of a sweep: one table of symbols for all positions, or one of positions for each piece."""
+    """Likelihoods of a sweep: one table of symbols for all positions, or one of positions for each piece."""
 
     def __init__(self, walker: BeamWalker, emission: Parameters, temperature: float) -> None:
         self.data, self.evidence = walker.data, walker.setting.problem.whole.evidence
         self.emission, self.power = emission, 1.0 / temperature
-        self.table: Array | None = None
+        self.table: Likelihoods | None = None
         if type(emission) is CategoricalParameters and self.evidence is None:
             self.symbols = as_symbols(np.asarray(self.data.values))
             with np.errstate(divide="ignore"):
-                self.table = np.vstack((self.power * np.log(emission.weights), np.zeros(emission.n_states)))
+                logs = self.power * np.log(emission.weights)
+            self.table = _likelihoods(np.vstack((logs, np.zeros(emission.n_states))))
 
-    def of(self, first: int, last: int) -> tuple[Array, NDArray[np.int64]]:
-        """A table (R, K), and the row of each position; missing symbols have the last, by their code −1."""
+    def of(self, first: int, last: int) -> tuple[Likelihoods, NDArray[np.int64]]:
+        """A table, and the row of each position; missing symbols have the last, by their code −1."""
         if self.table is not None:
             return self.table, self.symbols[first:last]
         values, index = np.asarray(self.data.values[first:last]), np.arange(first, last)
         logs = self.power * self.emission.log_likelihood(values)
         if self.evidence is not None:
             logs = logs + self.evidence.log_weights(index, values)
-        return np.ascontiguousarray(logs.T), np.arange(last - first)
+        return _likelihoods(np.ascontiguousarray(logs.T)), np.arange(last - first)
 
+
+def _likelihoods(logs: Array) -> Likelihoods:
+    largest = logs.max(axis=1, keepdims=True)
+    largest[np.isneginf(largest)] = 0.0
+    return Likelihoods(logs - largest, np.exp(logs - largest))

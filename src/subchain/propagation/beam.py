@@ -3,8 +3,8 @@
 Every move has a slice, uniform between zero and its own probability. Given the slices, a path is possible if each of
 its moves is more probable than the slice there, and all possible paths are equally probable but for what is observed.
 So few states have to be looked at, and all others, however many, cannot be reached. Filtered beliefs are kept for the
-states that were reached alone, in logarithms: which states lead onwards is only known at the next slice, so that none
-is too improbable to matter.
+states that were reached alone. Which of them lead onwards is only known at the next slice, so that none is too
+improbable to matter: beliefs that are zero to rounding, which are rare, are kept in logarithms.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -17,9 +17,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.propagation.collapsed import kernel, stream, uniform
+from subchain.propagation.collapsed import kernel, part, stream, uniform
 
 Array = NDArray[np.float64]
+
+#: Beliefs that are smaller are kept in logarithms.
+FAINT = 1e-290
 
 
 class Ranked(NamedTuple):
@@ -30,11 +33,32 @@ class Ranked(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """States that were reached at neighbouring positions, position i's from offsets[i] on, and their log beliefs."""
+    """States that were reached at neighbouring positions.
+
+    Attributes
+    ----------
+    offsets : (n + 1,) where each position's states begin
+    states : (nnz,)
+    beliefs : (nnz,) the largest of a position being one; 0 where it is less than `FAINT`
+    logs : (nnz,) logarithms of beliefs that are less
+    """
 
     offsets: NDArray[np.int64]
     states: NDArray[np.int32]
+    beliefs: Array
     logs: Array
+
+
+class Likelihoods(NamedTuple):
+    """Likelihoods (R, K) in logarithms, and each row divided by its largest."""
+
+    logs: Array
+    scaled: Array
+
+
+def nothing_reached() -> Reached:
+    """What was reached before the first position of all."""
+    return Reached(np.zeros(2, np.int64), np.empty(0, np.int32), np.empty(0), np.empty(0))
 
 
 def rank(moves: Array) -> Ranked:
@@ -67,6 +91,32 @@ def draw_slices(moves, states, begins, key, sweep, slices):
     return least
 
 
+@part
+def _log_sum(one, other):
+    """log(exp(one) + exp(other))."""
+    if one == -np.inf:
+        return other
+    return max(one, other) + math.log1p(math.exp(-abs(one - other)))
+
+
+@part
+def _set_largest_to_one(beliefs, logs, low, high, largest):
+    """Divide the beliefs of a position by their largest; where all are faint they come out of the dark."""
+    highest, any_faint = -np.inf, False
+    for e in range(low, high):
+        if beliefs[e] == 0.0:
+            any_faint, highest = True, max(highest, logs[e])
+        else:
+            beliefs[e] /= largest
+    if any_faint:
+        shift = highest if largest == 0.0 else math.log(largest)
+        for e in range(low, high):
+            if beliefs[e] == 0.0:
+                logs[e] -= shift
+                if logs[e] > math.log(FAINT):
+                    beliefs[e] = math.exp(logs[e])
+
+
 @kernel
 def reach(ranked, slices, begins, table, rows, first, before):
     """Filter neighbouring positions.
@@ -75,7 +125,7 @@ def reach(ranked, slices, begins, table, rows, first, before):
     ----------
     ranked : Ranked
     slices, begins : as for `draw_slices`
-    table, rows : (R, K) log likelihoods, and the row of each of the n positions
+    table, rows : Likelihoods, and the row of each of the n positions
     first : where the n positions begin
     before : Reached, of which the last position is the one before; whatever if a sequence begins
 
@@ -85,57 +135,54 @@ def reach(ranked, slices, begins, table, rows, first, before):
     possible : whether any state was reached everywhere
     """
     n, n_states = rows.shape[0], ranked.moves.shape[1]
-    offsets = np.zeros(n + 1, np.int64)
-    states, logs = np.empty(4 * n + n_states, np.int32), np.empty(4 * n + n_states)
-    largest, total = np.full(n_states, -np.inf), np.zeros(n_states)
-    active = np.empty(n_states, np.int32)
-    start = np.array([n_states], np.int32), np.zeros(1)
+    offsets, room = np.zeros(n + 1, np.int64), 4 * n + n_states
+    states, beliefs, logs = np.empty(room, np.int32), np.empty(room), np.empty(room)
+    total, dark = np.zeros(n_states), np.full(n_states, -np.inf)
+    source, low, high = Reached(offsets, np.array([n_states], np.int32), np.ones(1), np.zeros(1)), 0, 1
+    nowhere = source
     for i in range(n):
         if begins[first + i]:
-            from_states, from_logs = start
+            source, low, high = nowhere, 0, 1
         elif i == 0:
-            low = before.offsets[before.offsets.shape[0] - 2]
-            from_states, from_logs = before.states[low:], before.logs[low:]
+            source, low, high = before, before.offsets[before.offsets.shape[0] - 2], before.states.shape[0]
         else:
-            from_states = states[offsets[i - 1] : offsets[i]]
-            from_logs = logs[offsets[i - 1] : offsets[i]]
-        count, level = 0, slices[first + i]
-        for j in range(from_states.shape[0]):
-            state, weight = from_states[j], from_logs[j]
-            for place in range(n_states):
-                if ranked.moves[state, place] <= level:
-                    break
-                k = ranked.targets[state, place]
-                if total[k] == 0.0:
-                    active[count] = k
-                    count += 1
-                    largest[k], total[k] = weight, 1.0
-                elif weight <= largest[k]:
-                    total[k] += math.exp(weight - largest[k])
-                else:
-                    total[k] = total[k] * math.exp(largest[k] - weight) + 1.0
-                    largest[k] = weight
-        end, best = offsets[i], -np.inf
-        if end + count > states.shape[0]:
-            more = np.empty(2 * states.shape[0] + count, np.int32), np.empty(2 * states.shape[0] + count)
-            more[0][:end], more[1][:end] = states[:end], logs[:end]
-            states, logs = more
-        for j in range(count):
-            k = active[j]
-            log = largest[k] + table[rows[i], k]
-            if total[k] > 1.0:
-                log += math.log(total[k])
-            total[k] = 0.0
+            source, low, high = Reached(offsets, states, beliefs, logs), offsets[i - 1], offsets[i]
+        level, any_dark = slices[first + i], False
+        for e in range(low, high):
+            state, belief, place = source.states[e], source.beliefs[e], 0
+            if belief > 0.0:
+                while place < n_states and ranked.moves[state, place] > level:
+                    total[ranked.targets[state, place]] += belief
+                    place += 1
+            else:
+                any_dark = True
+                while place < n_states and ranked.moves[state, place] > level:
+                    k = ranked.targets[state, place]
+                    dark[k] = _log_sum(dark[k], source.logs[e])
+                    place += 1
+        end, largest, row = offsets[i], 0.0, rows[i]
+        if end + n_states > room:
+            room = 2 * room + n_states
+            more, more_beliefs, more_logs = np.empty(room, np.int32), np.empty(room), np.empty(room)
+            more[:end], more_beliefs[:end], more_logs[:end] = states[:end], beliefs[:end], logs[:end]
+            states, beliefs, logs = more, more_beliefs, more_logs
+        for k in range(n_states):
+            if total[k] == 0.0 and not (any_dark and dark[k] > -np.inf):
+                continue
+            belief, log = total[k] * table.scaled[row, k], 0.0
+            if belief < FAINT:
+                log = (math.log(total[k]) if total[k] > 0.0 else dark[k]) + table.logs[row, k]
+                belief = 0.0
+            total[k], dark[k] = 0.0, -np.inf
             if log > -np.inf:
-                states[end], logs[end] = k, log
+                states[end], beliefs[end], logs[end] = k, belief, log
                 end += 1
-                best = max(best, log)
+                largest = max(largest, belief)
         if end == offsets[i]:
-            return Reached(offsets, states, logs), False
-        for j in range(offsets[i], end):
-            logs[j] -= best
+            return Reached(offsets, states, beliefs, logs), False
+        _set_largest_to_one(beliefs, logs, offsets[i], end, largest)
         offsets[i + 1] = end
-    return Reached(offsets, states[: offsets[n]], logs[: offsets[n]]), True
+    return Reached(offsets, states[: offsets[n]], beliefs[: offsets[n]], logs[: offsets[n]]), True
 
 
 @kernel
@@ -149,23 +196,29 @@ def walk_back(moves, slices, begins, reached, key, sweep, first, states):
     states : (N,) output there
     """
     begin, n_all = stream(key, sweep), states.shape[0]
+    weights, entries = np.empty(moves.shape[1]), np.empty(moves.shape[1], np.int64)
     for i in range(reached.offsets.shape[0] - 2, -1, -1):
-        position, low, high = first + i, reached.offsets[i], reached.offsets[i + 1]
-        is_last = begins[position + 1]
+        position, is_last = first + i, begins[first + i + 1]
         following = 0 if is_last else states[position + 1]
         level = 0.0 if is_last else slices[position + 1]
-        best, total = -np.inf, 0.0
-        for e in range(low, high):
+        count, total = 0, 0.0
+        for e in range(reached.offsets[i], reached.offsets[i + 1]):
             if is_last or moves[reached.states[e], following] > level:
-                best = max(best, reached.logs[e])
-        for e in range(low, high):
-            if is_last or moves[reached.states[e], following] > level:
-                total += math.exp(reached.logs[e] - best)
+                entries[count], weights[count] = e, reached.beliefs[e]
+                total += weights[count]
+                count += 1
+        if total == 0.0:
+            highest = -np.inf
+            for j in range(count):
+                highest = max(highest, reached.logs[entries[j]])
+            for j in range(count):
+                weights[j] = math.exp(reached.logs[entries[j]] - highest)
+                total += weights[j]
         point, so_far = uniform(begin, n_all + position) * total, 0.0
-        for e in range(low, high):
-            if is_last or moves[reached.states[e], following] > level:
-                states[position] = reached.states[e]
-                so_far += math.exp(reached.logs[e] - best)
+        for j in range(count):
+            if weights[j] > 0.0:
+                states[position] = reached.states[entries[j]]
+                so_far += weights[j]
                 if so_far > point:
                     break
 
