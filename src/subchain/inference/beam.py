@@ -73,11 +73,11 @@ class Beam(Sampler):
     >>> import numpy as np
     >>> from subchain import HMM, Beam
     >>> from subchain.transitions.hdp import HDP
-    >>> x = np.array([0, 0, 0, 1, 1, 1, 2, 2, 2] * 20)
-    >>> beam = Beam(n_samples=20, burn_in=100, n_chains=2)
-    >>> model = HMM(10, "categorical", HDP(), beam, random_state=0, n_jobs=1).fit(x)
-    >>> model.n_states_
-    3
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=200) + 10.0 * (np.cumsum(rng.random(200) < 0.1) % 2)
+    >>> beam = Beam(n_samples=50, burn_in=150, n_chains=1)
+    >>> HMM(5, "gaussian", HDP(), beam, random_state=0, n_jobs=1).fit(x).effective_states()
+    2
     """
 
     name = "beam"
