@@ -17,6 +17,9 @@ from subchain.transitions.stationary import stationary_distribution
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
+#: Share of the stretches that begin anywhere: a surrogate may think of states that chains never return to.
+ANYWHERE = 0.01
+
 
 class Excerpt:
     """Stretches of the training data.
@@ -71,8 +74,9 @@ class Excerpt:
         self, surrogate: Surrogate, batch: Minibatch, keep: Keep | None = None, surplus: bool = False
     ) -> MinibatchRun:
         whole = self.problem.whole
-        start = np.empty((surrogate.n_states, batch.size))
-        start[:] = stationary_distribution(simplex.normalized(surrogate.transition, 1))[:, None]
+        start, anywhere = np.empty((surrogate.n_states, batch.size)), np.full(surrogate.n_states, 1.0 / surrogate.n_states)
+        on_average = stationary_distribution(simplex.normalized(surrogate.transition, 1))
+        start[:] = ((1.0 - ANYWHERE) * on_average + ANYWHERE * anywhere)[:, None]
         start[:, batch.is_first] = surrogate.initial[:, None]
         messages = Messages(surrogate, whole.data, whole.evidence)
         return run_minibatch(self.problem.engine, messages, batch, start, np.ones_like(start), keep, surplus)
