@@ -11,6 +11,7 @@ from subchain.engines.subchains import Grid, Keep, Minibatch, MinibatchRun, run_
 from subchain.engines.surrogate import Surrogate
 from subchain.inference.problem import Problem
 from subchain.propagation.occurrence import absence
+from subchain.propagation.underflow import LEAST_MOVE
 from subchain.statistics import Statistics
 from subchain.transitions.stationary import stationary_distribution
 
@@ -74,8 +75,10 @@ class Excerpt:
         self, surrogate: Surrogate, batch: Minibatch, keep: Keep | None = None, surplus: bool = False
     ) -> MinibatchRun:
         whole = self.problem.whole
-        start, anywhere = np.empty((surrogate.n_states, batch.size)), np.full(surrogate.n_states, 1.0 / surrogate.n_states)
-        on_average = stationary_distribution(simplex.normalized(surrogate.transition, 1))
+        n_states = surrogate.n_states
+        start, anywhere = np.empty((n_states, batch.size)), np.full(n_states, 1.0 / n_states)
+        moves = np.where(surrogate.transition > 0.0, np.maximum(surrogate.transition, LEAST_MOVE), 0.0)
+        on_average = stationary_distribution(simplex.normalized(moves, 1))
         start[:] = ((1.0 - ANYWHERE) * on_average + ANYWHERE * anywhere)[:, None]
         start[:, batch.is_first] = surrogate.initial[:, None]
         messages = Messages(surrogate, whole.data, whole.evidence)
