@@ -128,11 +128,16 @@ def begin(kind: type[Any], hierarchy: Hierarchy, n_states: int, **top: Any) -> A
 
 def by_size(dishes: Array) -> tuple[Array, Array]:
     """Which stick each state takes if the most frequent come first, and how often dishes behind each were ordered."""
-    ranks = np.argsort(-dishes, kind="stable")
-    order, behind = np.empty_like(dishes), np.empty_like(dishes)
-    order[ranks] = np.arange(len(dishes))
+    order = np.empty_like(dishes)
+    order[np.argsort(-dishes, kind="stable")] = np.arange(len(dishes))
+    return order, tables_behind(dishes, order)
+
+
+def tables_behind(dishes: Array, order: Array) -> Array:
+    """How often dishes behind each were ordered if the states take their sticks in this order."""
+    ranks, behind = np.argsort(order), np.empty_like(dishes)
     behind[ranks] = np.append(np.cumsum(dishes[ranks][:0:-1])[::-1], 0.0)
-    return order, behind
+    return behind
 
 
 def broken(log_piece: Array, log_rest: Array, order: Array) -> Array:
