@@ -495,7 +495,8 @@ class Updates:
             seen = excerpt.statistics(posterior.expected_log())
             return Trial(seen.log_normalizer - posterior.kl(prior) + prior.log_hyper(), prior, statistics)
 
-        best, events = look.improve(run(model.present, model.statistics), run)
+        renewed = model.present.renew(model.statistics)  # as far on as the priors of proposals are
+        best, events = look.improve(run(renewed, model.statistics), run)
         if events:
             model.leap(best.prior, best.statistics)
             self.words = WordUpdates.of(self)
