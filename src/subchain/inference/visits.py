@@ -153,11 +153,11 @@ class Visits:
         events: list[str] = []
         look = Search(self.problem, algorithm, state.seed, state.iteration + 1)
         if is_whole and look.is_due(ledger.present, ledger.statistics, settled=self._is_settled(state, objective)):
-            objective, events = self._improve(look, state.seed)
+            with self.interruption, ledger.shares.trying():
+                objective, events = self._improve(look, state.seed)
         is_probability = is_whole and not algorithm.by_counts
         measures = {"left_out": float(left_out) + self.log_scale if is_probability else math.nan}
         return Step(ledger, objective, events, [Chain(ledger.chain.initial, ledger.chain.pairs)], measures)
-
 
     def _is_settled(self, state: RunState, objective: float | None) -> bool:
         known = state.trace.known_objectives()
