@@ -189,7 +189,8 @@ class FitCall:
     def numbers_are_free(self) -> bool:
         """Whether states can be numbered by their use: nobody has said what they are, and some may not be used."""
         chain = self.problem.prior.chain
-        return isinstance(chain, HierarchicalChain) and all(known is None for known in self.knowledge)
+        is_free = isinstance(chain, HierarchicalChain) and chain.learns_top
+        return is_free and all(known is None for known in self.knowledge)
 
     def _start(self) -> str:
         """The rule that a start is guessed by; symbols with a dictionary begin among their legal states."""

@@ -36,8 +36,9 @@ class Excerpt:
 
     def statistics(self, surrogate: Surrogate) -> Statistics:
         """Expected statistics of all the data, as far as the excerpt tells; likewise their log normaliser."""
-        run, gains, weights = self._run(surrogate, self.batch), self.grid.gains(self.batch.size), self.batch.user_weights
-        found, counted = run.statistics, np.ones(self.batch.size) if weights is None else weights
+        run, gains = self._run(surrogate, self.batch), self.grid.gains(self.batch.size)
+        found, weights = run.statistics, self.batch.user_weights
+        counted = np.ones(self.batch.size) if weights is None else weights
         return Statistics(
             found.initial * gains.initial, found.pairs * gains.pairs, found.emission.scale(gains.emission),
             float(counted @ run.log_totals) * gains.emission, float(counted @ self.batch.lengths) * gains.emission,

@@ -43,6 +43,10 @@ class KnownTopChain(HierarchicalChain):
     def moves(self) -> bool:
         return self.hierarchy.learns_concentration
 
+    @property
+    def learns_top(self) -> bool:
+        return False
+
     def weights(self) -> Array:
         return np.asarray(self.top / self.top.sum())
 
@@ -88,6 +92,10 @@ class DirectChain(KnownTopChain):
 
     @property
     def moves(self) -> bool:
+        return True
+
+    @property
+    def learns_top(self) -> bool:
         return True
 
     def _logs(self) -> tuple[Array, Array]:

@@ -67,6 +67,11 @@ class HierarchicalChain(DirichletChain):
     def moves(self) -> bool:
         return True
 
+    @property
+    def learns_top(self) -> bool:
+        """Whether the number of states is learned: nobody has said what each weighs at the top."""
+        return True
+
     @abstractmethod
     def weights(self) -> Array:
         """What stands for the top level in every row, (K,), positive, sums to one."""
