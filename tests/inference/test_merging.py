@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import FAMILIES, example
 
+from examples import FAMILIES, example
 from subchain import HDP
 from subchain.inference.merging import USED, merges
 from subchain.inference.posterior import ModelPosterior
@@ -19,12 +19,11 @@ STATES = 5
 CONJUGATE = [family for family in FAMILIES if family != "exponential"]
 
 
-def given(family: str, n_states: int = STATES, seed: int = 0, **hierarchy: Any) -> tuple[ModelPosterior, Statistics, Any]:
+def given(family: str, n_states: int = STATES, **hierarchy: Any) -> tuple[ModelPosterior, Statistics, Any]:
     """A prior, statistics of data whose states were drawn, and the data of each state."""
-    specification, data = example(family, "one sequence", seed)
+    specification, data = example(family, "one sequence")
     data = specification.prepare(data)
-    rng = np.random.default_rng(seed)
-    states = rng.integers(0, n_states, data.n_observations)
+    states = np.random.default_rng(0).integers(0, n_states, data.n_observations)
     emission = specification.prior(data, n_states, flat=False)
     chain = HDP(**hierarchy, construction="direct").prior(n_states, flat=False)
     found = Statistics.zeros(n_states, emission.mean().zeros())

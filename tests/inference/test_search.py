@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import example
 
+from examples import example
 from subchain import CVI, HDP, HMM, SCVI, SVI, VI, Categorical, Gaussian
 from subchain.data import Sequences
 from subchain.inference import search
@@ -96,7 +96,7 @@ def test_three_states_are_found_from_two(name: str) -> None:
     assert fitted.effective_states() == 3
 
 
-@pytest.mark.parametrize("name", ["vi", "vi of states", "svi"])  # collapsed, states that are not used grow by themselves
+@pytest.mark.parametrize("name", ["vi", "vi of states", "svi"])  # collapsed, unused states grow by themselves
 def test_a_state_that_does_the_work_of_two_becomes_two(name: str) -> None:
     fitted = model_of(ALGORITHMS[name](), start([[0], [1, 2]], 5), merges=False).fit(three_states())
     assert "gave part of its work" in messages(fitted)
@@ -224,7 +224,7 @@ def test_an_interruption_during_a_search_leaves_whole_results(
 
 
 @pytest.mark.parametrize("cluster", ["sequence", "state"])
-def test_an_interruption_during_a_search_of_variational_inference(cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interruption_during_a_search_of_batch_inference(cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
     specification, data = example("categorical", "many")
 
     def interrupted(self: Passes, prior: Any, statistics: Any) -> Any:
