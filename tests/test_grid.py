@@ -125,6 +125,7 @@ def test_and_so_does_one_that_learns_its_prior_and_searches(algorithm, family, t
             return model.fit(data, **arguments)
 
     monkeypatch.setattr(Search, "is_due", lambda self, prior, statistics, settled: self.iteration % 2 == 0)
+    monkeypatch.setattr(settled, "LATE", 2)
     monkeypatch.setattr(settled, "EARLY", 2)
     kill_and_resume(fit, (1, 4), tmp_path / "checkpoint", monkeypatch)
 

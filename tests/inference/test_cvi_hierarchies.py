@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from subchain import CVI, HDP, HMM, Categorical
+from subchain import CVI, HDP, HMM, Categorical, settled
 from subchain.data import Sequences
-from subchain.inference import visits
+from subchain.inference import cvi_states, visits
 from subchain.inference.ledger import LOOK, Ledger
 
 Array = NDArray[np.float64]
@@ -103,3 +103,34 @@ def test_passes_under_a_prior_that_moves(
     ):
         assert found == pytest.approx(expected, abs=1e-9)
     assert model.trace_.objective[-1] == pytest.approx(objective, abs=1e-8)
+
+
+@pytest.mark.parametrize("concentration", ["learned", "learned per symbol"])
+@pytest.mark.parametrize("allowed", [None, {0: [0, 1], 1: [1, 2, 3], 2: [4]}], ids=["all legal", "few legal"])
+@pytest.mark.parametrize(
+    "settings", [{}, {"cluster": "subchain", "length": 3}, {"cluster": "state"}, {"order": "batch"}], ids=str
+)
+def test_compiled_visits_follow_a_prior_that_is_learned_as_those_of_any_family_do(
+    monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], allowed: Any, concentration: str
+) -> None:
+    monkeypatch.setattr(settled, "LATE", 2)
+    monkeypatch.setattr(settled, "EARLY", 2)
+    data = symbols()
+    values = Sequences(np.concatenate([np.array(one) for one in data]), np.cumsum([0, *LENGTHS]))
+
+    def fit() -> HMM:
+        prior = HDP("learned", "learned", merges=False, splits=False)
+        inference = CVI(max_iter=9, tolerance=0.0, **settings)
+        emission = Categorical(concentration, n_categories=N_SYMBOLS)
+        model = HMM(STATES, emission, prior, inference, init="posteriors", random_state=1)
+        return model.fit(values, allowed=allowed)
+
+    compiled = fit()
+    monkeypatch.setattr(visits, "has_plain_words", lambda problem: False)
+    monkeypatch.setattr(cvi_states, "has_plain_codes", lambda problem: False)
+    plain = fit()
+    assert compiled.prior_.chain.hierarchy.concentration != 1.0
+    for part in ("statistics_", "prior_"):
+        one, other = getattr(compiled, part).arrays(), getattr(plain, part).arrays()
+        for key, array in one.items():
+            assert array == pytest.approx(other[key], rel=1e-6, abs=1e-7), key
