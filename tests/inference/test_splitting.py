@@ -11,6 +11,7 @@ from examples import FAMILIES, example
 from subchain import HDP, HMM, VI
 from subchain.data import Sequences
 from subchain.engines import resolve_engine
+from subchain.engines.occurrence import occurrence
 from subchain.inference.excerpts import Excerpt
 from subchain.inference.posterior import ModelPosterior
 from subchain.inference.problem import Part, Problem
@@ -86,3 +87,15 @@ def test_a_stretch_has_the_statistics_of_its_positions() -> None:
         part = Sequences(problem.whole.data.values[start : start + 20])
         assert own.pairs == pytest.approx(problem.engine.statistics(surrogate, part).pairs)
         assert occupancy[stretch] == pytest.approx(own.initial + own.pairs.sum(axis=0))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_surplus_of_an_excerpt_of_everything_is_that_of_the_data(weighted: bool) -> None:
+    weights = np.linspace(0.5, 2.0, 12) if weighted else None
+    problem, prior, statistics = fitted("categorical", weights=weights)
+    surrogate, whole = prior.update(statistics).predictive(), problem.whole
+    found = occurrence(problem.engine, surrogate, whole.data, None, weights)
+    expected = problem.statistics(surrogate, whole)
+    first, moves = Excerpt(problem, 1000, 1000, np.random.default_rng(0)).surplus(surrogate)
+    assert first == pytest.approx(found.first - expected.initial, rel=1e-9, abs=1e-9)
+    assert moves == pytest.approx(found.moves - expected.pairs, rel=1e-9, abs=1e-9)
