@@ -186,7 +186,7 @@ class Visits:
             return self._trial(ledger.expected_log_joint() + entropy)
 
         def run(prior: ModelPosterior, statistics: Statistics) -> Trial:
-            ledger.present = prior
+            ledger.present, ledger.cursor = prior, 0
             self._begin(statistics)
             return settle()
 
