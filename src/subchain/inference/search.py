@@ -7,12 +7,14 @@ the full posterior over chains, whatever its structure.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from subchain.errors import ImpossibleSequenceError
 from subchain.inference.base import Algorithm
 from subchain.inference.merging import merges
 from subchain.inference.posterior import ModelPosterior
@@ -94,7 +96,7 @@ class Search:
         while len(events) < MOST:
             for merge in merges(here.prior, here.statistics, MERGES):
                 folded = here.statistics.fold(merge.into, merge.gone)
-                there = run(here.prior.begin(folded), folded)
+                there = _attempt(run, here.prior, folded)
                 if there.objective > here.objective:
                     events.append(_told(f"state {merge.gone} was taken into state {merge.into}", here, there))
                     here = keep(there)
@@ -107,11 +109,19 @@ class Search:
     def _split(self, here: Trial, run: Run, keep: Keep, events: list[str]) -> Trial:
         rng = np.random.default_rng([self.seed, self.iteration])
         for split in islice(splits(self.problem, self.algorithm, here.prior, here.statistics, rng), SPLITS):
-            there = run(here.prior.begin(split.statistics), split.statistics)
+            there = _attempt(run, here.prior, split.statistics)
             if there.objective > here.objective:
                 events.append(_told(f"state {split.state} gave part of its work to state {split.free}", here, there))
                 return keep(there)
         return here
+
+
+def _attempt(run: Run, prior: ModelPosterior, statistics: Statistics) -> Trial:
+    """Where passes from a proposal lead: nowhere, if it leaves no room for states that somebody knows."""
+    try:
+        return run(prior.begin(statistics), statistics)
+    except ImpossibleSequenceError:
+        return Trial(-math.inf, prior, statistics)
 
 
 def _is_milestone(iteration: int, every: int) -> bool:
