@@ -186,14 +186,14 @@ def under(top: Top, problem: Problem) -> Problem:
 
 
 def looked_at(top: Top, counts: Table, problem: Problem) -> Top:
-    """The surplus of −log q(never), pair by pair, under the predictive surrogate of all counts."""
+    """What −log q(never), pair by pair, exceeds the counts by, under the predictive surrogate of all of them."""
     surrogate = naive_collapsed.predictive(counts, under(top, problem))
     first, moves = np.zeros_like(top.first), np.zeros_like(top.moves)
     for i in range(len(problem.data)):
         chain = naive_collapsed.sequence_under(surrogate, problem, i)
-        first += pairs_occurrence(chain.marginals[:1]) - chain.marginals[0]
-        moves += quick_surplus(chain.pairs).sum(axis=0)
-    return top._replace(first=first, moves=moves)
+        first += pairs_occurrence(chain.marginals[:1])
+        moves += chain.pairs.sum(axis=0) + quick_surplus(chain.pairs).sum(axis=0)
+    return top._replace(first=first - counts.initial, moves=moves - counts.rows)
 
 
 def quick_surplus(pairs: Array) -> Array:

@@ -152,7 +152,7 @@ def test_a_rejected_proposal_leaves_the_run_as_if_it_had_not_been_made(
 
     tried: list[str] = []
 
-    def refused(self: Search, here: Any, run: Any) -> Any:
+    def refused(self: Search, here: Any, run: Any, keep: Any = None) -> Any:
         for into, gone in ((0, 1), (2, 0)):
             folded = here.statistics.fold(into, gone)
             run(here.prior.renew(folded), folded)
@@ -162,7 +162,7 @@ def test_a_rejected_proposal_leaves_the_run_as_if_it_had_not_been_made(
         return here, []
 
     monkeypatch.setattr(Search, "is_due", lambda self, prior, statistics, settled: self.iteration % 4 == 0)
-    monkeypatch.setattr(Search, "improve", lambda self, here, run: (here, []))
+    monkeypatch.setattr(Search, "improve", lambda self, here, run, keep=None: (here, []))
     undisturbed = fit()
     monkeypatch.setattr(Search, "improve", refused)
     disturbed = fit()

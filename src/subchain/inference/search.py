@@ -26,8 +26,9 @@ from subchain.transitions.hierarchy import hierarchy_of
 
 #: Iterations between two searches, at first.
 EVERY = 10
-#: Merges that fail before one gives up, splits that are tried, and proposals that one search accepts at most.
-MERGES, SPLITS, MOST = 3, 2, 20
+#: Merges that fail before one gives up, splits that are tried, also before a run ends, and proposals that one search
+#: accepts at most.
+MERGES, SPLITS, LAST_SPLITS, MOST = 3, 2, 12, 20
 #: Passes that a proposal is given before it is judged.
 PASSES = 2
 
@@ -64,6 +65,7 @@ class Search:
         self.iteration = iteration
         self.every = every
         self.folded: list[tuple[int, int]] = []
+        self._splits = SPLITS
 
     def is_due(self, prior: ModelPosterior, statistics: Statistics, *, settled: bool) -> bool:
         """Whether it is time: now and then once states differ, and before a run ends."""
@@ -71,6 +73,7 @@ class Search:
         if hierarchy is None or not (hierarchy.merges or hierarchy.splits):
             return False
         if settled:
+            self._splits = LAST_SPLITS
             return hierarchy.renewals >= EARLY
         return _is_milestone(self.iteration, self.every) and states_differ(statistics.pairs, hierarchy.renewals)
 
@@ -108,7 +111,7 @@ class Search:
 
     def _split(self, here: Trial, run: Run, keep: Keep, events: list[str]) -> Trial:
         rng = np.random.default_rng([self.seed, self.iteration])
-        for split in islice(splits(self.problem, self.algorithm, here.prior, here.statistics, rng), SPLITS):
+        for split in islice(splits(self.problem, self.algorithm, here.prior, here.statistics, rng), self._splits):
             there = _attempt(run, here.prior, split.statistics)
             if there.objective > here.objective:
                 events.append(_told(f"state {split.state} gave part of its work to state {split.free}", here, there))
