@@ -186,14 +186,14 @@ def under(top: Top, problem: Problem) -> Problem:
 
 
 def looked_at(top: Top, counts: Table, problem: Problem) -> Top:
-    """What −log q(never), pair by pair, exceeds the counts by, under the predictive surrogate of all of them."""
+    """How much −log q(never), pair by pair under the predictive surrogate of all counts, exceeds the counts."""
     surrogate = naive_collapsed.predictive(counts, under(top, problem))
-    first, moves = np.zeros_like(top.first), np.zeros_like(top.moves)
+    first, moves = -counts.initial, -counts.rows
     for i in range(len(problem.data)):
         chain = naive_collapsed.sequence_under(surrogate, problem, i)
         first += pairs_occurrence(chain.marginals[:1])
-        moves += chain.pairs.sum(axis=0) + quick_surplus(chain.pairs).sum(axis=0)
-    return top._replace(first=first - counts.initial, moves=moves - counts.rows)
+        moves += (chain.pairs + quick_surplus(chain.pairs)).sum(axis=0)
+    return top._replace(first=first, moves=moves)
 
 
 def quick_surplus(pairs: Array) -> Array:

@@ -328,11 +328,11 @@ def test_four_states_are_found_to_be_four(inference: Any, kind: str, seed: int) 
     assert (fitted.score(fresh.observations) - truth.score(fresh.observations)) / n > -0.01
 
 
+@pytest.mark.parametrize("seed", [2, 5])
 @pytest.mark.parametrize("inference", [VI(max_iter=100), CVI(max_iter=100)], ids=["vi", "cvi"])
-def test_the_grammar_has_seven(inference: Any) -> None:
-    chain = regular_grammar(random_state=0)
-    prior, emission = HDP(), Categorical(1.0)
-    fitted = HMM(12, emission, prior, inference, n_init=2, init="exponential", random_state=0).fit(chain.observations)
+def test_the_grammar_has_seven(inference: Any, seed: int) -> None:
+    data = regular_grammar(random_state=seed).observations
+    fitted = HMM(12, Categorical(1.0), HDP(), inference, n_init=2, init="exponential", random_state=seed).fit(data)
     assert fitted.effective_states() == 7
 
 

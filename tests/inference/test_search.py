@@ -108,9 +108,9 @@ def test_nothing_is_tried_before_states_differ(name: str, monkeypatch: pytest.Mo
     tried: list[int] = []
     improve = Search.improve
 
-    def remember(self: Search, here: Any, run: Any) -> Any:
+    def remember(self: Search, here: Any, run: Any, *keep: Any) -> Any:
         tried.append(here.prior.chain.hierarchy.renewals)
-        return improve(self, here, run)
+        return improve(self, here, run, *keep)
 
     monkeypatch.setattr(Search, "improve", remember)
     model_of(ALGORITHMS[name](), "exponential").fit(three_states(4, 30))
@@ -152,7 +152,7 @@ def test_a_rejected_proposal_leaves_the_run_as_if_it_had_not_been_made(
 
     tried: list[str] = []
 
-    def refused(self: Search, here: Any, run: Any, keep: Any = None) -> Any:
+    def refused(self: Search, here: Any, run: Any, *keep: Any) -> Any:
         for into, gone in ((0, 1), (2, 0)):
             folded = here.statistics.fold(into, gone)
             run(here.prior.renew(folded), folded)
@@ -162,7 +162,7 @@ def test_a_rejected_proposal_leaves_the_run_as_if_it_had_not_been_made(
         return here, []
 
     monkeypatch.setattr(Search, "is_due", lambda self, prior, statistics, settled: self.iteration % 4 == 0)
-    monkeypatch.setattr(Search, "improve", lambda self, here, run, keep=None: (here, []))
+    monkeypatch.setattr(Search, "improve", lambda self, here, run, *keep: (here, []))
     undisturbed = fit()
     monkeypatch.setattr(Search, "improve", refused)
     disturbed = fit()
