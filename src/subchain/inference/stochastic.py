@@ -58,6 +58,8 @@ DRAWN = 64
 SAMPLE_SIZE, SAMPLE_LENGTH = 128, 1024
 #: Updates after which what is learned of a prior is moved, and observations that other numbers of states are judged by.
 RENEW, JUDGED = 10, 20_000
+#: Renewals after which the prior of a proposal is judged.
+SETTLED = 3
 #: Reports between two searches over the number of states, at first.
 SEARCH = 3
 #: Bytes of a file that are read before its memory is handed back.
@@ -497,13 +499,14 @@ class Updates:
         excerpt = Excerpt(self.problem, length, max(JUDGED // length, self.size), rng)
 
         def run(prior: ModelPosterior, statistics: Statistics) -> Trial:
+            for _ in range(SETTLED):  # the prior of a proposal has only just begun
+                prior = prior.renew(statistics)
             posterior = prior.update(statistics)
             seen = excerpt.statistics(posterior.expected_log())
             return Trial(seen.log_normalizer - posterior.kl(prior) + prior.log_hyper(), prior, statistics)
 
-        renewed = model.present.renew(model.statistics)  # as far on as the priors of proposals are
         try:
-            here = run(renewed, model.statistics)
+            here = run(model.present, model.statistics)
         except ImpossibleSequenceError:  # data that surrogates can explain, but not their geometric means
             return []
         best, events = look.improve(here, run)
