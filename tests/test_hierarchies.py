@@ -190,7 +190,7 @@ def test_a_truncation_that_is_full_is_told() -> None:
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", message=".*before it settled.*")
         with pytest.raises(UserWarning, match="all n_states=2 states are in use.*raise n_states"):
-            fit(n_states=2)
+            fit(n_states=2, hierarchy={"concentration": 1.0, "top_concentration": 1.0})
         fit(n_states=12, inference="vi")
 
 
@@ -342,7 +342,7 @@ def test_the_grammar_has_seven(inference: Any, seed: int) -> None:
 BAD: list[tuple[Any, Any, str]] = [
     *[("vi", {name: bad}, f"{name} must be a finite number, positive")
       for name in ("concentration", "top_concentration")
-      for bad in (0.0, -1.0, np.nan, np.inf, "many", None, [1.0], True)],
+      for bad in (0.0, -1.0, np.nan, np.inf, "many", [1.0], True)],
     *[("vi", {"stickiness": bad}, "stickiness must be a finite number, at least 0")
       for bad in (-1.0, np.nan, "learned")],
     ("cvi", {"occurrence": "guess"}, "occurrence"),

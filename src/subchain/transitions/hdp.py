@@ -39,10 +39,11 @@ class HDP(TransitionPrior):
 
     Parameters
     ----------
-    concentration : float or "learned"
+    concentration : float or "learned", optional
         How closely rows follow their common parent: the larger, the more alike they are.
-    top_concentration : float or "learned"
-        How many states are expected: the larger, the more.
+    top_concentration : float or "learned", optional
+        How many states are expected: the larger, the more. Both are learned if they are left open and the parent is
+        learned; else they are 1.
     construction : "auto", "direct", "sticks", "collapsed" or "drawn"
         How the hierarchy is represented: by a point at the top or by sticks on both levels (for `VI` and `SVI`), with
         the rows summed out (`CVI`, `SCVI`), or by draws (`Beam`); "auto" chooses by the algorithm.
@@ -71,8 +72,8 @@ class HDP(TransitionPrior):
 
     def __init__(
         self,
-        concentration: Any = 1.0,
-        top_concentration: Any = 1.0,
+        concentration: Any = None,
+        top_concentration: Any = None,
         construction: str = "auto",
         stickiness: float = 0.0,
         top: Any = LEARNED,
@@ -155,6 +156,8 @@ class HDP(TransitionPrior):
                 if self.frozen:
                     raise InputError(f"HDP: {name}='learned' and frozen=True contradict each other; drop one of them.")
                 given = 1.0
+            if given is None and name != "stickiness":
+                given = 1.0
             is_number = isinstance(given, (int, float, np.number)) and not isinstance(given, bool)
             least = "at least 0" if name == "stickiness" else "positive"
             if not is_number or not np.isfinite(given) or given < 0.0 or (given == 0.0 and name != "stickiness"):
@@ -163,11 +166,16 @@ class HDP(TransitionPrior):
             numbers[name] = float(given)
         return Hierarchy(
             **numbers,
-            learns_concentration=isinstance(self.concentration, str),
-            learns_top_concentration=isinstance(self.top_concentration, str),
+            learns_concentration=self._learns("concentration"),
+            learns_top_concentration=self._learns("top_concentration"),
             merges=bool(self.merges),
             splits=bool(self.splits),
         )
+
+    def _learns(self, name: str) -> bool:
+        """Whether a number is learned: if it is asked for, or left open in a hierarchy that is learned."""
+        given = getattr(self, name)
+        return self._learns_top() and not self.frozen if given is None else isinstance(given, str)
 
     def _learns_top(self) -> bool:
         return isinstance(self.top, str) and self.top == LEARNED
