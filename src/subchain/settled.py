@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 #: Concentrations are learned once states differ: after so many renewals if what states do depends on them (mutual
 #: information, nats), and after so many in any case. Before, rows that are all alike would make them run away.
 EARLY, LATE, TELLING = 10, 50, 0.05
+#: Shares that say nothing.
+NOTHING = 1e-200
 
 
 def states_differ(counts: NDArray[np.float64], renewals: int) -> bool:
@@ -23,9 +25,9 @@ def states_differ(counts: NDArray[np.float64], renewals: int) -> bool:
     if renewals >= LATE:
         return True
     joint = np.maximum(counts, 0.0) / max(counts.sum(), 1e-300)
-    alone = np.outer(joint.sum(axis=1), joint.sum(axis=0))
-    used = joint > 0.0
-    return float((joint[used] * np.log(joint[used] / alone[used])).sum()) > TELLING
+    row, column = np.nonzero(joint > NOTHING)
+    alone = np.log(joint.sum(axis=1)[row]) + np.log(joint.sum(axis=0)[column])
+    return float((joint[row, column] * (np.log(joint[row, column]) - alone)).sum()) > TELLING
 
 
 class Settled:
