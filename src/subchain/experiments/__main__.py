@@ -14,6 +14,7 @@ from subchain.experiments.joint_predictive import JointPredictive
 from subchain.experiments.long_chain_table import LongChainTable
 from subchain.experiments.reversed_cycles import ReversedCycles
 from subchain.experiments.sentences import Sentences
+from subchain.experiments.states_found import StatesFound
 from subchain.experiments.subchains_of_text import SubchainsOfText
 from subchain.experiments.tagging_convergence import TaggingConvergence
 from subchain.experiments.tagging_ingredients import TaggingIngredients
@@ -22,7 +23,7 @@ from subchain.experiments.vanilla import Vanilla
 
 KINDS: list[type[Experiment]] = [
     SubchainsOfText, Sentences, Vanilla, ReversedCycles, LongChainTable, Chromatin, JointPredictive, DictionaryTagging,
-    TaggingConvergence, UnsupervisedTagging, TaggingIngredients,
+    TaggingConvergence, UnsupervisedTagging, TaggingIngredients, StatesFound,
 ]  # fmt: skip
 EXPERIMENTS = {kind.name: kind for kind in KINDS}
 
