@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 from subchain.errors import SubchainError
+from subchain.experiments.alice_chapters import AliceChapters
+from subchain.experiments.alice_truncations import AliceTruncations
 from subchain.experiments.chromatin import Chromatin
 from subchain.experiments.dictionary_tagging import DictionaryTagging
 from subchain.experiments.experiment import Experiment
@@ -23,7 +25,8 @@ from subchain.experiments.vanilla import Vanilla
 
 KINDS: list[type[Experiment]] = [
     SubchainsOfText, Sentences, Vanilla, ReversedCycles, LongChainTable, Chromatin, JointPredictive, DictionaryTagging,
-    TaggingConvergence, UnsupervisedTagging, TaggingIngredients, StatesFound,
+    TaggingConvergence, UnsupervisedTagging, TaggingIngredients, StatesFound, AliceChapters,
+    AliceTruncations,
 ]  # fmt: skip
 EXPERIMENTS = {kind.name: kind for kind in KINDS}
 

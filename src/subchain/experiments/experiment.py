@@ -98,7 +98,7 @@ class Experiment(ABC):
 
         figure, axes = plt.subplots(figsize=(7.0, 4.5), layout="constrained")
         self.draw(rows, axes)
-        axes.set_title(self.title, fontsize=10)
+        figure.suptitle(self.title, fontsize=10)
         figure.savefig(path, dpi=140)
         plt.close(figure)
 

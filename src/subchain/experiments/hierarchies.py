@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,10 +47,15 @@ class Concentrations(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """A fitted model, and the seconds that its fit took."""
+    """A fitted model, and the seconds that its fit took: on the clock, and of the processor."""
 
     model: HMM
     seconds: float
+    processor: float
+
+    def times(self) -> dict[str, float]:
+        """Columns of a table."""
+        return {"seconds": self.seconds, "processor": self.processor}
 
 
 # ---- methods ---------------------------------------------------------------------------------------------------------
@@ -127,11 +132,11 @@ def learn(
     model = HMM(
         n_states, emission, method.transition, method.inference, n_init, init, random_state=seed, progress=False
     )
-    began = time.perf_counter()
+    began = time.perf_counter(), time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(data, validation=validation)
-    return Learned(model, time.perf_counter() - began)
+    return Learned(model, time.perf_counter() - began[0], time.process_time() - began[1])
 
 
 def states_of_draws(model: HMM, coverage: float) -> list[int]:
@@ -154,7 +159,7 @@ def score_of(model: HMM, data: Sequences) -> float:
     return float(model.score(data)) / data.n_observations
 
 
-# ---- tables ----------------------------------------------------------------------------------------------------------
+# ---- tables and figures ----------------------------------------------------------------------------------------------
 
 
 def chosen(rows: Iterable[Row], **where: Any) -> list[Row]:
@@ -162,13 +167,26 @@ def chosen(rows: Iterable[Row], **where: Any) -> list[Row]:
     return [row for row in rows if all(row.get(key) == wanted for key, wanted in where.items())]
 
 
-def names_of(rows: Iterable[Row], column: str) -> Iterator[Any]:
+def names_of(rows: Iterable[Row], column: str) -> list[Any]:
     """What stands in a column, each once, in the order of the rows."""
-    yield from dict.fromkeys(row[column] for row in rows if column in row)
+    return list(dict.fromkeys(row[column] for row in rows if column in row))
 
 
-def shared_color(names: Iterable[str]) -> dict[str, str]:
+def shared_color(names: list[str]) -> dict[str, str]:
     """Colours of methods; with and without search they have the same."""
     plain = dict.fromkeys(name.removesuffix(SEARCH) for name in names)
     palette = {name: f"C{number}" for number, name in enumerate(plain)}
     return {name: palette[name.removesuffix(SEARCH)] for name in names}
+
+
+def panels(axes: Any, rows: int, columns: int, size: tuple[float, float] = (3.4, 4.2)) -> list[Any]:
+    """So many panels in the place of one, with a common vertical axis if they stand in one row; inches of each."""
+    figure = axes.figure
+    figure.set_size_inches(size[0] * columns, size[1] * rows)
+    grid = figure.add_gridspec(rows, columns)
+    axes.set_subplotspec(grid[0, 0])
+    others = [
+        figure.add_subplot(grid[divmod(number, columns)], sharey=axes if rows == 1 else None)
+        for number in range(1, rows * columns)
+    ]
+    return [axes, *others]
