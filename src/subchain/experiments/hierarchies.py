@@ -179,14 +179,16 @@ def shared_color(names: list[str]) -> dict[str, str]:
     return {name: palette[name.removesuffix(SEARCH)] for name in names}
 
 
-def panels(axes: Any, rows: int, columns: int, size: tuple[float, float] = (3.4, 4.2)) -> list[Any]:
-    """So many panels in the place of one, with a common vertical axis if they stand in one row; inches of each."""
+def panels(
+    axes: Any, rows: int, columns: int, size: tuple[float, float] = (3.4, 4.2), share: bool = False
+) -> list[Any]:
+    """So many panels in the place of one, each of so many inches; with a common vertical axis if they share it."""
     figure = axes.figure
     figure.set_size_inches(size[0] * columns, size[1] * rows)
     grid = figure.add_gridspec(rows, columns)
     axes.set_subplotspec(grid[0, 0])
     others = [
-        figure.add_subplot(grid[divmod(number, columns)], sharey=axes if rows == 1 else None)
+        figure.add_subplot(grid[divmod(number, columns)], sharey=axes if share else None)
         for number in range(1, rows * columns)
     ]
     return [axes, *others]

@@ -88,7 +88,7 @@ class StatesFound(Experiment):
         super().__init__(quick, max(seeds, 20), **settings)
 
     def _methods(self) -> dict[str, Method]:
-        known: dict[str, Method | None] = dict(batch_methods(SETTINGS, 30 if self.quick else ITERATIONS))
+        known: dict[str, Method | None] = dict(batch_methods(SETTINGS, 20 if self.quick else ITERATIONS))
         return at_hand(known | {"beam": beam(SETTINGS, 100 if self.quick else SWEEPS)}, self.tell)
 
     def rows(self) -> Iterable[Row]:
@@ -98,7 +98,7 @@ class StatesFound(Experiment):
                 for seed in range(self.seeds):
                     yield from self._runs(data, name, method, seed)
                 for seed in range(min(self.seeds, FOLLOWED)):
-                    yield from followed(data, name, method, POINTS[:4] if self.quick else POINTS, seed)
+                    yield from followed(data, name, method, POINTS[:3] if self.quick else POINTS, seed)
 
     def _runs(self, data: Set, name: str, method: Method, seed: int) -> Iterator[Row]:
         where = {"part": "end", "set": data.name, "method": name, "seed": seed}
@@ -166,7 +166,7 @@ class StatesFound(Experiment):
     def draw(self, rows: list[Row], axes: Any) -> None:
         sets = [data for data in SETS if chosen(rows, part="course", set=data.name)]
         colors = shared_color(names_of(rows, "method"))
-        for data, panel in zip(sets, panels(axes, 1, len(sets)), strict=True):
+        for data, panel in zip(sets, panels(axes, 1, len(sets), share=True), strict=True):
             for name in names_of(rows, "method"):
                 course = chosen(rows, part="course", set=data.name, method=name)
                 points = sorted({row["iteration"] for row in course})
