@@ -254,11 +254,15 @@ def _an_update(learned: Learned) -> dict[str, float]:
 def _ahead(rows: list[Row], first: str, second: str, n_states: int) -> Claim:
     """The claim that one method is ahead of another after as many updates, which takes the load off the clock."""
     courses = [chosen(rows, part="course", method=name, K=n_states) for name in (first, second)]
-    updates = min(max(row["updates"] for row in chosen(runs, last=True)) for runs in courses)
-    reached = [max(row["updates"] for row in runs if row["updates"] <= updates) for runs in courses]
-    scores = [mean_of(runs, "score", updates=update) for runs, update in zip(courses, reached, strict=True)]
+    updates = min(row["updates"] for runs in courses for row in chosen(runs, last=True))
+    scores = [float(np.mean([_score_at(chosen(runs, seed=seed), updates) for seed in names_of(runs, "seed")]))
+              for runs in courses]  # fmt: skip
     shown = f"{scores[0]:.2f}, {scores[1]:.2f}"
     return Claim(f"{first} is ahead of {second} after {updates} updates", scores[0] > scores[1], shown, doubted=True)
+
+
+def _score_at(course: list[Row], updates: int) -> float:
+    return float(np.interp(updates, *([row[value] for row in course] for value in ("updates", "score"))))
 
 
 def _fastest(rows: list[Row], name: str, n_states: int) -> float:
