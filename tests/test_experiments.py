@@ -31,6 +31,8 @@ from subchain.experiments.hyperparameters import PRIORS, Hyperparameters
 from subchain.experiments.joint_predictive import JointPredictive, earlier_alike, powers_of_ten, running_error
 from subchain.experiments.music import Music
 from subchain.experiments.states_found import SETS, StatesFound, found
+from subchain.experiments.occurrence_in_text import OccurrenceInText
+from subchain.experiments.occurrence_simulated import errors_by_length, length_until_sure
 from subchain.experiments.tagging import Task, block, cell, penn_sample, table, with_dictionary
 from subchain.experiments.tagging_convergence import TaggingConvergence
 from subchain.experiments.tagging_ingredients import TaggingIngredients
@@ -273,3 +275,37 @@ def test_methods_that_are_not_there_are_told() -> None:
 def test_with_and_without_search_a_method_has_one_colour() -> None:
     colors = shared_color(["a", f"a{SEARCH}", "b"])
     assert colors["a"] == colors[f"a{SEARCH}"] != colors["b"]
+# ---- whether moves happen --------------------------------------------------------------------------------------------
+
+
+def test_simulated_errors_are_followed_until_no_move_is_in_doubt() -> None:
+    rows = list(errors_by_length(2, (50,), 10**6, seed=0))
+    assert {row["method"] for row in rows} == {"pairs", "mean_field", "sampling 50"}
+    assert sorted({row["length"] for row in rows}) == [10, 100, 1000]
+    assert max(row["error"] for row in rows if row["length"] == 1000) < 1e-9
+    assert all(0.0 <= row["error"] < 0.5 for row in rows)
+
+
+def test_all_moves_are_sure_after_some_chains() -> None:
+    length = length_until_sure(6, np.random.default_rng(0))
+    assert length % 100 == 0
+    assert 100 < length < 1000
+
+
+def test_errors_in_text_run_from_the_corpora_to_the_verdict(tiny_corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("subchain.experiments.occurrence_in_text.CHUNKS", 20)
+    monkeypatch.setattr("subchain.experiments.occurrence_in_text.CHUNK", 10)
+    monkeypatch.setattr("subchain.experiments.occurrence_in_text.SENTENCES", 20)
+    claims = OccurrenceInText(quick=True, tell=lambda text: None).run(tiny_corpus)
+    assert any("WSJ, K = 50" in claim.text for claim in claims)
+    assert (tiny_corpus / "occurrence_in_text.png").stat().st_size > 1000
+    _, *rows = (tiny_corpus / "occurrence_in_text.csv").read_text().splitlines()
+    assert len(rows) == 2 * 2 * 3 * 4
+
+
+def test_errors_in_text_do_without_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUBCHAIN_DATA", str(tmp_path))
+    told: list[str] = []
+    corpora = list(OccurrenceInText(quick=True, tell=told.append)._corpora())
+    assert [corpus.name for corpus in corpora] == ["Alice"]
+    assert "Wall Street Journal" in told[0]

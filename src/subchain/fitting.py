@@ -32,7 +32,7 @@ from subchain.seeds import seed_sequence
 from subchain.settings import describe
 from subchain.statistics import Statistics
 from subchain.transitions import FrozenChain, resolve_transition
-from subchain.transitions.hierarchy import HierarchicalChain
+from subchain.transitions.hierarchy import hierarchy_of
 
 Array = NDArray[np.float64]
 
@@ -188,8 +188,8 @@ class FitCall:
     @property
     def numbers_are_free(self) -> bool:
         """Whether states can be numbered by their use: nobody has said what they are, and some may not be used."""
-        chain = self.problem.prior.chain
-        return isinstance(chain, HierarchicalChain) and all(known is None for known in self.knowledge)
+        is_open = hierarchy_of(self.problem.prior.chain) is not None
+        return is_open and all(known is None for known in self.knowledge)
 
     def _start(self) -> str:
         """The rule that a start is guessed by; symbols with a dictionary begin among their legal states."""

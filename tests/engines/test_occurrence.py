@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 from tables import Case, random_case
 
+from subchain import HMM, VI, Categorical, Dirichlet
+from subchain.data import Sequences
+from subchain.datasets import load_alice
 from subchain.engines import CpuEngine
-from subchain.engines.occurrence import occurrence
-from subchain.errors import ImpossibleSequenceError, InputError
+from subchain.engines.occurrence import WAYS, occurrence
+from subchain.errors import ConvergenceWarning, ImpossibleSequenceError, InputError
 from subchain.propagation.occurrence_methods import METHODS, pairs
 
 ENGINE = CpuEngine(2)
@@ -106,3 +109,22 @@ def test_an_impossible_sequence_is_named() -> None:
     case.logs[13] = -np.inf
     with pytest.raises(ImpossibleSequenceError, match="sequence 1"):
         occurrence(ENGINE, case.surrogate, case.data)
+
+
+def test_pairs_are_nearly_exact_in_text() -> None:
+    """Once states differ; chains as short as those above are another matter."""
+    characters = load_alice(sequences="chain").observations.values[:10_000]
+    data = Sequences(characters, np.arange(101) * 100)
+    model = HMM(
+        10, Categorical(1.0 / 27, n_categories=27), Dirichlet(0.3), VI(max_iter=30), init="exponential", random_state=0,
+        progress=False,
+    )  # fmt: skip
+    with pytest.warns(ConvergenceWarning):
+        surrogate = model.fit(data).posterior_.predictive()
+    truth = occurrence(ENGINE, surrogate, data, method="exact").probability
+    assert truth.min() < 0.5
+    errors = {way: np.abs(occurrence(ENGINE, surrogate, data, method=way).probability - truth) for way in WAYS}
+    assert errors["pairs"].mean() < 2e-4
+    assert errors["pairs"].max() < 5e-3
+    assert errors["sampling"].mean() < 0.01
+    assert errors["mean_field"].mean() > 0.05

@@ -28,7 +28,7 @@ from subchain.emissions.checks import (
 )
 from subchain.emissions.hyperparameters import check_mode
 from subchain.emissions.moving import Moving
-from subchain.errors import InputError, unknown_name
+from subchain.errors import InputError
 from subchain.records import Sums, states_on
 from subchain.vectors import WIDTH, first, load, store, turned
 
@@ -416,7 +416,8 @@ class Categorical(Emission):
         from subchain.emissions.learned_table import LearnedTable
 
         if self.concentration not in LEARNED:
-            raise unknown_name("concentration", self.concentration, LEARNED)
+            known = " or ".join(map(repr, LEARNED))
+            raise InputError(f"concentration must be positive and finite, or {known}, not {self.concentration!r}.")
         if flat or self.frozen:
             raise InputError(
                 f"Categorical: concentration={self.concentration!r} is for variational and collapsed inference of "

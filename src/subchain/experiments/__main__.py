@@ -16,6 +16,8 @@ from subchain.experiments.hyperparameters import Hyperparameters
 from subchain.experiments.joint_predictive import JointPredictive
 from subchain.experiments.long_chain_table import LongChainTable
 from subchain.experiments.music import Music
+from subchain.experiments.occurrence_in_text import OccurrenceInText
+from subchain.experiments.occurrence_simulated import OccurrenceSimulated
 from subchain.experiments.reversed_cycles import ReversedCycles
 from subchain.experiments.sentences import Sentences
 from subchain.experiments.states_found import StatesFound
@@ -27,8 +29,8 @@ from subchain.experiments.vanilla import Vanilla
 
 KINDS: list[type[Experiment]] = [
     SubchainsOfText, Sentences, Vanilla, ReversedCycles, LongChainTable, Chromatin, JointPredictive, DictionaryTagging,
-    TaggingConvergence, UnsupervisedTagging, TaggingIngredients, StatesFound, AliceChapters,
-    AliceTruncations, Music, Hyperparameters,
+    TaggingConvergence, UnsupervisedTagging, TaggingIngredients, OccurrenceSimulated, OccurrenceInText, StatesFound,
+    AliceChapters, AliceTruncations, Music, Hyperparameters,
 ]  # fmt: skip
 EXPERIMENTS = {kind.name: kind for kind in KINDS}
 

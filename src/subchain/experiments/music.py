@@ -262,7 +262,7 @@ def _ahead(rows: list[Row], first: str, second: str, n_states: int) -> Claim:
 
 
 def _score_at(course: list[Row], updates: int) -> float:
-    return float(np.interp(updates, *([row[value] for row in course] for value in ("updates", "score"))))
+    return float(np.interp(updates, [row["updates"] for row in course], [row["score"] for row in course]))
 
 
 def _fastest(rows: list[Row], name: str, n_states: int) -> float:

@@ -269,8 +269,7 @@ class Ledger:
         found = occurrence(
             self.problem.engine, surrogate, whole.data, whole.evidence, whole.weights, WAYS[chain.way]
         )
-        expected = self.problem.statistics(surrogate, whole)
-        return chain.observe(found.first - expected.initial, found.moves - expected.pairs)
+        return chain.observe(found.first - self.chain.initial, found.moves - self.chain.pairs)
 
     @property
     def memory(self) -> Memory:

@@ -99,9 +99,7 @@ class MeanField(Passes):
         return step._replace(results=dataclasses.replace(step.results, memory={"beliefs": self.beliefs}))
 
     def go_on(self, prior: ModelPosterior, statistics: Statistics) -> Trial:
-        trial = super().go_on(prior, statistics)
-        assert self.beliefs is not None, "a pass leaves beliefs"
-        return trial._replace(state=self.beliefs.copy())
+        return super().go_on(prior, statistics)._replace(state=self.beliefs)
 
     def attempt(self, prior: ModelPosterior, statistics: Statistics) -> Trial:
         self.beliefs = None  # those of the proposal's counts, to begin with

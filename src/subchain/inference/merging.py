@@ -42,7 +42,8 @@ def merges(prior: ModelPosterior, statistics: Statistics, most: int) -> list[Mer
     if not len(first):
         return []
     gains = _of_emissions(prior.emission, statistics.emission, first, second)
-    gains += _of_moves(*_rows(prior.chain), statistics.initial, statistics.pairs, first, second)
+    begin, base = prior.chain.concentrations()
+    gains += _of_moves(begin, base, statistics.initial, statistics.pairs, first, second)
     best = np.argsort(-gains, kind="stable")[:most]
     found = []
     for pair in best[gains[best] > 0.0]:
@@ -51,11 +52,6 @@ def merges(prior: ModelPosterior, statistics: Statistics, most: int) -> list[Mer
             into, gone = gone, into
         found.append(Merge(into, gone, float(gains[pair])))
     return found
-
-
-def _rows(chain: Any) -> tuple[Array, Array]:
-    """Concentrations of the first states and of the moves."""
-    return chain.initial.concentration, chain.rows.concentration
 
 
 def _close_pairs(prior: ModelPosterior, statistics: Statistics, used: Index) -> tuple[Index, Index]:

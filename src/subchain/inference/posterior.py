@@ -52,6 +52,11 @@ class ModelPosterior(Record):
         chain = self.chain.renew(statistics.initial, statistics.pairs, rate)
         return ModelPosterior(chain, self.emission.renew(statistics.emission, rate))
 
+    def begin(self, statistics: Statistics) -> ModelPosterior:
+        """This prior for a run that goes on from quite other statistics."""
+        chain = self.chain.begin(statistics.initial, statistics.pairs)
+        return ModelPosterior(chain, self.emission.renew(statistics.emission, 1.0))
+
     def log_hyper(self) -> float:
         """What the state of a prior that is learned itself is worth: its log density, or less its divergence."""
         return float(self.chain.log_hyper() + self.emission.log_hyper())

@@ -20,7 +20,7 @@ from subchain.inference.problem import Problem
 from subchain.inference.splitting import splits
 from subchain.settled import EARLY, states_differ
 from subchain.statistics import Statistics
-from subchain.transitions.hierarchy import Hierarchy
+from subchain.transitions.hierarchy import hierarchy_of
 
 #: Iterations between two searches, at first.
 EVERY = 10
@@ -40,6 +40,8 @@ class Trial(NamedTuple):
 
 
 Run = Callable[[ModelPosterior, Statistics], Trial]
+#: Completes a trial that has been accepted by what is needed to return to it.
+Keep = Callable[[Trial], Trial]
 
 
 class Search:
@@ -48,82 +50,82 @@ class Search:
     Parameters
     ----------
     seed, iteration : what random numbers depend on
+    every : iterations between two searches, at first
     """
 
-    def __init__(self, problem: Problem, algorithm: Algorithm, seed: int, iteration: int) -> None:
+    def __init__(
+        self, problem: Problem, algorithm: Algorithm, seed: int, iteration: int, every: int = EVERY
+    ) -> None:
         self.problem = problem
         self.algorithm = algorithm
         self.seed = seed
         self.iteration = iteration
+        self.every = every
 
     def is_due(self, prior: ModelPosterior, statistics: Statistics, *, settled: bool) -> bool:
         """Whether it is time: now and then once states differ, and before a run ends."""
-        hierarchy = _hierarchy(prior)
+        hierarchy = hierarchy_of(prior.chain)
         if hierarchy is None or not (hierarchy.merges or hierarchy.splits):
             return False
         if settled:
             return hierarchy.renewals >= EARLY
-        return _is_milestone(self.iteration) and states_differ(statistics.pairs, hierarchy.renewals)
+        return _is_milestone(self.iteration, self.every) and states_differ(statistics.pairs, hierarchy.renewals)
 
-    def improve(self, here: Trial, run: Run) -> tuple[Trial, list[str]]:
+    def improve(self, here: Trial, run: Run, keep: Keep = lambda trial: trial) -> tuple[Trial, list[str]]:
         """The best that was found, and what happened.
 
         Parameters
         ----------
         here : where the run stands, as far on as `run` would bring a proposal
         run : from a prior and statistics to where a few passes lead
+        keep : called when a trial has been accepted, before the next
         """
-        hierarchy = _hierarchy(here.prior)
+        hierarchy = hierarchy_of(here.prior.chain)
         assert hierarchy is not None
         events: list[str] = []
         if hierarchy.splits:
-            here = self._split(here, run, events)
+            here = self._split(here, run, keep, events)
         if hierarchy.merges:
-            here = self._merge(here, run, events)
+            here = self._merge(here, run, keep, events)
         return here, events
 
-    def _merge(self, here: Trial, run: Run, events: list[str]) -> Trial:
+    def _merge(self, here: Trial, run: Run, keep: Keep, events: list[str]) -> Trial:
         while len(events) < MOST:
             for merge in merges(here.prior, here.statistics, MERGES):
                 folded = here.statistics.fold(merge.into, merge.gone)
-                there = run(here.prior.renew(folded), folded)
+                there = run(here.prior.begin(folded), folded)
                 if there.objective > here.objective:
                     events.append(_told(f"state {merge.gone} was taken into state {merge.into}", here, there))
-                    here = there
+                    here = keep(there)
                     break
             else:
                 break
         return here
 
-    def _split(self, here: Trial, run: Run, events: list[str]) -> Trial:
+    def _split(self, here: Trial, run: Run, keep: Keep, events: list[str]) -> Trial:
         rng = np.random.default_rng([self.seed, self.iteration])
         for split in islice(splits(self.problem, self.algorithm, here.prior, here.statistics, rng), SPLITS):
-            there = run(here.prior.renew(split.statistics), split.statistics)
+            there = run(here.prior.begin(split.statistics), split.statistics)
             if there.objective > here.objective:
                 events.append(_told(f"state {split.state} gave part of its work to state {split.free}", here, there))
-                return there
+                return keep(there)
         return here
 
 
-def _is_milestone(iteration: int) -> bool:
+def _is_milestone(iteration: int, every: int) -> bool:
     """10, 20, 30, 40, 60, 80, 120, 160, …: every search that fails makes it less probable that the next succeeds.
 
     Examples
     --------
-    >>> [iteration for iteration in range(200) if _is_milestone(iteration)]
+    >>> [iteration for iteration in range(200) if _is_milestone(iteration, 10)]
     [10, 20, 30, 40, 60, 80, 120, 160]
     """
-    rounds, rest = divmod(iteration, EVERY)
+    rounds, rest = divmod(iteration, every)
     if rest or rounds < 1:
         return False
     while rounds % 2 == 0:
         rounds //= 2
     return rounds in (1, 3)
-
-
-def _hierarchy(prior: ModelPosterior) -> Hierarchy | None:
-    """The numbers of a hierarchical prior; None if the number of states is given."""
-    return getattr(prior.chain, "hierarchy", None)
 
 
 def _told(what: str, before: Trial, after: Trial) -> str:

@@ -88,8 +88,8 @@ def _share_out(
     others = np.ones(len(statistics.initial), dtype=np.bool_)
     others[[state, free]] = False
     between = np.outer(others, others)
+    prior = prior.begin(statistics)
     for _ in range(ITERATIONS):
-        prior = prior.renew(statistics)
         posterior = prior.update(statistics)
         fresh = excerpt.statistics(algorithm.surrogate(posterior, posterior.mean()))
         statistics = Statistics(
@@ -98,4 +98,5 @@ def _share_out(
             fresh.emission.keep_states(others, statistics.emission),
             n_observations=statistics.n_observations,
         )
+        prior = prior.renew(statistics)
     return statistics

@@ -58,6 +58,8 @@ DRAWN = 64
 SAMPLE_SIZE, SAMPLE_LENGTH = 128, 1024
 #: Updates after which what is learned of a prior is moved, and observations that other numbers of states are judged by.
 RENEW, JUDGED = 10, 20_000
+#: Reports between two searches over the number of states, at first.
+SEARCH = 3
 #: Bytes of a file that are read before its memory is handed back.
 MAPPED_BYTES = 1 << 26
 #: Sequences up to this length are taken whole if nothing else was said.
@@ -483,7 +485,7 @@ class Updates:
 
     def _search(self, iteration: int) -> list[str]:
         """Try other numbers of states, judged by an excerpt of the data."""
-        model, look = self.model, Search(self.problem, self.algorithm, self.seed, iteration)
+        model, look = self.model, Search(self.problem, self.algorithm, self.seed, iteration, SEARCH)
         if not model.present.moves or not look.is_due(model.present, model.statistics, settled=False):
             return []
         rng = np.random.default_rng([self.seed, 1 << 34, iteration])

@@ -170,7 +170,12 @@ class Visits:
     def _improve(self, look: Search, seed: int) -> tuple[float, list[str]]:
         """Passes with as many states, and with fewer or more, whichever lead further."""
         ledger, in_turn = self.ledger, self.algorithm.order != "batch"
-        before, deadline = self._trial(math.nan), self.deadline
+        here, deadline = self._trial(math.nan), self.deadline
+
+        def keep(trial: Trial) -> Trial:
+            nonlocal here
+            here = trial._replace(state=ledger.memory)
+            return here
 
         def settle() -> Trial:
             entropy = 0.0
@@ -183,7 +188,7 @@ class Visits:
                 if not in_turn:
                     ledger.add_up()
                 ledger.renew()
-            return self._trial(ledger.expected_log_joint() + entropy)
+            return Trial(ledger.expected_log_joint() + entropy, ledger.present, ledger.statistics)
 
         def run(prior: ModelPosterior, statistics: Statistics) -> Trial:
             ledger.present = prior
@@ -192,13 +197,10 @@ class Visits:
 
         self.deadline = math.inf
         try:
-            here, events = look.improve(settle(), run)
-        except BaseException:
-            self._return_to(before)
-            raise
+            _, events = look.improve(keep(settle()), run, keep)
         finally:
             self.deadline = deadline
-        self._return_to(here)
+            self._return_to(here)
         return here.objective, events
 
     def _trial(self, objective: float) -> Trial:

@@ -8,7 +8,8 @@ be independent of each other (thesis 5.67),
 
 The first sum is the expected number of moves, which every pass has anyway. The second needs only the pairs that are
 not small: leaving out those below `SMALL` makes L at most 0.51 % too small, and a pair can exceed it only where both
-its states do, which are few. So the surplus costs a look at the beliefs and a handful of products a position.
+its states do, which are few. So the surplus costs a look at the beliefs and a handful of products a position; where all
+states are equally likely, bounds on what a move can weigh save the products too.
 
 Other ways to find L are in `occurrence_methods`.
 """
@@ -57,18 +58,40 @@ def _surplus(probability):
     return -np.log(1.0 - min(q, ALMOST_CERTAIN)) - q
 
 
+@kernel
+def _greatest_in(matrix, n_states):
+    """The greatest entry of each column, which bounds what a move to a state can weigh."""
+    greatest = np.zeros(n_states)
+    for j in range(matrix.shape[0]):
+        for k in range(n_states):
+            greatest[k] = max(greatest[k], matrix[j, k])
+    return greatest
+
+
 @part
-def _list_lanes(beliefs, at, count, states, sizes):
-    """The states of each of `count` columns that are not small."""
+def _list_lanes(beliefs, alpha, at, count, states, sources, sizes):
+    """The states of each of `count` columns that are not small, and their filtered beliefs."""
     for lane in range(count):
         sizes[lane] = 0
     room = states.shape[1]
     for k in range(beliefs.shape[0]):
-        row = beliefs[k, at : at + count]
+        believed, filtered = beliefs[k, at : at + count], alpha[k, at : at + count]
         for lane in range(count):
-            if row[lane] > SMALL and sizes[lane] < room:  # lanes that cannot be believed may hold anything
+            if believed[lane] > SMALL and sizes[lane] < room:  # lanes that cannot be believed may hold anything
                 states[lane, sizes[lane]] = k
+                sources[lane, sizes[lane]] = filtered[lane]
                 sizes[lane] += 1
+
+
+@part
+def _add_to(k, message, limit, states, sources, size, transition, weight, out):
+    """Add the surplus of moves from listed states to k; none of them weighs more than `limit` times its source."""
+    for i in range(size):
+        if sources[i] * limit > SMALL:
+            j = states[i]
+            probability = sources[i] * (transition[j, k] * message)
+            if probability > SMALL:
+                out[j, k] += weight * _surplus(probability)
 
 
 @kernel
@@ -83,36 +106,41 @@ def add_surplus(alpha, weighted, transition, beliefs, offsets, weights, out):
     weights : (lanes,) how often each lane counts
     out : (K, K)
     """
-    lanes, room = offsets[1], min(beliefs.shape[0], ENOUGH)
-    before, now = np.empty((STRIP, room), dtype=np.int32), np.empty((STRIP, room), dtype=np.int32)
-    n_before, n_now = np.empty(STRIP, dtype=np.int64), np.empty(STRIP, dtype=np.int64)
+    lanes, room, greatest = offsets[1], min(beliefs.shape[0], ENOUGH), _greatest_in(transition, beliefs.shape[0])
+    # lists of the step before and of this one, by turns
+    states, sources = np.empty((2, STRIP, room), dtype=np.int32), np.empty((2, STRIP, room))
+    sizes = np.empty((2, STRIP), dtype=np.int64)
     for begin in range(0, lanes, STRIP):
-        _list_lanes(beliefs, begin, min(STRIP, lanes - begin), before, n_before)
+        _list_lanes(beliefs, alpha, begin, min(STRIP, lanes - begin), states[0], sources[0], sizes[0])
         for step in range(1, offsets.shape[0] - 1):
-            at, source = offsets[step] + begin, offsets[step - 1] + begin
+            at, old, new = offsets[step] + begin, (step - 1) % 2, step % 2
             count = min(STRIP, offsets[step + 1] - at)
             if count <= 0:
                 break
-            _list_lanes(beliefs, at, count, now, n_now)
+            _list_lanes(beliefs, alpha, at, count, states[new], sources[new], sizes[new])
             for lane in range(count):
-                for i in range(n_now[lane]):
-                    k = now[lane, i]
+                largest = 0.0
+                for i in range(sizes[old, lane]):
+                    largest = max(largest, sources[old, lane, i])
+                for i in range(sizes[new, lane]):
+                    k = states[new, lane, i]
                     message = weighted[k, at + lane]
-                    for h in range(n_before[lane]):
-                        j = before[lane, h]
-                        probability = alpha[j, source + lane] * (transition[j, k] * message)
-                        if probability > SMALL:
-                            out[j, k] += weights[begin + lane] * _surplus(probability)
-            before, now, n_before, n_now = now, before, n_now, n_before
+                    limit = greatest[k] * message
+                    if limit * largest > SMALL:
+                        _add_to(
+                            k, message, limit, states[old, lane], sources[old, lane], sizes[old, lane], transition,
+                            weights[begin + lane], out,
+                        )  # fmt: skip
 
 
 @part
-def _list_row(beliefs, position, n_states, states):
-    """The states of a position that are not small; return their number."""
+def _list_row(beliefs, alpha, position, n_states, states, sources):
+    """The states of a position that are not small, and their filtered beliefs; return their number."""
     size = 0
     for k in range(n_states):
         if beliefs[position, k] > SMALL and size < states.shape[0]:
             states[size] = k
+            sources[size] = alpha[position, k]
             size += 1
     return size
 
@@ -129,20 +157,18 @@ def add_chain_surplus(alpha, weighted, transition, beliefs, n, n_states, weight,
     weight : how often the chain counts
     out : (K, K) or (K, P)
     """
-    room = min(n_states, ENOUGH)
-    before, now = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int32)
-    n_before = _list_row(beliefs, np.int64(0), n_states, before)
+    room, greatest = min(n_states, ENOUGH), _greatest_in(transition, n_states)
+    states, sources = np.empty((2, room), dtype=np.int32), np.empty((2, room))
+    n_before = _list_row(beliefs, alpha, np.int64(0), n_states, states[0], sources[0])
     for position in range(1, n):
-        n_now = _list_row(beliefs, position, n_states, now)
-        for h in range(n_before):
-            j = before[h]
-            message = alpha[position - 1, j]
-            for i in range(n_now):
-                k = now[i]
-                probability = message * (transition[j, k] * weighted[position, k])
-                if probability > SMALL:
-                    out[j, k] += weight * _surplus(probability)
-        before, now, n_before = now, before, n_now
+        old, new = (position - 1) % 2, position % 2
+        n_now = _list_row(beliefs, alpha, position, n_states, states[new], sources[new])
+        for i in range(n_now):
+            k = states[new, i]
+            message = weighted[position, k]
+            limit = greatest[k] * message
+            _add_to(k, message, limit, states[old], sources[old], n_before, transition, weight, out)
+        n_before = n_now
 
 
 @kernel

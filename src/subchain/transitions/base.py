@@ -134,6 +134,11 @@ class TransitionPrior(Component, ABC):
 
     frozen: bool
 
+    @property
+    def searches(self) -> bool:
+        """Whether runs are to try other numbers of states."""
+        return False
+
     def suited_to(self, algorithm: str) -> TransitionPrior:
         """The prior as an algorithm, called by its name, wants it; an `InputError` if the two do not go together."""
         return self

@@ -20,6 +20,7 @@ from subchain.transitions.base import TransitionPrior
 from subchain.transitions.collapsed import WAYS, CollapsedChain
 from subchain.transitions.direct import DirectChain, KnownTopChain
 from subchain.transitions.hierarchy import HierarchicalChain, Hierarchy, begin
+from subchain.transitions.sticks import SticksChain, no_sticks
 
 Array = NDArray[np.float64]
 
@@ -91,7 +92,12 @@ class HDP(TransitionPrior):
 
     @property
     def exact(self) -> bool:
-        return self.construction != "sticks"
+        """Sticks that rather stay are the exception: who consults the top level is then known approximately."""
+        return self.construction != "sticks" or not self.stickiness
+
+    @property
+    def searches(self) -> bool:
+        return bool(self.merges or self.splits)
 
     def suited_to(self, algorithm: str) -> HDP:
         if self.construction != "auto" and self.construction not in CONSTRUCTIONS:
@@ -112,12 +118,14 @@ class HDP(TransitionPrior):
             )
         return self
 
-    def prior(self, n_states: int, *, flat: bool) -> HierarchicalChain:
+    def prior(self, n_states: int, *, flat: bool) -> HierarchicalChain | SticksChain:
         hierarchy = self._hierarchy(n_states)
         if not self._learns_top():
             return self._known_top(n_states, hierarchy)
         order, nothing = np.arange(float(n_states)), np.zeros(n_states)
         ones = np.ones(n_states)
+        if self.construction == "sticks":
+            return no_sticks(hierarchy, n_states)
         if self.construction == "direct":
             even = 1.0 / np.arange(n_states, 0, -1.0)  # sticks that make all states alike
             made = begin(DirectChain, hierarchy, n_states, top=even, order=order)

@@ -67,6 +67,14 @@ class HierarchicalChain(DirichletChain):
     def moves(self) -> bool:
         return True
 
+    def begin(self, initial: Array, pairs: Array) -> Self:
+        """The prior for a run that goes on from quite other counts."""
+        return self.renew(initial, pairs)
+
+    def concentrations(self) -> tuple[Array, Array]:
+        """Those of the first states and of the moves."""
+        return self.initial.concentration, self.rows.concentration  # type: ignore[union-attr]
+
     @abstractmethod
     def weights(self) -> Array:
         """What stands for the top level in every row, (K,), positive, sums to one."""
@@ -126,6 +134,11 @@ def begin(kind: type[Any], hierarchy: Hierarchy, n_states: int, **top: Any) -> A
     return unmade.rebuilt()
 
 
+def hierarchy_of(chain: Any) -> Hierarchy | None:
+    """The numbers of a hierarchical prior; None if the number of states is given."""
+    return getattr(chain, "hierarchy", None)
+
+
 def by_size(dishes: Array) -> tuple[Array, Array]:
     """Which stick each state takes if the most frequent come first, and how often dishes behind each were ordered."""
     ranks = np.argsort(-dishes, kind="stable")
@@ -135,10 +148,15 @@ def by_size(dishes: Array) -> tuple[Array, Array]:
     return order, behind
 
 
-def broken(log_piece: Array, log_rest: Array, order: Array) -> Array:
-    """Weights of states whose sticks break off such a piece of what is left, and leave such a rest, normalised."""
+def in_order(log_piece: Array, log_rest: Array, order: Array) -> Array:
+    """Log weights of states whose sticks break off such a piece of what is left, and leave such a rest."""
     ranks = np.argsort(order)
-    logs = log_piece[ranks] + np.append(0.0, np.cumsum(log_rest[ranks])[:-1])
-    found = np.empty_like(logs)
-    found[ranks] = np.exp(logs - logs.max())
-    return simplex.normalized(found, 0)
+    found = np.empty_like(log_piece)
+    found[ranks] = log_piece[ranks] + np.append(0.0, np.cumsum(log_rest[ranks])[:-1])
+    return found
+
+
+def broken(log_piece: Array, log_rest: Array, order: Array) -> Array:
+    """Weights of such states, normalised."""
+    logs = in_order(log_piece, log_rest, order)
+    return simplex.normalized(np.exp(logs - logs.max()), 0)

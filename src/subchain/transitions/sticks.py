@@ -1,0 +1,343 @@
+"""Two levels of sticks with posteriors on all of them (Zhang, Gultekin & Paisley 2016).
+
+Every row is broken into sticks of its own, stick m of row k is Beta(a, b), and points at state j with probability
+φ_kmj; the states' own sticks at the top are Beta(c, d). What is left of a row after its last stick follows the top
+level. The surrogate of a move is Σ_m φ_kmj exp E[log size_km], and the rest; moves are shared among sticks in
+proportion to what gives them their weight, which needs expected counts of moves and nothing else.
+
+The published update of φ asks how well the state that a stick points at explains the next observation, and so forgets
+all that comes after it. Here it asks what all counted moves to a state gain if the stick points at it,
+
+    log φ_kmj = E[log top_j] + N_kj · log(1 + size_km / others_kj) + const,
+
+`others` being what the other sticks and the rest give to the move. Counts come from forward and backward messages, so
+they know the future. A stick for which the bound would fall stays as it is, so that no step lowers the bound.
+
+In stochastic inference the counts are running averages. The logarithm of φ is linear in them, so that averaging counts
+is the step along its natural gradient.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaln, digamma
+
+from subchain import simplex
+from subchain.records import Record, states_on
+from subchain.settled import states_differ
+from subchain.transitions.base import Chain
+from subchain.transitions.hierarchy import BOUNDS, LEAST_WEIGHT, Hierarchy, by_size, in_order
+from subchain.transitions.moving import MovingChain
+from subchain.transitions.stick_kernels import count_dishes, point_anew, share_moves, weigh_moves
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+#: Sticks that are expected to be used less often are not kept, but for one that waits for work.
+IDLE = 0.1
+#: How surely sticks point at a state to begin with.
+SURE = 0.9
+#: Bytes that the pointers of all sticks may take; rows that need more sticks leave them to the rest.
+MOST_BYTES = 400_000_000
+
+
+class Sizes(NamedTuple):
+    """Expected logarithms: of what sticks take of what is left, of what they leave, and of their sizes, each (R, M)."""
+
+    taken: Array
+    left: Array
+    size: Array
+
+
+@dataclasses.dataclass
+class SticksChain(Record):
+    """Posterior of all sticks; the same class for the prior of the moment.
+
+    Attributes
+    ----------
+    hierarchy : the numbers
+    points : (1 + K, M, K) where the sticks of each row point; row 0 is that of the first states
+    used : (1 + K,) number of sticks of each row
+    a, b : (1 + K, M) the Beta posteriors of their breaks
+    c, d : (K,) those of the states' sticks at the top
+    order : (K,) which stick is a state's, from 0; the last takes what is left
+    """
+
+    hierarchy: Hierarchy
+    points: Array = states_on(2)
+    used: Index = states_on()
+    a: Array = states_on()
+    b: Array = states_on()
+    c: Array = states_on(0)
+    d: Array = states_on(0)
+    order: Array = states_on(0)
+
+    @property
+    def moves(self) -> bool:
+        return True
+
+    @property
+    def n_states(self) -> int:
+        return len(self.c)
+
+    def take(self, order: Index) -> Self:
+        rows = np.append(0, 1 + order)
+        return dataclasses.replace(
+            self, points=self.points[rows][:, :, order], used=self.used[rows], a=self.a[rows], b=self.b[rows],
+            c=self.c[order], d=self.d[order], order=self.order[order],
+        )  # fmt: skip
+
+    # ---- expectations ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _active(self) -> NDArray[np.bool_]:
+        return np.arange(self.a.shape[1])[None] < self.used[:, None]
+
+    @cached_property
+    def _sizes(self) -> Sizes:
+        whole = digamma(self.a + self.b)
+        taken = np.where(self._active, digamma(self.a) - whole, -np.inf)
+        left = np.where(self._active, digamma(self.b) - whole, 0.0)
+        before = np.cumsum(left, axis=1) - left
+        return Sizes(taken, left, taken + before)
+
+    @cached_property
+    def _log_top(self) -> Array:
+        """E[log weight] of each state at the top, (K,)."""
+        inner = self.order < self.n_states - 1
+        whole = digamma(self.c + self.d)
+        taken = np.where(inner, digamma(self.c) - whole, 0.0)
+        left = np.where(inner, digamma(np.where(inner, self.d, 1.0)) - whole, 0.0)
+        return np.maximum(in_order(taken, left, self.order), np.log(LEAST_WEIGHT))
+
+    @cached_property
+    def _log_base(self) -> Array:
+        """Logarithm of what sticks of each row point at beforehand, (1 + K, K)."""
+        hierarchy = self.hierarchy
+        found = np.tile(self._log_top, (1 + self.n_states, 1))
+        if hierarchy.stickiness > 0.0:
+            whole = hierarchy.concentration + hierarchy.stickiness
+            found[1:] += np.log(hierarchy.concentration / whole)
+            stay = hierarchy.concentration * np.exp(self._log_top) + hierarchy.stickiness
+            np.einsum("jj->j", found[1:])[:] = np.log(stay / whole)
+        return found
+
+    @cached_property
+    def _rest(self) -> Array:
+        """What is left of each row, as weights of states, (1 + K, K)."""
+        return np.asarray(np.exp(self._sizes.left.sum(axis=1, keepdims=True) + self._log_base))
+
+    @cached_property
+    def _weights(self) -> Array:
+        """exp E[log probability] of each first state and move, (1 + K, K)."""
+        out = np.empty((1 + self.n_states, self.n_states))
+        weigh_moves(self.points, np.exp(self._sizes.size), self.used, self._rest, out)
+        return out
+
+    @cached_property
+    def _dishes(self) -> tuple[Array, float]:
+        """Expected sticks of each row that point at each state, and Σ φ log φ."""
+        out = np.empty((1 + self.n_states, self.n_states))
+        return out, float(count_dishes(self.points, self.used, out))
+
+    def _breaks(self) -> Array:
+        """Concentration of the sticks of each row, (1 + K, 1)."""
+        extra = np.full((1 + self.n_states, 1), self.hierarchy.stickiness)
+        extra[0] = 0.0
+        return self.hierarchy.concentration + extra
+
+    # ---- steps -------------------------------------------------------------------------------------------------------
+
+    def update(self, initial: Array, pairs: Array) -> SticksChain:
+        """The posterior of the breaks given expected moves, which are shared among the sticks as they stand."""
+        counts = np.maximum(np.vstack([initial, pairs]), 0.0)
+        if not self.a.shape[1]:
+            return self._begun(counts)
+        shares, rest = self._shared(counts)
+        return self._broken(shares, rest.sum(axis=1))
+
+    def _shared(self, counts: Array) -> tuple[Array, Array]:
+        """How often each stick was used, (1 + K, M), and moves that followed the rest, (1 + K, K)."""
+        shares = np.empty(self.a.shape)
+        share_moves(counts, self._weights, self.points, np.exp(self._sizes.size), self.used, shares)
+        return shares, counts / self._weights * self._rest
+
+    def _broken(self, shares: Array, rest: Array) -> SticksChain:
+        behind = np.cumsum(shares[:, ::-1], axis=1)[:, ::-1] - shares
+        return dataclasses.replace(self, a=1.0 + shares, b=self._breaks() + behind + rest[:, None])
+
+    def begin(self, initial: Array, pairs: Array) -> SticksChain:
+        """Sticks that point at the states in the order of how often each row went there; nothing else is remembered."""
+        return self._begun(np.maximum(np.vstack([initial, pairs]), 0.0))
+
+    def _begun(self, counts: Array) -> SticksChain:
+        n_rows, n_states = counts.shape
+        most = min(n_states, max(1, MOST_BYTES // (8 * n_rows * n_states)))
+        used = np.minimum((counts > IDLE).sum(axis=1) + 1, most)
+        width = int(used.max())
+        targets = np.argsort(-counts, axis=1, kind="stable")[:, :width]
+        points = np.full((n_rows, width, n_states), (1.0 - SURE) / max(n_states - 1, 1))
+        np.put_along_axis(points, targets[:, :, None], SURE, axis=2)
+        active = np.arange(width)[None] < used[:, None]
+        shares = np.where(active, np.take_along_axis(counts, targets, axis=1), 0.0)
+        begun = dataclasses.replace(self, points=points, used=used, a=shares, b=shares)  # breaks follow at once
+        begun = begun._broken(shares, counts.sum(axis=1) - shares.sum(axis=1))
+        return begun._with_top(begun._dishes[0].sum(axis=0))
+
+    def renew(self, initial: Array, pairs: Array, rate: float = 1.0) -> SticksChain:
+        """Sticks point anew, break anew, in the order of their use, and the top level follows."""
+        counts = np.maximum(np.vstack([initial, pairs]), 0.0)
+        found = self if self.a.shape[1] else self._begun(counts)
+        found = found.pointed(counts).ordered(counts).topped(counts)
+        hierarchy = dataclasses.replace(self.hierarchy, renewals=self.hierarchy.renewals + 1)
+        if states_differ(pairs, hierarchy.renewals):
+            if hierarchy.learns_concentration:
+                left = -found._sizes.left[found._active].sum()
+                best = found._active.sum() / max(left, 1e-300) - hierarchy.stickiness
+                hierarchy.concentration = float(np.clip(best, *BOUNDS))
+            if hierarchy.learns_top_concentration:
+                hierarchy.top_concentration = found._best_top_concentration()
+        return dataclasses.replace(found, hierarchy=hierarchy)
+
+    def pointed(self, counts: Array) -> SticksChain:
+        """Every stick in turn points where it is needed."""
+        points, log_base = self.points.copy(), self._log_base
+        sizes, base = np.exp(self._sizes.size), simplex.normalized(np.exp(log_base), 1)
+        point_anew(counts, sizes, self.used, self._rest, log_base, base, points)
+        return dataclasses.replace(self, points=points)
+
+    def ordered(self, counts: Array) -> SticksChain:
+        """Breaks given how often the sticks are used, the most used first; idle ones are left to the rest."""
+        shares, rest = self._shared(counts)
+        ranks = np.argsort(-shares, axis=1, kind="stable")
+        shares = np.take_along_axis(shares, ranks, axis=1)
+        most = min(self.n_states, max(1, MOST_BYTES // (8 * counts.size)))
+        used = np.minimum((shares > IDLE).sum(axis=1) + 1, most)
+        width, had = int(used.max()), self.a.shape[1]
+        idle = np.arange(had)[None] >= used[:, None]
+        left = rest.sum(axis=1) + np.where(idle, shares, 0.0).sum(axis=1)
+        points = np.take_along_axis(self.points, ranks[:, :width, None], axis=1)
+        kept = np.where(idle, 0.0, shares)[:, :width]
+        if width > had:  # a row whose sticks are all in use gets another
+            points = np.pad(points, ((0, 0), (0, width - had), (0, 0)))
+            kept = np.pad(kept, ((0, 0), (0, width - had)))
+        fresh = (np.arange(width)[None] >= self.used[:, None]) & (np.arange(width)[None] < used[:, None])
+        points[fresh] = np.broadcast_to(
+            simplex.normalized(np.exp(self._log_base), 1)[:, None, :], points.shape
+        )[fresh]
+        found = dataclasses.replace(self, points=points, used=used, a=kept, b=kept)
+        return found._broken(kept, left)
+
+    def topped(self, counts: Array) -> SticksChain:
+        """The top level given what sticks point at, and moves that followed the rest."""
+        dishes = self._dishes[0] + self._shared(counts)[1]
+        if self.hierarchy.stickiness > 0.0:
+            own = self.hierarchy.concentration * np.exp(self._log_top)
+            np.einsum("jj->j", dishes[1:])[:] *= own / (own + self.hierarchy.stickiness)
+        return self._with_top(dishes.sum(axis=0))
+
+    def _with_top(self, dishes: Array) -> SticksChain:
+        order, behind = by_size(dishes)
+        return dataclasses.replace(self, c=1.0 + dishes, d=self.hierarchy.top_concentration + behind, order=order)
+
+    def _best_top_concentration(self) -> float:
+        inner = self.order < self.n_states - 1
+        left = (digamma(self.c + self.d) - digamma(self.d))[inner].sum()
+        return float(np.clip((self.n_states - 1) / max(left, 1e-300), *BOUNDS))
+
+    # ---- what inference asks for -------------------------------------------------------------------------------------
+
+    def concentrations(self) -> tuple[Array, Array]:
+        """Concentrations of Dirichlet rows that resemble these, for a first look at proposals."""
+        base = np.exp(self._log_base + np.log(self._breaks()))
+        return base[0], base[1:]
+
+    def expected_log(self) -> Chain:
+        weights = self._weights
+        return Chain(weights[0].copy(), weights[1:].copy())
+
+    def log_surrogate(self) -> Chain:
+        weights = np.log(self._weights)
+        return Chain(weights[0], weights[1:])
+
+    def mean(self) -> Chain:
+        taken = np.where(self._active, self.a / (self.a + self.b), 0.0)
+        sizes, left = _pieces(taken)
+        out = np.empty_like(self._weights)
+        weigh_moves(self.points, sizes, self.used, left * self._mean_base(), out)
+        out = simplex.normalized(out, 1)
+        return Chain(out[0], out[1:])
+
+    mode = predictive = mean
+
+    def _mean_base(self) -> Array:
+        """Expected base of each row, (1 + K, K)."""
+        return simplex.normalized(np.exp(self._log_base), 1)
+
+    def sample(self, rng: np.random.Generator) -> Chain:
+        broken = np.where(self._active, rng.beta(self.a, self.b), 0.0)
+        sizes, left = _pieces(broken)
+        table = left * self._mean_base()
+        for row in range(len(table)):
+            for stick in range(self.used[row]):
+                chances = self.points[row, stick]
+                table[row, rng.choice(self.n_states, p=chances / chances.sum())] += sizes[row, stick]
+        table = simplex.normalized(table, 1)
+        return Chain(table[0], table[1:])
+
+    def kl(self, prior: Any) -> float:
+        """Divergence of all sticks, and of where they point, from what they were beforehand."""
+        inner = self.order < self.n_states - 1
+        of_breaks = _beta_divergence(self.a, self.b, np.broadcast_to(self._breaks(), self.a.shape))[self._active].sum()
+        of_top = _beta_divergence(self.c[inner], self.d[inner], self.hierarchy.top_concentration).sum()
+        dishes, negentropy = self._dishes
+        return float(of_breaks + of_top + negentropy - (dishes * self._log_base).sum())
+
+    def log_hyper(self) -> float:
+        return 0.0
+
+    def log_density(self, chain: Chain) -> float:
+        return 0.0
+
+    def log_evidence(self, initial: Array, pairs: Array) -> float:
+        """That of counts under Dirichlet rows that resemble these."""
+        first, rows = self.concentrations()
+        return simplex.log_evidence(first, initial, axis=0) + simplex.log_evidence(rows, pairs, axis=1)
+
+    def n_free(self) -> int:
+        return self.n_states**2 - 1
+
+    def moving(self, initial: Array, pairs: Array) -> MovingChain:
+        return MovingChain(self, initial, pairs)
+
+
+def _pieces(taken: Array) -> tuple[Array, Array]:
+    """Sizes of sticks that take such parts of what is left, and what is left in the end, (R, M) and (R, 1)."""
+    left = np.concatenate((np.ones((len(taken), 1)), np.cumprod(1.0 - taken, axis=1)), axis=1)
+    return taken * left[:, :-1], left[:, -1:]
+
+
+def _beta_divergence(a: Array, b: Array, concentration: Any) -> Array:
+    """Kullback-Leibler divergence of Beta(a, b) from Beta(1, concentration)."""
+    whole = digamma(a + b)
+    return np.asarray(
+        betaln(1.0, concentration)
+        - betaln(a, b)
+        + (a - 1.0) * (digamma(a) - whole)
+        + (b - concentration) * (digamma(b) - whole)
+    )
+
+
+def no_sticks(hierarchy: Hierarchy, n_states: int) -> SticksChain:
+    """Rows that are not broken yet, under a top level in which all states are alike."""
+    nothing = np.empty((1 + n_states, 0))
+    rest = np.arange(n_states - 1.0, -1.0, -1.0)
+    return SticksChain(
+        hierarchy, np.empty((1 + n_states, 0, n_states)), np.zeros(1 + n_states, dtype=np.int64), nothing, nothing,
+        np.ones(n_states), np.maximum(rest, 1e-12), np.arange(float(n_states)),
+    )  # fmt: skip
