@@ -21,7 +21,6 @@ from subchain.inference import Algorithm
 from subchain.inference.stochastic import Stochastic
 from subchain.tasks.states import effective_states
 from subchain.transitions import TransitionPrior
-from subchain.transitions.collapsed import CollapsedChain
 
 #: What is written behind the name of a method that looks for merges and splits.
 SEARCH = " + search"
@@ -108,17 +107,11 @@ def at_hand(methods: dict[str, Method | None], tell: Callable[[str], None]) -> d
     """The methods that this version of the package has; those that it has not are told."""
     found: dict[str, Method] = {}
     for name, method in methods.items():
-        if method is None or not _is_made(method.transition):
+        if method is None:
             tell(f"without {name}: not in this version")
         else:
             found[name] = method
     return found
-
-
-def _is_made(transition: TransitionPrior) -> bool:
-    if not isinstance(transition, HDP) or transition.construction != "sticks":
-        return True
-    return not isinstance(transition.prior(2, flat=False), CollapsedChain)
 
 
 # ---- runs ------------------------------------------------------------------------------------------------------------
