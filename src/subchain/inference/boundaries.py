@@ -50,12 +50,16 @@ class OpenBoundary:
     def _outside(self, messages: Messages, batch: Minibatch, chain: MovingChain) -> Array:
         """The stationary distribution, or the initial one where a sequence begins."""
         start = np.empty((messages.surrogate.n_states, batch.size))
-        start[:] = chain.stationary()[:, None]
+        if not batch.is_first.all():
+            start[:] = chain.stationary()[:, None]
         start[:, batch.is_first] = messages.surrogate.initial[:, None]
         return start
 
     def leave(self, batch: Minibatch, run: MinibatchRun) -> None:
         """Learn what the minibatch found."""
+
+    def fold(self, into: int, gone: int) -> None:
+        """One state has been taken into another."""
 
     def begin(self) -> None:
         """A run begins afresh."""

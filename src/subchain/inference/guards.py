@@ -100,6 +100,10 @@ def write_guards(table, pieces, messages):
             table[pieces[lane], k] = value if value >= SMALLEST else 0.0
 
 
+#: Guards that change together when states do.
+BLOCK = 1 << 16
+
+
 class Guards(Boundary):
     """Subchains see what their neighbours said last; costs 8 K bytes for each subchain of the grid.
 
@@ -156,6 +160,20 @@ class OpenGuards(OpenBoundary):
         marginals = self.store == "marginals"
         write_guards(self.firsts, batch.pieces, ends.first_belief if marginals else ends.first_message)
         write_guards(self.lasts, batch.pieces, ends.last_belief if marginals else ends.last_message)
+
+    def fold(self, into: int, gone: int) -> None:
+        """Beliefs of both states add up; messages back from what follows say the same of both, or one of them nothing."""
+        join = np.add if self.store == "marginals" else np.maximum
+        for first in range(0, len(self.firsts), BLOCK):
+            pieces = np.arange(first, min(first + BLOCK, len(self.firsts)))
+            self._note(pieces)
+            block = slice(first, first + BLOCK)
+            self.firsts[block, into] = join(self.firsts[block, into], self.firsts[block, gone])
+            self.lasts[block, into] += self.lasts[block, gone]
+            self.firsts[block, gone] = self.lasts[block, gone] = 0.0
+
+    def _note(self, pieces: NDArray[np.int64]) -> None:
+        """Guards of these pieces are about to change."""
 
     def memory(self) -> Memory:
         return {"guards.firsts": self.firsts.copy(), "guards.lasts": self.lasts.copy()}
@@ -226,12 +244,14 @@ class StoredGuards(OpenGuards):
         self._start_notes()
 
     def leave(self, batch: Minibatch, run: MinibatchRun) -> None:
+        self._note(batch.pieces)
+        super().leave(batch, run)
+
+    def _note(self, pieces: NDArray[np.int64]) -> None:
         if self._is_noting:
-            pieces = batch.pieces
             for part in (np.array([len(pieces)]), pieces, self.firsts[pieces], self.lasts[pieces]):
                 self._undo.write(part.tobytes())
             self._undo.flush()
-        super().leave(batch, run)
 
     def memory(self) -> Memory:
         """The name of the run, and the number of the checkpoint that is being written."""

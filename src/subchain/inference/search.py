@@ -61,6 +61,7 @@ class Search:
         self.seed = seed
         self.iteration = iteration
         self.every = every
+        self.folded: list[tuple[int, int]] = []
 
     def is_due(self, prior: ModelPosterior, statistics: Statistics, *, settled: bool) -> bool:
         """Whether it is time: now and then once states differ, and before a run ends."""
@@ -72,7 +73,7 @@ class Search:
         return _is_milestone(self.iteration, self.every) and states_differ(statistics.pairs, hierarchy.renewals)
 
     def improve(self, here: Trial, run: Run, keep: Keep = lambda trial: trial) -> tuple[Trial, list[str]]:
-        """The best that was found, and what happened.
+        """The best that was found, and what happened; `folded` are then the pairs of states that were merged.
 
         Parameters
         ----------
@@ -97,6 +98,7 @@ class Search:
                 if there.objective > here.objective:
                     events.append(_told(f"state {merge.gone} was taken into state {merge.into}", here, there))
                     here = keep(there)
+                    self.folded.append((merge.into, merge.gone))
                     break
             else:
                 break

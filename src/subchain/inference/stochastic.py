@@ -500,6 +500,8 @@ class Updates:
         best, events = look.improve(run(model.present, model.statistics), run)
         if events:
             model.leap(best.prior, best.statistics)
+            for into, gone in look.folded:
+                self.boundary.fold(into, gone)
             self.words = WordUpdates.of(self)
         return events
 

@@ -92,8 +92,8 @@ class HDP(TransitionPrior):
 
     @property
     def exact(self) -> bool:
-        """Sticks that rather stay are the exception: who consults the top level is then known approximately."""
-        return self.construction != "sticks" or not self.stickiness
+        """Where sticks point is chosen by how one stick changes the objective while the others stay."""
+        return self.construction != "sticks"
 
     @property
     def searches(self) -> bool:

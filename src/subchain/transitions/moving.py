@@ -33,10 +33,13 @@ class MovingChain:
         self.prior = prior
         self.initial = np.array(initial, dtype=np.float64)
         self.pairs = np.array(pairs, dtype=np.float64)
+        self._posterior: ChainPosterior | None = None
 
     def surrogate(self, kind: str) -> Chain:
         """The chain called `kind`: "expected_log", "predictive", "mean" or "mode"."""
-        found: Chain = getattr(self.prior.update(self.initial, self.pairs), kind)()
+        if self._posterior is None:
+            self._posterior = self.prior.update(self.initial, self.pairs)
+        found: Chain = getattr(self._posterior, kind)()
         return found
 
     def stationary(self) -> Array:
@@ -45,10 +48,11 @@ class MovingChain:
 
     def adopt(self, prior: Any) -> None:
         """Go on under another prior with the same counts."""
-        self.prior = prior
+        self.prior, self._posterior = prior, None
 
     def move(self, keep: float, gain_initial: float, gain_pairs: float, initial: Array, pairs: Array) -> None:
         """Let fresh counts enter the old ones."""
+        self._posterior = None
         self.initial *= keep
         self.initial += gain_initial * initial
         self.pairs *= keep

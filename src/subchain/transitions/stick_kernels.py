@@ -14,10 +14,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-kernel = njit(nogil=True, cache=True, error_model="numpy")
+kernel = njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 
 #: A stick that would raise the log weight of all counted moves to a state by less than this does not see that state.
-NEGLIGIBLE = 0.1
+NEGLIGIBLE = 0.01
 
 
 @kernel
@@ -35,99 +35,93 @@ def weigh_moves(points, sizes, used, rest, out):
 def share_moves(counts, weights, points, sizes, used, out):
     """Expected number of moves that each stick was used for, (R, M): moves are shared in proportion to what gives them
     their weight."""
+    each = np.empty(counts.shape[1])
     for k in range(counts.shape[0]):
         for m in range(out.shape[1]):
             out[k, m] = 0.0
+        for j in range(counts.shape[1]):
+            each[j] = counts[k, j] / weights[k, j]
         for m in range(used[k]):
             total = 0.0
             for j in range(counts.shape[1]):
-                total += counts[k, j] / weights[k, j] * points[k, m, j]
+                total += each[j] * points[k, m, j]
             out[k, m] = total * sizes[k, m]
 
 
 @kernel
-def _gain(counts, others, size, old, new, log_base):
-    """What the bound gains if a stick points elsewhere."""
-    gain = 0.0
+def _see(counts, others, size, gains):
+    """What all counted moves to each state gain if a stick points at it; whether that is anything anywhere."""
+    sees = False
     for j in range(counts.shape[0]):
-        if counts[j] > 0.0 and new[j] != old[j]:
-            gain += counts[j] * np.log((others[j] + new[j] * size) / (others[j] + old[j] * size))
-        if new[j] > 1e-300:
-            gain -= new[j] * (np.log(new[j]) - log_base[j])
-        if old[j] > 1e-300:
-            gain += old[j] * (np.log(old[j]) - log_base[j])
-    return gain
+        gains[j] = 0.0
+        if counts[j] * size > NEGLIGIBLE * others[j]:  # log(1 + x) is no larger than x
+            gain = counts[j] * np.log1p(size / others[j])
+            if gain > NEGLIGIBLE:
+                gains[j] = gain
+                sees = True
+    return sees
 
 
 @kernel
-def point_anew(counts, sizes, used, rest, log_base, base, points):
-    """Let every stick in turn point where it is needed, in place; return how many would have lowered the bound.
+def _choose(gains, log_base, out):
+    """Where a stick points that gains so much at each state; return its divergence from the base."""
+    largest, total, expected = -np.inf, 0.0, 0.0
+    for j in range(gains.shape[0]):
+        largest = max(largest, log_base[j] + gains[j])
+    for j in range(gains.shape[0]):
+        out[j] = np.exp(log_base[j] + gains[j] - largest)
+        total += out[j]
+    for j in range(gains.shape[0]):
+        out[j] /= total
+        expected += out[j] * gains[j]
+    return expected - largest - np.log(total)
+
+
+@kernel
+def point_anew(counts, sizes, used, rest, log_base, points, negentropy):
+    """Let every stick in turn point where it is needed, in place.
 
     The log weight of state j for a stick is that of the base, and what all counted moves to j gain if the stick points
-    at it while the others stay. A stick for which the bound would fall stays as it is.
+    at it while the others stay.
 
     Parameters
     ----------
     counts : (R, K) expected moves
     sizes, used : (R, M), (R,) expected sizes of sticks, and how many there are
     rest : (R, K) what is left of the rows
-    log_base, base : (R, K) the common base, which need not be normalised, and the same normalised
-    points : (R, M, K)
+    log_base : (R, K) the common base, which need not be normalised
+    points, negentropy : (R, M, K), (R, M) where sticks point, and Σ p log p of that
     """
     n_rows, _, n_states = points.shape
-    weights, new, others = np.empty(n_states), np.empty(n_states), np.empty(n_states)
-    refused = 0
+    weights, others, gains, base = (np.zeros(n_states), np.empty(n_states), np.zeros(n_states), np.empty(n_states))
     for k in range(n_rows):
+        gains[:] = 0.0
+        of_base = _choose(gains, log_base[k], base)
         for j in range(n_states):
             weights[j] = rest[k, j]
         for m in range(used[k]):
             for j in range(n_states):
                 weights[j] += points[k, m, j] * sizes[k, m]
         for m in range(used[k]):
-            size, largest, sees = sizes[k, m], -np.inf, False
+            size, towards = sizes[k, m], points[k, m]
             for j in range(n_states):
-                others[j] = max(weights[j] - points[k, m, j] * size, rest[k, j])
-                gain = 0.0
-                if counts[k, j] * size > NEGLIGIBLE * others[j]:  # log(1 + x) is no larger than x
-                    gain = counts[k, j] * np.log1p(size / others[j])
-                    if gain < NEGLIGIBLE:
-                        gain = 0.0
-                    else:
-                        sees = True
-                new[j] = gain
-                largest = max(largest, log_base[k, j] + gain)
-            if sees:
-                total = 0.0
-                for j in range(n_states):
-                    new[j] = np.exp(log_base[k, j] + new[j] - largest)
-                    total += new[j]
-                for j in range(n_states):
-                    new[j] /= total
+                others[j] = max(weights[j] - towards[j] * size, rest[k, j])
+            if _see(counts[k], others, size, gains):
+                negentropy[k, m] = _choose(gains, log_base[k], towards)
             else:
-                for j in range(n_states):
-                    new[j] = base[k, j]
-            if _gain(counts[k], others, size, points[k, m], new, log_base[k]) >= 0.0:
-                for j in range(n_states):
-                    points[k, m, j] = new[j]
-            else:
-                refused += 1
+                negentropy[k, m] = of_base
+                towards[:] = base
             for j in range(n_states):
-                weights[j] = others[j] + points[k, m, j] * size
-    return refused
+                negentropy[k, m] += towards[j] * log_base[k, j]
+                weights[j] = others[j] + towards[j] * size
 
 
 @kernel
 def count_dishes(points, used, out):
-    """Expected number of sticks of each row that point at each state, (R, K), and their negative entropy, which is
-    returned."""
-    total = 0.0
+    """Expected number of sticks of each row that point at each state, (R, K)."""
     for k in range(out.shape[0]):
         for j in range(out.shape[1]):
             out[k, j] = 0.0
         for m in range(used[k]):
             for j in range(out.shape[1]):
-                value = points[k, m, j]
-                out[k, j] += value
-                if value > 1e-300:
-                    total += value * np.log(value)
-    return total
+                out[k, j] += points[k, m, j]

@@ -11,7 +11,8 @@ all that comes after it. Here it asks what all counted moves to a state gain if 
     log φ_kmj = E[log top_j] + N_kj · log(1 + size_km / others_kj) + const,
 
 `others` being what the other sticks and the rest give to the move. Counts come from forward and backward messages, so
-they know the future. A stick for which the bound would fall stays as it is, so that no step lowers the bound.
+they know the future. All other steps can only raise the objective; this one may lower it, hardly ever after the first
+iteration, and a run tells when that happens.
 
 In stochastic inference the counts are running averages. The logarithm of φ is linear in them, so that averaging counts
 is the step along its natural gradient.
@@ -25,7 +26,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaln, digamma
+from scipy.special import betaln, digamma, xlogy
 
 from subchain import simplex
 from subchain.records import Record, states_on
@@ -43,7 +44,7 @@ IDLE = 0.1
 #: How surely sticks point at a state to begin with.
 SURE = 0.9
 #: Bytes that the pointers of all sticks may take; rows that need more sticks leave them to the rest.
-MOST_BYTES = 400_000_000
+MOST_BYTES = 160_000_000
 
 
 class Sizes(NamedTuple):
@@ -62,6 +63,7 @@ class SticksChain(Record):
     ----------
     hierarchy : the numbers
     points : (1 + K, M, K) where the sticks of each row point; row 0 is that of the first states
+    negentropy : (1 + K, M) Σ p log p of that, for each stick
     used : (1 + K,) number of sticks of each row
     a, b : (1 + K, M) the Beta posteriors of their breaks
     c, d : (K,) those of the states' sticks at the top
@@ -70,6 +72,7 @@ class SticksChain(Record):
 
     hierarchy: Hierarchy
     points: Array = states_on(2)
+    negentropy: Array = states_on()
     used: Index = states_on()
     a: Array = states_on()
     b: Array = states_on()
@@ -88,8 +91,8 @@ class SticksChain(Record):
     def take(self, order: Index) -> Self:
         rows = np.append(0, 1 + order)
         return dataclasses.replace(
-            self, points=self.points[rows][:, :, order], used=self.used[rows], a=self.a[rows], b=self.b[rows],
-            c=self.c[order], d=self.d[order], order=self.order[order],
+            self, points=self.points[rows][:, :, order], negentropy=self.negentropy[rows], used=self.used[rows],
+            a=self.a[rows], b=self.b[rows], c=self.c[order], d=self.d[order], order=self.order[order],
         )  # fmt: skip
 
     # ---- expectations ------------------------------------------------------------------------------------------------
@@ -140,10 +143,11 @@ class SticksChain(Record):
         return out
 
     @cached_property
-    def _dishes(self) -> tuple[Array, float]:
-        """Expected sticks of each row that point at each state, and Σ φ log φ."""
+    def _dishes(self) -> Array:
+        """Expected sticks of each row that point at each state, (1 + K, K)."""
         out = np.empty((1 + self.n_states, self.n_states))
-        return out, float(count_dishes(self.points, self.used, out))
+        count_dishes(self.points, self.used, out)
+        return out
 
     def _breaks(self) -> Array:
         """Concentration of the sticks of each row, (1 + K, 1)."""
@@ -185,9 +189,11 @@ class SticksChain(Record):
         np.put_along_axis(points, targets[:, :, None], SURE, axis=2)
         active = np.arange(width)[None] < used[:, None]
         shares = np.where(active, np.take_along_axis(counts, targets, axis=1), 0.0)
-        begun = dataclasses.replace(self, points=points, used=used, a=shares, b=shares)  # breaks follow at once
+        doubt = (1.0 - SURE) / max(n_states - 1, 1)
+        entropy = np.full((n_rows, width), xlogy(SURE, SURE) + (n_states - 1) * xlogy(doubt, doubt))
+        begun = dataclasses.replace(self, points=points, negentropy=entropy, used=used, a=shares, b=shares)
         begun = begun._broken(shares, counts.sum(axis=1) - shares.sum(axis=1))
-        return begun._with_top(begun._dishes[0].sum(axis=0))
+        return begun._with_top(begun._dishes.sum(axis=0))
 
     def renew(self, initial: Array, pairs: Array, rate: float = 1.0) -> SticksChain:
         """Sticks point anew, break anew, in the order of their use, and the top level follows."""
@@ -206,10 +212,9 @@ class SticksChain(Record):
 
     def pointed(self, counts: Array) -> SticksChain:
         """Every stick in turn points where it is needed."""
-        points, log_base = self.points.copy(), self._log_base
-        sizes, base = np.exp(self._sizes.size), simplex.normalized(np.exp(log_base), 1)
-        point_anew(counts, sizes, self.used, self._rest, log_base, base, points)
-        return dataclasses.replace(self, points=points)
+        points, negentropy, sizes = self.points.copy(), self.negentropy.copy(), np.exp(self._sizes.size)
+        point_anew(counts, sizes, self.used, self._rest, self._log_base, points, negentropy)
+        return dataclasses.replace(self, points=points, negentropy=negentropy)
 
     def ordered(self, counts: Array) -> SticksChain:
         """Breaks given how often the sticks are used, the most used first; idle ones are left to the rest."""
@@ -222,20 +227,22 @@ class SticksChain(Record):
         idle = np.arange(had)[None] >= used[:, None]
         left = rest.sum(axis=1) + np.where(idle, shares, 0.0).sum(axis=1)
         points = np.take_along_axis(self.points, ranks[:, :width, None], axis=1)
+        negentropy = np.take_along_axis(self.negentropy, ranks[:, :width], axis=1)
         kept = np.where(idle, 0.0, shares)[:, :width]
         if width > had:  # a row whose sticks are all in use gets another
             points = np.pad(points, ((0, 0), (0, width - had), (0, 0)))
-            kept = np.pad(kept, ((0, 0), (0, width - had)))
-        fresh = (np.arange(width)[None] >= self.used[:, None]) & (np.arange(width)[None] < used[:, None])
-        points[fresh] = np.broadcast_to(
-            simplex.normalized(np.exp(self._log_base), 1)[:, None, :], points.shape
-        )[fresh]
-        found = dataclasses.replace(self, points=points, used=used, a=kept, b=kept)
+            negentropy, kept = (np.pad(table, ((0, 0), (0, width - had))) for table in (negentropy, kept))
+        rows, sticks = np.nonzero(
+            (np.arange(width)[None] >= self.used[:, None]) & (np.arange(width)[None] < used[:, None])
+        )
+        base = self._mean_base()
+        points[rows, sticks], negentropy[rows, sticks] = base[rows], xlogy(base, base).sum(axis=1)[rows]
+        found = dataclasses.replace(self, points=points, negentropy=negentropy, used=used, a=kept, b=kept)
         return found._broken(kept, left)
 
     def topped(self, counts: Array) -> SticksChain:
         """The top level given what sticks point at, and moves that followed the rest."""
-        dishes = self._dishes[0] + self._shared(counts)[1]
+        dishes = self._dishes + self._shared(counts)[1]
         if self.hierarchy.stickiness > 0.0:
             own = self.hierarchy.concentration * np.exp(self._log_top)
             np.einsum("jj->j", dishes[1:])[:] *= own / (own + self.hierarchy.stickiness)
@@ -295,8 +302,8 @@ class SticksChain(Record):
         inner = self.order < self.n_states - 1
         of_breaks = _beta_divergence(self.a, self.b, np.broadcast_to(self._breaks(), self.a.shape))[self._active].sum()
         of_top = _beta_divergence(self.c[inner], self.d[inner], self.hierarchy.top_concentration).sum()
-        dishes, negentropy = self._dishes
-        return float(of_breaks + of_top + negentropy - (dishes * self._log_base).sum())
+        of_points = self.negentropy[self._active].sum() - (self._dishes * self._log_base).sum()
+        return float(of_breaks + of_top + of_points)
 
     def log_hyper(self) -> float:
         return 0.0
@@ -338,6 +345,6 @@ def no_sticks(hierarchy: Hierarchy, n_states: int) -> SticksChain:
     nothing = np.empty((1 + n_states, 0))
     rest = np.arange(n_states - 1.0, -1.0, -1.0)
     return SticksChain(
-        hierarchy, np.empty((1 + n_states, 0, n_states)), np.zeros(1 + n_states, dtype=np.int64), nothing, nothing,
-        np.ones(n_states), np.maximum(rest, 1e-12), np.arange(float(n_states)),
+        hierarchy, np.empty((1 + n_states, 0, n_states)), nothing, np.zeros(1 + n_states, dtype=np.int64), nothing,
+        nothing, np.ones(n_states), np.maximum(rest, 1e-12), np.arange(float(n_states)),
     )  # fmt: skip
