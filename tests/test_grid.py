@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 
 from examples import FAMILIES, SHAPES, example
-from subchain import CVI, EM, HMM, SCVI, SVI, VI, Gibbs
+from subchain import CVI, EM, HDP, HMM, SCVI, SVI, VI, Beam, Gibbs
 from subchain.errors import ConvergenceWarning
 from subchain.inference import ALGORITHMS, resolve_inference
 from subchain.inference.batch import Batch
@@ -18,6 +18,7 @@ from subchain.inference.batch import Batch
 STATES = {"one state": 1, "three states": 3, "more states than data": 11}
 #: Every algorithm with settings that make a short run; a new one needs an entry.
 BRIEF = {
+    "beam": lambda: Beam(n_samples=3, burn_in=2, n_chains=2),
     "cvi": lambda: CVI(max_iter=6, tolerance=0.0, together=2),
     "cvi of states": lambda: CVI(cluster="state", max_iter=4, tolerance=0.0),
     "cvi of subchains": lambda: CVI(cluster="subchain", length=10, order="batch", max_iter=4, tolerance=0.0),
@@ -29,6 +30,8 @@ BRIEF = {
     "vi": lambda: VI(max_iter=6, tolerance=0.0),
     "vi of states": lambda: VI(max_iter=6, tolerance=0.0, cluster="state"),
 }
+#: Priors over the chain of algorithms that need one of their own.
+TRANSITIONS = {"beam": lambda: HDP(concentration="learned", top_concentration="learned", stickiness=0.5)}
 CELLS = [
     pytest.param(algorithm, family, shape, states, id=f"{algorithm}-{family}-{shape}-{states}")
     for algorithm in BRIEF
@@ -41,7 +44,8 @@ CELLS = [
 
 
 def build(algorithm, family, states, **settings):
-    return HMM(STATES[states], family, inference=BRIEF[algorithm](), random_state=3, n_jobs=1, **settings)
+    transition = TRANSITIONS.get(algorithm, lambda: None)()
+    return HMM(STATES[states], family, transition, BRIEF[algorithm](), random_state=3, n_jobs=1, **settings)
 
 
 def same(one, other):
@@ -59,10 +63,11 @@ def test_every_algorithm_is_here():
 @pytest.mark.parametrize(("algorithm", "family", "shape", "states"), CELLS)
 def test_a_cell(algorithm, family, shape, states, tmp_path):
     specification, data = example(family, shape)
-    n_states = STATES[states]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = build(algorithm, specification, states).fit(data)
+        n_states = model.n_states_
+        assert n_states == STATES[states] or algorithm == "beam"
         assert model.point_.not_finite() is None
         assert model.statistics_.not_finite() is None
         assert model.transition_.shape == (n_states, n_states)

@@ -50,7 +50,7 @@ class Fitted(Component):
     end_belief_ : what `partial_fit` believes of the last state it saw, (K,); None after `fit`
     beliefs_ : what the run believes of each training position, where it has kept that (`CVI`, `Gibbs`,
         `VI(cluster="state")`); else None
-    samples_ : draws from the posterior (`Gibbs`); else None
+    samples_ : draws from the posterior (`Gibbs`, `Beam`); else None
     n_batches_ : how many batches `partial_fit` has seen, a `fit` counting as one
     vocabularies_, columns_ : what the training data's codes and columns were
     """

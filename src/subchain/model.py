@@ -45,7 +45,7 @@ class HMM(Usable):
     transition : str or TransitionPrior, optional
         Prior over the hidden chain; `Dirichlet()` by default.
     inference : str or Algorithm
-        "vi", "em", "cvi", "svi", "scvi", "gibbs", or an object with settings, `VI(max_iter=50)`.
+        "vi", "em", "cvi", "svi", "scvi", "gibbs", "beam", or an object with settings, `VI(max_iter=50)`.
     n_init : int
         Number of runs from different starts; the best by its objective is kept.
     init : str or HMM

@@ -23,10 +23,11 @@ from subchain.errors import InputError, unknown_name
 Array = NDArray[np.float64]
 
 #: Variables that mean the same whatever the states are called.
-INVARIANT = ("log_joint", "n_used", "occupancy")
+INVARIANT = ("log_joint", "n_used", "n_states", "concentration", "top_concentration", "occupancy")
 #: Axes after chain and draw, for ArviZ.
 DIMENSIONS = {
     "occupancy": ["rank"],
+    "top": ["state"],
     "initial": ["state"],
     "transition": ["state", "next_state"],
 }
@@ -172,6 +173,10 @@ class Samples(Mapping[str, NDArray[Any]]):
     emissions, `emission.means` (K, …), depend on the labels of the states, which may differ between chains and change
     within one. `states` (N,) are paths, where they were kept.
 
+    Where draws have a number of states of their own, `n_states`, arrays have room for the largest and hold nan where a
+    draw has fewer. The states of each draw then have labels of their own too. `top` (K,) are the weights of the states
+    above the rows, `concentration` and `top_concentration` those of a hierarchy that were learned.
+
     Examples
     --------
     >>> samples = Samples({"log_joint": np.random.default_rng(0).normal(size=(4, 500))})
@@ -204,6 +209,8 @@ class Samples(Mapping[str, NDArray[Any]]):
     def take(self, order: NDArray[np.int64]) -> Samples:
         """The draws with the states in another order: state k of the result is state ``order[k]`` of these.
 
+        Draws that have states of their own (`n_states`) stay as they are: these are not the states of the others.
+
         Examples
         --------
         >>> samples = Samples({"initial": np.array([[[0.9, 0.1]]]), "states": np.array([[[0, 1, 1]]])})
@@ -211,11 +218,13 @@ class Samples(Mapping[str, NDArray[Any]]):
         >>> changed["initial"][0, 0], changed["states"][0, 0]
         (array([0.1, 0.9]), array([1, 0, 0]))
         """
+        if "n_states" in self:
+            return self
         changed = dict(self._arrays)
         for name, array in self._arrays.items():
             if name == "states":
                 changed[name] = np.argsort(order).astype(array.dtype)[array]
-            elif name in ("initial", "transition") or name.startswith("emission."):
+            elif name in ("initial", "transition", "top") or name.startswith("emission."):
                 changed[name] = array[:, :, order]
         if "transition" in changed:
             changed["transition"] = changed["transition"][..., order]

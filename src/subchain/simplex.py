@@ -98,3 +98,22 @@ def draw(concentration: Array, axis: int, rng: np.random.Generator) -> Array:
     """Random points."""
     gammas = np.where(concentration > 0.0, np.maximum(rng.gamma(concentration), 1e-300), 0.0)
     return normalized(gammas, axis)
+
+
+def draw_uneven(concentration: Array, rng: np.random.Generator) -> Array:
+    """Random points along the last axis; for concentrations so small that nearly all entries are zero to rounding.
+
+    The entries of such a point cannot be told from zero before they are compared, so they are drawn in logarithms.
+    """
+    logs = log_gammas(concentration, rng)
+    largest = logs.max(axis=-1, keepdims=True)
+    return normalized(np.exp(logs - np.where(largest > -np.inf, largest, 0.0)), -1)
+
+
+def log_gammas(shape: Array, rng: np.random.Generator) -> Array:
+    """Logarithms of gamma variables, however small their shapes are; −inf where a shape is zero.
+
+    A gamma variable of shape a is one of shape a + 1 times U to the power 1 / a.
+    """
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.log(rng.standard_gamma(shape + 1.0)) - rng.standard_exponential(shape.shape) / shape

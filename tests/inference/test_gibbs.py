@@ -19,7 +19,7 @@ from subchain.inference.gibbs_words import WordSequences, WordStates
 from subchain.inference.joint import emission_sums, log_joint_of_emissions
 from subchain.inference.posterior import ModelPosterior
 from subchain.inference.problem import Part, Problem
-from subchain.inference.sweeps import walker_type
+from subchain.inference.reported import beliefs_of
 from subchain.inference.walkers import Setting
 from subchain.samples import ess_bulk
 
@@ -310,7 +310,8 @@ def settings_of(**settings):
     ],
 )  # fmt: skip
 def test_what_can_be_compiled_is(settings, emission, transition, kind):
-    assert walker_type(Gibbs(**settings), problem_of(DATA, emission, transition)) is kind
+    setting = Setting.of(problem_of(DATA, emission, transition), 0)
+    assert Gibbs(**settings).walker(setting) is kind
 
 
 class TestResults:
@@ -324,7 +325,8 @@ class TestResults:
         )
         assert found.statistics.pairs.sum() == pytest.approx(3.0)
         assert found.statistics.emission.counts[1, 0] == pytest.approx((draws[:, [1, 2]] == 0).sum(axis=1).mean())
-        assert found.beliefs == pytest.approx(np.stack([(draws == state).mean(axis=0) for state in (0, 1)], axis=1))
+        shares = np.stack([(draws == state).mean(axis=0) for state in (0, 1)], axis=1)
+        assert beliefs_of(found.memory) == pytest.approx(shares)
         expected = found.problem.prior.update(found.statistics).mean()
         assert found.point.chain.transition == pytest.approx(expected.chain.transition)
 
@@ -407,7 +409,7 @@ class TestKnowledge:
                 legal[symbol, states] = True
             assert legal[sentences.values, found.samples["states"]].all()
             lists = LegalStates.of(evidence, sentences)
-            sums = np.add.reduceat(found.beliefs, lists.offsets[:-1])
+            sums = np.add.reduceat(beliefs_of(found.memory), lists.offsets[:-1])
             assert sums == pytest.approx(np.ones(sentences.n_observations))
 
     def test_known_states_stay(self, sentences):
@@ -571,4 +573,4 @@ class TestFrozen:
         prior = ModelPosterior(FrozenChain(begin.point_.chain), Frozen(begin.emission_))
         for settings in ({}, {"block": "sequence"}, SAMPLED):
             found = results_of(Gibbs(n_samples=800, n_chains=1, **settings), Problem(Part(data), prior, CpuEngine(1)))
-            assert np.abs(found.beliefs - begin.predict_proba(x)).max() < 0.07
+            assert np.abs(beliefs_of(found.memory) - begin.predict_proba(x)).max() < 0.07

@@ -2,6 +2,7 @@
 
 from subchain.errors import unknown_name
 from subchain.inference.base import Algorithm
+from subchain.inference.beam import Beam
 from subchain.inference.boundaries import Boundary, Buffer, Stationary
 from subchain.inference.cvi import CVI
 from subchain.inference.em import EM
@@ -12,7 +13,15 @@ from subchain.inference.scvi import SCVI
 from subchain.inference.svi import SVI
 from subchain.inference.vi import VI
 
-ALGORITHMS: dict[str, type[Algorithm]] = {"cvi": CVI, "em": EM, "gibbs": Gibbs, "scvi": SCVI, "svi": SVI, "vi": VI}
+ALGORITHMS: dict[str, type[Algorithm]] = {
+    "beam": Beam,
+    "cvi": CVI,
+    "em": EM,
+    "gibbs": Gibbs,
+    "scvi": SCVI,
+    "svi": SVI,
+    "vi": VI,
+}
 
 
 def resolve_inference(given: str | Algorithm | None) -> Algorithm:
@@ -34,6 +43,7 @@ __all__ = [
     "SVI",
     "VI",
     "Algorithm",
+    "Beam",
     "Boundary",
     "Buffer",
     "Gibbs",

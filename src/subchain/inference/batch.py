@@ -129,6 +129,9 @@ class Passes:
         results = Known(statistics, point, prior=prior if prior.moves else None)
         return Step(results, objective, events, [statistics, point], {})
 
+    def release(self) -> None:
+        """Nothing is held."""
+
     def _is_settled(self, state: RunState, objective: float) -> bool:
         known = state.trace.known_objectives()
         return bool(known) and abs(objective - known[-1]) <= self.algorithm.tolerance * abs(objective)

@@ -74,6 +74,9 @@ class OpenBoundary:
     def kept(self) -> None:
         """A checkpoint has been written."""
 
+    def release(self) -> None:
+        """Let go of files."""
+
 
 class Stationary(Boundary):
     """Subchains begin as the chain does on the average, and nothing follows them (Foti et al. 2014, no buffers)."""

@@ -1,13 +1,10 @@
-"""What a Gibbs sampler keeps of its draws, and what it reports.
-
-Of every draw: how probable it is, how many states it uses, and parameters drawn given its states. Of all draws of a
-chain: the mean of their statistics, and how often each position had each state.
-"""
+"""What a sampler keeps of its draws: how probable each is, how many states it uses, and parameters given its states."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
+import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -16,15 +13,15 @@ from numpy.typing import NDArray
 
 from subchain.emissions.base import Parameters
 from subchain.inference.loop import Memory
-from subchain.inference.posterior import Point
+from subchain.inference.posterior import ModelPosterior, Point
 from subchain.inference.problem import Problem
-from subchain.inference.walkers import Walker, tally_states
-from subchain.records import STATE_AXES, build_record
+from subchain.inference.walkers import Walker
+from subchain.records import STATE_AXES
 from subchain.samples import Samples
 from subchain.statistics import Statistics
 
 if TYPE_CHECKING:
-    from subchain.inference.gibbs import Gibbs
+    from subchain.inference.sampler import Sampler
 
 Array = NDArray[np.float64]
 
@@ -35,6 +32,9 @@ LARGE = 10_000
 class Drawn:
     """What a run has drawn so far: the chains where they stand, and what is kept of their draws.
 
+    Where the number of states differs between draws, arrays have room for the largest; what a draw does not have is nan
+    (a share of the positions: 0).
+
     Attributes
     ----------
     walkers : the chains
@@ -43,22 +43,16 @@ class Drawn:
     log_joint : (chains,) of the present states
     """
 
-    def __init__(self, problem: Problem, algorithm: Gibbs, walkers: list[Walker], room: int) -> None:
+    def __init__(self, problem: Problem, algorithm: Sampler, walkers: list[Walker], room: int) -> None:
         self.problem = problem
         self.algorithm = algorithm
         self.walkers = walkers
         self.room = room
         self.sweeps = self.draws = 0
         self.log_joint = np.full(len(walkers), -math.inf)
-        setting = walkers[0].setting
-        self._lists = setting.choices
-        n_positions, n_states = problem.whole.data.n_observations, setting.reference.n_states
-        entries = (n_positions, n_states) if setting.legal is None else (setting.legal.n_entries,)
-        self._tally = np.zeros((len(walkers), *entries), dtype=np.min_scalar_type(room))
-        self._totals: list[Statistics | None] = [None] * len(walkers)
+        self._reported = algorithm.reported(walkers, room)
         self._kept: dict[str, NDArray[Any]] = {}
-        #: The problem's: what is drawn of a prior is drawn with the states.
-        self.prior = None
+        self._growing = threading.Lock()
         self._known: dict[str, Any] = {}
 
     # ---- while it runs -----------------------------------------------------------------------------------------------
@@ -69,15 +63,11 @@ class Drawn:
         if not is_kept:
             return
         statistics = walker.statistics()
-        for name, value in self._values(walker, statistics, sweep).items():
-            self._array(name, np.asarray(value))[walker.number, self.draws] = value
-        total = self._totals[walker.number]
-        if total is None:
-            self._totals[walker.number] = statistics
-        else:
-            total.absorb(statistics)
-        tally = self._tally[walker.number].reshape(-1)
-        tally_states(self._lists.offsets, self._lists.states, walker.states, tally)
+        values = self._values(walker, statistics, sweep)
+        with self._growing:
+            for name, value in values.items():
+                self._put(name, (walker.number, self.draws), np.asarray(value))
+        self._reported.note(walker, statistics, float(self.log_joint[walker.number]))
 
     def advanced(self, sweeps: int, *, is_kept: bool) -> None:
         """All chains have done their sweeps."""
@@ -89,15 +79,12 @@ class Drawn:
         """What is kept of a draw."""
         visits = statistics.initial + statistics.pairs.sum(axis=0)
         chain = walker.draw_chain(statistics, sweep)
-        found: dict[str, Any] = {
-            "log_joint": self.log_joint[walker.number],
-            "n_used": np.count_nonzero(visits),
-            "occupancy": np.sort(visits)[::-1] / max(visits.sum(), 1.0),
-            "initial": chain.initial,
-        }
+        found: dict[str, Any] = {"log_joint": self.log_joint[walker.number]} | walker.summary(visits)
+        found["occupancy"] = np.sort(visits)[::-1] / max(visits.sum(), 1.0)
+        found["initial"] = chain.initial
         if chain.transition.size <= LARGE:
             found["transition"] = chain.transition
-        if self._is_small(walker.setting.reference):
+        if self._is_small(walker.reference):
             parameters = walker.draw_emission(statistics, sweep)
             found |= {f"emission.{name}": array for name, array in _of_states(parameters)}
         if self.algorithm.keep_states:
@@ -109,41 +96,51 @@ class Drawn:
         """Whether parameters of the emissions are kept for every draw."""
         return sum(array.size for _, array in _of_states(parameters)) <= LARGE
 
-    def _array(self, name: str, like: NDArray[Any]) -> NDArray[Any]:
-        if name not in self._kept:
-            kind = np.min_scalar_type(self._n_states - 1) if name == "states" else like.dtype
-            shape = (len(self.walkers), self.room, *like.shape)
-            self._kept.setdefault(name, np.empty(shape, dtype=kind))
-        return self._kept[name]
+    def _put(self, name: str, place: tuple[int, int], value: NDArray[Any]) -> None:
+        """Keep one value of one draw."""
+        where: tuple[Any, ...] = (*place, *(slice(size) for size in value.shape))
+        self._array(name, value)[where] = value
 
-    @property
-    def _n_states(self) -> int:
-        return self.walkers[0].setting.reference.n_states
+    def _array(self, name: str, like: NDArray[Any]) -> NDArray[Any]:
+        """The array that holds all values of a name, with room for one of this shape."""
+        kept = self._kept.get(name)
+        shape = like.shape if kept is None else tuple(map(max, kept.shape[2:], like.shape))
+        if kept is None or shape != kept.shape[2:]:
+            kind = np.min_scalar_type(self.walkers[0].most_states - 1) if name == "states" else like.dtype
+            nothing = np.nan if kind.kind == "f" and name != "occupancy" else 0
+            wider = np.full((len(self.walkers), self.room, *shape), nothing, dtype=kind)
+            if kept is not None:
+                wider[tuple(slice(size) for size in kept.shape)] = kept
+            self._kept[name] = wider
+        return self._kept[name]
 
     # ---- results -----------------------------------------------------------------------------------------------------
 
     @property
-    def best(self) -> int:
-        """The chain with the largest mean log joint."""
-        worth = self._kept["log_joint"][:, : self.draws].mean(axis=1) if self.draws else self.log_joint
-        return int(worth.argmax())
+    def _log_joints(self) -> Array:
+        """Log joints of all draws, (chains, draws); before there are any, that of the present states."""
+        return self._kept["log_joint"][:, : self.draws] if self.draws else self.log_joint[:, None]
 
     @property
     def statistics(self) -> Statistics:
         if "statistics" not in self._known:
-            total = self._totals[self.best]
-            mean = self.walkers[self.best].statistics() if total is None else total.scale(1.0 / self.draws)
-            mean.n_observations = float(self.problem.whole.data.n_observations)
-            self._known["statistics"] = mean
-        found: Statistics = self._known["statistics"]
-        return found
+            found = self._reported.statistics(self.walkers, self._log_joints)
+            found.n_observations = float(self.problem.whole.data.n_observations)
+            self._known["statistics"] = found
+        known: Statistics = self._known["statistics"]
+        return known
 
     reported = statistics
 
     @property
+    def prior(self) -> ModelPosterior | None:
+        found = self._reported.prior(self.walkers, self._log_joints)
+        return None if found is self.problem.prior else found
+
+    @property
     def point(self) -> Point:
         if "point" not in self._known:
-            self._known["point"] = self.problem.prior.update(self.statistics).mean()
+            self._known["point"] = (self.prior or self.problem.prior).update(self.statistics).mean()
         found: Point = self._known["point"]
         return found
 
@@ -153,36 +150,23 @@ class Drawn:
         return samples_of(self.memory)
 
     @property
-    def beliefs(self) -> Array | None:
-        """What `beliefs_of` says."""
-        return beliefs_of(self.memory)
-
-    @property
     def memory(self) -> Memory:
         memory: Memory = {
             "sweeps": np.array(self.sweeps),
             "draws": np.array(self.draws),
             "log_joint": self.log_joint.copy(),
             "states": np.array([walker.states for walker in self.walkers]),
-            "tally": self._tally,
         }
-        for walker, total in zip(self.walkers, self._totals, strict=True):
+        for walker in self.walkers:
             memory |= walker.memory()
-            if total is not None:
-                memory |= {f"total.{walker.number}.{key}": array for key, array in total.arrays().items()}
+        memory |= self._reported.memory()
         return memory | {f"samples.{name}": array[:, : self.draws] for name, array in self._kept.items()}
 
     def restore(self, memory: Memory) -> None:
         """Take up what `memory` gave; the walkers have done so."""
         self.sweeps, self.draws = int(memory["sweeps"]), int(memory["draws"])
         self.log_joint = np.array(memory["log_joint"])
-        self._tally[:] = memory["tally"]
-        if self.draws:
-            schema = self.walkers[0].statistics().schema()
-            totals: list[Any] = [
-                build_record(schema, memory, f"total.{walker.number}.") for walker in self.walkers
-            ]
-            self._totals = totals
+        self._reported.restore(memory, self.walkers, self.draws)
         for name, array in _samples(memory).items():
             self._array(name, array[0, 0])[:, : self.draws] = array
 
@@ -208,15 +192,3 @@ def samples_of(memory: Memory) -> Samples | None:
     """The draws of a run, from what its results or its checkpoint remember; None if it kept none."""
     found = _samples(memory)
     return Samples(found) if found else None
-
-
-def beliefs_of(memory: Memory) -> Array | None:
-    """Share of the best chain's draws in which each position had each state, from what `samples_of` takes.
-
-    (N, K), or one number for each legal state of each position, in the order of `LegalStates`; None without draws.
-    """
-    samples = samples_of(memory)
-    if samples is None:
-        return None
-    shares: Array = memory["tally"][samples.best_chain] / samples.n_draws
-    return shares

@@ -162,7 +162,7 @@ class OpenGuards(OpenBoundary):
         write_guards(self.lasts, batch.pieces, ends.last_belief if marginals else ends.last_message)
 
     def fold(self, into: int, gone: int) -> None:
-        """Beliefs of both states add up; messages back from what follows say the same of both, or one of them nothing."""
+        """Beliefs of both states add up; messages from what follows say the same of both, or nothing of one."""
         join = np.add if self.store == "marginals" else np.maximum
         for first in range(0, len(self.firsts), BLOCK):
             pieces = np.arange(first, min(first + BLOCK, len(self.firsts)))
@@ -262,6 +262,9 @@ class StoredGuards(OpenGuards):
         self.generation += 1
         self._is_noting = True
         self._start_notes()
+
+    def release(self) -> None:
+        self._undo.close()
 
     def _start_notes(self) -> None:
         """Begin to note what is overwritten after the present checkpoint."""

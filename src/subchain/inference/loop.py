@@ -116,6 +116,8 @@ class Stepper(Protocol):
     interruption: Postponed
 
     def step(self, state: RunState) -> Step: ...
+    def release(self) -> None:
+        """Let go of files: the run has failed, and a traceback may keep it alive."""
 
 
 AfterIteration = Callable[[RunState], None]
@@ -127,6 +129,7 @@ def run(problem: Problem, algorithm: Algorithm, state: RunState, after_iteration
     An interruption (Ctrl-C) ends the run with the state of the last whole iteration.
     """
     began = time.perf_counter() - (state.trace.seconds[-1] if state.trace.seconds else 0.0)
+    stepper: Stepper | None = None
     try:
         if state.iteration:
             state.status = algorithm.why_stop(problem, state)
@@ -142,6 +145,10 @@ def run(problem: Problem, algorithm: Algorithm, state: RunState, after_iteration
         if state.iteration == 0:
             raise
         state.status = "interrupted"
+    except BaseException:
+        if stepper is not None:
+            stepper.release()
+        raise
     return state
 
 

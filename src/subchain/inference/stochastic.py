@@ -472,6 +472,10 @@ class Updates:
             self.growths = []
         return Step(model, objective, events, [Chain(model.chain.initial, model.chain.pairs)], measures)
 
+    def release(self) -> None:
+        """Another run may want the file that guards are kept in."""
+        self.boundary.release()
+
     def _renew(self) -> None:
         """Move what is learned of the prior by as much as the updates since the last time would have."""
         model, problem = self.model, self.problem

@@ -1,4 +1,4 @@
-"""Iterations that are sweeps: the chains of a Gibbs sampler side by side."""
+"""Iterations that are sweeps: the chains of a sampler side by side."""
 
 from __future__ import annotations
 
@@ -10,57 +10,34 @@ from numpy.typing import NDArray
 
 from subchain.engines.messages import Messages
 from subchain.engines.paths import sample_paths
-from subchain.errors import InputError
 from subchain.inference.draws import Drawn
-from subchain.inference.gibbs_any import AnySequences, AnyStates, SampledSequences
-from subchain.inference.gibbs_words import WordSequences, WordStates, has_plain_rows, has_words
 from subchain.inference.interrupts import Postponed
-from subchain.inference.joint import begins_stationary
 from subchain.inference.local_starts import LOCAL_STARTS
 from subchain.inference.loop import RunState, Step
 from subchain.inference.problem import Problem
 from subchain.inference.walkers import Moved, Setting, Walker
 
 if TYPE_CHECKING:
-    from subchain.inference.gibbs import Gibbs
+    from subchain.inference.sampler import Sampler
 
 #: Chains with fewer positions, all together, are not worth a thread.
 SMALL = 20_000
 
 
-def walker_type(algorithm: Gibbs, problem: Problem) -> type[Walker]:
-    """The kind of chain that does what the settings say to such data."""
-    if problem.whole.weights is not None and (problem.whole.weights != 1.0).any():
-        raise InputError(
-            "Gibbs cannot weigh sequences: every one of them has a path or has none. Leave sample_weight out, or "
-            "repeat sequences that are to count more than once."
-        )
-    if algorithm.parameters == "sampled":
-        return SampledSequences
-    if begins_stationary(problem.prior.chain):
-        raise InputError(
-            "Gibbs: where chains begin in the stationary distribution of their moves, the moves cannot be summed out; "
-            "use Gibbs(block='sequence', parameters='sampled')."
-        )
-    if algorithm.block == "sequence":
-        return WordSequences if has_words(problem) else AnySequences
-    return WordStates if has_words(problem) and has_plain_rows(problem) else AnyStates
-
-
 class Sweeps:
     """Iterations that are sweeps of all chains; after the burn-in each of them gives a draw of every chain."""
 
-    def __init__(self, problem: Problem, algorithm: Gibbs, state: RunState) -> None:
+    def __init__(self, problem: Problem, algorithm: Sampler, state: RunState) -> None:
         self.problem = problem
         self.algorithm = algorithm
         self.interruption = Postponed()
         self.schedule = algorithm.temperatures()
-        kind = walker_type(algorithm, problem)
         setting = Setting.of(problem, state.seed)
+        make = algorithm.walker(setting)
         memory = state.results.memory
         is_resumed = "sweeps" in memory
         states = memory["states"] if is_resumed else self._start(state, setting)
-        walkers = [kind(setting, number, states[number]) for number in range(algorithm.n_chains)]
+        walkers = [make(setting, number, states[number]) for number in range(algorithm.n_chains)]
         for walker in walkers:
             walker.restore(memory) if is_resumed else walker.begin(state.point)
         self.drawn = Drawn(problem, algorithm, walkers, max(algorithm.n_samples, int(memory.get("draws", 0))))
@@ -76,6 +53,9 @@ class Sweeps:
             return np.array([setting.draw_legal(number) for number in range(n_chains)])
         messages = Messages(state.point.surrogate(), whole.data, whole.evidence)
         return sample_paths(self.problem.engine, messages, n_chains, np.random.SeedSequence([state.seed, 0, 0, 5]))
+
+    def release(self) -> None:
+        """Nothing is held."""
 
     def step(self, state: RunState) -> Step:
         drawn, algorithm = self.drawn, self.algorithm
@@ -99,6 +79,8 @@ class Sweeps:
             "accepted": float(np.mean([move.accepted for move in moved])),
         }
         measures |= {f"log_joint.{chain}": value for chain, value in enumerate(drawn.log_joint.tolist())}
+        for walker in drawn.walkers:
+            measures |= {f"{name}.{walker.number}": value for name, value in walker.measures().items()}
         return Step(drawn, float(drawn.log_joint.mean()), [], [], measures)
 
     def _map(self, task: Callable[[Walker], Moved]) -> list[Moved]:

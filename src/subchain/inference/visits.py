@@ -159,6 +159,9 @@ class Visits:
         return Step(ledger, objective, events, [Chain(ledger.chain.initial, ledger.chain.pairs)], measures)
 
 
+    def release(self) -> None:
+        """Files of shares have names that nobody else wants."""
+
     def _is_settled(self, state: RunState, objective: float | None) -> bool:
         known = state.trace.known_objectives()
         if objective is None or not known:

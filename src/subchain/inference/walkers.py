@@ -1,8 +1,8 @@
-"""Markov chains of hidden states: what every kind of Gibbs sampler has in common.
+"""Markov chains of hidden states: what every kind of sampler has in common.
 
-A walker holds the states of all positions. It sweeps over them, and says how probable they are. Everything else that
-it holds follows from the states, so that they are all that a checkpoint has to keep. Its random numbers are functions
-of the seed, of the walker's number and of the number of the sweep.
+A walker holds the states of all positions. It sweeps over them, and says how probable they are. Nearly everything else
+that it holds follows from the states; what does not, it names for checkpoints (`memory`). Its random numbers are
+functions of the seed, of the walker's number and of the number of the sweep.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -124,6 +124,10 @@ class Walker(ABC):
     setting : what it shares with others
     number : which of them it is
     states : (N,) to begin with; the walker's own from then on
+
+    Attributes
+    ----------
+    prior, reference : the prior of as many states as there are now, and the family at some point of it
     """
 
     #: Whether walkers can run on threads of their own; else each of them uses all.
@@ -134,6 +138,7 @@ class Walker(ABC):
         self.number = number
         self.states = np.array(states, dtype=np.int32)
         self.prior = setting.problem.prior
+        self.reference = setting.reference
         self.data = setting.problem.whole.data
         self.values: NDArray[Any] = self.data.values
         self.key = np.random.SeedSequence([setting.seed, number]).generate_state(2, np.uint64)
@@ -167,6 +172,19 @@ class Walker(ABC):
         rng = self.setting.rng(self.number, sweep, 1)
         self.values = fill_holes(emission, np.asarray(self.data.values), self.states, rng)
 
+    @property
+    def most_states(self) -> int:
+        """The largest number of states that there can be."""
+        return self.reference.n_states
+
+    def summary(self, visits: Array) -> dict[str, Any]:
+        """Numbers that are kept of every draw whatever its states are called; `visits` (K,) counts positions."""
+        return {"n_used": np.count_nonzero(visits)}
+
+    def measures(self) -> dict[str, float]:
+        """Numbers for the trace beside the log joint."""
+        return {}
+
     def statistics(self) -> Statistics:
         """Counts of the present states."""
         initial, pairs = self.moves()
@@ -174,14 +192,14 @@ class Walker(ABC):
 
     def moves(self) -> tuple[Array, Array]:
         """Counts of first states and of moves."""
-        n_states = self.setting.reference.n_states
+        n_states = self.reference.n_states
         initial, pairs = np.zeros(n_states), np.zeros((n_states, n_states))
         _count_moves(self.states, self.data.offsets, initial, pairs)
         return initial, pairs
 
     def sums(self) -> Any:
         """The family's sums."""
-        return emission_sums(self.setting.reference, self.values, self.states)
+        return emission_sums(self.reference, self.values, self.states)
 
     def log_joint(self) -> float:
         """Log probability of observations and states, the parameters being summed out."""

@@ -28,7 +28,8 @@ Array = NDArray[np.float64]
 CONSTRUCTIONS = {
     "direct": ("vi", "svi"),
     "sticks": ("vi", "svi"),
-    "collapsed": ("cvi", "scvi", "beam"),
+    "collapsed": ("cvi", "scvi"),
+    "drawn": ("beam",),
 }
 LEARNED = "learned"
 
@@ -42,9 +43,9 @@ class HDP(TransitionPrior):
         How closely rows follow their common parent: the larger, the more alike they are.
     top_concentration : float or "learned"
         How many states are expected: the larger, the more.
-    construction : "auto", "direct", "sticks" or "collapsed"
-        How the hierarchy is represented: by a point at the top, by sticks on both levels, or with the rows summed out.
-        The first two are for `VI` and `SVI`, the last for `CVI` and `SCVI`; "auto" chooses by the algorithm.
+    construction : "auto", "direct", "sticks", "collapsed" or "drawn"
+        How the hierarchy is represented: by a point at the top, by sticks on both levels (both for `VI` and `SVI`), with
+        the rows summed out (`CVI`, `SCVI`), or by draws (`Beam`); "auto" chooses by the algorithm.
     stickiness : float
         Added to the concentration of staying in a state.
     top : "learned", "uniform" or (K,)
@@ -124,6 +125,9 @@ class HDP(TransitionPrior):
             return self._known_top(n_states, hierarchy)
         order, nothing = np.arange(float(n_states)), np.zeros(n_states)
         ones = np.ones(n_states)
+        if self.construction == "drawn":
+            drawn: HierarchicalChain = begin(KnownTopChain, hierarchy, n_states, top=np.ones(n_states))
+            return drawn
         if self.construction == "sticks":
             return no_sticks(hierarchy, n_states)
         if self.construction == "direct":
@@ -140,7 +144,7 @@ class HDP(TransitionPrior):
 
     def _hierarchy(self, n_states: int) -> Hierarchy:
         """The numbers, checked."""
-        if n_states < 2:
+        if n_states < 2 and self.construction != "drawn":
             raise InputError("HDP: n_states is the largest number of states and must be at least 2, not 1.")
         if self.occurrence not in WAYS:
             raise unknown_name("occurrence", self.occurrence, WAYS)
