@@ -30,9 +30,9 @@ from subchain.experiments.hierarchies import (
 from subchain.experiments.hyperparameters import PRIORS, Hyperparameters
 from subchain.experiments.joint_predictive import JointPredictive, earlier_alike, powers_of_ten, running_error
 from subchain.experiments.music import Music
+from subchain.experiments.states_found import SETS, StatesFound, found
 from subchain.experiments.occurrence_in_text import OccurrenceInText
 from subchain.experiments.occurrence_simulated import errors_by_length, length_until_sure
-from subchain.experiments.states_found import SETS, StatesFound, found
 from subchain.experiments.tagging import Task, block, cell, penn_sample, table, with_dictionary
 from subchain.experiments.tagging_convergence import TaggingConvergence
 from subchain.experiments.tagging_ingredients import TaggingIngredients

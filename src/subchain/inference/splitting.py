@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.errors import ImpossibleSequenceError
 from subchain.inference.base import Algorithm
 from subchain.inference.excerpts import Excerpt
 from subchain.inference.posterior import ModelPosterior
@@ -58,11 +57,7 @@ def splits(
             continue
         stretch = int(rng.choice(len(occupancy), p=occupancy[:, state] / occupancy[:, state].sum()))
         begun = _begin(statistics, seeds.statistics_of(surrogate, stretch), int(state), free)
-        try:
-            shared = _share_out(excerpt, algorithm, prior, begun, int(state), free)
-        except ImpossibleSequenceError:  # what is never seen to move, cannot move, where logarithms are expected
-            continue
-        yield Split(int(state), free, shared)
+        yield Split(int(state), free, _share_out(excerpt, algorithm, prior, begun, int(state), free))
 
 
 def _begin(statistics: Statistics, seed: Statistics, state: int, free: int) -> Statistics:
