@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from subchain import CVI
 from subchain.experiments import __main__ as command
 from subchain.experiments.alice_chapters import AliceChapters
 from subchain.experiments.alice_chunks import chapter, whole_book
@@ -21,18 +20,16 @@ from subchain.experiments.experiment import Claim, Experiment, Row, mean_of
 from subchain.experiments.hierarchies import (
     SEARCH,
     Concentrations,
-    at_hand,
     batch_methods,
     chosen,
-    finite,
     shared_color,
 )
 from subchain.experiments.hyperparameters import PRIORS, Hyperparameters
 from subchain.experiments.joint_predictive import JointPredictive, earlier_alike, powers_of_ten, running_error
 from subchain.experiments.music import Music
-from subchain.experiments.states_found import SETS, StatesFound, found
 from subchain.experiments.occurrence_in_text import OccurrenceInText
 from subchain.experiments.occurrence_simulated import errors_by_length, length_until_sure
+from subchain.experiments.states_found import SETS, StatesFound, found
 from subchain.experiments.tagging import Task, block, cell, penn_sample, table, with_dictionary
 from subchain.experiments.tagging_convergence import TaggingConvergence
 from subchain.experiments.tagging_ingredients import TaggingIngredients
@@ -263,13 +260,6 @@ def test_the_book_is_split_as_in_the_paper() -> None:
     sizes = [[len(part) for part in chapter(number)] for number in range(1, 13)]
     assert sum(map(sum, sizes)) == 663
     assert all(abs(test / (train + test) - 0.19) < 0.02 for train, test in sizes)
-
-
-def test_methods_that_are_not_there_are_told() -> None:
-    told: list[str] = []
-    methods = at_hand({"there": finite(5.0, 2, CVI()), "elsewhere": None}, told.append)
-    assert list(methods) == ["there"]
-    assert told == ["without elsewhere: not in this version"]
 
 
 def test_with_and_without_search_a_method_has_one_colour() -> None:

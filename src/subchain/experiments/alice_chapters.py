@@ -19,7 +19,6 @@ from subchain.experiments.hierarchies import (
     MEAN_FIELD,
     SEARCH,
     Method,
-    at_hand,
     batch_methods,
     chosen,
     finite,
@@ -46,7 +45,7 @@ class AliceChapters(Experiment):
 
     def rows(self) -> Iterable[Row]:
         iterations, states = (5, (5, 10)) if self.quick else (ITERATIONS, STATES)
-        methods = at_hand(dict(batch_methods(SETTINGS, iterations)), self.tell)
+        methods = batch_methods(SETTINGS, iterations)
         methods.pop(MEAN_FIELD + SEARCH)
         for number in CHAPTERS[:2] if self.quick else CHAPTERS:
             chunks = chapter(number)

@@ -16,7 +16,6 @@ from subchain.experiments.hierarchies import (
     SEARCH,
     Concentrations,
     Method,
-    at_hand,
     batch_methods,
     finite,
     names_of,
@@ -45,8 +44,7 @@ class AliceTruncations(Experiment):
         names = [name for name in hierarchical if not name.startswith("direct, ")]
         known |= {name: hierarchical[name] for name in names}
         learned = batch_methods(Concentrations("learned", "learned"), iterations)
-        known |= {f"{name}{LEARNED}": learned[name] for name in names if name.endswith(SEARCH)}
-        return at_hand(dict(known), self.tell)
+        return known | {f"{name}{LEARNED}": learned[name] for name in names if name.endswith(SEARCH)}
 
     def rows(self) -> Iterable[Row]:
         chunks = whole_book()

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-import subchain
-from subchain import CVI, HDP, HMM, SCVI, SVI, VI, Dirichlet
+from subchain import CVI, HDP, HMM, SCVI, SVI, VI, Beam, Dirichlet
 from subchain.data import Sequences
 from subchain.experiments.experiment import Row
 from subchain.inference import Algorithm
@@ -94,24 +93,10 @@ def finite(concentration: float, n_states: int, algorithm: Algorithm) -> Method:
     return Method(Dirichlet(concentration / n_states), algorithm)
 
 
-def beam(concentrations: Concentrations, sweeps: int, time_limit: float | None = None) -> Method | None:
-    """One chain of the sampler, every sweep kept; None where there is no such sampler."""
-    kind = getattr(subchain, "Beam", None)
-    if kind is None:
-        return None
-    sampler = kind(n_samples=sweeps, burn_in=0, n_chains=1, time_limit=time_limit)
+def beam(concentrations: Concentrations, sweeps: int, time_limit: float | None = None) -> Method:
+    """One chain of the sampler, every sweep kept."""
+    sampler = Beam(n_samples=sweeps, burn_in=0, n_chains=1, time_limit=time_limit)
     return Method(concentrations.prior("auto", False), sampler)
-
-
-def at_hand(methods: dict[str, Method | None], tell: Callable[[str], None]) -> dict[str, Method]:
-    """The methods that this version of the package has; those that it has not are told."""
-    found: dict[str, Method] = {}
-    for name, method in methods.items():
-        if method is None:
-            tell(f"without {name}: not in this version")
-        else:
-            found[name] = method
-    return found
 
 
 # ---- runs ------------------------------------------------------------------------------------------------------------

@@ -23,7 +23,6 @@ from subchain.experiments.hierarchies import (
     Concentrations,
     Learned,
     Method,
-    at_hand,
     beam,
     chosen,
     finite,
@@ -75,7 +74,7 @@ class Music(Experiment):
     def _methods(self, **limits: Any) -> dict[str, Method]:
         """Methods that find the number of states."""
         settings = {"length": None, "batch": BATCH, "delay": DELAY, "forgetting": FORGETTING, "report_every": REPORT}
-        return at_hand(dict(stochastic_methods(SETTINGS, **settings, **limits)), self.tell)
+        return stochastic_methods(SETTINGS, **settings, **limits)
 
     def rows(self) -> Iterable[Row]:
         pieces = music()
@@ -95,7 +94,7 @@ class Music(Experiment):
         few, n_states = pieces._replace(train=pieces.train[:SUBSET]), max(self._states)
         batch = Method(SETTINGS.prior("collapsed", True), CVI(max_iter=ENDLESS, time_limit=self._seconds))
         known = {"beam": beam(SETTINGS, ENDLESS, self._seconds), f"collapsed CVI{SEARCH}": batch}
-        for name, method in at_hand(known, self.tell).items():
+        for name, method in known.items():
             init = "states" if name == "beam" else "exponential"
             learned = learn(method, few.train, n_states, codewords(), seed, init)
             score = float(learned.model.score(few.test)) / len(few.test)

@@ -21,7 +21,6 @@ from subchain.experiments.hierarchies import (
     SEARCH,
     Concentrations,
     Method,
-    at_hand,
     batch_methods,
     beam,
     chosen,
@@ -88,8 +87,8 @@ class StatesFound(Experiment):
         super().__init__(quick, max(seeds, 20), **settings)
 
     def _methods(self) -> dict[str, Method]:
-        known: dict[str, Method | None] = dict(batch_methods(SETTINGS, 20 if self.quick else ITERATIONS))
-        return at_hand(known | {"beam": beam(SETTINGS, 100 if self.quick else SWEEPS)}, self.tell)
+        known = batch_methods(SETTINGS, 20 if self.quick else ITERATIONS)
+        return known | {"beam": beam(SETTINGS, 40 if self.quick else SWEEPS)}
 
     def rows(self) -> Iterable[Row]:
         methods = self._methods()

@@ -17,6 +17,9 @@ from subchain.transitions.stationary import stationary_distribution
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
+#: A stretch may begin in every state, however seldom: also in one that the chain never comes back to.
+LEAST_START = 1e-6
+
 
 class Excerpt:
     """Stretches of the training data.
@@ -72,7 +75,8 @@ class Excerpt:
     ) -> MinibatchRun:
         whole = self.problem.whole
         start = np.empty((surrogate.n_states, batch.size))
-        start[:] = stationary_distribution(simplex.normalized(surrogate.transition, 1))[:, None]
+        somewhere = stationary_distribution(simplex.normalized(surrogate.transition, 1))
+        start[:] = np.maximum(somewhere, LEAST_START)[:, None]
         start[:, batch.is_first] = surrogate.initial[:, None]
         messages = Messages(surrogate, whole.data, whole.evidence)
         return run_minibatch(self.problem.engine, messages, batch, start, np.ones_like(start), keep, surplus)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.errors import ImpossibleSequenceError
 from subchain.inference.base import Algorithm
 from subchain.inference.excerpts import Excerpt
 from subchain.inference.posterior import ModelPosterior
@@ -49,7 +50,10 @@ def splits(
         return
     surrogate = algorithm.surrogate(prior.update(statistics), prior.update(statistics).mean())
     seeds = Excerpt(problem, LENGTH, STRETCHES, rng)
-    occupancy = seeds.occupancy(surrogate)
+    try:
+        occupancy = seeds.occupancy(surrogate)
+    except ImpossibleSequenceError:  # beliefs that are factorised may have moves that their own surrogate has not
+        return
     excerpt = Excerpt(problem, EXCERPT_LENGTH, EXCERPT_SIZE, rng)
     shares = visits[large] / visits[large].sum()
     for state in rng.choice(large, len(large), replace=False, p=shares):
@@ -57,7 +61,11 @@ def splits(
             continue
         stretch = int(rng.choice(len(occupancy), p=occupancy[:, state] / occupancy[:, state].sum()))
         begun = _begin(statistics, seeds.statistics_of(surrogate, stretch), int(state), free)
-        yield Split(int(state), free, _share_out(excerpt, algorithm, prior, begun, int(state), free))
+        try:
+            shared = _share_out(excerpt, algorithm, prior, begun, int(state), free)
+        except ImpossibleSequenceError:
+            continue
+        yield Split(int(state), free, shared)
 
 
 def _begin(statistics: Statistics, seed: Statistics, state: int, free: int) -> Statistics:
