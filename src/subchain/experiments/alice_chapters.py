@@ -63,16 +63,15 @@ class AliceChapters(Experiment):
 
     def claims(self, rows: list[Row]) -> list[Claim]:
         claims = [_overfits(rows)]
-        for name in ("collapsed", f"collapsed{SEARCH}", "direct", "sticks"):
-            if name in names_of(rows, "method"):
-                claims += [_beats_finite(rows, name, rival) for rival in FINITE]
-                claims.append(_between(rows, name))
-        claims.append(
-            _in_every_chapter(rows, "states", MEAN_FIELD, "direct", "mean field believes in more states than direct")
-        )
-        if "sticks" in names_of(rows, "method"):
-            claims.append(_in_every_chapter(rows, "score", "sticks", "direct", "sticks predict better than direct"))
-            claims.append(_in_every_chapter(rows, "states", "direct", "sticks", "sticks need fewer states than direct"))
+        for name in ("collapsed", f"collapsed{SEARCH}", "direct", "sticks", f"sticks{SEARCH}"):
+            claims += [_beats_finite(rows, name, rival) for rival in FINITE]
+            claims.append(_between(rows, name))
+        for value, more, less, text in (
+            ("states", MEAN_FIELD, "direct", "mean field believes in more states than direct"),
+            ("score", "sticks", "direct", "sticks predict better than direct"),
+            ("states", "direct", "sticks", "sticks need fewer states than direct"),
+        ):
+            claims.append(_in_every_chapter(rows, value, more, less, text))
         return claims
 
     def summary(self, rows: list[Row]) -> list[str]:

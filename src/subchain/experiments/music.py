@@ -132,13 +132,11 @@ class Music(Experiment):
             ("sticks", "direct"), (f"direct{SEARCH}", "direct"), ("sticks", f"direct{SEARCH}"),
             ("collapsed", "direct"), ("collapsed", "sticks"), ("collapsed", f"collapsed{SEARCH}"),
         ):  # fmt: skip
-            if first in scores and second in scores:
-                claims.append(_ahead(rows, first, second, max(self._states)))
+            claims.append(_ahead(rows, first, second, max(self._states)))
         sampled = f"beam, {SUBSET} sequences"
         for name in ("sticks", "collapsed"):
-            if name in scores and sampled in scores:
-                shown = f"{scores[name]:.2f}, {scores[sampled]:.2f}"
-                claims.append(Claim(f"{name} is ahead of {sampled}", scores[name] > scores[sampled], shown, True))
+            shown = f"{scores[name]:.2f}, {scores[sampled]:.2f}"
+            claims.append(Claim(f"{name} is ahead of {sampled}", scores[name] > scores[sampled], shown, True))
         return claims + self._costs(rows)
 
     def _finite_scores(self, ends: list[Row], name: str) -> dict[int, float]:
