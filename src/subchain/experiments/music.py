@@ -107,7 +107,7 @@ class Music(Experiment):
     def _speeds(self, pieces: Pieces) -> Iterator[Row]:
         """Seconds of an update, the methods in turns; a first round, in which code is compiled, does not count."""
         for n_states in self._states[:1] if self.quick else (50, 100, 200, 500):
-            updates = TIMED * max(500 // n_states, 1)  # a run's beginning must not count for much
+            updates = TIMED if self.quick else TIMED * 500 // n_states  # a run's beginning must not count for much
             known = {name: _finite(name, n_states, max_updates=updates) for name in FINITE}
             hierarchical = self._methods(max_updates=updates)
             known |= {name: method for name, method in hierarchical.items() if not name.endswith(SEARCH)}
