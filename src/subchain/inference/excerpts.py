@@ -11,14 +11,15 @@ from subchain.engines.subchains import Grid, Keep, Minibatch, MinibatchRun, run_
 from subchain.engines.surrogate import Surrogate
 from subchain.inference.problem import Problem
 from subchain.propagation.occurrence import absence
+from subchain.propagation.underflow import LEAST_MOVE
 from subchain.statistics import Statistics
 from subchain.transitions.stationary import stationary_distribution
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-#: A stretch may begin in every state, however seldom: also in one that the chain never comes back to.
-LEAST_START = 1e-6
+#: Share of the stretches that begin anywhere: a surrogate may think of states that chains never return to.
+ANYWHERE = 0.01
 
 
 class Excerpt:
@@ -74,9 +75,11 @@ class Excerpt:
         self, surrogate: Surrogate, batch: Minibatch, keep: Keep | None = None, surplus: bool = False
     ) -> MinibatchRun:
         whole = self.problem.whole
-        start = np.empty((surrogate.n_states, batch.size))
-        somewhere = stationary_distribution(simplex.normalized(surrogate.transition, 1))
-        start[:] = np.maximum(somewhere, LEAST_START)[:, None]
+        n_states = surrogate.n_states
+        start, anywhere = np.empty((n_states, batch.size)), np.full(n_states, 1.0 / n_states)
+        moves = np.where(surrogate.transition > 0.0, np.maximum(surrogate.transition, LEAST_MOVE), 0.0)
+        on_average = stationary_distribution(simplex.normalized(moves, 1))
+        start[:] = ((1.0 - ANYWHERE) * on_average + ANYWHERE * anywhere)[:, None]
         start[:, batch.is_first] = surrogate.initial[:, None]
         messages = Messages(surrogate, whole.data, whole.evidence)
         return run_minibatch(self.problem.engine, messages, batch, start, np.ones_like(start), keep, surplus)

@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.errors import ImpossibleSequenceError
 from subchain.inference.base import Algorithm
 from subchain.inference.excerpts import Excerpt
 from subchain.inference.posterior import ModelPosterior
@@ -50,10 +49,7 @@ def splits(
         return
     surrogate = algorithm.surrogate(prior.update(statistics), prior.update(statistics).mean())
     seeds = Excerpt(problem, LENGTH, STRETCHES, rng)
-    try:
-        occupancy = seeds.occupancy(surrogate)
-    except ImpossibleSequenceError:  # beliefs that are factorised may have moves that their own surrogate has not
-        return
+    occupancy = seeds.occupancy(surrogate)
     excerpt = Excerpt(problem, EXCERPT_LENGTH, EXCERPT_SIZE, rng)
     shares = visits[large] / visits[large].sum()
     for state in rng.choice(large, len(large), replace=False, p=shares):
@@ -61,11 +57,7 @@ def splits(
             continue
         stretch = int(rng.choice(len(occupancy), p=occupancy[:, state] / occupancy[:, state].sum()))
         begun = _begin(statistics, seeds.statistics_of(surrogate, stretch), int(state), free)
-        try:
-            shared = _share_out(excerpt, algorithm, prior, begun, int(state), free)
-        except ImpossibleSequenceError:
-            continue
-        yield Split(int(state), free, shared)
+        yield Split(int(state), free, _share_out(excerpt, algorithm, prior, begun, int(state), free))
 
 
 def _begin(statistics: Statistics, seed: Statistics, state: int, free: int) -> Statistics:

@@ -44,7 +44,7 @@ class HDP(TransitionPrior):
     top_concentration : float or "learned"
         How many states are expected: the larger, the more.
     construction : "auto", "direct", "sticks", "collapsed" or "drawn"
-        How the hierarchy is represented: by a point at the top, by sticks on both levels (both for `VI` and `SVI`), with
+        How the hierarchy is represented: by a point at the top or by sticks on both levels (for `VI` and `SVI`), with
         the rows summed out (`CVI`, `SCVI`), or by draws (`Beam`); "auto" chooses by the algorithm.
     stickiness : float
         Added to the concentration of staying in a state.
