@@ -44,8 +44,8 @@ BUDGET, QUICK_BUDGET = 120.0, 10.0
 BATCH, DELAY, FORGETTING = 256, 100.0, 0.6
 #: Updates between two scores, and updates and rounds of the measurement of speed.
 REPORT, TIMED, ROUNDS = 10, 20, 2
-#: Sequences that methods are given which look at all of them in every sweep.
-SUBSET = 1000
+#: Sequences that methods are given which look at all of them in every sweep, and how many of them they take at a time.
+SUBSET, TOGETHER = 1000, 10
 #: Sweeps, or iterations, that hardly any such run reaches.
 ENDLESS = 2000
 
@@ -92,7 +92,8 @@ class Music(Experiment):
 
     def _on_a_subset(self, pieces: Pieces, seed: int) -> Iterator[Row]:
         few, n_states = pieces._replace(train=pieces.train[:SUBSET]), max(self._states)
-        batch = Method(SETTINGS.prior("collapsed", True), CVI(max_iter=ENDLESS, time_limit=self._seconds))
+        together = CVI(max_iter=ENDLESS, time_limit=self._seconds, together=TOGETHER)
+        batch = Method(SETTINGS.prior("collapsed", True), together)
         known = {"beam": beam(SETTINGS, ENDLESS, self._seconds), f"collapsed CVI{SEARCH}": batch}
         for name, method in known.items():
             init = "states" if name == "beam" else "exponential"
