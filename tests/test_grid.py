@@ -10,10 +10,12 @@ import pytest
 from sklearn.base import clone
 
 from examples import FAMILIES, SHAPES, example
-from subchain import CVI, EM, HDP, HMM, SCVI, SVI, VI, Beam, Gibbs
+from subchain import CVI, EM, HDP, HMM, SCVI, SVI, VI, Beam, Categorical, Gibbs, settled
 from subchain.errors import ConvergenceWarning
 from subchain.inference import ALGORITHMS, resolve_inference
 from subchain.inference.batch import Batch
+from subchain.inference.checkpoint import Checkpoint
+from subchain.inference.search import Search
 
 STATES = {"one state": 1, "three states": 3, "more states than data": 11}
 #: Every algorithm with settings that make a short run; a new one needs an entry.
@@ -99,10 +101,6 @@ def test_a_cell(algorithm, family, shape, states, tmp_path):
 @pytest.mark.parametrize("algorithm", BRIEF)
 def test_a_run_that_is_killed_and_resumed_ends_in_the_same_bits(algorithm, family, tmp_path, monkeypatch):
     specification, data = example(family)
-    path = tmp_path / "checkpoint"
-
-    class Killed(Exception):
-        pass
 
     def fit(**arguments):
         model = build(algorithm, specification, "three states", n_init=2)
@@ -110,11 +108,41 @@ def test_a_run_that_is_killed_and_resumed_ends_in_the_same_bits(algorithm, famil
             warnings.simplefilter("ignore", ConvergenceWarning)
             return model.fit(data, **arguments)
 
-    whole = fit()
-    from subchain.inference.checkpoint import Checkpoint
+    kill_and_resume(fit, (1, 2, 5, 7, 9), tmp_path / "checkpoint", monkeypatch)
 
-    saved = Checkpoint.save
-    for kill_at in (1, 2, 5, 7, 9):
+
+@pytest.mark.parametrize(
+    ("algorithm", "family"),
+    [(name, "categorical") for name in BRIEF if not {"em", "gibbs"} & set(name.split())]
+    + [(name, family) for name in ("cvi", "svi") for family in FAMILIES if family != "categorical"],
+)
+def test_and_so_does_one_that_learns_its_prior_and_searches(algorithm, family, tmp_path, monkeypatch):
+    specification, data = example(family)
+    if family == "categorical":
+        specification = Categorical("learned", n_categories=5)
+
+    def fit(**arguments):
+        prior = HDP("learned", "learned", stickiness=0.5)
+        model = build(algorithm, specification, "more states than data", transition=prior)
+        model.n_states = 4
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return model.fit(data, **arguments)
+
+    monkeypatch.setattr(Search, "is_due", lambda self, prior, statistics, settled: self.iteration % 2 == 0)
+    monkeypatch.setattr(settled, "LATE", 2)
+    monkeypatch.setattr(settled, "EARLY", 2)
+    kill_and_resume(fit, (1, 4), tmp_path / "checkpoint", monkeypatch)
+
+
+def kill_and_resume(fit, kills, path, monkeypatch):
+    """Runs that die right after a checkpoint, at several of them, and go on from there."""
+
+    class Killed(Exception):
+        pass
+
+    whole, saved = fit(), Checkpoint.save
+    for kill_at in kills:
         calls = 0
 
         def save_and_die(self, journey, *, force=False, kill_at=kill_at):
@@ -131,4 +159,5 @@ def test_a_run_that_is_killed_and_resumed_ends_in_the_same_bits(algorithm, famil
         resumed = fit(checkpoint=path, resume=True)
         same(whole, resumed)
         assert resumed.trace_.objective == whole.trace_.objective
+        assert resumed.trace_.events == whole.trace_.events
         assert resumed.runs_ == whole.runs_

@@ -32,7 +32,7 @@ from subchain.seeds import seed_sequence
 from subchain.settings import describe
 from subchain.statistics import Statistics
 from subchain.transitions import FrozenChain, resolve_transition
-from subchain.transitions.hierarchy import hierarchy_of
+from subchain.transitions.hierarchy import learns_top
 
 Array = NDArray[np.float64]
 
@@ -188,7 +188,7 @@ class FitCall:
     @property
     def numbers_are_free(self) -> bool:
         """Whether states can be numbered by their use: nobody has said what they are, and some may not be used."""
-        is_open = hierarchy_of(self.problem.prior.chain) is not None
+        is_open = learns_top(self.problem.prior.chain)
         return is_open and all(known is None for known in self.knowledge)
 
     def _start(self) -> str:

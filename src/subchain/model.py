@@ -27,7 +27,7 @@ from subchain.persistence import load_model, save_model
 from subchain.streaming import learn_on
 from subchain.tasks.states import rising
 from subchain.transitions import TransitionPrior, check_chain
-from subchain.transitions.hierarchy import hierarchy_of
+from subchain.transitions.hierarchy import learns_top
 from subchain.usage import Usable
 
 Array = NDArray[np.float64]
@@ -188,7 +188,7 @@ class HMM(Usable):
         if complaint is not None:
             warnings.warn(complaint, ConvergenceWarning, stacklevel=3)
         chain, visits = self.prior_.chain, self.statistics_.initial + self.statistics_.pairs.sum(axis=0)
-        if hierarchy_of(chain) is not None and chain.moves and bool((visits >= 1.0).all()):
+        if learns_top(chain) and bool((visits >= 1.0).all()):
             warnings.warn(
                 f"all n_states={self.n_states_} states are in use, so that the data may ask for more; raise n_states.",
                 stacklevel=3,

@@ -160,6 +160,9 @@ class CenteredSums(Sums):
     def scale(self, factor: float) -> Self:
         return dataclasses.replace(super().scale(factor), origin=self.origin)
 
+    def keep_states(self, keep: NDArray[np.bool_], other: Self) -> Self:
+        return super().keep_states(keep, other.about(self.origin))
+
     def absorb(self, other: Self) -> None:
         moved = other.about(self.origin)
         self.weight += moved.weight

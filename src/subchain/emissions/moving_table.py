@@ -229,7 +229,7 @@ class MovingTable(Moving):
         return CategoricalSums(self.counts * self.factor)
 
     def memory(self) -> dict[str, NDArray[Any]]:
-        return {"counts": self.counts, "totals": self.totals, "factor": np.array(self.factor)}
+        return {"counts": self.counts.copy(), "totals": self.totals.copy(), "factor": np.array(self.factor)}
 
     def restore(self, memory: dict[str, NDArray[Any]]) -> None:
         self.counts[:], self.totals[:] = memory["counts"], memory["totals"]

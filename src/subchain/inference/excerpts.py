@@ -40,18 +40,20 @@ class Excerpt:
 
     def statistics(self, surrogate: Surrogate) -> Statistics:
         """Expected statistics of all the data, as far as the excerpt tells; likewise their log normaliser."""
-        found, gains = self._run(surrogate, self.batch).statistics, self.grid.gains(self.batch.size)
+        run, gains = self._run(surrogate, self.batch), self.grid.gains(self.batch.size)
+        found, counted = run.statistics, self._counted()
         return Statistics(
             found.initial * gains.initial, found.pairs * gains.pairs, found.emission.scale(gains.emission),
-            found.log_normalizer * gains.emission, found.n_observations * gains.emission,
+            float(counted @ run.log_totals) * gains.emission, float(counted @ self.batch.lengths) * gains.emission,
         )  # fmt: skip
 
     def surplus(self, surrogate: Surrogate) -> tuple[Array, Array]:
         """How much −log probabilities that first states, and moves, never happen exceed their expected numbers."""
         run, gains = self._run(surrogate, self.batch, surplus=True), self.grid.gains(self.batch.size)
-        first = run.ends.first_belief[:, self.batch.is_first]
+        begins = self.batch.is_first
+        first = run.ends.first_belief[:, begins]
         assert run.surplus is not None
-        return (absence(first) - first).sum(axis=1) * gains.initial, run.surplus * gains.pairs
+        return (absence(first) - first) @ self._counted()[begins] * gains.initial, run.surplus * gains.pairs
 
     def occupancy(self, surrogate: Surrogate) -> Array:
         """Expected number of positions that each stretch spends in each state, (M, K)."""
@@ -70,6 +72,11 @@ class Excerpt:
     def statistics_of(self, surrogate: Surrogate, stretch: int) -> Statistics:
         """Expected statistics of a single stretch."""
         return self._run(surrogate, self.grid.batch(self.batch.pieces[stretch : stretch + 1])).statistics
+
+    def _counted(self) -> Array:
+        """How often each stretch counts."""
+        weights = self.batch.user_weights
+        return np.ones(self.batch.size) if weights is None else weights
 
     def _run(
         self, surrogate: Surrogate, batch: Minibatch, keep: Keep | None = None, surplus: bool = False

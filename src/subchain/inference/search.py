@@ -7,12 +7,14 @@ the full posterior over chains, whatever its structure.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from subchain.errors import ImpossibleSequenceError
 from subchain.inference.base import Algorithm
 from subchain.inference.merging import merges
 from subchain.inference.posterior import ModelPosterior
@@ -24,8 +26,9 @@ from subchain.transitions.hierarchy import hierarchy_of
 
 #: Iterations between two searches, at first.
 EVERY = 10
-#: Merges that fail before one gives up, splits that are tried, and proposals that one search accepts at most.
-MERGES, SPLITS, MOST = 3, 2, 20
+#: Merges that fail before one gives up, splits that are tried, also before a run ends, and proposals that one search
+#: accepts at most.
+MERGES, SPLITS, LAST_SPLITS, MOST = 3, 2, 12, 20
 #: Passes that a proposal is given before it is judged.
 PASSES = 2
 
@@ -62,6 +65,7 @@ class Search:
         self.iteration = iteration
         self.every = every
         self.folded: list[tuple[int, int]] = []
+        self._splits = SPLITS
 
     def is_due(self, prior: ModelPosterior, statistics: Statistics, *, settled: bool) -> bool:
         """Whether it is time: now and then once states differ, and before a run ends."""
@@ -69,6 +73,7 @@ class Search:
         if hierarchy is None or not (hierarchy.merges or hierarchy.splits):
             return False
         if settled:
+            self._splits = LAST_SPLITS
             return hierarchy.renewals >= EARLY
         return _is_milestone(self.iteration, self.every) and states_differ(statistics.pairs, hierarchy.renewals)
 
@@ -94,7 +99,7 @@ class Search:
         while len(events) < MOST:
             for merge in merges(here.prior, here.statistics, MERGES):
                 folded = here.statistics.fold(merge.into, merge.gone)
-                there = run(here.prior.begin(folded), folded)
+                there = _attempt(run, here.prior, folded)
                 if there.objective > here.objective:
                     events.append(_told(f"state {merge.gone} was taken into state {merge.into}", here, there))
                     here = keep(there)
@@ -106,12 +111,20 @@ class Search:
 
     def _split(self, here: Trial, run: Run, keep: Keep, events: list[str]) -> Trial:
         rng = np.random.default_rng([self.seed, self.iteration])
-        for split in islice(splits(self.problem, self.algorithm, here.prior, here.statistics, rng), SPLITS):
-            there = run(here.prior.begin(split.statistics), split.statistics)
+        for split in islice(splits(self.problem, self.algorithm, here.prior, here.statistics, rng), self._splits):
+            there = _attempt(run, here.prior, split.statistics)
             if there.objective > here.objective:
                 events.append(_told(f"state {split.state} gave part of its work to state {split.free}", here, there))
                 return keep(there)
         return here
+
+
+def _attempt(run: Run, prior: ModelPosterior, statistics: Statistics) -> Trial:
+    """Where passes from a proposal lead: nowhere, if it leaves no room for states that somebody knows."""
+    try:
+        return run(prior.begin(statistics), statistics)
+    except ImpossibleSequenceError:
+        return Trial(-math.inf, prior, statistics)
 
 
 def _is_milestone(iteration: int, every: int) -> bool:

@@ -178,6 +178,17 @@ class Shares:
         self._copies.append(number)
         return {"copy": np.array(number)}
 
+    @contextlib.contextmanager
+    def trying(self) -> Iterator[None]:
+        """While this is open, copies are made that nobody needs afterwards."""
+        known = list(self._copies)
+        try:
+            yield
+        finally:
+            for number in set(self._copies) - set(known):
+                self._copy(number).unlink(missing_ok=True)
+            self._copies = known
+
     def kept(self) -> None:
         """A checkpoint has been written: older copies are not needed any more."""
         for number in self._copies[:-1]:
@@ -195,7 +206,9 @@ class Shares:
                 raise InputError(
                     f"{self._copy(number)} is missing, which the checkpoint needs; resume with the folder as it was."
                 )
-            found, self._copies = np.fromfile(self._copy(number)), [number]
+            found = np.fromfile(self._copy(number))
+            if number not in self._copies:
+                self._copies = [number]
         if found is None or len(found) != len(self._flat):
             raise InputError("the beliefs that the checkpoint knows do not fit the data; it belongs to another fit.")
         self._flat[:] = found
@@ -233,7 +246,7 @@ class OwnSums:
         return total
 
     def memory(self) -> Memory:
-        return {f"own.{name}": array for name, array in self.arrays.items()}
+        return {f"own.{name}": array.copy() for name, array in self.arrays.items()}
 
     def restore(self, memory: Memory) -> None:
         for name, array in self.arrays.items():

@@ -24,7 +24,7 @@ from subchain.data.mapped import MappedFile
 from subchain.engines.messages import Messages
 from subchain.engines.subchains import Anywhere, Grid, Minibatch, Subchains, run_minibatch
 from subchain.engines.surrogate import Surrogate
-from subchain.errors import InputError, unknown_name
+from subchain.errors import ImpossibleSequenceError, InputError, unknown_name
 from subchain.inference.base import Algorithm, number, positive_number, whole_number
 from subchain.inference.boundaries import Boundary, OpenBoundary, resolve_boundary
 from subchain.inference.excerpts import Excerpt
@@ -501,7 +501,12 @@ class Updates:
             seen = excerpt.statistics(posterior.expected_log())
             return Trial(seen.log_normalizer - posterior.kl(prior) + prior.log_hyper(), prior, statistics)
 
-        best, events = look.improve(run(model.present, model.statistics), run)
+        renewed = model.present.renew(model.statistics)  # as far on as the priors of proposals are
+        try:
+            here = run(renewed, model.statistics)
+        except ImpossibleSequenceError:  # data that surrogates can explain, but not their geometric means
+            return []
+        best, events = look.improve(here, run)
         if events:
             model.leap(best.prior, best.statistics)
             for into, gone in look.folded:

@@ -153,7 +153,8 @@ class Visits:
         events: list[str] = []
         look = Search(self.problem, algorithm, state.seed, state.iteration + 1)
         if is_whole and look.is_due(ledger.present, ledger.statistics, settled=self._is_settled(state, objective)):
-            objective, events = self._improve(look, state.seed)
+            with self.interruption, ledger.shares.trying():
+                objective, events = self._improve(look, state.seed)
         is_probability = is_whole and not algorithm.by_counts
         measures = {"left_out": float(left_out) + self.log_scale if is_probability else math.nan}
         return Step(ledger, objective, events, [Chain(ledger.chain.initial, ledger.chain.pairs)], measures)
@@ -194,7 +195,7 @@ class Visits:
             return Trial(ledger.expected_log_joint() + entropy, ledger.present, ledger.statistics)
 
         def run(prior: ModelPosterior, statistics: Statistics) -> Trial:
-            ledger.present = prior
+            ledger.present, ledger.cursor = prior, 0
             self._begin(statistics)
             return settle()
 

@@ -5,26 +5,32 @@ The point is the most probable one given the expected counts (Liang, Petrov, Jor
 
     stick k = (1 + tables of dish k) / (1 + γ + tables of dish k and all after it),
 
-the states taking their sticks in the order of their tables, the last one taking what is left. Tables and top level take
-turns; each turn raises the bound.
+the last state taking what is left. Tables and top level take turns. A turn that would lower the bound, as moves that
+are expected less than once can make it do, is taken in part. The states take their sticks in the order of their tables
+where that makes the same top level no less probable; it does unless many states are expected.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subchain.records import states_on
-from subchain.transitions.hierarchy import BOUNDS, HierarchicalChain, broken, by_size
+from subchain.transitions.hierarchy import BOUNDS, HierarchicalChain, broken, by_size, tables_behind
 from subchain.transitions.tables import expected_tables_of
 
 Array = NDArray[np.float64]
 
 #: Rounds of tables and top level in a renewal: they converge slowly where counts are small.
 ROUNDS = 5
+#: Parts of a turn that are tried until one does not lower the bound.
+PARTS = (1.0, 0.25, 0.0625, 0.0)
+#: Rounding may seem to lower it by this fraction; sticks are this far from their ends.
+ROUNDING = 1e-12
 
 
 @dataclasses.dataclass
@@ -37,6 +43,10 @@ class KnownTopChain(HierarchicalChain):
     def moves(self) -> bool:
         return self.hierarchy.learns_concentration
 
+    @property
+    def learns_top(self) -> bool:
+        return False
+
     def weights(self) -> Array:
         return np.asarray(self.top / self.top.sum())
 
@@ -46,6 +56,26 @@ class KnownTopChain(HierarchicalChain):
 
     def with_tables(self, dishes: Array, rate: float) -> Self:
         return self
+
+    def renew(self, initial: Array, pairs: Array, rate: float = 1.0) -> Self:
+        if rate < 1.0:
+            return super().renew(initial, pairs, rate)
+        ahead = super().renew
+        return self._uphill(lambda part: ahead(initial, pairs, part), initial, pairs)
+
+    def _uphill(self, turn: Callable[[float], Self], initial: Array, pairs: Array) -> Self:
+        """Where a turn leads, or as much of it as does not make the counts less probable."""
+        least = self._worth(initial, pairs)
+        there = self
+        for part in PARTS:
+            there = turn(part)
+            if there._worth(initial, pairs) >= least - ROUNDING * abs(least):
+                break
+        return there
+
+    def _worth(self, initial: Array, pairs: Array) -> float:
+        """What the bound has of the top level and of everything below it."""
+        return float(self.log_evidence(initial, pairs) + self.log_hyper())
 
     def best_top_concentration(self) -> float:
         return self.hierarchy.top_concentration
@@ -64,6 +94,10 @@ class DirectChain(KnownTopChain):
     def moves(self) -> bool:
         return True
 
+    @property
+    def learns_top(self) -> bool:
+        return True
+
     def _logs(self) -> tuple[Array, Array]:
         """Logarithms of what the sticks take and of what they leave; the last takes all."""
         inner = self.order < len(self.order) - 1
@@ -74,15 +108,30 @@ class DirectChain(KnownTopChain):
         return broken(*self._logs(), self.order)
 
     def with_tables(self, dishes: Array, rate: float) -> Self:
-        order, behind = by_size(dishes)
-        found = (1.0 + dishes) / (1.0 + dishes + self.hierarchy.top_concentration + behind)
-        return dataclasses.replace(self, top=(1.0 - rate) * self.top + rate * found, order=order)
+        here = self._in_order(by_size(dishes)[0])
+        left = self.hierarchy.top_concentration + tables_behind(dishes, here.order)
+        found = (1.0 + dishes) / (1.0 + dishes + left)
+        return dataclasses.replace(here, top=(1.0 - rate) * here.top + rate * found)
+
+    def _in_order(self, order: Array) -> Self:
+        """The same top level with its sticks in another order, if that is no less probable."""
+        if np.array_equal(order, self.order):
+            return self
+        weights = np.maximum(self.weights(), 1e-300)
+        sticks = np.clip(weights / (weights + tables_behind(weights, order)), ROUNDING, 1.0 - ROUNDING)
+        there = dataclasses.replace(self, top=sticks, order=order)
+        return there if there.log_hyper() >= self.log_hyper() else self
 
     def renew(self, initial: Array, pairs: Array, rate: float = 1.0) -> Self:
         found = super().renew(initial, pairs, rate)
         for _ in range(ROUNDS - 1 if rate == 1.0 else 0):
-            found = found.with_tables(found.consulted(initial, pairs).sum(axis=0), rate).rebuilt()
+            found = found._uphill(found._turn(initial, pairs), initial, pairs)
         return found
+
+    def _turn(self, initial: Array, pairs: Array) -> Callable[[float], Self]:
+        """Towards the top level that the tables speak for, in part or all the way."""
+        dishes = self.consulted(initial, pairs).sum(axis=0)
+        return lambda part: self.with_tables(dishes, part).rebuilt()
 
     def best_top_concentration(self) -> float:
         left = -self._logs()[1].sum()

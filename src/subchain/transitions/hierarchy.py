@@ -75,6 +75,11 @@ class HierarchicalChain(DirichletChain):
         """Those of the first states and of the moves."""
         return self.initial.concentration, self.rows.concentration  # type: ignore[union-attr]
 
+    @property
+    def learns_top(self) -> bool:
+        """Whether the number of states is learned: nobody has said what each weighs at the top."""
+        return True
+
     @abstractmethod
     def weights(self) -> Array:
         """What stands for the top level in every row, (K,), positive, sums to one."""
@@ -139,13 +144,23 @@ def hierarchy_of(chain: Any) -> Hierarchy | None:
     return getattr(chain, "hierarchy", None)
 
 
+def learns_top(chain: Any) -> bool:
+    """Whether a prior over the chain is one that learns how many states there are."""
+    return bool(getattr(chain, "learns_top", False))
+
+
 def by_size(dishes: Array) -> tuple[Array, Array]:
     """Which stick each state takes if the most frequent come first, and how often dishes behind each were ordered."""
-    ranks = np.argsort(-dishes, kind="stable")
-    order, behind = np.empty_like(dishes), np.empty_like(dishes)
-    order[ranks] = np.arange(len(dishes))
+    order = np.empty_like(dishes)
+    order[np.argsort(-dishes, kind="stable")] = np.arange(len(dishes))
+    return order, tables_behind(dishes, order)
+
+
+def tables_behind(dishes: Array, order: Array) -> Array:
+    """How often dishes behind each were ordered if the states take their sticks in this order."""
+    ranks, behind = np.argsort(order), np.empty_like(dishes)
     behind[ranks] = np.append(np.cumsum(dishes[ranks][:0:-1])[::-1], 0.0)
-    return order, behind
+    return behind
 
 
 def in_order(log_piece: Array, log_rest: Array, order: Array) -> Array:

@@ -85,6 +85,11 @@ class SticksChain(Record):
         return True
 
     @property
+    def learns_top(self) -> bool:
+        """Whether the number of states is learned."""
+        return True
+
+    @property
     def n_states(self) -> int:
         return len(self.c)
 

@@ -1,0 +1,101 @@
+"""Splits: what the two states begin with, and what they share out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from examples import FAMILIES, example
+from subchain import HDP, HMM, VI
+from subchain.data import Sequences
+from subchain.engines import resolve_engine
+from subchain.engines.occurrence import occurrence
+from subchain.inference.excerpts import Excerpt
+from subchain.inference.posterior import ModelPosterior
+from subchain.inference.problem import Part, Problem
+from subchain.inference.splitting import FREE, LARGE, splits
+from subchain.statistics import Statistics
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+STATES = 4
+
+
+def fitted(family: str, shape: str = "many", weights: Any = None) -> tuple[Problem, ModelPosterior, Statistics]:
+    """A problem, and a prior and statistics in which the last state is not used."""
+    specification, data = example(family, shape)
+    model = HMM(STATES, specification, HDP(merges=False, splits=False), VI(max_iter=4), random_state=0).fit(data)
+    data = specification.prepare(data)
+    problem = Problem(Part(data, None, weights), model.prior_, resolve_engine("cpu", 1), True, None)
+    statistics = problem.statistics(model.posterior_.expected_log(), problem.whole).fold(0, STATES - 1)
+    return problem, model.prior_.renew(statistics), statistics
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_only_the_two_states_change(family: str) -> None:
+    problem, prior, statistics = fitted(family)
+    for split in splits(problem, VI(), prior, statistics, np.random.default_rng(0)):
+        assert split.free == STATES - 1
+        others = np.array([k for k in range(STATES) if k not in (split.state, split.free)])
+        assert split.statistics.pairs[np.ix_(others, others)] == pytest.approx(statistics.pairs[np.ix_(others, others)])
+        assert split.statistics.initial[others] == pytest.approx(statistics.initial[others])
+        before = prior.emission.update(statistics.emission).mean().take(others).arrays()
+        after = prior.emission.update(split.statistics.emission).mean().take(others).arrays()
+        for name, array in before.items():
+            assert after[name] == pytest.approx(array, rel=1e-8, abs=1e-8), name
+        assert split.statistics.not_finite() is None
+        assert (split.statistics.pairs >= 0.0).all()
+
+
+def test_there_is_none_where_no_state_is_free_or_none_is_large() -> None:
+    problem, prior, statistics = fitted("categorical")
+    full = Statistics(statistics.initial, statistics.pairs + FREE, statistics.emission)
+    assert not list(splits(problem, VI(), prior, full, np.random.default_rng(0)))
+    small = statistics.scale(0.9 * LARGE / (statistics.initial + statistics.pairs.sum(axis=0)).max())
+    assert not list(splits(problem, VI(), prior, small, np.random.default_rng(0)))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_an_excerpt_of_everything_is_everything(family: str, weighted: bool) -> None:
+    weights = np.linspace(0.5, 2.0, 12) if weighted else None
+    problem, prior, statistics = fitted(family, weights=weights)
+    surrogate = prior.update(statistics).expected_log()
+    excerpt = Excerpt(problem, 1000, 1000, np.random.default_rng(0))
+    found, whole = excerpt.statistics(surrogate), problem.statistics(surrogate, problem.whole)
+    assert found.pairs == pytest.approx(whole.pairs)
+    assert found.initial == pytest.approx(whole.initial)
+    assert found.log_normalizer == pytest.approx(whole.log_normalizer)
+    for name, array in prior.emission.update(found.emission).mean().arrays().items():
+        assert array == pytest.approx(prior.emission.update(whole.emission).mean().arrays()[name]), name
+    visits = whole.initial + whole.pairs.sum(axis=0)
+    if not weighted:
+        assert excerpt.occupancy(surrogate).sum(axis=0) == pytest.approx(visits)
+
+
+def test_a_stretch_has_the_statistics_of_its_positions() -> None:
+    problem, prior, statistics = fitted("categorical")
+    surrogate = prior.update(statistics).expected_log()
+    excerpt = Excerpt(problem, 20, 5, np.random.default_rng(1))
+    occupancy = excerpt.occupancy(surrogate)
+    assert occupancy.shape == (5, STATES)
+    assert occupancy.sum(axis=1) == pytest.approx(np.full(5, 20.0))
+    for stretch in range(5):
+        own = excerpt.statistics_of(surrogate, stretch)
+        start = int(excerpt.batch.starts[stretch])
+        part = Sequences(problem.whole.data.values[start : start + 20])
+        assert own.pairs == pytest.approx(problem.engine.statistics(surrogate, part).pairs)
+        assert occupancy[stretch] == pytest.approx(own.initial + own.pairs.sum(axis=0))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_surplus_of_an_excerpt_of_everything_is_that_of_the_data(weighted: bool) -> None:
+    weights = np.linspace(0.5, 2.0, 12) if weighted else None
+    problem, prior, statistics = fitted("categorical", weights=weights)
+    surrogate, whole = prior.update(statistics).predictive(), problem.whole
+    found = occurrence(problem.engine, surrogate, whole.data, None, weights)
+    expected = problem.statistics(surrogate, whole)
+    first, moves = Excerpt(problem, 1000, 1000, np.random.default_rng(0)).surplus(surrogate)
+    assert first == pytest.approx(found.first - expected.initial, rel=1e-9, abs=1e-9)
+    assert moves == pytest.approx(found.moves - expected.pairs, rel=1e-9, abs=1e-9)
