@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,11 +12,24 @@ import numpy as np
 import pytest
 
 from subchain.experiments import __main__ as command
+from subchain.experiments.alice_chapters import AliceChapters
+from subchain.experiments.alice_chunks import chapter, whole_book
+from subchain.experiments.alice_truncations import AliceTruncations
 from subchain.experiments.dictionary_tagging import DictionaryTagging
 from subchain.experiments.experiment import Claim, Experiment, Row, mean_of
+from subchain.experiments.hierarchies import (
+    SEARCH,
+    Concentrations,
+    batch_methods,
+    chosen,
+    shared_color,
+)
+from subchain.experiments.hyperparameters import PRIORS, Hyperparameters
 from subchain.experiments.joint_predictive import JointPredictive, earlier_alike, powers_of_ten, running_error
+from subchain.experiments.music import Music
 from subchain.experiments.occurrence_in_text import OccurrenceInText
 from subchain.experiments.occurrence_simulated import errors_by_length, length_until_sure
+from subchain.experiments.states_found import SETS, StatesFound, found
 from subchain.experiments.tagging import Task, block, cell, penn_sample, table, with_dictionary
 from subchain.experiments.tagging_convergence import TaggingConvergence
 from subchain.experiments.tagging_ingredients import TaggingIngredients
@@ -177,6 +191,80 @@ def test_errors_grow_with_the_number_of_predictions(tmp_path: Path) -> None:
     assert not any(claim.failed for claim in claims)
 
 
+# ---- numbers of states -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tiny_music(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Codewords in the place of the music: each step goes up by one, now and then by two."""
+    rng = np.random.default_rng(0)
+    codes = (rng.integers(256, size=(80, 1)) + np.cumsum(1 + (rng.random((80, 12)) < 0.1), axis=1)) % 256
+    (tmp_path / "audio").mkdir()
+    words = codes.astype(np.uint8)
+    np.savez(tmp_path / "audio" / "music_codewords.npz", train=words[:60], test=words[60:])
+    monkeypatch.setenv("SUBCHAIN_DATA", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def tiny_journal(tiny_corpus: Path) -> Path:
+    """Sentences without tags beside those with them."""
+    rng = np.random.default_rng(1)
+    (tiny_corpus / "ptb").mkdir()
+    with gzip.open(tiny_corpus / "ptb" / "ptb.train.txt.gz", "wt", encoding="utf8") as file:
+        for _ in range(60):
+            file.write(" ".join(f"word{word}" for word in rng.integers(9, size=6)) + "\n")
+    return tiny_corpus
+
+
+@pytest.mark.parametrize("kind", [StatesFound, AliceChapters, AliceTruncations])
+def test_numbers_of_states_are_told_for_every_method(kind: type[Experiment], tmp_path: Path) -> None:
+    claims = kind(quick=True, tell=lambda text: None).run(tmp_path)
+    assert claims
+    heads, *rows = (tmp_path / f"{kind.name}.csv").read_text().splitlines()
+    assert {"method", "seed", "states", "processor"} <= set(heads.split(","))
+    for name in ("collapsed", f"collapsed{SEARCH}", "direct"):
+        assert any(f",{name}," in row for row in rows)
+        assert f"| {name} " in (tmp_path / f"{kind.name}.txt").read_text()
+
+
+def test_music_has_scores_over_time_and_costs_of_updates(tiny_music: Path) -> None:
+    assert Music(quick=True, budget=0.05, tell=lambda text: None).run(tiny_music)
+    with open(tiny_music / "music.csv", newline="", encoding="utf8") as file:
+        rows: list[Row] = list(csv.DictReader(file))
+    courses = chosen(rows, part="course")
+    assert {row["method"] for row in courses} >= {"SVI", "SCVI", "collapsed", f"direct{SEARCH}"}
+    assert all(float(row["score"]) < 0.0 < float(row["learning"]) for row in courses)
+    assert all(row["states"] for row in chosen(courses, last="True"))
+    assert all(float(row["processor"]) > 0.0 for row in chosen(rows, part="speed"))
+
+
+def test_hyperparameters_are_compared_by_scores_and_by_tags(tiny_journal: Path) -> None:
+    claims = Hyperparameters(quick=True, tell=lambda text: None).run(tiny_journal)
+    assert any("helps" in claim.text for claim in claims)
+    lines = (tiny_journal / "hyperparameters.csv").read_text().splitlines()
+    assert len(lines) == 1 + 3 * len(PRIORS)
+
+
+def test_merges_and_splits_find_the_four_states() -> None:
+    methods = batch_methods(Concentrations(1.0, 1.0), 40)
+    result = found(SETS[0], methods[f"collapsed{SEARCH}"], 0, "exponential")
+    assert result["both"]
+    assert result["states"] == 4.0
+    assert -0.01 < result["short"] < 0.0
+
+
+def test_the_book_is_split_as_in_the_paper() -> None:
+    book = whole_book()
+    assert (len(book.train), len(book.test)) == (537, 126)
+    sizes = [[len(part) for part in chapter(number)] for number in range(1, 13)]
+    assert sum(map(sum, sizes)) == 663
+    assert all(abs(test / (train + test) - 0.19) < 0.02 for train, test in sizes)
+
+
+def test_with_and_without_search_a_method_has_one_colour() -> None:
+    colors = shared_color(["a", f"a{SEARCH}", "b"])
+    assert colors["a"] == colors[f"a{SEARCH}"] != colors["b"]
 # ---- whether moves happen --------------------------------------------------------------------------------------------
 
 

@@ -7,15 +7,20 @@ import sys
 from pathlib import Path
 
 from subchain.errors import SubchainError
+from subchain.experiments.alice_chapters import AliceChapters
+from subchain.experiments.alice_truncations import AliceTruncations
 from subchain.experiments.chromatin import Chromatin
 from subchain.experiments.dictionary_tagging import DictionaryTagging
 from subchain.experiments.experiment import Experiment
+from subchain.experiments.hyperparameters import Hyperparameters
 from subchain.experiments.joint_predictive import JointPredictive
 from subchain.experiments.long_chain_table import LongChainTable
+from subchain.experiments.music import Music
 from subchain.experiments.occurrence_in_text import OccurrenceInText
 from subchain.experiments.occurrence_simulated import OccurrenceSimulated
 from subchain.experiments.reversed_cycles import ReversedCycles
 from subchain.experiments.sentences import Sentences
+from subchain.experiments.states_found import StatesFound
 from subchain.experiments.subchains_of_text import SubchainsOfText
 from subchain.experiments.tagging_convergence import TaggingConvergence
 from subchain.experiments.tagging_ingredients import TaggingIngredients
@@ -24,7 +29,8 @@ from subchain.experiments.vanilla import Vanilla
 
 KINDS: list[type[Experiment]] = [
     SubchainsOfText, Sentences, Vanilla, ReversedCycles, LongChainTable, Chromatin, JointPredictive, DictionaryTagging,
-    TaggingConvergence, UnsupervisedTagging, TaggingIngredients, OccurrenceSimulated, OccurrenceInText,
+    TaggingConvergence, UnsupervisedTagging, TaggingIngredients, OccurrenceSimulated, OccurrenceInText, StatesFound,
+    AliceChapters, AliceTruncations, Music, Hyperparameters,
 ]  # fmt: skip
 EXPERIMENTS = {kind.name: kind for kind in KINDS}
 
@@ -36,13 +42,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder for table, figure and verdict")
     parser.add_argument("--quick", action="store_true", help="fewer seeds and settings, for a look")
     parser.add_argument("--seeds", type=int, default=3, help="runs of every setting (3)")
+    parser.add_argument("--budget", type=float, help="seconds of every run, for experiments that are about time")
     options = parser.parse_args(arguments)
     if options.name is None:
         for name, kind in EXPERIMENTS.items():
             print(f"{name:20} {kind.title}")
         return 0
     try:
-        claims = EXPERIMENTS[options.name](options.quick, options.seeds).run(options.out)
+        claims = EXPERIMENTS[options.name](options.quick, options.seeds, budget=options.budget).run(options.out)
     except SubchainError as error:
         print(error, file=sys.stderr)
         return 2

@@ -39,17 +39,32 @@ class Claim:
 
 
 class Experiment(ABC):
-    """One figure or table."""
+    """One figure or table.
+
+    Parameters
+    ----------
+    quick : fewer seeds and settings
+    seeds : runs of every setting
+    tell : what progress is told to
+    budget : seconds of a run, where these are free to choose; None for the experiment's own
+    """
 
     name: ClassVar[str]
     title: ClassVar[str]
     #: Runs of every setting in a quick look.
     quick_seeds: ClassVar[int] = 1
 
-    def __init__(self, quick: bool = False, seeds: int = 3, tell: Callable[[str], None] = print) -> None:
+    def __init__(
+        self,
+        quick: bool = False,
+        seeds: int = 3,
+        tell: Callable[[str], None] = print,
+        budget: float | None = None,
+    ) -> None:
         self.quick = quick
         self.seeds = self.quick_seeds if quick else seeds
         self.tell = tell
+        self.budget = budget
 
     @abstractmethod
     def rows(self) -> Iterable[Row]:
@@ -98,7 +113,7 @@ class Experiment(ABC):
 
         figure, axes = plt.subplots(figsize=(7.0, 4.5), layout="constrained")
         self.draw(rows, axes)
-        axes.set_title(self.title, fontsize=10)
+        figure.suptitle(self.title, fontsize=10)
         figure.savefig(path, dpi=140)
         plt.close(figure)
 
