@@ -100,7 +100,8 @@ class FitCall:
             _weights(sample_weight, self.data.n_sequences),
         )
         held_out = self._hold_out(validation, whole, likely)
-        self.problem = Problem(whole, prior, engine, self.transition.exact, held_out)
+        is_exact = self.transition.exact and not prior.emission.moves
+        self.problem = Problem(whole, prior, engine, is_exact, held_out)
         self.root = seed_sequence(model.random_state if entropy is None else entropy)
         self.seeds = self.root.spawn(int(model.n_init))
         self._freeze()

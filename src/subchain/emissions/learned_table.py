@@ -1,7 +1,8 @@
 """Dirichlet tables whose concentration is learned: one number for all symbols, or one a symbol that all states share.
 
-The numbers move towards what makes the expected counts most probable, once the states emit differently; before, tables
-that are all alike would make them run away.
+Each number is the share of tables in customers' chances to open one (`tables.py`), where the counts are beliefs: a word
+that occurs once and may belong to forty states has opened one table, not forty. The numbers are learned once the states
+emit differently; before, tables that are all alike would make them run away.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import digamma
 
-from subchain.dirichlet_multinomial import TiedRows
 from subchain.emissions.categorical import CategoricalSums, DirichletTable
-from subchain.settled import states_differ
+from subchain.settled import LATE
+from subchain.tables import expected_tables
 
 Array = NDArray[np.float64]
 
@@ -45,14 +47,21 @@ class LearnedTable(DirichletTable):
         return DirichletTable(self.concentration + sums.counts)
 
     def renew(self, sums: CategoricalSums, rate: float = 1.0) -> Self:
-        counts, renewals = np.maximum(sums.counts, 0.0).T, self.renewals + 1
-        if not states_differ(counts, renewals):
+        renewals = self.renewals + 1
+        if renewals < LATE:
             return dataclasses.replace(self, renewals=renewals)
-        rows = TiedRows(counts, np.ones_like(counts), per_column=self.per_symbol)
-        old = self.concentration[:, 0] if self.per_symbol else self.concentration[:1, 0]
+        counts, old = np.maximum(sums.counts, 0.0), self.concentration[:, 0]
         numbers = old
         for _ in range(STEPS):
-            numbers = np.clip(rows.update(numbers), *BOUNDS)
+            numbers = np.clip(self._step(counts, numbers), *BOUNDS)
         moved = old ** (1.0 - rate) * numbers**rate
         concentration = np.broadcast_to(moved[:, None], self.concentration.shape).copy()
         return dataclasses.replace(self, concentration=concentration, renewals=renewals)
+
+    def _step(self, counts: Array, numbers: Array) -> Array:
+        """The numbers that the tables speak for which they make, (W,)."""
+        tables = expected_tables(numbers[:, None], counts, counts).sum(axis=1)
+        whole = numbers.sum()
+        chances = float((digamma(whole + counts.sum(axis=0)) - digamma(whole)).sum())
+        found = tables if self.per_symbol else np.full(len(tables), tables.mean())
+        return np.asarray(found / max(chances, 1e-300))

@@ -23,8 +23,8 @@ from scipy.special import betaln, digamma
 
 from subchain.records import states_on
 from subchain.special import log_rising
+from subchain.tables import expected_tables
 from subchain.transitions.hierarchy import BOUNDS, HierarchicalChain, broken, by_size
-from subchain.transitions.tables import expected_tables
 
 Array = NDArray[np.float64]
 

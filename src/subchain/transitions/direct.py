@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.records import states_on
+from subchain.tables import expected_tables_of
 from subchain.transitions.hierarchy import BOUNDS, HierarchicalChain, broken, by_size, tables_behind
-from subchain.transitions.tables import expected_tables_of
 
 Array = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from subchain.propagation.occurrence_methods import exact, pairs
-from subchain.transitions.tables import expected_tables, expected_tables_of
+from subchain.tables import expected_tables, expected_tables_of
 
 
 @pytest.mark.parametrize("base", [1e-300, 1e-40, 1e-8, 1e-3, 0.5, 1.0, 7.3, 50.0, 1e4, 1e10, 1e15])
