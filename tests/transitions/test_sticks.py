@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import warnings
 from typing import Any
 
 import numpy as np
@@ -78,6 +80,31 @@ def test_breaks_and_top_level_never_lower_the_objective(seed: int, concentration
     ):
         before, chain = worth(chain, counts), step(chain)
         assert worth(chain, counts) >= before - 1e-6 * abs(before) * (chain.used.max() < 2) - 1e-7
+
+
+@pytest.mark.parametrize("stickiness", [0.0, 0.5, 40.0])
+def test_the_concentration_that_is_learned_is_the_best_one(stickiness: float) -> None:
+    chain, counts = learned(3, concentration=2.0, stickiness=stickiness)
+
+    def with_concentration(value: float) -> SticksChain:
+        return dataclasses.replace(chain, hierarchy=dataclasses.replace(chain.hierarchy, concentration=value))
+
+    value = 2.0
+    for _ in range(200):
+        value = with_concentration(value)._best_concentration(counts)
+    best, less, more = (worth(with_concentration(factor * value), counts) for factor in (1.0, 0.98, 1.02))
+    assert best > less
+    assert best > more
+
+
+@pytest.mark.parametrize(("concentration", "stickiness"), [(1e-3, 0.0), (None, 20.0), (None, 1e4)])
+def test_rows_that_leave_next_to_nothing_stay_finite(concentration: float | None, stickiness: float) -> None:
+    x = four_state("positive", n_sequences=10, random_state=0).observations
+    prior = HDP(concentration, construction="sticks", stickiness=stickiness)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = HMM(6, Categorical(1.0), prior, VI(max_iter=30), random_state=0).fit(x)
+    assert np.isfinite(model.score(x))
 
 
 def test_a_stick_points_where_counted_moves_gain_most() -> None:

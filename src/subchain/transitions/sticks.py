@@ -32,7 +32,7 @@ from subchain import simplex
 from subchain.records import Record, states_on
 from subchain.settled import states_differ
 from subchain.transitions.base import Chain
-from subchain.transitions.hierarchy import BOUNDS, LEAST_WEIGHT, Hierarchy, by_size, in_order
+from subchain.transitions.hierarchy import BOUNDS, LEAST_WEIGHT, ROUNDS, Hierarchy, by_size, in_order
 from subchain.transitions.moving import MovingChain
 from subchain.transitions.stick_kernels import count_dishes, point_anew, share_moves, weigh_moves
 
@@ -43,6 +43,8 @@ Index = NDArray[np.int64]
 IDLE = 0.1
 #: How surely sticks point at a state to begin with.
 SURE = 0.9
+#: What is left of a row does not fall below this: sticks that take all but nothing would make moves impossible.
+LEAST_REST = 1e-100
 #: Bytes that the pointers of all sticks may take; rows that need more sticks leave them to the rest.
 MOST_BYTES = 160_000_000
 
@@ -138,7 +140,8 @@ class SticksChain(Record):
     @cached_property
     def _rest(self) -> Array:
         """What is left of each row, as weights of states, (1 + K, K)."""
-        return np.asarray(np.exp(self._sizes.left.sum(axis=1, keepdims=True) + self._log_base))
+        left = np.maximum(self._sizes.left.sum(axis=1, keepdims=True), np.log(LEAST_REST))
+        return np.asarray(np.exp(left + self._log_base))
 
     @cached_property
     def _weights(self) -> Array:
@@ -208,9 +211,7 @@ class SticksChain(Record):
         hierarchy = dataclasses.replace(self.hierarchy, renewals=self.hierarchy.renewals + 1)
         if states_differ(pairs, hierarchy.renewals):
             if hierarchy.learns_concentration:
-                left = -found._sizes.left[found._active].sum()
-                best = found._active.sum() / max(left, 1e-300) - hierarchy.stickiness
-                hierarchy.concentration = float(np.clip(best, *BOUNDS))
+                hierarchy.concentration = found._best_concentration(counts)
             if hierarchy.learns_top_concentration:
                 hierarchy.top_concentration = found._best_top_concentration()
         return dataclasses.replace(found, hierarchy=hierarchy)
@@ -247,15 +248,33 @@ class SticksChain(Record):
 
     def topped(self, counts: Array) -> SticksChain:
         """The top level given what sticks point at, and moves that followed the rest."""
-        dishes = self._dishes + self._shared(counts)[1]
+        return self._with_top(self._consulted(self._shared(counts)[1]).sum(axis=0))
+
+    def _consulted(self, rest: Array) -> Array:
+        """Expected sticks, and moves that followed the rest, which the top level sent there, (1 + K, K)."""
+        dishes = self._dishes + rest
         if self.hierarchy.stickiness > 0.0:
             own = self.hierarchy.concentration * np.exp(self._log_top)
             np.einsum("jj->j", dishes[1:])[:] *= own / (own + self.hierarchy.stickiness)
-        return self._with_top(dishes.sum(axis=0))
+        return dishes
 
     def _with_top(self, dishes: Array) -> SticksChain:
         order, behind = by_size(dishes)
         return dataclasses.replace(self, c=1.0 + dishes, d=self.hierarchy.top_concentration + behind, order=order)
+
+    def _best_concentration(self, counts: Array) -> float:
+        """The concentration σ that the breaks speak for and, in sticky chains, how often the top level was consulted.
+
+        Where σ + κ is the concentration of a row, each of its sticks has σ + κ for a factor, and what it points at by
+        the top level σ / (σ + κ); so has a move that follows the rest.
+        """
+        rest = self._shared(counts)[1]
+        chosen = self._active[0].sum() + self._consulted(rest)[1:].sum()
+        left, moved = -self._sizes.left[self._active].sum(), rest[1:].sum()
+        value = self.hierarchy.concentration
+        for _ in range(ROUNDS):
+            value = chosen / max(left + moved / (value + self.hierarchy.stickiness), 1e-300)
+        return float(np.clip(value, *BOUNDS))
 
     def _best_top_concentration(self) -> float:
         inner = self.order < self.n_states - 1
