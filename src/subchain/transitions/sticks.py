@@ -14,6 +14,9 @@ all that comes after it. Here it asks what all counted moves to a state gain if 
 they know the future. All other steps can only raise the objective; this one may lower it, hardly ever after the first
 iteration, and a run tells when that happens.
 
+A row that tends to stay is w of staying and 1 − w of sticks as above, w being Beta(stickiness, concentration): that is
+the same as a process whose base has the stickiness for an atom, and needs no stick to point at the row's own state.
+
 In stochastic inference the counts are running averages. The logarithm of φ is linear in them, so that averaging counts
 is the step along its natural gradient.
 """
@@ -57,6 +60,14 @@ class Sizes(NamedTuple):
     size: Array
 
 
+class Shared(NamedTuple):
+    """Counted moves by what they were made by: sticks, (1 + K, M), the rest, (1 + K, K), stays for their sake, (K,)."""
+
+    sticks: Array
+    rest: Array
+    stays: Array
+
+
 @dataclasses.dataclass
 class SticksChain(Record):
     """Posterior of all sticks; the same class for the prior of the moment.
@@ -70,6 +81,7 @@ class SticksChain(Record):
     a, b : (1 + K, M) the Beta posteriors of their breaks
     c, d : (K,) those of the states' sticks at the top
     order : (K,) which stick is a state's, from 0; the last takes what is left
+    stay, go : (K,) the Beta posteriors of staying in a state for staying's sake; without stickiness nobody does
     """
 
     hierarchy: Hierarchy
@@ -81,6 +93,8 @@ class SticksChain(Record):
     c: Array = states_on(0)
     d: Array = states_on(0)
     order: Array = states_on(0)
+    stay: Array = states_on(0)
+    go: Array = states_on(0)
 
     @property
     def moves(self) -> bool:
@@ -100,6 +114,7 @@ class SticksChain(Record):
         return dataclasses.replace(
             self, points=self.points[rows][:, :, order], negentropy=self.negentropy[rows], used=self.used[rows],
             a=self.a[rows], b=self.b[rows], c=self.c[order], d=self.d[order], order=self.order[order],
+            stay=self.stay[order], go=self.go[order],
         )  # fmt: skip
 
     # ---- expectations ------------------------------------------------------------------------------------------------
@@ -114,7 +129,22 @@ class SticksChain(Record):
         taken = np.where(self._active, digamma(self.a) - whole, -np.inf)
         left = np.where(self._active, digamma(self.b) - whole, 0.0)
         before = np.cumsum(left, axis=1) - left
-        return Sizes(taken, left, taken + before)
+        return Sizes(taken, left, taken + before + self._goes[:, None])
+
+    @cached_property
+    def _goes(self) -> Array:
+        """E[log probability] that each row does not stay for staying's sake, (1 + K,)."""
+        if self.hierarchy.stickiness == 0.0:
+            return np.zeros(1 + self.n_states)
+        return np.append(0.0, digamma(self.go) - digamma(self.stay + self.go))
+
+    @cached_property
+    def _stays(self) -> Array:
+        """Weights of staying for staying's sake, (1 + K, K), on the diagonal of the moves."""
+        out = np.zeros((1 + self.n_states, self.n_states))
+        if self.hierarchy.stickiness > 0.0:
+            np.einsum("jj->j", out[1:])[:] = np.exp(digamma(self.stay) - digamma(self.stay + self.go))
+        return out
 
     @cached_property
     def _log_top(self) -> Array:
@@ -126,28 +156,16 @@ class SticksChain(Record):
         return np.maximum(in_order(taken, left, self.order), np.log(LEAST_WEIGHT))
 
     @cached_property
-    def _log_base(self) -> Array:
-        """Logarithm of what sticks of each row point at beforehand, (1 + K, K)."""
-        hierarchy = self.hierarchy
-        found = np.tile(self._log_top, (1 + self.n_states, 1))
-        if hierarchy.stickiness > 0.0:
-            whole = hierarchy.concentration + hierarchy.stickiness
-            found[1:] += np.log(hierarchy.concentration / whole)
-            stay = hierarchy.concentration * np.exp(self._log_top) + hierarchy.stickiness
-            np.einsum("jj->j", found[1:])[:] = np.log(stay / whole)
-        return found
-
-    @cached_property
     def _rest(self) -> Array:
         """What is left of each row, as weights of states, (1 + K, K)."""
-        left = np.maximum(self._sizes.left.sum(axis=1, keepdims=True), np.log(LEAST_REST))
-        return np.asarray(np.exp(left + self._log_base))
+        left = np.maximum(self._sizes.left.sum(axis=1) + self._goes, np.log(LEAST_REST))
+        return np.asarray(np.exp(left[:, None] + self._log_top))
 
     @cached_property
     def _weights(self) -> Array:
         """exp E[log probability] of each first state and move, (1 + K, K)."""
         out = np.empty((1 + self.n_states, self.n_states))
-        weigh_moves(self.points, np.exp(self._sizes.size), self.used, self._rest, out)
+        weigh_moves(self.points, np.exp(self._sizes.size), self.used, self._rest + self._stays, out)
         return out
 
     @cached_property
@@ -157,12 +175,6 @@ class SticksChain(Record):
         count_dishes(self.points, self.used, out)
         return out
 
-    def _breaks(self) -> Array:
-        """Concentration of the sticks of each row, (1 + K, 1)."""
-        extra = np.full((1 + self.n_states, 1), self.hierarchy.stickiness)
-        extra[0] = 0.0
-        return self.hierarchy.concentration + extra
-
     # ---- steps -------------------------------------------------------------------------------------------------------
 
     def update(self, initial: Array, pairs: Array) -> SticksChain:
@@ -170,18 +182,24 @@ class SticksChain(Record):
         counts = np.maximum(np.vstack([initial, pairs]), 0.0)
         if not self.a.shape[1]:
             return self._begun(counts)
-        shares, rest = self._shared(counts)
-        return self._broken(shares, rest.sum(axis=1))
+        shared = self._shared(counts)
+        return self._broken(shared.sticks, shared.rest.sum(axis=1), shared.stays)
 
-    def _shared(self, counts: Array) -> tuple[Array, Array]:
-        """How often each stick was used, (1 + K, M), and moves that followed the rest, (1 + K, K)."""
+    def _shared(self, counts: Array) -> Shared:
+        """Which of the counted moves were made by what."""
         shares = np.empty(self.a.shape)
         share_moves(counts, self._weights, self.points, np.exp(self._sizes.size), self.used, shares)
-        return shares, counts / self._weights * self._rest
+        each = counts / self._weights
+        return Shared(shares, each * self._rest, np.diagonal(each[1:] * self._stays[1:]))
 
-    def _broken(self, shares: Array, rest: Array) -> SticksChain:
-        behind = np.cumsum(shares[:, ::-1], axis=1)[:, ::-1] - shares
-        return dataclasses.replace(self, a=1.0 + shares, b=self._breaks() + behind + rest[:, None])
+    def _broken(self, shares: Array, rest: Array, stays: Array) -> SticksChain:
+        """Breaks given how often sticks were used, (1 + K, M), moves behind the last, (1 + K,), and stays, (K,)."""
+        hierarchy, behind = self.hierarchy, np.cumsum(shares[:, ::-1], axis=1)[:, ::-1] - shares
+        gone = (shares.sum(axis=1) + rest)[1:]
+        return dataclasses.replace(
+            self, a=1.0 + shares, b=hierarchy.concentration + behind + rest[:, None],
+            stay=hierarchy.stickiness + stays, go=hierarchy.concentration + gone,
+        )  # fmt: skip
 
     def begin(self, initial: Array, pairs: Array) -> SticksChain:
         """Sticks that point at the states in the order of how often each row went there; nothing else is remembered."""
@@ -189,6 +207,8 @@ class SticksChain(Record):
 
     def _begun(self, counts: Array) -> SticksChain:
         n_rows, n_states = counts.shape
+        stays = SURE * np.diagonal(counts[1:]) if self.hierarchy.stickiness > 0.0 else np.zeros(n_states)
+        counts = counts - np.vstack([np.zeros(n_states), np.diag(stays)])
         most = min(n_states, max(1, MOST_BYTES // (8 * n_rows * n_states)))
         used = np.minimum((counts > IDLE).sum(axis=1) + 1, most)
         width = int(used.max())
@@ -200,7 +220,7 @@ class SticksChain(Record):
         doubt = (1.0 - SURE) / max(n_states - 1, 1)
         entropy = np.full((n_rows, width), xlogy(SURE, SURE) + (n_states - 1) * xlogy(doubt, doubt))
         begun = dataclasses.replace(self, points=points, negentropy=entropy, used=used, a=shares, b=shares)
-        begun = begun._broken(shares, counts.sum(axis=1) - shares.sum(axis=1))
+        begun = begun._broken(shares, counts.sum(axis=1) - shares.sum(axis=1), stays)
         return begun._with_top(begun._dishes.sum(axis=0))
 
     def renew(self, initial: Array, pairs: Array, rate: float = 1.0) -> SticksChain:
@@ -211,7 +231,7 @@ class SticksChain(Record):
         hierarchy = dataclasses.replace(self.hierarchy, renewals=self.hierarchy.renewals + 1)
         if states_differ(pairs, hierarchy.renewals):
             if hierarchy.learns_concentration:
-                hierarchy.concentration = found._best_concentration(counts)
+                hierarchy.concentration = found._best_concentration()
             if hierarchy.learns_top_concentration:
                 hierarchy.top_concentration = found._best_top_concentration()
         return dataclasses.replace(found, hierarchy=hierarchy)
@@ -219,12 +239,12 @@ class SticksChain(Record):
     def pointed(self, counts: Array) -> SticksChain:
         """Every stick in turn points where it is needed."""
         points, negentropy, sizes = self.points.copy(), self.negentropy.copy(), np.exp(self._sizes.size)
-        point_anew(counts, sizes, self.used, self._rest, self._log_base, points, negentropy)
+        point_anew(counts, sizes, self.used, self._rest + self._stays, self._log_top, points, negentropy)
         return dataclasses.replace(self, points=points, negentropy=negentropy)
 
     def ordered(self, counts: Array) -> SticksChain:
         """Breaks given how often the sticks are used, the most used first; idle ones are left to the rest."""
-        shares, rest = self._shared(counts)
+        shares, rest, stays = self._shared(counts)
         ranks = np.argsort(-shares, axis=1, kind="stable")
         shares = np.take_along_axis(shares, ranks, axis=1)
         most = min(self.n_states, max(1, MOST_BYTES // (8 * counts.size)))
@@ -241,40 +261,27 @@ class SticksChain(Record):
         rows, sticks = np.nonzero(
             (np.arange(width)[None] >= self.used[:, None]) & (np.arange(width)[None] < used[:, None])
         )
-        base = self._mean_base()
-        points[rows, sticks], negentropy[rows, sticks] = base[rows], xlogy(base, base).sum(axis=1)[rows]
+        base = self._mean_top()
+        points[rows, sticks], negentropy[rows, sticks] = base, xlogy(base, base).sum()
         found = dataclasses.replace(self, points=points, negentropy=negentropy, used=used, a=kept, b=kept)
-        return found._broken(kept, left)
+        return found._broken(kept, left, stays)
 
     def topped(self, counts: Array) -> SticksChain:
         """The top level given what sticks point at, and moves that followed the rest."""
-        return self._with_top(self._consulted(self._shared(counts)[1]).sum(axis=0))
-
-    def _consulted(self, rest: Array) -> Array:
-        """Expected sticks, and moves that followed the rest, which the top level sent there, (1 + K, K)."""
-        dishes = self._dishes + rest
-        if self.hierarchy.stickiness > 0.0:
-            own = self.hierarchy.concentration * np.exp(self._log_top)
-            np.einsum("jj->j", dishes[1:])[:] *= own / (own + self.hierarchy.stickiness)
-        return dishes
+        return self._with_top((self._dishes + self._shared(counts).rest).sum(axis=0))
 
     def _with_top(self, dishes: Array) -> SticksChain:
         order, behind = by_size(dishes)
         return dataclasses.replace(self, c=1.0 + dishes, d=self.hierarchy.top_concentration + behind, order=order)
 
-    def _best_concentration(self, counts: Array) -> float:
-        """The concentration σ that the breaks speak for and, in sticky chains, how often the top level was consulted.
-
-        Where σ + κ is the concentration of a row, each of its sticks has σ + κ for a factor, and what it points at by
-        the top level σ / (σ + κ); so has a move that follows the rest.
-        """
-        rest = self._shared(counts)[1]
-        chosen = self._active[0].sum() + self._consulted(rest)[1:].sum()
-        left, moved = -self._sizes.left[self._active].sum(), rest[1:].sum()
-        value = self.hierarchy.concentration
+    def _best_concentration(self) -> float:
+        """The concentration that the breaks of the rows speak for, and how often they did not stay."""
+        chosen, left = self._active.sum(), -self._sizes.left[self._active].sum() - self._goes.sum()
+        value, stickiness = self.hierarchy.concentration, self.hierarchy.stickiness
         for _ in range(ROUNDS):
-            value = chosen / max(left + moved / (value + self.hierarchy.stickiness), 1e-300)
-        return float(np.clip(value, *BOUNDS))
+            went = self.n_states * value * (digamma(value + stickiness) - digamma(value))
+            value = float(np.clip((chosen + went) / max(left, 1e-300), *BOUNDS))
+        return value
 
     def _best_top_concentration(self) -> float:
         inner = self.order < self.n_states - 1
@@ -285,8 +292,8 @@ class SticksChain(Record):
 
     def concentrations(self) -> tuple[Array, Array]:
         """Concentrations of Dirichlet rows that resemble these, for a first look at proposals."""
-        base = np.exp(self._log_base + np.log(self._breaks()))
-        return base[0], base[1:]
+        base = self.hierarchy.concentration * np.exp(self._log_top)
+        return base, base + self.hierarchy.stickiness * np.eye(self.n_states)
 
     def expected_log(self) -> Chain:
         weights = self._weights
@@ -300,34 +307,41 @@ class SticksChain(Record):
         taken = np.where(self._active, self.a / (self.a + self.b), 0.0)
         sizes, left = _pieces(taken)
         out = np.empty_like(self._weights)
-        weigh_moves(self.points, sizes, self.used, left * self._mean_base(), out)
-        out = simplex.normalized(out, 1)
-        return Chain(out[0], out[1:])
+        weigh_moves(self.points, sizes, self.used, left * self._mean_top(), out)
+        return self._chain(out, self.stay / (self.stay + self.go))
+
+    def _chain(self, table: Array, stays: Array) -> Chain:
+        """The chain that goes by a table, (1 + K, K), but for stays with these probabilities."""
+        rows = simplex.normalized(table, 1)
+        if self.hierarchy.stickiness == 0.0:
+            return Chain(rows[0], rows[1:])
+        return Chain(rows[0], (1.0 - stays)[:, None] * rows[1:] + np.diag(stays))
 
     mode = predictive = mean
 
-    def _mean_base(self) -> Array:
-        """Expected base of each row, (1 + K, K)."""
-        return simplex.normalized(np.exp(self._log_base), 1)
+    def _mean_top(self) -> Array:
+        """What stands for the top level, (K,), sums to one."""
+        return simplex.normalized(np.exp(self._log_top), 0)
 
     def sample(self, rng: np.random.Generator) -> Chain:
         broken = np.where(self._active, rng.beta(self.a, self.b), 0.0)
         sizes, left = _pieces(broken)
-        table = left * self._mean_base()
+        table = left * self._mean_top()
         for row in range(len(table)):
             for stick in range(self.used[row]):
                 chances = self.points[row, stick]
                 table[row, rng.choice(self.n_states, p=chances / chances.sum())] += sizes[row, stick]
-        table = simplex.normalized(table, 1)
-        return Chain(table[0], table[1:])
+        return self._chain(table, rng.beta(np.maximum(self.stay, LEAST_WEIGHT), self.go))
 
     def kl(self, prior: Any) -> float:
         """Divergence of all sticks, and of where they point, from what they were beforehand."""
         inner = self.order < self.n_states - 1
-        of_breaks = _beta_divergence(self.a, self.b, np.broadcast_to(self._breaks(), self.a.shape))[self._active].sum()
-        of_top = _beta_divergence(self.c[inner], self.d[inner], self.hierarchy.top_concentration).sum()
-        of_points = self.negentropy[self._active].sum() - (self._dishes * self._log_base).sum()
-        return float(of_breaks + of_top + of_points)
+        concentration, stickiness = self.hierarchy.concentration, self.hierarchy.stickiness
+        of_breaks = _beta_divergence(self.a, self.b, 1.0, concentration)[self._active].sum()
+        of_top = _beta_divergence(self.c[inner], self.d[inner], 1.0, self.hierarchy.top_concentration).sum()
+        of_points = self.negentropy[self._active].sum() - (self._dishes * self._log_top).sum()
+        of_stays = _beta_divergence(self.stay, self.go, stickiness, concentration).sum() if stickiness > 0.0 else 0.0
+        return float(of_breaks + of_top + of_points + of_stays)
 
     def log_hyper(self) -> float:
         return 0.0
@@ -353,14 +367,14 @@ def _pieces(taken: Array) -> tuple[Array, Array]:
     return taken * left[:, :-1], left[:, -1:]
 
 
-def _beta_divergence(a: Array, b: Array, concentration: Any) -> Array:
-    """Kullback-Leibler divergence of Beta(a, b) from Beta(1, concentration)."""
+def _beta_divergence(a: Array, b: Array, first: float, second: float) -> Array:
+    """Kullback-Leibler divergence of Beta(a, b) from Beta(first, second)."""
     whole = digamma(a + b)
     return np.asarray(
-        betaln(1.0, concentration)
+        betaln(first, second)
         - betaln(a, b)
-        + (a - 1.0) * (digamma(a) - whole)
-        + (b - concentration) * (digamma(b) - whole)
+        + (a - first) * (digamma(a) - whole)
+        + (b - second) * (digamma(b) - whole)
     )
 
 
@@ -371,4 +385,5 @@ def no_sticks(hierarchy: Hierarchy, n_states: int) -> SticksChain:
     return SticksChain(
         hierarchy, np.empty((1 + n_states, 0, n_states)), nothing, np.zeros(1 + n_states, dtype=np.int64), nothing,
         nothing, np.ones(n_states), np.maximum(rest, 1e-12), np.arange(float(n_states)),
+        np.full(n_states, hierarchy.stickiness), np.full(n_states, hierarchy.concentration),
     )  # fmt: skip
