@@ -35,7 +35,7 @@ from subchain import simplex
 from subchain.records import Record, states_on
 from subchain.settled import states_differ
 from subchain.transitions.base import Chain
-from subchain.transitions.hierarchy import BOUNDS, LEAST_WEIGHT, ROUNDS, Hierarchy, by_size, in_order
+from subchain.transitions.hierarchy import BOUNDS, LEAST_WEIGHT, ROUNDS, Hierarchy, by_size, in_order, tables_behind
 from subchain.transitions.moving import MovingChain
 from subchain.transitions.stick_kernels import count_dishes, point_anew, share_moves, weigh_moves
 
@@ -50,6 +50,8 @@ SURE = 0.9
 LEAST_REST = 1e-100
 #: Bytes that the pointers of all sticks may take; rows that need more sticks leave them to the rest.
 MOST_BYTES = 160_000_000
+#: Tables of pointers that a renewal holds at once: as they were, anew, and in order.
+POINTERS = 3
 
 
 class Sizes(NamedTuple):
@@ -209,8 +211,7 @@ class SticksChain(Record):
         n_rows, n_states = counts.shape
         stays = SURE * np.diagonal(counts[1:]) if self.hierarchy.stickiness > 0.0 else np.zeros(n_states)
         counts = counts - np.vstack([np.zeros(n_states), np.diag(stays)])
-        most = min(n_states, max(1, MOST_BYTES // (8 * n_rows * n_states)))
-        used = np.minimum((counts > IDLE).sum(axis=1) + 1, most)
+        used = np.minimum((counts > IDLE).sum(axis=1) + 1, most_sticks(n_states))
         width = int(used.max())
         targets = np.argsort(-counts, axis=1, kind="stable")[:, :width]
         points = np.full((n_rows, width, n_states), (1.0 - SURE) / max(n_states - 1, 1))
@@ -247,8 +248,7 @@ class SticksChain(Record):
         shares, rest, stays = self._shared(counts)
         ranks = np.argsort(-shares, axis=1, kind="stable")
         shares = np.take_along_axis(shares, ranks, axis=1)
-        most = min(self.n_states, max(1, MOST_BYTES // (8 * counts.size)))
-        used = np.minimum((shares > IDLE).sum(axis=1) + 1, most)
+        used = np.minimum((shares > IDLE).sum(axis=1) + 1, most_sticks(self.n_states))
         width, had = int(used.max()), self.a.shape[1]
         idle = np.arange(had)[None] >= used[:, None]
         left = rest.sum(axis=1) + np.where(idle, shares, 0.0).sum(axis=1)
@@ -271,8 +271,18 @@ class SticksChain(Record):
         return self._with_top((self._dishes + self._shared(counts).rest).sum(axis=0))
 
     def _with_top(self, dishes: Array) -> SticksChain:
-        order, behind = by_size(dishes)
-        return dataclasses.replace(self, c=1.0 + dishes, d=self.hierarchy.top_concentration + behind, order=order)
+        """The top level that these numbers of sticks speak for; the states take theirs by size unless that is worse."""
+        same, sorted_ = (self._in_order(dishes, order) for order in (self.order, by_size(dishes)[0]))
+        return sorted_ if sorted_._log_top_evidence() >= same._log_top_evidence() else same
+
+    def _in_order(self, dishes: Array, order: Array) -> SticksChain:
+        behind = self.hierarchy.top_concentration + tables_behind(dishes, order)
+        return dataclasses.replace(self, c=1.0 + dishes, d=behind, order=order)
+
+    def _log_top_evidence(self) -> float:
+        """How probable it is that sticks point where they do, if the top level's posterior is the best one."""
+        inner = self.order < self.n_states - 1
+        return float(betaln(self.c[inner], self.d[inner]).sum())
 
     def _best_concentration(self) -> float:
         """The concentration that the breaks of the rows speak for, and how often they did not stay."""
@@ -376,6 +386,16 @@ def _beta_divergence(a: Array, b: Array, first: float, second: float) -> Array:
         + (a - first) * (digamma(a) - whole)
         + (b - second) * (digamma(b) - whole)
     )
+
+
+def most_sticks(n_states: int) -> int:
+    """The largest number of sticks of a row."""
+    return min(n_states, max(1, MOST_BYTES // (8 * (1 + n_states) * n_states)))
+
+
+def pointer_bytes(n_states: int) -> int:
+    """Bytes that the pointers of all sticks take if every row has all that it may have."""
+    return 8 * (1 + n_states) * most_sticks(n_states) * n_states
 
 
 def no_sticks(hierarchy: Hierarchy, n_states: int) -> SticksChain:
