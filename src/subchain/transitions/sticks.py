@@ -50,8 +50,8 @@ SURE = 0.9
 LEAST_REST = 1e-100
 #: Bytes that the pointers of all sticks may take; rows that need more sticks leave them to the rest.
 MOST_BYTES = 160_000_000
-#: Tables of pointers that a renewal holds at once: as they were, anew, and in order.
-POINTERS = 3
+#: Tables of pointers that an iteration holds at once: those of the prior and of the posterior, anew, and in order.
+POINTERS = 4
 
 
 class Sizes(NamedTuple):
