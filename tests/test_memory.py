@@ -1,12 +1,13 @@
 """The estimate is made before the run; the run must keep to it."""
 
 import tracemalloc
+import warnings
 from functools import partial
 
 import numpy as np
 import pytest
 
-from subchain import CVI, EM, HMM, VI, Categorical, memory_estimate
+from subchain import CVI, EM, HDP, HMM, VI, Categorical, memory_estimate
 from subchain.engines.messages import Workspace
 
 pytestmark = pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")
@@ -40,6 +41,21 @@ def test_the_estimate_is_right_within_a_fifth(case):
     tracemalloc.stop()
     assert peak / 1.2 <= estimate.total <= peak * 1.2
     assert f"{estimate.total / 1e6:.1f} MB" in str(estimate)
+
+
+def test_rows_of_sticks_take_no_more_than_was_said():
+    x = (RNG.integers(0, 50, 50_000), [50] * 1000)
+    prior = HDP(1.0, 1.0, "sticks", merges=False, splits=False)
+    model = HMM(120, Categorical(n_categories=50), prior, VI(max_iter=2, tolerance=0.0), random_state=0, n_jobs=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        model.fit(x)
+        Workspace._spare.clear()
+        tracemalloc.start()
+        model.fit(x)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak / 1.2 <= memory_estimate(model, x).total <= peak * 1.5
 
 
 def test_a_chain_of_1e8_symbols_takes_less_than_a_gigabyte(tmp_path):

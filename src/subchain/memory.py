@@ -85,12 +85,14 @@ def memory_estimate(model: HMM, x: Any) -> MemoryEstimate:
     emission = resolve_emission(model.emission)
     zeros = emission.prior(data, n_states, flat=False).mean().zeros()
     sums_bytes = sum(array.nbytes for array in zeros.arrays().values()) + 8 * n_states**2
-    copies = 2 if resolve_transition(model.transition).searches else 1  # one to return to from what does not help
+    transition = resolve_transition(model.transition)
+    copies = 2 if transition.searches else 1  # one to return to from what does not help
     estimate = _pass(data, n_states, sums_bytes, resolve_engine(model.engine, model.n_jobs).n_jobs)
     has_features = emission.features(data, np.arange(1)) is not None
     return dataclasses.replace(
         estimate,
-        model=(POINT_TABLES if resolve_inference(model.inference).flat else OTHER_TABLES) * sums_bytes,
+        model=(POINT_TABLES if resolve_inference(model.inference).flat else OTHER_TABLES) * sums_bytes
+        + copies * transition.held_bytes(n_states),
         kept=copies * resolve_inference(model.inference).kept_bytes(data.lengths, n_states),
         start=2 * 8 * n_states * min(data.n_observations, SAMPLE) if has_features else 0,
     )

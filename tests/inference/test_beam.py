@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from examples import FAMILIES, example
-from subchain import HDP, HMM, Beam, Categorical, Dirichlet, Gaussian, Poisson, Sequences
+from subchain import HDP, HMM, Beam, Categorical, Dirichlet, Gaussian, Gibbs, Poisson, Sequences
 from subchain.data import Evidence
 from subchain.datasets.published import four_state
 from subchain.engines.cpu import CpuEngine
@@ -395,6 +395,11 @@ class TestRefusals:
             model(emission=Categorical(1.0 + np.arange(15.0).reshape(3, 5))).fit(sentences)
         with pytest.raises(InputError, match="freeze none"):
             model(emission=Categorical(n_categories=5, frozen=True)).fit(sentences)
+
+    def test_emissions_need_a_concentration(self, sentences):
+        for algorithm, chain in ((Beam(), HDP()), (Gibbs(), Dirichlet())):
+            with pytest.raises(InputError, match=r"needs vi, svi, cvi or scvi.*as a number"):
+                HMM(3, Categorical("learned"), chain, algorithm).fit(sentences)
 
     def test_sequences_cannot_be_weighed(self, sentences):
         with pytest.raises(InputError, match="Beam cannot weigh sequences"):

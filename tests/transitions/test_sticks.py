@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.special import digamma
 
@@ -60,16 +62,20 @@ def test_weights_are_what_sticks_give_and_what_is_left() -> None:
 @pytest.mark.parametrize("stickiness", [0.0, 4.0])
 def test_every_move_is_shared_out_among_sticks_and_rest(stickiness: float) -> None:
     chain, counts = learned(1, stickiness=stickiness)
-    shares, rest = chain._shared(counts)
-    assert shares.sum(axis=1) + rest.sum(axis=1) == pytest.approx(counts.sum(axis=1), rel=1e-12)
+    shares, rest, stays = chain._shared(counts)
+    found = shares.sum(axis=1) + rest.sum(axis=1) + np.append(0.0, stays)
+    assert found == pytest.approx(counts.sum(axis=1), rel=1e-12)
     posterior = chain.update(counts[0], counts[1:])
     assert posterior.a[chain._active] == pytest.approx(1.0 + shares[chain._active])
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(0, 10_000), st.floats(0.2, 10.0), st.floats(0.2, 10.0))
-def test_breaks_and_top_level_never_lower_the_objective(seed: int, concentration: float, top: float) -> None:
-    chain, _ = learned(seed, concentration=concentration, top_concentration=top)
+@example(1770, 1.0, 7.0, 0.0)  # where sticks in the order of their use would be less probable
+@given(st.integers(0, 10_000), st.floats(0.2, 10.0), st.floats(0.2, 10.0), st.sampled_from([0.0, 0.5, 40.0]))
+def test_breaks_and_top_level_never_lower_the_objective(
+    seed: int, concentration: float, top: float, stickiness: float
+) -> None:
+    chain, _ = learned(seed, concentration=concentration, top_concentration=top, stickiness=stickiness)
     counts = np.vstack(counted(seed + 77))
     for step in (
         lambda chain: chain.update(counts[0], counts[1:]),
@@ -80,10 +86,35 @@ def test_breaks_and_top_level_never_lower_the_objective(seed: int, concentration
         assert worth(chain, counts) >= before - 1e-6 * abs(before) * (chain.used.max() < 2) - 1e-7
 
 
+@pytest.mark.parametrize("stickiness", [0.0, 0.5, 40.0])
+def test_the_concentration_that_is_learned_is_the_best_one(stickiness: float) -> None:
+    chain, counts = learned(3, concentration=2.0, stickiness=stickiness)
+
+    def with_concentration(value: float) -> SticksChain:
+        return dataclasses.replace(chain, hierarchy=dataclasses.replace(chain.hierarchy, concentration=value))
+
+    value = 2.0
+    for _ in range(200):
+        value = with_concentration(value)._best_concentration()
+    best, less, more = (worth(with_concentration(factor * value), counts) for factor in (1.0, 0.98, 1.02))
+    assert best > less
+    assert best > more
+
+
+@pytest.mark.parametrize(("concentration", "stickiness"), [(1e-3, 0.0), (None, 20.0), (None, 1e4)])
+def test_rows_that_leave_next_to_nothing_stay_finite(concentration: float | None, stickiness: float) -> None:
+    x = four_state("positive", n_sequences=10, random_state=0).observations
+    prior = HDP(concentration, construction="sticks", stickiness=stickiness)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = HMM(6, Categorical(1.0), prior, VI(max_iter=30), random_state=0).fit(x)
+    assert np.isfinite(model.score(x))
+
+
 def test_a_stick_points_where_counted_moves_gain_most() -> None:
     chain, counts = learned(3)
     found, expected = chain.pointed(counts), chain.points.copy()
-    sizes, rest, log_base = np.exp(chain._sizes.size), chain._rest, chain._log_base
+    sizes, rest, log_top = np.exp(chain._sizes.size), chain._rest, chain._log_top
     for row in range(1 + K):
         for stick in range(chain.used[row]):
             others = rest[row] + sum(
@@ -91,7 +122,7 @@ def test_a_stick_points_where_counted_moves_gain_most() -> None:
             )
             gains = counts[row] * np.log1p(sizes[row, stick] / others)
             gains[gains <= 0.01] = 0.0
-            logs = log_base[row] + gains
+            logs = log_top + gains
             expected[row, stick] = np.exp(logs - logs.max()) / np.exp(logs - logs.max()).sum()
     active = chain._active
     assert found.points[active] == pytest.approx(expected[active], abs=1e-12)
@@ -159,6 +190,25 @@ def test_states_can_be_put_in_another_order() -> None:
     assert after.initial == pytest.approx(before.initial[order])
     assert after.transition == pytest.approx(before.transition[np.ix_(order, order)])
     assert moved.kl(None) == pytest.approx(chain.kl(None))
+
+
+def test_staying_for_its_own_sake_takes_no_sticks() -> None:
+    """A row is a process whose base has the stickiness for an atom: its mean without data is that of its base."""
+    chain, _ = learned(5, concentration=2.0, stickiness=6.0)
+    nothing: Any = chain.update(np.zeros(K), np.zeros((K, K)))
+    assert nothing.stay / (nothing.stay + nothing.go) == pytest.approx(0.75)
+    assert (np.diagonal(nothing.mean().transition) >= 0.75).all()
+
+
+@pytest.mark.parametrize("stickiness", [5.0, 50.0])
+def test_four_states_that_last_are_found_to_be_four(stickiness: float) -> None:
+    x = four_state("positive", random_state=0).observations
+    prior = HDP(1.0, 1.0, "sticks", stickiness=stickiness)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = HMM(10, Categorical(1.0), prior, VI(max_iter=60), random_state=0, n_jobs=1).fit(x)
+    assert model.effective_states() == 4
+    assert model.score(x) / x.n_observations > -1.17
 
 
 def test_draws_are_distributions_whose_mean_is_the_mean() -> None:

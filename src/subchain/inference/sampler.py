@@ -43,6 +43,7 @@ class Sampler(Algorithm):
     """Base of algorithms whose iterations are sweeps of several chains."""
 
     flat = False
+    renews = False
     patience = None
     n_samples: int
     burn_in: int

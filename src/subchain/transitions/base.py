@@ -139,6 +139,10 @@ class TransitionPrior(Component, ABC):
         """Whether runs are to try other numbers of states."""
         return False
 
+    def held_bytes(self, n_states: int) -> int:
+        """The most bytes that an iteration holds of the chain beside a few tables of all moves."""
+        return 0
+
     def suited_to(self, algorithm: str) -> TransitionPrior:
         """The prior as an algorithm, called by its name, wants it; an `InputError` if the two do not go together."""
         return self

@@ -20,7 +20,7 @@ from subchain.transitions.base import TransitionPrior
 from subchain.transitions.collapsed import WAYS, CollapsedChain
 from subchain.transitions.direct import DirectChain, KnownTopChain
 from subchain.transitions.hierarchy import HierarchicalChain, Hierarchy, begin
-from subchain.transitions.sticks import SticksChain, no_sticks
+from subchain.transitions.sticks import POINTERS, SticksChain, no_sticks, pointer_bytes
 
 Array = NDArray[np.float64]
 
@@ -100,6 +100,9 @@ class HDP(TransitionPrior):
     @property
     def searches(self) -> bool:
         return bool(self.merges or self.splits)
+
+    def held_bytes(self, n_states: int) -> int:
+        return POINTERS * pointer_bytes(n_states) if self.construction == "sticks" else 0
 
     def suited_to(self, algorithm: str) -> HDP:
         if self.construction != "auto" and self.construction not in CONSTRUCTIONS:

@@ -67,7 +67,7 @@ def dirichlet_rows(kind, prior, counts, fixed, out):
         for k in range(prior.shape[1]):
             share -= fixed[j, k]
             if prior[j, k] > 0.0:
-                value = prior[j, k] + counts[j, k]
+                value = prior[j, k] + max(counts[j, k], 0.0)  # rounding may leave less than nothing of what was taken
                 if kind == MODE:
                     value = max(value - 1.0, 0.0)
                 out[j, k] = value

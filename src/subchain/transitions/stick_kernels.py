@@ -88,15 +88,15 @@ def point_anew(counts, sizes, used, rest, log_base, points, negentropy):
     ----------
     counts : (R, K) expected moves
     sizes, used : (R, M), (R,) expected sizes of sticks, and how many there are
-    rest : (R, K) what is left of the rows
-    log_base : (R, K) the common base, which need not be normalised
+    rest : (R, K) what moves have beside the sticks
+    log_base : (K,) the common base, which need not be normalised
     points, negentropy : (R, M, K), (R, M) where sticks point, and Σ p log p of that
     """
     n_rows, _, n_states = points.shape
     weights, others, gains, base = (np.zeros(n_states), np.empty(n_states), np.zeros(n_states), np.empty(n_states))
     for k in range(n_rows):
         gains[:] = 0.0
-        of_base = _choose(gains, log_base[k], base)
+        of_base = _choose(gains, log_base, base)
         for j in range(n_states):
             weights[j] = rest[k, j]
         for m in range(used[k]):
@@ -107,12 +107,12 @@ def point_anew(counts, sizes, used, rest, log_base, points, negentropy):
             for j in range(n_states):
                 others[j] = max(weights[j] - towards[j] * size, rest[k, j])
             if _see(counts[k], others, size, gains):
-                negentropy[k, m] = _choose(gains, log_base[k], towards)
+                negentropy[k, m] = _choose(gains, log_base, towards)
             else:
                 negentropy[k, m] = of_base
                 towards[:] = base
             for j in range(n_states):
-                negentropy[k, m] += towards[j] * log_base[k, j]
+                negentropy[k, m] += towards[j] * log_base[j]
                 weights[j] = others[j] + towards[j] * size
 
 

@@ -14,6 +14,9 @@ all that comes after it. Here it asks what all counted moves to a state gain if 
 they know the future. All other steps can only raise the objective; this one may lower it, hardly ever after the first
 iteration, and a run tells when that happens.
 
+A row that tends to stay is w of staying and 1 − w of sticks as above, w being Beta(stickiness, concentration): that is
+the same as a process whose base has the stickiness for an atom, and needs no stick to point at the row's own state.
+
 In stochastic inference the counts are running averages. The logarithm of φ is linear in them, so that averaging counts
 is the step along its natural gradient.
 """
@@ -32,7 +35,7 @@ from subchain import simplex
 from subchain.records import Record, states_on
 from subchain.settled import states_differ
 from subchain.transitions.base import Chain
-from subchain.transitions.hierarchy import BOUNDS, LEAST_WEIGHT, Hierarchy, by_size, in_order
+from subchain.transitions.hierarchy import BOUNDS, LEAST_WEIGHT, ROUNDS, Hierarchy, by_size, in_order, tables_behind
 from subchain.transitions.moving import MovingChain
 from subchain.transitions.stick_kernels import count_dishes, point_anew, share_moves, weigh_moves
 
@@ -43,8 +46,12 @@ Index = NDArray[np.int64]
 IDLE = 0.1
 #: How surely sticks point at a state to begin with.
 SURE = 0.9
+#: What is left of a row does not fall below this: sticks that take all but nothing would make moves impossible.
+LEAST_REST = 1e-100
 #: Bytes that the pointers of all sticks may take; rows that need more sticks leave them to the rest.
 MOST_BYTES = 160_000_000
+#: Tables of pointers that an iteration holds at once: those of the prior and of the posterior, anew, and in order.
+POINTERS = 4
 
 
 class Sizes(NamedTuple):
@@ -53,6 +60,14 @@ class Sizes(NamedTuple):
     taken: Array
     left: Array
     size: Array
+
+
+class Shared(NamedTuple):
+    """Counted moves by what they were made by: sticks, (1 + K, M), the rest, (1 + K, K), stays for their sake, (K,)."""
+
+    sticks: Array
+    rest: Array
+    stays: Array
 
 
 @dataclasses.dataclass
@@ -68,6 +83,7 @@ class SticksChain(Record):
     a, b : (1 + K, M) the Beta posteriors of their breaks
     c, d : (K,) those of the states' sticks at the top
     order : (K,) which stick is a state's, from 0; the last takes what is left
+    stay, go : (K,) the Beta posteriors of staying in a state for staying's sake; without stickiness nobody does
     """
 
     hierarchy: Hierarchy
@@ -79,6 +95,8 @@ class SticksChain(Record):
     c: Array = states_on(0)
     d: Array = states_on(0)
     order: Array = states_on(0)
+    stay: Array = states_on(0)
+    go: Array = states_on(0)
 
     @property
     def moves(self) -> bool:
@@ -98,6 +116,7 @@ class SticksChain(Record):
         return dataclasses.replace(
             self, points=self.points[rows][:, :, order], negentropy=self.negentropy[rows], used=self.used[rows],
             a=self.a[rows], b=self.b[rows], c=self.c[order], d=self.d[order], order=self.order[order],
+            stay=self.stay[order], go=self.go[order],
         )  # fmt: skip
 
     # ---- expectations ------------------------------------------------------------------------------------------------
@@ -112,7 +131,22 @@ class SticksChain(Record):
         taken = np.where(self._active, digamma(self.a) - whole, -np.inf)
         left = np.where(self._active, digamma(self.b) - whole, 0.0)
         before = np.cumsum(left, axis=1) - left
-        return Sizes(taken, left, taken + before)
+        return Sizes(taken, left, taken + before + self._goes[:, None])
+
+    @cached_property
+    def _goes(self) -> Array:
+        """E[log probability] that each row does not stay for staying's sake, (1 + K,)."""
+        if self.hierarchy.stickiness == 0.0:
+            return np.zeros(1 + self.n_states)
+        return np.append(0.0, digamma(self.go) - digamma(self.stay + self.go))
+
+    @cached_property
+    def _stays(self) -> Array:
+        """Weights of staying for staying's sake, (1 + K, K), on the diagonal of the moves."""
+        out = np.zeros((1 + self.n_states, self.n_states))
+        if self.hierarchy.stickiness > 0.0:
+            np.einsum("jj->j", out[1:])[:] = np.exp(digamma(self.stay) - digamma(self.stay + self.go))
+        return out
 
     @cached_property
     def _log_top(self) -> Array:
@@ -124,27 +158,16 @@ class SticksChain(Record):
         return np.maximum(in_order(taken, left, self.order), np.log(LEAST_WEIGHT))
 
     @cached_property
-    def _log_base(self) -> Array:
-        """Logarithm of what sticks of each row point at beforehand, (1 + K, K)."""
-        hierarchy = self.hierarchy
-        found = np.tile(self._log_top, (1 + self.n_states, 1))
-        if hierarchy.stickiness > 0.0:
-            whole = hierarchy.concentration + hierarchy.stickiness
-            found[1:] += np.log(hierarchy.concentration / whole)
-            stay = hierarchy.concentration * np.exp(self._log_top) + hierarchy.stickiness
-            np.einsum("jj->j", found[1:])[:] = np.log(stay / whole)
-        return found
-
-    @cached_property
     def _rest(self) -> Array:
         """What is left of each row, as weights of states, (1 + K, K)."""
-        return np.asarray(np.exp(self._sizes.left.sum(axis=1, keepdims=True) + self._log_base))
+        left = np.maximum(self._sizes.left.sum(axis=1) + self._goes, np.log(LEAST_REST))
+        return np.asarray(np.exp(left[:, None] + self._log_top))
 
     @cached_property
     def _weights(self) -> Array:
         """exp E[log probability] of each first state and move, (1 + K, K)."""
         out = np.empty((1 + self.n_states, self.n_states))
-        weigh_moves(self.points, np.exp(self._sizes.size), self.used, self._rest, out)
+        weigh_moves(self.points, np.exp(self._sizes.size), self.used, self._rest + self._stays, out)
         return out
 
     @cached_property
@@ -154,12 +177,6 @@ class SticksChain(Record):
         count_dishes(self.points, self.used, out)
         return out
 
-    def _breaks(self) -> Array:
-        """Concentration of the sticks of each row, (1 + K, 1)."""
-        extra = np.full((1 + self.n_states, 1), self.hierarchy.stickiness)
-        extra[0] = 0.0
-        return self.hierarchy.concentration + extra
-
     # ---- steps -------------------------------------------------------------------------------------------------------
 
     def update(self, initial: Array, pairs: Array) -> SticksChain:
@@ -167,18 +184,24 @@ class SticksChain(Record):
         counts = np.maximum(np.vstack([initial, pairs]), 0.0)
         if not self.a.shape[1]:
             return self._begun(counts)
-        shares, rest = self._shared(counts)
-        return self._broken(shares, rest.sum(axis=1))
+        shared = self._shared(counts)
+        return self._broken(shared.sticks, shared.rest.sum(axis=1), shared.stays)
 
-    def _shared(self, counts: Array) -> tuple[Array, Array]:
-        """How often each stick was used, (1 + K, M), and moves that followed the rest, (1 + K, K)."""
+    def _shared(self, counts: Array) -> Shared:
+        """Which of the counted moves were made by what."""
         shares = np.empty(self.a.shape)
         share_moves(counts, self._weights, self.points, np.exp(self._sizes.size), self.used, shares)
-        return shares, counts / self._weights * self._rest
+        each = counts / self._weights
+        return Shared(shares, each * self._rest, np.diagonal(each[1:] * self._stays[1:]))
 
-    def _broken(self, shares: Array, rest: Array) -> SticksChain:
-        behind = np.cumsum(shares[:, ::-1], axis=1)[:, ::-1] - shares
-        return dataclasses.replace(self, a=1.0 + shares, b=self._breaks() + behind + rest[:, None])
+    def _broken(self, shares: Array, rest: Array, stays: Array) -> SticksChain:
+        """Breaks given how often sticks were used, (1 + K, M), moves behind the last, (1 + K,), and stays, (K,)."""
+        hierarchy, behind = self.hierarchy, np.cumsum(shares[:, ::-1], axis=1)[:, ::-1] - shares
+        gone = (shares.sum(axis=1) + rest)[1:]
+        return dataclasses.replace(
+            self, a=1.0 + shares, b=hierarchy.concentration + behind + rest[:, None],
+            stay=hierarchy.stickiness + stays, go=hierarchy.concentration + gone,
+        )  # fmt: skip
 
     def begin(self, initial: Array, pairs: Array) -> SticksChain:
         """Sticks that point at the states in the order of how often each row went there; nothing else is remembered."""
@@ -186,8 +209,9 @@ class SticksChain(Record):
 
     def _begun(self, counts: Array) -> SticksChain:
         n_rows, n_states = counts.shape
-        most = min(n_states, max(1, MOST_BYTES // (8 * n_rows * n_states)))
-        used = np.minimum((counts > IDLE).sum(axis=1) + 1, most)
+        stays = SURE * np.diagonal(counts[1:]) if self.hierarchy.stickiness > 0.0 else np.zeros(n_states)
+        counts = counts - np.vstack([np.zeros(n_states), np.diag(stays)])
+        used = np.minimum((counts > IDLE).sum(axis=1) + 1, most_sticks(n_states))
         width = int(used.max())
         targets = np.argsort(-counts, axis=1, kind="stable")[:, :width]
         points = np.full((n_rows, width, n_states), (1.0 - SURE) / max(n_states - 1, 1))
@@ -197,7 +221,7 @@ class SticksChain(Record):
         doubt = (1.0 - SURE) / max(n_states - 1, 1)
         entropy = np.full((n_rows, width), xlogy(SURE, SURE) + (n_states - 1) * xlogy(doubt, doubt))
         begun = dataclasses.replace(self, points=points, negentropy=entropy, used=used, a=shares, b=shares)
-        begun = begun._broken(shares, counts.sum(axis=1) - shares.sum(axis=1))
+        begun = begun._broken(shares, counts.sum(axis=1) - shares.sum(axis=1), stays)
         return begun._with_top(begun._dishes.sum(axis=0))
 
     def renew(self, initial: Array, pairs: Array, rate: float = 1.0) -> SticksChain:
@@ -208,9 +232,7 @@ class SticksChain(Record):
         hierarchy = dataclasses.replace(self.hierarchy, renewals=self.hierarchy.renewals + 1)
         if states_differ(pairs, hierarchy.renewals):
             if hierarchy.learns_concentration:
-                left = -found._sizes.left[found._active].sum()
-                best = found._active.sum() / max(left, 1e-300) - hierarchy.stickiness
-                hierarchy.concentration = float(np.clip(best, *BOUNDS))
+                hierarchy.concentration = found._best_concentration()
             if hierarchy.learns_top_concentration:
                 hierarchy.top_concentration = found._best_top_concentration()
         return dataclasses.replace(found, hierarchy=hierarchy)
@@ -218,16 +240,15 @@ class SticksChain(Record):
     def pointed(self, counts: Array) -> SticksChain:
         """Every stick in turn points where it is needed."""
         points, negentropy, sizes = self.points.copy(), self.negentropy.copy(), np.exp(self._sizes.size)
-        point_anew(counts, sizes, self.used, self._rest, self._log_base, points, negentropy)
+        point_anew(counts, sizes, self.used, self._rest + self._stays, self._log_top, points, negentropy)
         return dataclasses.replace(self, points=points, negentropy=negentropy)
 
     def ordered(self, counts: Array) -> SticksChain:
         """Breaks given how often the sticks are used, the most used first; idle ones are left to the rest."""
-        shares, rest = self._shared(counts)
+        shares, rest, stays = self._shared(counts)
         ranks = np.argsort(-shares, axis=1, kind="stable")
         shares = np.take_along_axis(shares, ranks, axis=1)
-        most = min(self.n_states, max(1, MOST_BYTES // (8 * counts.size)))
-        used = np.minimum((shares > IDLE).sum(axis=1) + 1, most)
+        used = np.minimum((shares > IDLE).sum(axis=1) + 1, most_sticks(self.n_states))
         width, had = int(used.max()), self.a.shape[1]
         idle = np.arange(had)[None] >= used[:, None]
         left = rest.sum(axis=1) + np.where(idle, shares, 0.0).sum(axis=1)
@@ -240,22 +261,37 @@ class SticksChain(Record):
         rows, sticks = np.nonzero(
             (np.arange(width)[None] >= self.used[:, None]) & (np.arange(width)[None] < used[:, None])
         )
-        base = self._mean_base()
-        points[rows, sticks], negentropy[rows, sticks] = base[rows], xlogy(base, base).sum(axis=1)[rows]
+        base = self._mean_top()
+        points[rows, sticks], negentropy[rows, sticks] = base, xlogy(base, base).sum()
         found = dataclasses.replace(self, points=points, negentropy=negentropy, used=used, a=kept, b=kept)
-        return found._broken(kept, left)
+        return found._broken(kept, left, stays)
 
     def topped(self, counts: Array) -> SticksChain:
         """The top level given what sticks point at, and moves that followed the rest."""
-        dishes = self._dishes + self._shared(counts)[1]
-        if self.hierarchy.stickiness > 0.0:
-            own = self.hierarchy.concentration * np.exp(self._log_top)
-            np.einsum("jj->j", dishes[1:])[:] *= own / (own + self.hierarchy.stickiness)
-        return self._with_top(dishes.sum(axis=0))
+        return self._with_top((self._dishes + self._shared(counts).rest).sum(axis=0))
 
     def _with_top(self, dishes: Array) -> SticksChain:
-        order, behind = by_size(dishes)
-        return dataclasses.replace(self, c=1.0 + dishes, d=self.hierarchy.top_concentration + behind, order=order)
+        """The top level that these numbers of sticks speak for; the states take theirs by size unless that is worse."""
+        same, sorted_ = (self._in_order(dishes, order) for order in (self.order, by_size(dishes)[0]))
+        return sorted_ if sorted_._log_top_evidence() >= same._log_top_evidence() else same
+
+    def _in_order(self, dishes: Array, order: Array) -> SticksChain:
+        behind = self.hierarchy.top_concentration + tables_behind(dishes, order)
+        return dataclasses.replace(self, c=1.0 + dishes, d=behind, order=order)
+
+    def _log_top_evidence(self) -> float:
+        """How probable it is that sticks point where they do, if the top level's posterior is the best one."""
+        inner = self.order < self.n_states - 1
+        return float(betaln(self.c[inner], self.d[inner]).sum())
+
+    def _best_concentration(self) -> float:
+        """The concentration that the breaks of the rows speak for, and how often they did not stay."""
+        chosen, left = self._active.sum(), -self._sizes.left[self._active].sum() - self._goes.sum()
+        value, stickiness = self.hierarchy.concentration, self.hierarchy.stickiness
+        for _ in range(ROUNDS):
+            went = self.n_states * value * (digamma(value + stickiness) - digamma(value))
+            value = float(np.clip((chosen + went) / max(left, 1e-300), *BOUNDS))
+        return value
 
     def _best_top_concentration(self) -> float:
         inner = self.order < self.n_states - 1
@@ -266,8 +302,8 @@ class SticksChain(Record):
 
     def concentrations(self) -> tuple[Array, Array]:
         """Concentrations of Dirichlet rows that resemble these, for a first look at proposals."""
-        base = np.exp(self._log_base + np.log(self._breaks()))
-        return base[0], base[1:]
+        base = self.hierarchy.concentration * np.exp(self._log_top)
+        return base, base + self.hierarchy.stickiness * np.eye(self.n_states)
 
     def expected_log(self) -> Chain:
         weights = self._weights
@@ -281,34 +317,41 @@ class SticksChain(Record):
         taken = np.where(self._active, self.a / (self.a + self.b), 0.0)
         sizes, left = _pieces(taken)
         out = np.empty_like(self._weights)
-        weigh_moves(self.points, sizes, self.used, left * self._mean_base(), out)
-        out = simplex.normalized(out, 1)
-        return Chain(out[0], out[1:])
+        weigh_moves(self.points, sizes, self.used, left * self._mean_top(), out)
+        return self._chain(out, self.stay / (self.stay + self.go))
+
+    def _chain(self, table: Array, stays: Array) -> Chain:
+        """The chain that goes by a table, (1 + K, K), but for stays with these probabilities."""
+        rows = simplex.normalized(table, 1)
+        if self.hierarchy.stickiness == 0.0:
+            return Chain(rows[0], rows[1:])
+        return Chain(rows[0], (1.0 - stays)[:, None] * rows[1:] + np.diag(stays))
 
     mode = predictive = mean
 
-    def _mean_base(self) -> Array:
-        """Expected base of each row, (1 + K, K)."""
-        return simplex.normalized(np.exp(self._log_base), 1)
+    def _mean_top(self) -> Array:
+        """What stands for the top level, (K,), sums to one."""
+        return simplex.normalized(np.exp(self._log_top), 0)
 
     def sample(self, rng: np.random.Generator) -> Chain:
         broken = np.where(self._active, rng.beta(self.a, self.b), 0.0)
         sizes, left = _pieces(broken)
-        table = left * self._mean_base()
+        table = left * self._mean_top()
         for row in range(len(table)):
             for stick in range(self.used[row]):
                 chances = self.points[row, stick]
                 table[row, rng.choice(self.n_states, p=chances / chances.sum())] += sizes[row, stick]
-        table = simplex.normalized(table, 1)
-        return Chain(table[0], table[1:])
+        return self._chain(table, rng.beta(np.maximum(self.stay, LEAST_WEIGHT), self.go))
 
     def kl(self, prior: Any) -> float:
         """Divergence of all sticks, and of where they point, from what they were beforehand."""
         inner = self.order < self.n_states - 1
-        of_breaks = _beta_divergence(self.a, self.b, np.broadcast_to(self._breaks(), self.a.shape))[self._active].sum()
-        of_top = _beta_divergence(self.c[inner], self.d[inner], self.hierarchy.top_concentration).sum()
-        of_points = self.negentropy[self._active].sum() - (self._dishes * self._log_base).sum()
-        return float(of_breaks + of_top + of_points)
+        concentration, stickiness = self.hierarchy.concentration, self.hierarchy.stickiness
+        of_breaks = _beta_divergence(self.a, self.b, 1.0, concentration)[self._active].sum()
+        of_top = _beta_divergence(self.c[inner], self.d[inner], 1.0, self.hierarchy.top_concentration).sum()
+        of_points = self.negentropy[self._active].sum() - (self._dishes * self._log_top).sum()
+        of_stays = _beta_divergence(self.stay, self.go, stickiness, concentration).sum() if stickiness > 0.0 else 0.0
+        return float(of_breaks + of_top + of_points + of_stays)
 
     def log_hyper(self) -> float:
         return 0.0
@@ -334,15 +377,25 @@ def _pieces(taken: Array) -> tuple[Array, Array]:
     return taken * left[:, :-1], left[:, -1:]
 
 
-def _beta_divergence(a: Array, b: Array, concentration: Any) -> Array:
-    """Kullback-Leibler divergence of Beta(a, b) from Beta(1, concentration)."""
+def _beta_divergence(a: Array, b: Array, first: float, second: float) -> Array:
+    """Kullback-Leibler divergence of Beta(a, b) from Beta(first, second)."""
     whole = digamma(a + b)
     return np.asarray(
-        betaln(1.0, concentration)
+        betaln(first, second)
         - betaln(a, b)
-        + (a - 1.0) * (digamma(a) - whole)
-        + (b - concentration) * (digamma(b) - whole)
+        + (a - first) * (digamma(a) - whole)
+        + (b - second) * (digamma(b) - whole)
     )
+
+
+def most_sticks(n_states: int) -> int:
+    """The largest number of sticks of a row."""
+    return min(n_states, max(1, MOST_BYTES // (8 * (1 + n_states) * n_states)))
+
+
+def pointer_bytes(n_states: int) -> int:
+    """Bytes that the pointers of all sticks take if every row has all that it may have."""
+    return 8 * (1 + n_states) * most_sticks(n_states) * n_states
 
 
 def no_sticks(hierarchy: Hierarchy, n_states: int) -> SticksChain:
@@ -352,4 +405,5 @@ def no_sticks(hierarchy: Hierarchy, n_states: int) -> SticksChain:
     return SticksChain(
         hierarchy, np.empty((1 + n_states, 0, n_states)), nothing, np.zeros(1 + n_states, dtype=np.int64), nothing,
         nothing, np.ones(n_states), np.maximum(rest, 1e-12), np.arange(float(n_states)),
+        np.full(n_states, hierarchy.stickiness), np.full(n_states, hierarchy.concentration),
     )  # fmt: skip

@@ -1,0 +1,31 @@
+"""Chains whose counts change a little at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from subchain import CVI, HDP, HMM
+from subchain.transitions.dirichlet import DirichletChain, DirichletRows
+from subchain.transitions.initial import LearnedInitial
+from subchain.transitions.moving import MovingDirichlet
+
+
+def test_rounding_leaves_no_weight_below_zero_where_the_prior_weighs_next_to_nothing() -> None:
+    least = np.full((2, 2), 1e-40)
+    prior = DirichletChain(LearnedInitial(least[0]), DirichletRows(least, np.zeros((2, 2))))
+    moving = MovingDirichlet(prior, np.array([0.3, 1.0]), np.array([[0.3, 1.0], [2.0, 1.0]]))
+    for part in (0.1, 0.2):
+        moving.move(1.0, -1.0, -1.0, np.array([part, 0.0]), np.array([[part, 0.0], [0.0, 0.0]]))
+    assert moving.pairs[0, 0] < 0.0
+    found = moving.surrogate("predictive")
+    assert (found.initial >= 0.0).all()
+    assert (found.transition >= 0.0).all()
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_states_that_are_hardly_used_any_more_keep_their_logarithms() -> None:
+    rng = np.random.default_rng(0)
+    x = [rng.normal(size=(50, 1)) for _ in range(20)]
+    model = HMM(8, "gaussian", HDP(), CVI(), random_state=0, n_jobs=1).fit(x)
+    assert model.effective_states() == 1
