@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from subchain.errors import InputError
 from subchain.inference.base import whole_number
-from subchain.inference.beam_walker import MANY, BeamWalker, check_exchangeable, hierarchy_of
+from subchain.inference.beam_walker import MANY, BeamWalker, check_exchangeable, needed_hierarchy
 from subchain.inference.reported import BestDraw
 from subchain.inference.sampler import Annealing, Sampler
 from subchain.inference.trace import Status, Trace
@@ -136,7 +136,7 @@ class Beam(Sampler):
     def walker(self, setting: Setting) -> Callable[[Setting, int, States], Walker]:
         problem = setting.problem
         self.refuse_weights(problem)
-        hierarchy_of(problem.prior.chain)
+        needed_hierarchy(problem.prior.chain)
         if problem.whole.evidence is None:
             check_exchangeable(problem.prior.emission)
         shape, rate = self._gamma()

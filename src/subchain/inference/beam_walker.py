@@ -39,7 +39,7 @@ MANY = 1 << 16
 PIECE, PIECE_VALUES = 1 << 16, 1 << 22
 
 
-def hierarchy_of(chain: Any) -> Hierarchy:
+def needed_hierarchy(chain: Any) -> Hierarchy:
     """The settings of a hierarchical prior over moves."""
     found = getattr(chain, "hierarchy", None)
     if not isinstance(found, Hierarchy):
@@ -88,7 +88,7 @@ class BeamWalker(Walker):
         self, setting: Setting, number: int, states: States, n_all: float, shape: float, rate: float
     ) -> None:
         super().__init__(setting, number, states)
-        hierarchy = hierarchy_of(self.prior.chain)
+        hierarchy = needed_hierarchy(self.prior.chain)
         self.named = setting.problem.whole.evidence is not None
         self.hyperprior = Hyperprior(hierarchy.learns_concentration, hierarchy.learns_top_concentration, shape, rate)
         n_states = setting.reference.n_states

@@ -20,7 +20,7 @@ from subchain.inference.merging import merges
 from subchain.inference.posterior import ModelPosterior
 from subchain.inference.problem import Problem
 from subchain.inference.splitting import splits
-from subchain.settled import EARLY, states_differ
+from subchain.settled import states_differ
 from subchain.statistics import Statistics
 from subchain.transitions.hierarchy import hierarchy_of
 
@@ -68,13 +68,17 @@ class Search:
         self._splits = SPLITS
 
     def is_due(self, prior: ModelPosterior, statistics: Statistics, *, settled: bool) -> bool:
-        """Whether it is time: now and then once states differ, and before a run ends."""
+        """Whether it is time: now and then once states differ, and before a run ends.
+
+        States that are still alike when a run ends will not become different by themselves; merged into one, it can be
+        split.
+        """
         hierarchy = hierarchy_of(prior.chain)
         if hierarchy is None or not (hierarchy.merges or hierarchy.splits):
             return False
         if settled:
             self._splits = LAST_SPLITS
-            return hierarchy.renewals >= EARLY
+            return True
         return _is_milestone(self.iteration, self.every) and states_differ(statistics.pairs, hierarchy.renewals)
 
     def improve(self, here: Trial, run: Run, keep: Keep = lambda trial: trial) -> tuple[Trial, list[str]]:

@@ -150,6 +150,9 @@ class HDP(TransitionPrior):
         """The numbers, checked."""
         if n_states < 2 and self.construction != "drawn":
             raise InputError("HDP: n_states is the largest number of states and must be at least 2, not 1.")
+        for name in ("merges", "splits"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise InputError(f"HDP: {name} must be True or False, not {getattr(self, name)!r}.")
         if self.occurrence not in WAYS:
             raise unknown_name("occurrence", self.occurrence, WAYS)
         numbers: dict[str, Any] = {}
