@@ -1,0 +1,13 @@
+"""The command line: one command a file, sensible choices for what is not said, and the Python call that does the same.
+
+Asking for help must not wait for numerical libraries, so that every command imports what it needs when it runs.
+"""
+
+from __future__ import annotations
+
+
+def main() -> None:
+    """Run the command line; the entry point `subchain`."""
+    from subchain.cli.app import app
+
+    app(prog_name="subchain")
