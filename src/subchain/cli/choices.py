@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subchain.cli.calls import Call, parse
-from subchain.errors import InputError
+from subchain.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,6 +30,8 @@ EMISSIONS = {
 INFERENCES = {"vi": "VI", "em": "EM", "cvi": "CVI", "svi": "SVI", "scvi": "SCVI", "gibbs": "Gibbs", "beam": "Beam"}
 TRANSITIONS = {"dirichlet": "Dirichlet", "hdp": "HDP"}
 BOUNDARIES = ("Buffer", "GrowBuffer", "Guards", "Stationary")
+#: Limits of algorithms that do not count iterations.
+LIMITS = {"SVI": "max_passes=3", "SCVI": "max_passes=3", "Gibbs": "n_samples=200", "Beam": "n_samples=200"}
 #: Algorithms that learn how many states there are.
 FINDS_STATES = ("VI", "CVI", "SVI", "SCVI", "Beam")
 
@@ -96,8 +98,11 @@ def choose(wishes: Wishes, data: Sequences) -> Choices:
     return Choices(model, reasons)
 
 
-def parse_wishes(wishes: Wishes) -> None:
+def check_wishes(wishes: Wishes) -> None:
     """Look for mistakes in what the user has said, before any data are read."""
+    from subchain.inference.local_starts import LOCAL_STARTS
+    from subchain.inference.starts import STARTS
+
     _check_numbers(wishes)
     _is_infinite(wishes)
     for text, option, kinds in (
@@ -106,7 +111,9 @@ def parse_wishes(wishes: Wishes) -> None:
         (wishes.transition, "--transition", TRANSITIONS),
     ):
         if text is not None:
-            parse(text, option, kinds, (*BOUNDARIES, *EMISSIONS.values()))
+            parse(text, option, kinds, BOUNDARIES).make()
+    if wishes.init is not None and wishes.init not in (*STARTS, *LOCAL_STARTS):
+        raise unknown_name("value of --init:", wishes.init, (*STARTS, *LOCAL_STARTS))
 
 
 def _check_numbers(wishes: Wishes) -> None:
@@ -144,7 +151,7 @@ def _emission(wishes: Wishes, data: Sequences, reasons: list[str]) -> Call:
     if kinds[0] == "numbers":
         few = data.n_features <= FEW_COLUMNS
         if not few:
-            reasons.append(f"{data.n_features} columns of numbers: variances without covariances (--emission gaussian).")
+            reasons.append(f"{data.n_features} columns: variances without covariances (--emission gaussian).")
         return Call("Gaussian" if few else "DiagonalGaussian")
     return _whole_numbers(data, kinds[0], reasons)
 
@@ -230,10 +237,10 @@ def _inference(wishes: Wishes, data: Sequences, emission: Call, reasons: list[st
             reasons.append(f"{data.n_observations} observations: learned in small parts (--inference {call.name}).")
         else:
             call = Call("CVI" if counts else "VI")
-    if wishes.max_iter is not None and call.name in ("SVI", "SCVI", "Gibbs", "Beam"):
+    if wishes.max_iter is not None and call.name in LIMITS:
         raise InputError(
-            f"--max-iter is for vi, em and cvi; write the limit of {call.name} out, as in "
-            f"--inference '{call.name}({'max_passes=3' if call.name.endswith('SVI') or call.name == 'SCVI' else '...'})'."
+            f"--max-iter is for vi, em and cvi; {call.name} has limits of its own: write them out, as in "
+            f"--inference '{call.name}({LIMITS[call.name]})', or give --time-limit."
         )
     return call.having(max_iter=wishes.max_iter, time_limit=wishes.time_limit)
 
@@ -290,8 +297,8 @@ def _check_mixed(data: Sequences) -> None:
         also = f", but also {texts[0]!r}" if texts else ""
         raise InputError(
             f"{what} holds numbers such as {next(s for s in symbols if _is_number(s))!r}{also}. If they are "
-            "measurements, save them as .csv or .npy with missing entries left empty; if they are names of symbols, say "
-            "--emission categorical."
+            "measurements, save them as .csv or .npy with missing entries left empty; if they are names of symbols, "
+            "say --emission categorical."
         )
 
 

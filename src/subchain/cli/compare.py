@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -37,7 +37,7 @@ def compare(
             raise InputError("compare needs at least one model and, after it, the data: MODEL... DATA.")
         reading = Reading([data], unit, sequences, lower, columns, sequence, array)
         models = [load_model(file) for file in files]
-        found = []
+        found: list[dict[str, Any]] = []
         for file, model in zip(files, models, strict=True):
             x = read_for(model, reading)
             score = model.score(x) / x.n_observations
@@ -52,8 +52,8 @@ def compare(
                 "the models are of different families or vocabularies, so that their scores do not measure the same."
             )
         rows = [
-            ("best" if i == 0 else "", Path(e["model"]).name, f"{e['score']:.5f}", e["n_states_used"], e["n_parameters"])
-            for i, e in enumerate(found)
+            ("" if place else "best", Path(e["model"]).name, f"{e['score']:.5f}", e["n_states_used"], e["n_parameters"])
+            for place, e in enumerate(found)
         ]
         talk.say(f"log probability of an observation, {found[0]['n_observations']} observations of {data}")
         talk.table(["", "model", "score", "states", "parameters"], rows, right=(2, 3, 4))

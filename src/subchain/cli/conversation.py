@@ -19,6 +19,9 @@ import typer
 
 from subchain.cli.exits import Status, explain, wants_traceback
 
+#: Settings that warnings of the package speak of, and the options that set them.
+_OPTIONS = {"raise n_states": "raise --max-states", "raise max_iter": "raise --max-iter"}
+
 
 class Conversation:
     """One command's talk with whoever called it.
@@ -87,7 +90,7 @@ def conversation(as_json: bool = False) -> Iterator[Conversation]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
-            warnings.showwarning = lambda message, *rest, **more: talk.remark(str(message))
+            warnings.showwarning = lambda message, *rest, **more: talk.remark(_in_options(str(message)))
             yield talk
         talk.finish()
     except typer.Exit:
@@ -104,6 +107,24 @@ def conversation(as_json: bool = False) -> Iterator[Conversation]:
         raise typer.Exit(status) from None
     if talk.status:
         raise typer.Exit(talk.status)
+
+
+def _in_options(text: str) -> str:
+    """A warning in the words of the command line."""
+    for setting, option in _OPTIONS.items():
+        text = text.replace(setting, option)
+    return text
+
+
+def number_of(n: int, what: str) -> str:
+    """A number and what is counted, in the plural where it has to be.
+
+    Examples
+    --------
+    >>> number_of(1, "sequence"), number_of(2, "sequence")
+    ('1 sequence', '2 sequences')
+    """
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def _plain(value: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from subchain.cli import options
-from subchain.cli.conversation import Conversation, conversation
+from subchain.cli.conversation import Conversation, conversation, number_of
 from subchain.cli.exits import Status
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def fit(
     """
     with conversation(as_json) as talk:
         from subchain.cli.calls import Call
-        from subchain.cli.choices import Wishes, parse_wishes
+        from subchain.cli.choices import Wishes, check_wishes
         from subchain.cli.inputs import Reading
         from subchain.cli.writing import check_target
         from subchain.errors import InputError
@@ -119,7 +119,7 @@ def fit(
             emission, states, infinite, max_states, transition, inference, time_limit, max_iter, init, restarts, seed,
             jobs,
         )  # fmt: skip
-        parse_wishes(wishes)
+        check_wishes(wishes)
         if resume and checkpoint is None:
             raise InputError("--resume needs --checkpoint FILE, the file to go on from.")
         target = output or Path(f"{data[0].resolve().name.partition('.')[0]}{SUFFIX}")
@@ -144,7 +144,10 @@ def _fit(talk: Conversation, wishes: Any, reading: Any, settings: dict[str, Any]
     data = read.make()
     choices = choose(wishes, data)
     program = script(read, choices.model, settings, str(target))
-    talk.say(f"{data.n_sequences} sequences, {data.n_observations} observations, {data.n_features} columns")
+    talk.say(
+        f"{number_of(data.n_observations, 'observation')} in {number_of(data.n_sequences, 'sequence')}, "
+        f"{number_of(data.n_features, 'column')}"
+    )
     for reason in choices.reasons:
         talk.remark(reason)
     talk.say(f"\n{program}\n")
@@ -167,8 +170,10 @@ def _fit(talk: Conversation, wishes: Any, reading: Any, settings: dict[str, Any]
 
 
 def _tell_end(talk: Conversation, model: HMM) -> None:
+    from subchain.cli.states import ENDS
+
     trace = model.trace_
     seconds = trace.seconds[-1] if trace.seconds else 0.0
-    talk.say(f"{model.status_.replace('_', ' ')} after {len(trace)} iterations, {seconds:.1f} s")
+    talk.say(f"{ENDS[model.status_]} after {number_of(len(trace), 'iteration')}, {seconds:.1f} s")
     if trace.validation:
         talk.say(f"held out, log probability of an observation: {trace.validation[-1]:.4f}")

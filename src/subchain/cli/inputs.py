@@ -1,4 +1,4 @@
-"""Data and models that a command is given: paths checked with suggestions, and data read as the options, or the model, say.
+"""Data and models that a command is given: paths with suggestions, and data read as options or model say.
 
 A model does not remember how its text was cut, but its vocabulary tells: symbols of one character each were characters.
 """

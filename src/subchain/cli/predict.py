@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from subchain.cli import options
-from subchain.cli.conversation import conversation
+from subchain.cli.conversation import conversation, number_of
 
 BED = "Segments (.bed)"
 
@@ -73,7 +73,8 @@ def predict(
         if write is not None and output is not None:
             write(answers, output)
             talk.fact(output=str(output))
-            talk.say(f"states of {x.n_observations} observations in {x.n_sequences} sequences written to {output}")
+            where = f"{number_of(x.n_observations, 'observation')} in {number_of(x.n_sequences, 'sequence')}"
+            talk.say(f"states of {where} written to {output}")
         elif talk.as_json:
             talk.fact(states=x.split(answers.states))
         else:

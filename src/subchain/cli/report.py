@@ -43,8 +43,10 @@ def report(
 
 def write_report(model: HMM, x: Any, path: Path, title: str | None) -> None:
     """Write the page, where the package has reports."""
+    import subchain
+
     try:
-        from subchain.report import report as write  # type: ignore[import-not-found,unused-ignore]
-    except ImportError as error:
+        write = subchain.report
+    except (AttributeError, ImportError) as error:
         raise NotInstalledError(f"no report was written: this installation cannot write reports ({error}).") from None
     write(model, x, path, title=title)

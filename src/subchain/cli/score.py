@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from subchain.cli import options
-from subchain.cli.conversation import conversation
+from subchain.cli.conversation import conversation, number_of
 
 
 def score(
@@ -36,7 +36,7 @@ def score(
         )  # fmt: skip
         talk.say(f"log likelihood      {total:.4f}")
         talk.say(f"an observation      {total / x.n_observations:.6f}")
-        talk.say(f"observations        {x.n_observations} in {x.n_sequences} sequences")
+        talk.say(f"observations        {x.n_observations} in {number_of(x.n_sequences, 'sequence')}")
         if each:
             names = x.names or range(x.n_sequences)
             talk.fact(sequences=[{"name": n, "log_likelihood": s} for n, s in zip(names, scores, strict=True)])

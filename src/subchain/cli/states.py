@@ -19,6 +19,14 @@ SYMBOLS, PROBABLE = 6, 0.02
 COLUMNS = 8
 #: States with a smaller share of the positions count as not used.
 USED = 1e-3
+#: How runs end.
+ENDS = {
+    "converged": "converged",
+    "max_iter": "stopped by the limit of iterations",
+    "time_limit": "stopped by the time limit",
+    "stopped_improving": "stopped improving",
+    "interrupted": "interrupted",
+}
 #: States of a table for people.
 ROWS = 40
 

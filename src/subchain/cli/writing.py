@@ -1,4 +1,4 @@
-"""Files that appear when they are complete: written under another name beside their place, and moved there at the end."""
+"""Files that appear when they are complete: written under another name beside their place, and moved there."""
 
 from __future__ import annotations
 

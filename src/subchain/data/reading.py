@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -103,7 +103,7 @@ def read(
     if len(kinds) > 1:
         found = ", ".join(f"{kind} ({file.name})" for kind, file in kinds.items())
         raise InputError(f"the files are of several kinds: {found}; read those of one kind at a time.")
-    readers = {
+    readers: dict[str, Callable[[Path], Sequences]] = {
         "text": lambda file: _text(file, unit, sequences, lower),
         "array": lambda file: _columns_of(as_sequences(file), columns),
         "arrays": lambda file: _columns_of(_from_npz(file, array), columns),

@@ -84,6 +84,7 @@ class DictionaryTagging(Experiment):
 
     name = "dictionary_tagging"
     title = "Tagging with a dictionary (Wang 2016, figures 3.10 and 3.12)"
+    needs = ("treebank",)
     quick_seeds = 2
 
     def _cells(self) -> Iterator[Cell]:

@@ -15,7 +15,8 @@ import numpy as np
 from subchain import EM, HMM, VI, Categorical, Dirichlet
 from subchain.data import Ambiguity, Sequences, TagDictionary, TaggedText, Vocabulary, read_conllu, read_tagged
 from subchain.errors import ConvergenceWarning
-from subchain.experiments.experiment import Claim, Row, data_file, mean_of
+from subchain.experiments.corpora import data_file
+from subchain.experiments.experiment import Claim, Row, mean_of
 from subchain.inference import CVI, Algorithm, Gibbs
 from subchain.metrics import TaggingReport, tagging_report
 

@@ -102,6 +102,7 @@ class UnsupervisedTagging(Experiment):
 
     name = "unsupervised_tagging"
     title = "Tags induced without a dictionary (Wang 2016, figure 3.13)"
+    needs = ("treebank", "ud-ewt")
     quick_seeds = 2
 
     def rows(self) -> Iterable[Row]:
