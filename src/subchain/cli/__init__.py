@@ -8,6 +8,9 @@ from __future__ import annotations
 
 def main() -> None:
     """Run the command line; the entry point `subchain`."""
-    from subchain.cli.app import app
+    try:
+        from subchain.cli.app import app
 
-    app(prog_name="subchain")
+        app(prog_name="subchain")
+    except KeyboardInterrupt:  # so early that no command has begun
+        raise SystemExit(130) from None

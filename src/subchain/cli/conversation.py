@@ -64,7 +64,7 @@ class Conversation:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
         for number, head in enumerate(heads):
             is_number = number in right
-            table.add_column(head, justify="right" if is_number else "left", no_wrap=is_number, overflow="fold")
+            table.add_column(head, justify="right" if is_number else "left", no_wrap=is_number or number == 0, overflow="fold")
         for row in rows:
             table.add_row(*(Text(str(cell)) for cell in row))
         Console(highlight=False).print(table)
@@ -81,6 +81,7 @@ class Conversation:
         print(f"error: {message}", file=sys.stderr)
         if self.as_json:
             print(json.dumps({"error": message, "exit_code": int(status)}, ensure_ascii=False))
+            sys.stdout.flush()
 
 
 @contextmanager
@@ -96,17 +97,24 @@ def conversation(as_json: bool = False) -> Iterator[Conversation]:
     except typer.Exit:
         raise
     except BrokenPipeError:
-        # whoever read the answer has seen enough; what is still in the buffer must not fail once more at the end
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _close_output()  # whoever read the answer has seen enough
         raise typer.Exit(Status.FINE) from None
     except (Exception, KeyboardInterrupt) as error:
         if wants_traceback():
             raise
         status, message = explain(error)
-        talk.fail(status, message)
+        try:
+            talk.fail(status, message)
+        except OSError:
+            _close_output()  # there is no room for the answer, and none for the error
         raise typer.Exit(status) from None
     if talk.status:
         raise typer.Exit(talk.status)
+
+
+def _close_output() -> None:
+    """Throw away what is still in the buffer of standard output, so that it cannot fail once more at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _in_options(text: str) -> str:

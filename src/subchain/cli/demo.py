@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from subchain.model import HMM
 
 #: Chunks of the book that are held out, the largest number of states, and the iterations of every run.
-TEST, MOST_STATES, ITERATIONS = 126, 40, 60
+TEST, MOST_STATES, ITERATIONS = 126, 40, 40
 #: Numbers of states that a finite model is told.
 FINITE = (5, 10, 20)
 #: How closely rows of moves follow their parent, how many states are expected, and counts of each letter beforehand.
@@ -46,7 +47,9 @@ def _demo(talk: Conversation, output: Path) -> None:
 
     train, test = _book()
     talk.say("The letters of Alice's Adventures in Wonderland: how many kinds are there?")
-    talk.say(f"{train.n_sequences} chunks of 200 letters to learn from, {test.n_sequences} held out\n")
+    talk.say(f"{train.n_sequences} chunks of 200 letters to learn from, {test.n_sequences} held out")
+    talk.say("(learning takes some seconds; the first time on a machine, half a minute is spent on compiling)")
+    sys.stdout.flush()
     quiet = False if talk.as_json else "auto"
     began = time.perf_counter()
     model = HMM(

@@ -80,7 +80,7 @@ def wants_traceback() -> bool:
 
 
 def _of_the_system(error: OSError) -> str:
-    where = "the answer" if error.filename is None else repr(str(error.filename2 or error.filename))
+    where = "the answer" if error.filename is None else repr(str(error.filename))
     if error.errno in _FULL:
         return (
             f"{where} could not be written: the disk is full or the file would be larger than is allowed "

@@ -139,6 +139,7 @@ def _fit(talk: Conversation, wishes: Any, reading: Any, settings: dict[str, Any]
     from subchain.cli.calls import Call, script
     from subchain.cli.choices import choose
     from subchain.cli.states import show_states, summary
+    from subchain.cli.writing import naming
 
     read = reading.call()
     data = read.make()
@@ -160,7 +161,8 @@ def _fit(talk: Conversation, wishes: Any, reading: Any, settings: dict[str, Any]
     except KeyboardInterrupt:
         talk.fail(Status.INTERRUPTED, "interrupted before the first whole iteration; no model was written.")
         raise typer.Exit(Status.INTERRUPTED) from None
-    model.save(target)
+    with naming(target):
+        model.save(target)
     talk.fact(model=str(target), python=program, **summary(model))
     _tell_end(talk, model)
     show_states(talk, model)

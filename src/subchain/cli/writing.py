@@ -25,17 +25,24 @@ def check_target(path: Path) -> None:
 
 
 @contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Let errors of the system speak of the file that was asked for."""
+    try:
+        yield
+    except OSError as error:
+        error.filename, error.filename2 = str(path), None
+        raise
+
+
+@contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary path that takes the place of `path` if all goes well, and is gone if not."""
     check_target(path)
     temporary = path.with_name(f".{secrets.token_hex(4)}.{path.name}")  # the end of the name says what is in it
     try:
-        yield temporary
-        os.replace(temporary, path)
-    except OSError as error:
-        if error.filename is None or str(error.filename) == str(temporary):
-            error.filename = str(path)
-        raise
+        with naming(path):
+            yield temporary
+            os.replace(temporary, path)
     finally:
         with contextlib.suppress(FileNotFoundError):
             temporary.unlink()
