@@ -22,9 +22,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("NO_COLOR", "1")
     rng = np.random.default_rng(0)
     states = np.repeat(np.arange(12) % 2, 10)
+    speeds, angles = rng.normal(5 * states, 1), rng.normal(-3 * states, 1)
     lines = [
-        f"{'xyz'[row // 40]},{rng.normal(5 * state, 1):.3f},{rng.normal(-3 * state, 1):.3f},{'wood' if state else 'field'}"
-        for row, state in enumerate(states)
+        f"{'xyz'[row // 40]},{speeds[row]:.3f},{angles[row]:.3f},{'wood' if states[row] else 'field'}"
+        for row in range(len(states))
     ]
     Path("walk.csv").write_text("\n".join(["animal,speed,angle,place", *lines]) + "\n")
     Path("book.txt").write_text("the cat sat on the mat\na dog saw the cat\n" * 20)

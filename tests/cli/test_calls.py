@@ -34,7 +34,7 @@ def test_a_call_is_made_as_it_is_printed() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["__import__('os').system('true')", "HMM()", "SCVI(boundary=open('x'))", "CVI(max_iter=1+x)", "CVI(**{})", "C V I", ""],
+    ["__import__('os').getcwd()", "HMM()", "SCVI(boundary=open('x'))", "CVI(max_iter=1+x)", "CVI(**{})", "C V I", ""],
 )
 def test_nothing_but_known_names_is_ever_called(text: str) -> None:
     with pytest.raises(InputError, match="--inference"):

@@ -23,7 +23,7 @@ def program(output: str) -> str:
         ["book.txt", "--unit", "characters", "--infinite", "--max-states", "5", "--inference", "CVI(max_iter=4)"],
         ["walk.csv", "--columns", "speed,angle", "--sequence", "animal", "--states", "2", "--restarts", "2"],
         ["walk.csv", "--sequence", "animal", "--seed", "3", "--max-states", "4"],
-        ["walk.csv", "--columns", "speed", "--states", "2", "--holdout", "0.1", "--init", "random", "--inference", "em"],
+        ["walk.csv", "--columns", "1", "--states", "2", "--holdout", "0.1", "--init", "random", "--inference", "em"],
         ["codes.npy", "--transition", "HDP(stickiness=2.0)", "--inference", "SCVI(length=10, max_updates=50)"],
         ["marks.npz", "--states", "2", "--emission", "Bernoulli(1.0)", "--time-limit", "100"],
     ],

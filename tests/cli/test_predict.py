@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def test_segments_cover_the_chromosome(run: Any, walk: Path) -> None:
     assert lines[0][1] == "0"
     assert lines[-1][2] == str(120 * 200)
     assert [line[2] for line in lines[:-1]] == [line[1] for line in lines[1:]]
-    assert all(before[3] != after[3] for before, after in zip(lines, lines[1:], strict=False))
+    assert all(before[3] != after[3] for before, after in pairwise(lines))
 
 
 def test_segments_of_several_sequences_bear_their_names(run: Any, walk: Path) -> None:

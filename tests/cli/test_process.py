@@ -51,7 +51,8 @@ def test_help_does_not_wait_for_numerical_libraries(command: list[str]) -> None:
         "print(sorted({'numpy', 'numba', 'scipy', 'safetensors', 'pyarrow', 'matplotlib'} & set(sys.modules)))"
     )
     arguments = [sys.executable, "-c", program, *command, "--help"]
-    told = subprocess.run(arguments, env=os.environ | {"PYTHONPATH": SOURCES}, capture_output=True, text=True, timeout=60)
+    environment = os.environ | {"PYTHONPATH": SOURCES}
+    told = subprocess.run(arguments, env=environment, capture_output=True, text=True, timeout=60)
     assert "Examples:" in told.stdout
     assert told.stdout.splitlines()[-1] == "[]"
     assert max(map(len, told.stdout.splitlines())) <= 80

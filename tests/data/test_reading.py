@@ -96,8 +96,8 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     (tmp_path / "a.npz").write_text("nothing")
     with pytest.raises(FileFormatError, match="cannot be read as NumPy arrays"):
         read(tmp_path / "a.npz")
+    (tmp_path / "a.txt").write_text("a\n")
     with pytest.raises(InputError, match="unknown unit"):
-        (tmp_path / "a.txt").write_text("a\n")
         read(tmp_path / "a.txt", unit="letters")
 
 

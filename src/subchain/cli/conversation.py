@@ -64,7 +64,8 @@ class Conversation:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
         for number, head in enumerate(heads):
             is_number = number in right
-            table.add_column(head, justify="right" if is_number else "left", no_wrap=is_number or number == 0, overflow="fold")
+            justify: Any = "right" if is_number else "left"
+            table.add_column(head, justify=justify, no_wrap=is_number or number == 0, overflow="fold")
         for row in rows:
             table.add_row(*(Text(str(cell)) for cell in row))
         Console(highlight=False).print(table)
