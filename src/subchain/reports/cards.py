@@ -16,6 +16,8 @@ Array = NDArray[np.float64]
 
 #: Neighbours and columns that a card lists.
 NEIGHBOURS, MOST_COLUMNS = 3, 12
+#: Symbols that are less probable than this are left out, but for the first three.
+NEGLIGIBLE = 0.005
 #: Size of the line along the data, in its own units, and its number of points.
 WIDTH, HEIGHT, POINTS = 240, 28, 120
 
@@ -76,7 +78,7 @@ def _card(subject: Subject, slot: int, names: list[str], shares: Array) -> Card:
     runs, positions = int(picture.runs[slot]), subject.occupancy[slot] * subject.data.n_observations
     seen = f"{words.several(runs, 'segment')}" if runs else "never the most probable state"
     if runs:
-        seen += f", the longest {words.count(picture.longest[slot])}"
+        seen += f", longest {words.count(picture.longest[slot])}"
     after = subject.transition[slot].copy()
     before = subject.occupancy * subject.transition[:, slot]
     before = before / max(before.sum(), np.finfo(float).tiny)
@@ -87,13 +89,18 @@ def _card(subject: Subject, slot: int, names: list[str], shares: Array) -> Card:
         name=names[slot],
         in_words="; ".join(in_words(part, state) for part in subject.profile[:2]),
         occupancy=f"{words.share(subject.occupancy[slot])} · {words.count(positions)} positions",
-        dwell=f"{words.number(subject.model.dwell_times_[state])} positions",
+        dwell=_lasting(float(subject.model.dwell_times_[state])),
         runs=seen,
         emitted=list(_emitted(subject, slot)),
         line=_line(shares),
         before=_neighbours(before, names),
         after=_neighbours(after, names),
     )
+
+
+def _lasting(positions: float) -> str:
+    text = words.number(round(positions, 2))
+    return f"{text} position" if text == "1" else f"{text} positions on average"
 
 
 def _neighbours(chances: Array, names: list[str]) -> list[tuple[str, str]]:
@@ -125,7 +132,7 @@ def _symbols(part: Symbols, state: int, bound: Array | None) -> list[Bar]:
     chances = part.chances[state, top]
     bars = []
     for index, (symbol, chance) in enumerate(zip(top, chances, strict=True)):
-        if chance < 1e-4 and index:
+        if chance < NEGLIGIBLE and index >= 3:
             break
         low, high = (None, None) if bound is None else bound[:, index].tolist()
         text = "" if low is None or high is None else f"95 % of {words.share(low)} to {words.share(high)}"

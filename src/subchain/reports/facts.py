@@ -51,7 +51,7 @@ def facts(subject: Subject) -> list[Fact]:
         Fact("effective states", str(_effective(subject)), "hold 99 % of the positions"),
         Fact("observations", words.count(n), f"in {words.several(data.n_sequences, 'sequence')}"),
         Fact("log likelihood", words.number(score), "per observation of the data shown here"),
-        Fact("doubt about the state", f"{doubt / math.log(2):.2g} bits", f"{words.share(sure)} of positions 90 % sure"),
+        Fact("doubt about the state", f"{doubt / math.log(2):.2g} bits", f"{words.share(sure)} of positions are 90 % sure"),
     ]
     if trace.validation:
         best = max(trace.validation)
@@ -83,15 +83,10 @@ def left_out(subject: Subject) -> str:
     if not hidden:
         return ""
     unused = int((subject.trained_visits < 1.0).sum())
-    lack = "hold less than one position of the training data"
-    why = lack if unused >= hidden else f"are rarer than those shown, or {lack}"
-    which = "state is" if hidden == 1 else "states are"
-    return f"{hidden} of {model_states(subject)} {which} left out: they {why}."
-
-
-def model_states(subject: Subject) -> str:
-    """How many states the model has, in words."""
-    return words.several(subject.model.n_states_, "state")
+    lack = f"{'holds' if hidden == 1 else 'hold'} less than one position of the training data"
+    why = lack if unused >= hidden else f"{'is' if hidden == 1 else 'are'} rarer than those shown, or {lack}"
+    what = "1 state is left out: it" if hidden == 1 else f"{hidden} states are left out: they"
+    return f"Of the model's {subject.model.n_states_} states {what} {why}."
 
 
 def call(subject: Subject) -> str:

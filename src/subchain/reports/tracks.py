@@ -17,7 +17,7 @@ from subchain.data import Sequences
 #: Bytes for bins, and most bins, all tracks together; fewest bins of a page that has many states.
 BIN_BYTES, MOST_BINS, FEWEST_BINS = 700_000, 16_384, 1_024
 #: Single positions that are kept, all tracks together; stretches of a long track, and how long these are.
-MOST_POSITIONS, STRETCHES, STRETCH = 120_000, 16, 2_048
+MOST_POSITIONS, STRETCHES, STRETCH = 160_000, 16, 2_048
 #: Sequences that are drawn; this share of them are the longest, the others are spread over the rest.
 MOST_TRACKS, SHARE_OF_LONGEST = 48, 0.5
 

@@ -49,8 +49,8 @@ def share(value: float) -> str:
     >>> share(0.1234), share(0.00004), share(1.0)
     ('12.3 %', '< 0.01 %', '100 %')
     """
-    if 0.0 < value < 1e-4:
-        return "< 0.01 %"
+    if value < 1e-4:
+        return "< 0.01 %" if value > 0.0 else "0 %"
     return f"{100 * value:.3g} %" if value >= 0.001 else f"{100 * value:.2f} %"
 
 

@@ -15,23 +15,27 @@ const Curves = (() => {
     return splits.map((value) => (Math.abs(value) >= 1e6 ? value.toPrecision(6).replace("e+", "e") : value.toFixed(digits)).replace("-", "−"));
   };
 
-  function draw(place, title, x, lines, options) {
-    const box = document.createElement("div");
-    box.style.minWidth = 0;
+  function box(place, title) {
+    const made = document.createElement("div");
+    made.style.minWidth = 0;
     if (title) {
       const heading = document.createElement("p");
       heading.className = "chart-title";
       heading.textContent = title;
-      box.append(heading);
+      made.append(heading);
     }
-    place.append(box);
+    place.append(made);
+    return made;
+  }
+
+  function draw(box, title, x, lines, options) {
     const plot = new uPlot({
       width: Math.max(240, box.clientWidth), height: options.height || 240,
       scales: { x: { time: false } },
       legend: { live: true },
       cursor: { drag: { x: true, y: false } },
       hooks: { draw: options.marks ? [(plot) => marks(plot, options.marks)] : [] },
-      axes: [axis({ values: options.xLabels || labels }), axis({ values: labels, size: 78 })],
+      axes: [axis({ values: (_, splits) => splits.map((value) => (Number.isInteger(value) ? Page.count(value) : "")), incrs: [1, 2, 5].flatMap((f) => [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map((e) => f * 10 ** e)).sort((a, b) => a - b), space: 70 }), axis({ values: labels, size: 78 })],
       series: [
         { label: options.xName, value: (_, value) => (value === null ? "–" : Page.count(value)) },
         ...lines.map(({ name, values }, index) => ({
@@ -72,15 +76,16 @@ const Curves = (() => {
       place.replaceChildren();
       const from = course.iterations.length - Math.max(2, Math.ceil(course.iterations.length / part));
       const x = course.iterations.slice(Math.max(0, from));
-      for (const { title, lines } of course.charts) {
+      const boxes = course.charts.map(({ title }) => box(place, title)); // all of them first: they share the width
+      for (const [index, { title, lines }] of course.charts.entries()) {
         const shown = lines.map(({ name, values }) => ({ name, values: values.slice(Math.max(0, from)) }));
-        draw(place, title, x, shown, { xName: "iteration", marks: course.events });
+        draw(boxes[index], title, x, shown, { xName: "iteration", marks: course.events });
       }
     }
     const along = document.getElementById("doubt-curve");
     along.replaceChildren();
     const x = contents.doubt.map((_, i) => Math.floor(i * contents.nPositions / contents.doubt.length));
-    draw(along, "", x, [{ name: "bits", values: contents.doubt }], { xName: "position", name: "Entropy along the data", height: 196, fill: true });
+    draw(box(along, ""), "", x, [{ name: "bits", values: contents.doubt }], { xName: "position", name: "Entropy along the data", height: 196, fill: true });
   }
 
   function start() {

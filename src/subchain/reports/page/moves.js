@@ -14,7 +14,7 @@ const Moves = (() => {
   function drawMatrix() {
     const space = Math.min(560, canvas.parentElement.clientWidth - 32);
     const names = n <= 60, margin = names ? Math.min(64, 14 + 7 * Math.max(...states.map((state) => Math.min(state.name.length, 7)))) : 6;
-    const size = Math.max(2, Math.min(52, Math.floor((space - margin - 2) / n))), side = margin + size * n + 2;
+    const size = Math.max(2, Math.min(n <= 6 ? 96 : 64, Math.floor((space - margin - 2) / n))), side = margin + size * n + 2;
     geometry = { margin, size };
     canvas.style.width = canvas.style.height = `${side}px`;
     canvas.width = canvas.height = side * devicePixelRatio;
@@ -26,7 +26,7 @@ const Moves = (() => {
       context.fillRect(margin + column * size, margin + row * size, size - gap, size - gap);
     }));
     if (size >= 34) {
-      context.font = "11px system-ui, sans-serif";
+      context.font = `${size >= 60 ? 14 : 11}px system-ui, sans-serif`;
       context.textAlign = "center"; context.textBaseline = "middle";
       order.forEach((from, row) => order.forEach((to, column) => {
         const p = probability(from, to);

@@ -8,7 +8,7 @@ const Timeline = (() => {
   const nColumns = described.columns.length;
   const canvas = document.getElementById("timeline"), readout = document.getElementById("timeline-readout");
   const TOGETHER = 8; // sequences under one another
-  const LEAST = 8; // positions that a window shows at least
+  const LEAST = 8, LEAST_BINS = 12; // positions, or bins where there are no single positions, that a window shows at least
   const LEFT = 8, AXIS = 26, MAP = 16;
   let tracks = [], visible = [], view = [0, 1], whole = 1, cursor = null, pending = false;
 
@@ -104,8 +104,8 @@ const Timeline = (() => {
 
   // ---- drawing
   function layout() {
-    const several = visible.length > 1, sizes = { name: several ? 17 : 0, line: several ? 22 : 54, strip: several ? 5 : 9, states: several ? 28 : 96, doubt: several ? 9 : 26, gap: several ? 6 : 4 };
-    sizes.track = sizes.name + lines.length * (sizes.line + 3) + strips.length * (sizes.strip + 1) + sizes.states + 2 + sizes.doubt + sizes.gap;
+    const several = visible.length > 1, sizes = { name: several ? 17 : 0, line: several ? 22 : 54, strip: several ? 5 : 9, states: several ? 28 : 96, symbols: described.symbols ? 17 : 0, doubt: several ? 9 : 26, gap: several ? 6 : 4 };
+    sizes.track = sizes.name + lines.length * (sizes.line + 3) + strips.length * (sizes.strip + 1) + sizes.states + sizes.symbols + 2 + sizes.doubt + sizes.gap;
     sizes.map = MAP + 6;
     sizes.height = sizes.map + visible.length * sizes.track + AXIS;
     return sizes;
@@ -168,9 +168,9 @@ const Timeline = (() => {
       context.fillText(`${track.name}  ·  ${Page.count(track.length)} positions`, LEFT, top + 13);
     }
     drawNumbers(context, sizes, top + sizes.name, found, W, ratio);
-    const lettered = drawSymbols(context, track, sizes, bandTop, W, ratio);
-    if (!lettered) drawNames(context, best, sizes, bandTop, ratio);
-    drawDoubt(context, doubts, bandTop + sizes.states + 2, sizes.doubt, ratio);
+    drawNames(context, best, sizes, bandTop, ratio);
+    drawSymbols(context, track, sizes, bandTop + sizes.states, W, ratio);
+    drawDoubt(context, doubts, bandTop + sizes.states + sizes.symbols + 2, sizes.doubt, ratio);
   }
 
   function drawNumbers(context, sizes, top, found, W, ratio) {
@@ -227,42 +227,30 @@ const Timeline = (() => {
     context.fillText(content, LEFT + 4, top + 1);
   }
 
-  // Symbols on their positions, once these are wide enough; whether any were drawn.
+  // Symbols under their positions, once these are wide enough.
   function drawSymbols(context, track, sizes, top, W, ratio) {
     const wide = W / ratio / (view[1] - view[0]);
-    if (!described.symbols || wide < 7) return false;
-    let any = false;
-    context.font = `${Math.min(17, Math.max(10, wide))}px ui-monospace, Menlo, Consolas, monospace`;
+    if (!sizes.symbols) return;
+    if (wide < 5.5 || !track.stretches.some((s) => s.first < view[1] && s.first + s.length > view[0])) {
+      if (visible.length === 1) note(context, "zoom in to read the symbols", top + 2);
+      return;
+    }
+    context.font = `${Math.round(Math.min(15, Math.max(9.5, 1.5 * wide)))}px ui-monospace, Menlo, Consolas, monospace`;
     context.textAlign = "center"; context.textBaseline = "middle";
     for (let position = Math.max(0, Math.floor(view[0])); position < Math.min(track.length, Math.ceil(view[1])); position++) {
-      const stretch = stretchAt(track, position);
-      if (!stretch) continue;
-      const at = stretch.offset + position - stretch.first, symbol = described.symbols[arrays.symbols[at]], slot = arrays.best[at];
-      const x = LEFT + (position + 0.5 - view[0]) * wide;
-      if (x < LEFT || x > LEFT + W / ratio) continue;
-      if (wide >= 4) {
-        context.fillStyle = variable("--panel");
-        context.fillRect(x - wide / 2, top, Math.min(1, wide / 12), sizes.states);
-      }
-      if (!symbol || context.measureText(symbol).width > wide + (symbol.length === 1 ? 6 : -2)) continue;
-      const dim = Page.selected !== null && Page.selected !== slot;
-      const size = Math.min(sizes.states - 4, 22), middle = top + sizes.states / 2;
-      context.fillStyle = variable("--panel");
-      context.globalAlpha = dim ? 0.5 : 0.86;
-      context.fillRect(x - wide / 2 + 1, middle - size / 2, wide - 1.5, size);
-      context.globalAlpha = dim ? 0.5 : 1;
-      context.fillStyle = variable("--ink");
-      context.fillText(symbol, x, middle + 1);
-      context.globalAlpha = 1;
-      any = true;
-      if (sizes.states > 60 && wide >= 13 && slot < n) {
-        context.save();
-        context.font = "11px system-ui, sans-serif";
-        badge(context, states[slot].name, x, top + 11, wide);
-        context.restore();
-      }
+      const stretch = stretchAt(track, position), x = LEFT + (position + 0.5 - view[0]) * wide;
+      if (!stretch || x < LEFT || x > LEFT + W / ratio) continue;
+      const at = stretch.offset + position - stretch.first, symbol = described.symbols[arrays.symbols[at]] ?? "·", slot = arrays.best[at];
+      const fits = fitted(context, symbol, wide);
+      context.fillStyle = variable(Page.selected !== null && Page.selected !== slot ? "--line" : "--ink");
+      context.fillText(fits, x, top + sizes.symbols / 2 + 1);
     }
-    return any;
+  }
+
+  function fitted(context, symbol, room) {
+    const length = Math.floor((room + 1) / context.measureText("m").width);
+    if (symbol.length <= Math.max(1, length)) return symbol;
+    return length >= 3 ? symbol.slice(0, length - 1) + "…" : "";
   }
 
   function badge(context, content, x, y, room) {
@@ -367,13 +355,17 @@ const Timeline = (() => {
 
   // ---- the window
   function look(from, to) {
-    const span = Math.max(Math.min(LEAST, whole), Math.min(whole, to - from)), start = Math.max(0, Math.min(whole - span, from));
+    const span = Math.max(least((from + to) / 2), Math.min(whole, to - from)), start = Math.max(0, Math.min(whole - span, from));
     view = [start, start + span];
     later();
   }
   function zoom(factor, about = cursor && inView(cursor.position) ? cursor.position : (view[0] + view[1]) / 2) {
-    const span = Math.max(Math.min(LEAST, whole), Math.min(whole, (view[1] - view[0]) * factor)), place = (about - view[0]) / (view[1] - view[0]);
+    const span = Math.max(least(about), Math.min(whole, (view[1] - view[0]) * factor)), place = (about - view[0]) / (view[1] - view[0]);
     look(about - place * span, about - place * span + span);
+  }
+  function least(about) {
+    const fine = visible.some((track) => track.levels[0].width <= 1.001 || stretchAt(track, Math.floor(about)));
+    return Math.min(whole, fine ? LEAST : LEAST_BINS * Math.min(...visible.map((track) => track.levels[0].width)));
   }
   const inView = (position) => position >= view[0] && position <= view[1];
   function shift(share) {
