@@ -14,6 +14,7 @@ _ROOMS = {
     "subchain.model": ["HMM"],
     "subchain.selection": ["fit_concentrations", "select_priors", "select_states"],
     "subchain.memory": ["memory_estimate"],
+    "subchain.reports": ["report"],
     "subchain.inference": [
         "CVI",
         "EM",
@@ -52,7 +53,9 @@ _MODULES = [
     "errors",
     "inference",
     "metrics",
+    "plot",
     "propagation",
+    "reports",
     "selection",
     "transitions",
 ]
@@ -94,6 +97,7 @@ if TYPE_CHECKING:
     )
     from subchain.memory import memory_estimate
     from subchain.model import HMM
+    from subchain.reports import report
     from subchain.selection import fit_concentrations, select_priors, select_states
     from subchain.transitions import (
         HDP,
@@ -141,6 +145,7 @@ __all__ = [
     "read_parquet",
     "read_tagged",
     "read_text",
+    "report",
     "select_priors",
     "select_states",
     "stationary_distribution",
