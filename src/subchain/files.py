@@ -33,13 +33,19 @@ def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]
     replace_file(path, save(contiguous, metadata={HEADER: text, CHECKSUM: _checksum(contiguous, text)}))
 
 
-def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file, atomically: it is there whole, or as it was before."""
+def checked_target(path: str | os.PathLike[str]) -> Path:
+    """A path where a file can be written, as far as one can tell before it is."""
     target = Path(path)
     if not target.parent.is_dir():
         raise InputError(f"cannot write {target}: the folder {target.parent} does not exist.")
     if target.is_dir():
         raise InputError(f"cannot write {target}: it is a folder; give the name of a file.")
+    return target
+
+
+def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file, atomically: it is there whole, or as it was before."""
+    target = checked_target(path)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}")
     try:
         with open(temporary, "xb") as file:

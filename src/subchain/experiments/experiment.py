@@ -119,7 +119,7 @@ class Experiment(ABC):
         try:
             import matplotlib
         except ImportError:
-            self.tell("no figure: install subchain[report] for matplotlib")
+            self.tell("no figure: install subchain[plot] for matplotlib")
             return None
         matplotlib.use("Agg")
         import matplotlib.pyplot as plt

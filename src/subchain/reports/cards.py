@@ -147,7 +147,9 @@ def _number(part: Numbers, state: int, states: NDArray[np.int64], bound: Array |
     """The mean of a column on the scale of all states."""
     means = part.means[states]
     spreads = np.zeros_like(means) if part.spreads is None else part.spreads[states]
-    least, most = (0.0, 1.0) if part.is_chance else (float((means - 2 * spreads).min()), float((means + 2 * spreads).max()))
+    least, most = float((means - 2 * spreads).min()), float((means + 2 * spreads).max())
+    if part.is_chance:
+        least, most = 0.0, 1.0
     width = most - least or 1.0
 
     def at(value: float) -> float:

@@ -50,9 +50,11 @@ def certainty(subject: Subject) -> list[tuple[str, float, str]]:
     counts = subject.picture.certainty
     shares = counts / counts.sum()
     first = int(np.flatnonzero(counts)[0])
+    labels = [f"{index / CLASSES:.2f} to {(index + 1) / CLASSES:.2f}" for index in range(first, CLASSES)]
+    heights = (shares / shares.max()).tolist()[first:]
     return [
-        (f"{index / CLASSES:.2f} to {(index + 1) / CLASSES:.2f}", float(shares[index] / shares.max()), words.share(shares[index]))
-        for index in range(first, CLASSES)
+        (label, height, words.share(share))
+        for label, height, share in zip(labels, heights, shares[first:], strict=True)
     ]
 
 

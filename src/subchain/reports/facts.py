@@ -44,14 +44,14 @@ def facts(subject: Subject) -> list[Fact]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         score = model.score(data, **subject.knowledge) / n
-    doubt = picture.whole.doubts.sum() / n
+    doubt = picture.whole.doubts.sum() / n / math.log(2)
     sure = picture.certainty[-2:].sum() / n
     found = [
         Fact("states in use", words.count(len(subject.shown)), f"of {model.n_states_} that the model has"),
         Fact("effective states", str(_effective(subject)), "hold 99 % of the positions"),
         Fact("observations", words.count(n), f"in {words.several(data.n_sequences, 'sequence')}"),
         Fact("log likelihood", words.number(score), "per observation of the data shown here"),
-        Fact("doubt about the state", f"{doubt / math.log(2):.2g} bits", f"{words.share(sure)} of positions are 90 % sure"),
+        Fact("doubt about states", f"{doubt:.2g} bits", f"{words.share(sure)} of positions are 90 % sure"),
     ]
     if trace.validation:
         best = max(trace.validation)

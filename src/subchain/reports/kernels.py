@@ -43,10 +43,15 @@ def add_to_bins(beliefs, slot, doubt, first, length, shares, doubts, counts):  #
 
 
 @njit(nogil=True, cache=True)
-def count_runs(best, before, runs, longest):  # type: ignore[no-untyped-def]
-    """Count runs of equal states; `before` is (state, length) of the run that goes on, and is updated."""
-    state, length = before[0], before[1]
+def count_runs(best, begins, before, runs, longest):  # type: ignore[no-untyped-def]
+    """Count runs of equal states, which end with their sequence; sequences begin where `begins` says, rising.
+
+    `before` is (state, length) of the run that goes on from the last block, and is updated.
+    """
+    state, length, following = before[0], before[1], 0
     for i in range(best.shape[0]):
+        while following < begins.shape[0] and begins[following] == i:
+            state, following = -1, following + 1
         if best[i] == state:
             length += 1
         else:

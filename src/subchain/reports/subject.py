@@ -1,4 +1,4 @@
-"""What a report is about: the model, the data as the model reads them, the states that are shown, and what was found."""
+"""What a report is about: the model, the data as the model reads them, the states that are shown, what is found."""
 
 from __future__ import annotations
 

@@ -104,38 +104,38 @@ class Walk:
         self.n_shown = int((slot != HIDDEN).sum())
         self.columns = [column.column for column in columns]
         self.whole = Bins.empty(min(WHOLE_BINS, data.n_observations), self.n_shown)
-        self.seen = {track.sequence: _Seen(track, self.n_shown, len(columns)) for track in tracks}
+        self.seen = [_Seen(track, self.n_shown, len(columns)) for track in tracks]
         # one more place for runs of states that are not shown
         self.runs, self.longest = np.zeros((2, HIDDEN + 1), dtype=np.int64)
         self.certainty = np.zeros(CLASSES, dtype=np.int64)
 
     def along(self, blocks: Iterator[tuple[int, Array]]) -> Picture:
-        """Take in all blocks, which come in the order of the data and do not cross sequences."""
-        run = np.array([-1, 0])
+        """Take in all blocks, which come in the order of the data."""
+        run, offsets = np.array([-1, 0]), self.data.offsets
         for start, beliefs in blocks:
-            sequence, first = self.data.locate(start)
-            if first == 0:
-                run[:] = -1, 0
+            stop = start + len(beliefs)
             best, chance = np.empty((2, len(beliefs)), dtype=np.uint8)
             doubt = np.empty(len(beliefs))
             look(beliefs, self.slot, best, chance, doubt)
-            count_runs(best, run, self.runs, self.longest)
+            begins = offsets[np.searchsorted(offsets, start) : np.searchsorted(offsets, stop)] - start
+            count_runs(best, begins, run, self.runs, self.longest)
             self.certainty += np.bincount(chance.astype(np.int64) * CLASSES // 256, minlength=CLASSES)
             self._add(self.whole, beliefs, doubt, start, self.data.n_observations)
-            if sequence in self.seen:
-                seen = self.seen[sequence]
-                self._add(seen.bins, beliefs, doubt, first, seen.track.length)
-                seen.keep(first, best, chance)
+            for seen in self.seen:
+                first = max(start, seen.track.start)
+                here = slice(first - start, min(stop, seen.track.start + seen.track.length) - start)
+                if here.start >= here.stop:
+                    continue
+                inside = first - seen.track.start
+                self._add(seen.bins, beliefs[here], doubt[here], inside, seen.track.length)
+                seen.keep(inside, best[here], chance[here])
                 if self.columns:
-                    seen.measure(first, self._numbers(start, len(beliefs)))
-        tracks = [seen.picture() for seen in self.seen.values()]
+                    seen.measure(inside, numbers_at(self.data, self.columns, first, start + here.stop))
+        tracks = [seen.picture() for seen in self.seen]
         return Picture(tracks, self.whole, self.runs[: self.n_shown], self.longest[: self.n_shown], self.certainty)
 
     def _add(self, bins: Bins, beliefs: Array, doubt: Array, first: int, length: int) -> None:
         add_to_bins(beliefs, self.slot, doubt, first, length, bins.shares, bins.doubts, bins.counts)
-
-    def _numbers(self, start: int, n: int) -> Array:
-        return numbers_at(self.data, self.columns, start, start + n)
 
 
 def numbers_at(data: Sequences, columns: list[int], start: int, stop: int) -> Array:

@@ -73,7 +73,9 @@ def intervals(
 
 
 def _draw(posterior: ModelPosterior, places: NDArray[np.int64], rng: np.random.Generator) -> tuple[Array, Array]:
-    moves, emissions, draws = [], [], DRAWS
+    moves: list[Array] = []
+    emissions: list[Array] = []
+    draws = DRAWS
     while len(moves) < draws:
         point = posterior.sample(rng)
         expected = point.emission.expectation()

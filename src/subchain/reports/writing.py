@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from subchain.errors import InputError
-from subchain.files import replace_file
+from subchain.files import checked_target, replace_file
 from subchain.reports import doubt, facts, words
 from subchain.reports.cards import cards
 from subchain.reports.course import course
@@ -74,8 +74,13 @@ def report(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     report(model, x, f"{folder}/report.html")
     """
+    target = checked_target(path)  # before the work, not after it
     subject = Subject.read(model, x, {"allowed": allowed, "states": states, "evidence": evidence})
-    replace_file(path, render(subject, title or "Hidden Markov model").encode("utf8"))
+    content = render(subject, title or "Hidden Markov model").encode("utf8", "replace")
+    try:
+        replace_file(target, content)
+    except OSError as error:
+        raise InputError(f"cannot write {target}: {error.strerror or error}.") from None
 
 
 def render(subject: Subject, title: str) -> str:
