@@ -56,10 +56,17 @@ def test_an_array_of_several_is_chosen_and_divided(tmp_path: Path) -> None:
     np.savez(path, x=np.arange(5), y=np.arange(6.0), lengths=np.array([2, 3]))
     assert read(path, array="x").lengths.tolist() == [2, 3]
     assert read(path, array="y").lengths.tolist() == [6]
-    with pytest.raises(InputError, match="several arrays; choose one by array=: x, y"):
+    with pytest.raises(InputError, match=r"several arrays; choose one by array=: x \(5,\), y \(6,\)"):
         read(path)
     with pytest.raises(InputError, match="unknown array of a.npz 'z'"):
         read(path, array="z")
+
+
+def test_strings_beside_an_array_name_its_columns(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    np.savez(path, counts=np.zeros((4, 3)), marks=np.array(["a", "b", "c"]), chrom=np.array("chr1"), bin_size=200)
+    assert read(path).columns == ("a", "b", "c")
+    assert read(path, columns=["c", "a"]).columns == ("c", "a")
 
 
 def test_a_treebank_is_its_words(tmp_path: Path) -> None:

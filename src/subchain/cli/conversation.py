@@ -20,7 +20,12 @@ import typer
 from subchain.cli.exits import Status, explain, wants_traceback
 
 #: Settings that warnings of the package speak of, and the options that set them.
-_OPTIONS = {"raise n_states": "raise --max-states", "raise max_iter": "raise --max-iter"}
+_OPTIONS = {
+    "raise n_states": "raise --max-states",
+    "raise max_iter": "raise --max-iter",
+    "by array=": "by --array",
+    "by columns=": "by --columns",
+}
 
 
 class Conversation:
@@ -105,7 +110,7 @@ def conversation(as_json: bool = False) -> Iterator[Conversation]:
             raise
         status, message = explain(error)
         try:
-            talk.fail(status, message)
+            talk.fail(status, _in_options(message))
         except OSError:
             _close_output()  # there is no room for the answer, and none for the error
         raise typer.Exit(status) from None
@@ -119,7 +124,7 @@ def _close_output() -> None:
 
 
 def _in_options(text: str) -> str:
-    """A warning in the words of the command line."""
+    """A warning or an error in the words of the command line."""
     for setting, option in _OPTIONS.items():
         text = text.replace(setting, option)
     return text

@@ -80,7 +80,13 @@ def run_experiments(
             output.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UnwritableError(f"the folder {str(output)!r} cannot be made: {error.strerror}.") from None
-        results = [_run(talk, EXPERIMENTS[name], quick, seeds, output) for name in names or EXPERIMENTS]
+        results: list[dict[str, Any]] = []
+        try:
+            for name in names or EXPERIMENTS:
+                results.append(_run(talk, EXPERIMENTS[name], quick, seeds, output))
+        except KeyboardInterrupt:
+            talk.remark(f"interrupted; {len(results)} experiments were done before, and the page is about these.")
+            talk.status = Status.INTERRUPTED
         page = write_page(output)
         talk.fact(page=str(page), experiments=results)
         talk.say(f"\npage written to {page}")

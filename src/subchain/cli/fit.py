@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 MODEL = "The model"
 RUN = "The run"
+#: Bytes of beliefs of the training data that go into a model file.
+LARGEST_BELIEFS = 100_000_000
 #: What the names of model files end in.
 SUFFIX = ".safetensors"
 
@@ -144,7 +146,11 @@ def _fit(talk: Conversation, wishes: Any, reading: Any, settings: dict[str, Any]
     read = reading.call()
     data = read.make()
     choices = choose(wishes, data)
-    program = script(read, choices.model, settings, str(target))
+    model: HMM = choices.model.make()
+    beliefs = model.inference.kept_bytes(data.lengths, model.n_states) <= LARGEST_BELIEFS  # type: ignore[union-attr]
+    if not beliefs:
+        choices.reasons.append("what the run believes of each position is too large to go into the model file.")
+    program = script(read, choices.model, settings, str(target), beliefs)
     talk.say(
         f"{number_of(data.n_observations, 'observation')} in {number_of(data.n_sequences, 'sequence')}, "
         f"{number_of(data.n_features, 'column')}"
@@ -152,7 +158,6 @@ def _fit(talk: Conversation, wishes: Any, reading: Any, settings: dict[str, Any]
     for reason in choices.reasons:
         talk.remark(reason)
     talk.say(f"\n{program}\n")
-    model: HMM = choices.model.make()
     if talk.as_json:
         model.progress = False
     made = {key: value.make() if isinstance(value, Call) else value for key, value in settings.items()}
@@ -162,7 +167,7 @@ def _fit(talk: Conversation, wishes: Any, reading: Any, settings: dict[str, Any]
         talk.fail(Status.INTERRUPTED, "interrupted before the first whole iteration; no model was written.")
         raise typer.Exit(Status.INTERRUPTED) from None
     with naming(target):
-        model.save(target)
+        model.save(target, beliefs=beliefs)
     talk.fact(model=str(target), python=program, **summary(model))
     _tell_end(talk, model)
     show_states(talk, model)

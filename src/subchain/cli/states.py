@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subchain.cli.conversation import Conversation
-from subchain.tasks.profiles import Symbols, in_words, profile, shown
+from subchain.tasks.profiles import Numbers, Symbols, in_words, profile, shown
 
 if TYPE_CHECKING:
     from subchain.model import HMM
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 #: Symbols of a state that are named, and the least probability for it.
 SYMBOLS, PROBABLE = 6, 0.02
+#: Columns of 0 and 1 that are named, by their probability of a 1.
+OFTEN = 0.1
 #: Columns of numbers that are named.
 COLUMNS = 8
 #: States with a smaller share of the positions count as not used.
@@ -40,6 +42,8 @@ def emits(parts: Profile, state: int) -> str:
     """What a state emits, on one line."""
     if len(parts) == 1 and not isinstance(parts[0], Symbols):
         return in_words(parts[0], state)
+    if all(isinstance(part, Numbers) and part.is_chance for part in parts):
+        return _frequent(parts, state)
     texts = []
     for part in parts[:COLUMNS]:
         if isinstance(part, Symbols):
@@ -52,6 +56,14 @@ def emits(parts: Profile, state: int) -> str:
     if len(parts) > COLUMNS:
         texts.append(f"… ({len(parts)} columns)")
     return ", ".join(texts)
+
+
+def _frequent(parts: Profile, state: int) -> str:
+    """Columns of 0 and 1 that are often 1, the most frequent first."""
+    chances = np.array([part.means[state] for part in parts if isinstance(part, Numbers)])
+    often = [column for column in np.argsort(-chances, kind="stable") if chances[column] >= OFTEN]
+    text = "  ".join(f"{parts[column].name} {chances[column]:.2f}" for column in often)
+    return text or f"nothing above {OFTEN:g}"
 
 
 def n_used(model: HMM) -> int:

@@ -78,7 +78,7 @@ def read(
         Of tables: the column that says which sequence a row belongs to.
     array : str, optional
         Of .npz files: the array that is observed, where there are several. An array called "lengths" beside it divides
-        it into sequences.
+        it into sequences; an array of strings with an entry a column names the columns.
 
     Returns
     -------
@@ -159,16 +159,30 @@ def _from_npz(file: Path, name: str | None) -> Sequences:
         raise FileFormatError(
             f"{str(file)!r} cannot be read as NumPy arrays; it may be damaged or of another kind: {error}"
         ) from error
-    observed = [key for key in arrays if key != LENGTHS]
+    observed = [key for key, found in arrays.items() if key != LENGTHS and _is_observable(found)]
     if name is None and len(observed) == 1:
         name = observed[0]
     if name is None:
-        raise InputError(f"{str(file)!r} holds several arrays; choose one by array=: {', '.join(observed)}.")
+        shown = ", ".join(f"{key} {arrays[key].shape}" for key in observed)
+        raise InputError(f"{str(file)!r} holds several arrays; choose one by array=: {shown or 'none of numbers'}.")
     if name not in arrays:
         raise unknown_name(f"array of {file.name}", name, observed)
     values, lengths = arrays[name], arrays.get(LENGTHS)
     divides = lengths is not None and lengths.dtype.kind in "iu" and int(lengths.sum()) == len(values)
-    return as_sequences(values, lengths=lengths if divides else None)
+    return as_sequences(values, lengths=lengths if divides else None, columns=_column_names(arrays, values))
+
+
+def _is_observable(array: NDArray[Any]) -> bool:
+    return array.ndim in (1, 2) and array.dtype.kind in "biuf"
+
+
+def _column_names(arrays: Mapping[str, NDArray[Any]], values: NDArray[Any]) -> list[str] | None:
+    """What the columns are called: the one array of strings that has an entry for each of them."""
+    if values.ndim != 2:
+        return None
+    names = [array for array in arrays.values() if array.dtype.kind == "U" and array.shape == values.shape[1:]]
+    found = names[0].tolist() if len(names) == 1 else []
+    return found if len(set(found)) == values.shape[1] else None
 
 
 def _columns_of(data: Sequences, columns: Columns | None) -> Sequences:
@@ -178,7 +192,8 @@ def _columns_of(data: Sequences, columns: Columns | None) -> Sequences:
     indices = data.column_indices(columns)
     table = data.values if data.values.ndim == 2 else data.values[:, None]
     values = table[:, indices[0]] if len(indices) == 1 else table[:, as_slice(indices)]
-    return Sequences(values, data.offsets)
+    names = None if data.columns is None else [data.columns[index] for index in indices]
+    return Sequences(values, data.offsets, columns=names)
 
 
 def _end_to_end(parts: list[Sequences], files: Sequence[Path]) -> Sequences:
