@@ -5,9 +5,15 @@ Asking for help must not wait for numerical libraries, so that every command imp
 
 from __future__ import annotations
 
+import io
+import sys
+
 
 def main() -> None:
     """Run the command line; the entry point `subchain`."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that lacks a sign is no reason to fail
     try:
         from subchain.cli.app import app
 
