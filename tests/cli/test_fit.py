@@ -59,7 +59,7 @@ def test_family_and_algorithm_are_chosen_by_the_data(
 
 
 def test_many_observations_are_learned_in_small_parts(answer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("subchain.cli.choices.MANY", 100)
+    monkeypatch.setattr("subchain.cli.choices.MANY_SYMBOLS", 100)
     found = answer("fit", "codes.npy", "--states", 2, "--time-limit", 0.1)
     assert found["inference"].startswith("SCVI")
     assert any("in small parts" in remark for remark in found["warnings"])

@@ -35,8 +35,8 @@ LIMITS = {"SVI": "max_passes=3", "SCVI": "max_passes=3", "Gibbs": "n_samples=200
 #: Algorithms that learn how many states there are.
 FINDS_STATES = ("VI", "CVI", "SVI", "SCVI", "Beam")
 
-#: More observations than this are learned from in small parts.
-MANY = 1_000_000
+#: More observations than this are learned from in small parts: symbols, for which beliefs are kept, and numbers.
+MANY_SYMBOLS, MANY_NUMBERS = 1_000_000, 3_000_000
 #: The largest number of states that is tried if nobody has said it, and observations that a state should have then.
 MOST_STATES, FOR_EACH = 30, 20
 #: Whole numbers up to this are taken for symbols, larger ones for counts.
@@ -232,7 +232,7 @@ def _inference(wishes: Wishes, data: Sequences, emission: Call, reasons: list[st
         call = parse(wishes.inference, "--inference", INFERENCES, BOUNDARIES)
     else:
         counts = emission.name == "Categorical"
-        if data.n_observations > MANY:
+        if data.n_observations > (MANY_SYMBOLS if counts else MANY_NUMBERS):
             call = Call("SCVI" if counts else "SVI")
             reasons.append(f"{data.n_observations} observations: learned in small parts (--inference {call.name}).")
         else:

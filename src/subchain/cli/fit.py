@@ -61,7 +61,7 @@ def fit(
         typer.Option(
             "--inference", metavar="ALGORITHM", rich_help_panel=RUN,
             help="vi, em, cvi, svi, scvi, gibbs, beam, or a call such as 'CVI(max_iter=50)'; if not given cvi for "
-            "symbols and vi for numbers, scvi and svi for more than a million observations.",
+            "symbols and vi for numbers, scvi and svi for more than a million symbols or three million numbers.",
         ),
     ] = None,
     max_iter: Annotated[
