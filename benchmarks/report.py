@@ -3,7 +3,8 @@
     python -m benchmarks.report --length 10000000
 
 The chain is drawn to disk and mapped, the model is the one that drew it. A short chain is reported first, so that
-nothing is compiled while it is measured. Opening needs chromium, chromedriver and selenium; without them it is left out.
+nothing is compiled while it is measured. Opening needs chromium, chromedriver and selenium, and is left out without
+them.
 """
 
 from __future__ import annotations
