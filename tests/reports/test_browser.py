@@ -10,6 +10,7 @@ import pytest
 import subchain
 from subchain import HMM, VI, Categorical, Sequences, Vocabulary
 
+pytestmark = pytest.mark.filterwarnings("ignore")
 N = 40_000
 NASTY = "<script>document.title='hurt'</script>"
 

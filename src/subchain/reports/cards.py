@@ -147,7 +147,7 @@ def _number(part: Numbers, state: int, states: NDArray[np.int64], bound: Array |
     """The mean of a column on the scale of all states."""
     means = part.means[states]
     spreads = np.zeros_like(means) if part.spreads is None else part.spreads[states]
-    least, most = float((means - 2 * spreads).min()), float((means + 2 * spreads).max())
+    least, most = float((means - 1.2 * spreads).min()), float((means + 1.2 * spreads).max())
     if part.is_chance:
         least, most = 0.0, 1.0
     width = most - least or 1.0
@@ -157,10 +157,11 @@ def _number(part: Numbers, state: int, states: NDArray[np.int64], bound: Array |
 
     mean = float(part.means[state])
     spread = None if part.spreads is None else float(part.spreads[state])
-    value = words.number(mean) if spread is None else f"{words.number(mean)} ± {spread:.2g}"
+    in_words = words.share if part.is_chance else words.number
+    value = in_words(mean) if spread is None else words.with_spread(mean, spread)
     low, high = (None, None) if spread is None else (at(mean - spread), at(mean + spread))
     from_, to = (None, None) if bound is None else (at(float(bound[0, 0])), at(float(bound[1, 0])))
-    text = "" if bound is None else f"95 % of {words.number(float(bound[0, 0]))} to {words.number(float(bound[1, 0]))}"
+    text = "" if bound is None else f"95 % of {in_words(float(bound[0, 0]))} to {in_words(float(bound[1, 0]))}"
     return Bar(part.name, value, at(mean), low, high, from_, to, text)
 
 

@@ -41,6 +41,22 @@ def number(value: float) -> str:
     return text.replace("-", "−")
 
 
+def with_spread(mean: float, spread: float) -> str:
+    """A mean and a standard deviation, both to two digits of the latter.
+
+    Examples
+    --------
+    >>> with_spread(-0.00008, 0.0421), with_spread(1234.5, 25.0)
+    ('−0.000 ± 0.042', '1234 ± 25')
+    """
+    if not (math.isfinite(spread) and spread > 0.0 and abs(mean) < 1e9):
+        return f"{number(mean)} ± {number(spread)}"
+    digits = max(0, 1 - math.floor(math.log10(spread)))
+    if digits > 6:
+        return f"{number(mean)} ± {spread:.2g}"
+    return f"{mean:.{digits}f} ± {spread:.{digits}f}".replace("-", "−")
+
+
 def share(value: float) -> str:
     """A share in per cent.
 

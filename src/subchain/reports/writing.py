@@ -111,6 +111,7 @@ def render(subject: Subject, title: str) -> str:
         n_sequences=subject.data.n_sequences,
         styles=[_file(name) for name in STYLES],
         scripts=scripts,
+        licence=_file("vendor/LICENSE-uPlot.txt"),
         hashes=" ".join(f"'sha256-{_hash(script)}'" for script in scripts),
         contents=_json(contents(subject)),
     )

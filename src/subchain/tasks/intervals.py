@@ -7,6 +7,7 @@ time but no memory.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,8 @@ from subchain.samples import Samples
 
 Array = NDArray[np.float64]
 
-#: Draws of a posterior, and how many numbers all of them together may hold before there are fewer draws.
-DRAWS, FEWEST, MOST_NUMBERS = 400, 40, 20_000_000
+#: Draws of a posterior, the fewest that make an interval, and how many numbers all draws together may hold.
+DRAWS, FEWEST, MOST_NUMBERS = 400, 40, 40_000_000
 #: Quantiles that bound an interval of 95 per cent.
 LEVELS = (0.025, 0.975)
 
@@ -29,8 +30,8 @@ class Intervals:
 
     Attributes
     ----------
-    transition : (2, K, K), lower and upper bounds; None where the chain was given
-    emission : (2, K, n) of chosen entries of `Parameters.expectation()`; None where the emissions were given
+    transition : (2, K, K), lower and upper bounds; None where the chain was given or its posterior is no law
+    emission : (2, K, n) of chosen entries of `Parameters.expectation()`; None likewise, or where there are too many numbers
     source : what the draws are
     """
 
@@ -61,28 +62,26 @@ def intervals(
     >>> bool((found.transition[0] <= model.transition_).all() and (model.transition_ <= found.transition[1]).all())
     True
     """
-    try:
-        drawn = _draw(posterior, places, rng)
-    except (SubchainError, ValueError, ArithmeticError):
-        return None  # a flat prior without data: nothing to draw from
-    moves, emission = (_bounds(draws) for draws in drawn)
+    chain, emission = posterior.chain, posterior.emission
     source = "draws from the posterior"
     if samples is not None and "transition" in samples and "n_states" not in samples:
         moves, source = _bounds(np.asarray(samples["transition"][samples.best_chain])), "draws of the best chain"
-    return None if moves is None and emission is None else Intervals(moves, emission, source)
+    else:
+        moves = _drawn(lambda: chain.sample(rng).transition, len(places) ** 2)
+    size = emission.mean().expectation().size
+    emitted = _drawn(lambda: np.take_along_axis(emission.sample(rng).expectation(), places, axis=1), size)
+    return None if moves is None and emitted is None else Intervals(moves, emitted, source)
 
 
-def _draw(posterior: ModelPosterior, places: NDArray[np.int64], rng: np.random.Generator) -> tuple[Array, Array]:
-    moves: list[Array] = []
-    emissions: list[Array] = []
-    draws = DRAWS
-    while len(moves) < draws:
-        point = posterior.sample(rng)
-        expected = point.emission.expectation()
-        draws = int(np.clip(MOST_NUMBERS // (expected.size + point.chain.transition.size), FEWEST, DRAWS))
-        moves.append(point.chain.transition)
-        emissions.append(np.take_along_axis(expected, places, axis=1))
-    return np.array(moves), np.array(emissions)
+def _drawn(draw: Callable[[], Array], size: int) -> Array | None:
+    """Bounds from draws, each of which makes `size` numbers; None if these are too many, or there is no law."""
+    draws = min(DRAWS, MOST_NUMBERS // size)
+    if draws < FEWEST:
+        return None
+    try:
+        return _bounds(np.array([draw() for _ in range(draws)]))
+    except (SubchainError, ValueError, ArithmeticError):
+        return None  # a flat prior without data: nothing to draw from
 
 
 def _bounds(draws: Array) -> Array | None:

@@ -167,13 +167,13 @@ const Timeline = (() => {
       context.textAlign = "left"; context.textBaseline = "alphabetic";
       context.fillText(`${track.name}  ·  ${Page.count(track.length)} positions`, LEFT, top + 13);
     }
-    drawNumbers(context, sizes, top + sizes.name, found, W, ratio);
+    drawNumbers(context, sizes, top + sizes.name, found, W, ratio, track === visible[0]);
     drawNames(context, best, sizes, bandTop, ratio);
     drawSymbols(context, track, sizes, bandTop + sizes.states, W, ratio);
     drawDoubt(context, doubts, bandTop + sizes.states + sizes.symbols + 2, sizes.doubt, ratio);
   }
 
-  function drawNumbers(context, sizes, top, found, W, ratio) {
+  function drawNumbers(context, sizes, top, found, W, ratio, first) {
     for (const line of lines) {
       context.fillStyle = variable("--faint");
       context.fillRect(LEFT, top, W / ratio, sizes.line);
@@ -197,6 +197,7 @@ const Timeline = (() => {
       context.stroke();
       context.globalAlpha = 1;
       if (sizes.line > 30) note(context, `${line.name}: ${Page.number(line.low)} to ${Page.number(line.high)}`, top);
+      else if (first) note(context, line.name, top, 10);
       top += sizes.line + 3;
     }
     for (const strip of strips) {
