@@ -14,6 +14,7 @@ _ROOMS = {
     "subchain.model": ["HMM"],
     "subchain.selection": ["fit_concentrations", "select_priors", "select_states"],
     "subchain.memory": ["memory_estimate"],
+    "subchain.reports": ["report"],
     "subchain.inference": [
         "CVI",
         "EM",
@@ -35,6 +36,7 @@ _ROOMS = {
         "TagDictionary",
         "Vocabulary",
         "as_sequences",
+        "read",
         "read_conllu",
         "read_csv",
         "read_parquet",
@@ -51,7 +53,9 @@ _MODULES = [
     "errors",
     "inference",
     "metrics",
+    "plot",
     "propagation",
+    "reports",
     "selection",
     "transitions",
 ]
@@ -63,6 +67,7 @@ if TYPE_CHECKING:
         TagDictionary,
         Vocabulary,
         as_sequences,
+        read,
         read_conllu,
         read_csv,
         read_parquet,
@@ -92,6 +97,7 @@ if TYPE_CHECKING:
     )
     from subchain.memory import memory_estimate
     from subchain.model import HMM
+    from subchain.reports import report
     from subchain.selection import fit_concentrations, select_priors, select_states
     from subchain.transitions import (
         HDP,
@@ -133,11 +139,13 @@ __all__ = [
     "fit_concentrations",
     "left_right",
     "memory_estimate",
+    "read",
     "read_conllu",
     "read_csv",
     "read_parquet",
     "read_tagged",
     "read_text",
+    "report",
     "select_priors",
     "select_states",
     "stationary_distribution",

@@ -28,14 +28,24 @@ def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]
     """Write arrays and a header of plain JSON values, atomically."""
     from safetensors.numpy import save
 
+    contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    text = json.dumps(header)
+    replace_file(path, save(contiguous, metadata={HEADER: text, CHECKSUM: _checksum(contiguous, text)}))
+
+
+def checked_target(path: str | os.PathLike[str]) -> Path:
+    """A path where a file can be written, as far as one can tell before it is."""
     target = Path(path)
     if not target.parent.is_dir():
         raise InputError(f"cannot write {target}: the folder {target.parent} does not exist.")
     if target.is_dir():
         raise InputError(f"cannot write {target}: it is a folder; give the name of a file.")
-    contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    text = json.dumps(header)
-    content = save(contiguous, metadata={HEADER: text, CHECKSUM: _checksum(contiguous, text)})
+    return target
+
+
+def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file, atomically: it is there whole, or as it was before."""
+    target = checked_target(path)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}")
     try:
         with open(temporary, "xb") as file:

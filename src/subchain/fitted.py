@@ -21,6 +21,7 @@ from subchain.inference.trace import Status, Trace
 from subchain.inference.training import TrainingBeliefs
 from subchain.samples import Samples
 from subchain.statistics import Statistics
+from subchain.tasks.markup import settings_table, states_table
 from subchain.tasks.matching import emission_distance, match, overlap
 from subchain.tasks.states import (
     checked_names,
@@ -123,6 +124,12 @@ class Fitted(Component):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "point_")
+
+    def _repr_html_(self) -> str:
+        """A small table for notebooks: the states and what they emit, or the settings of a model that is not fitted."""
+        if not hasattr(self, "point_"):
+            return settings_table(type(self).__name__, self.get_params(deep=False))
+        return states_table(self)
 
     # ---- states ------------------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from subchain.data.convert import as_sequences
 from subchain.data.evidence import Evidence
 from subchain.data.holding_out import HoldOut
 from subchain.data.missing import check_finite, is_missing, missing_rows
+from subchain.data.reading import read
 from subchain.data.sequences import Sequences
 from subchain.data.tables import read_csv, read_parquet
 from subchain.data.tag_dictionary import TagDictionary
@@ -26,6 +27,7 @@ __all__ = [
     "check_finite",
     "is_missing",
     "missing_rows",
+    "read",
     "read_alike",
     "read_conllu",
     "read_csv",

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain import EM, HMM, SCVI, SVI, VI, Bernoulli, Buffer, Guards, HoldOut
-from subchain.experiments.experiment import Claim, Experiment, Row, data_file, mean_of
+from subchain.experiments.corpora import data_file
+from subchain.experiments.experiment import Claim, Experiment, Row, mean_of
 
 CELLS = ("GM12878", "K562")
 STATES = 20
@@ -28,6 +29,7 @@ class Chromatin(Experiment):
 
     name = "chromatin"
     title = "Chromatin marks of chromosome 11: held-out bins, and states at transcription starts"
+    needs = ("chromatin",)
 
     def rows(self) -> Iterable[Row]:
         marks = np.load(data_file("chromatin", "chromhmm_hg18_chr11.npz"))

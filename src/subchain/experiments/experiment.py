@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-import os
+import io
+import json
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -12,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from subchain.errors import InputError
+from subchain.files import replace_file
 
 Row = dict[str, Any]
 
@@ -21,17 +23,24 @@ Row = dict[str, Any]
 class Claim:
     """Something that is said of the numbers; whether it holds, and the numbers themselves.
 
-    A claim of a paper's that we have reason to doubt is no failure if it does not come out.
+    A claim of a paper's that we have reason to doubt is no failure if it does not come out. `published` are the paper's
+    own numbers, where the text does not say them.
     """
 
     text: str
     holds: bool
     evidence: str
     doubted: bool = False
+    published: str = ""
 
     @property
     def failed(self) -> bool:
         return not self.holds and not self.doubted
+
+    @property
+    def verdict(self) -> str:
+        """One word for it: "holds", "failed" or, of a claim that was doubted, "doubted"."""
+        return "holds" if self.holds else "doubted" if self.doubted else "failed"
 
     def __str__(self) -> str:
         verdict = "holds" if self.holds else "does not come out" if self.doubted else "DOES NOT HOLD"
@@ -53,6 +62,8 @@ class Experiment(ABC):
     title: ClassVar[str]
     #: Runs of every setting in a quick look.
     quick_seeds: ClassVar[int] = 1
+    #: Folders of data that are needed.
+    needs: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
         self,
@@ -65,6 +76,16 @@ class Experiment(ABC):
         self.seeds = self.quick_seeds if quick else seeds
         self.tell = tell
         self.budget = budget
+
+    @classmethod
+    def heading(cls) -> str:
+        """The title without the paper."""
+        return cls.title.rpartition(" (")[0] or cls.title
+
+    @classmethod
+    def source(cls) -> str:
+        """The paper and its figure, which the title ends with in brackets; "our own" if there is none."""
+        return cls.title.rpartition(" (")[2].rstrip(")") if cls.title.endswith(")") else "our own"
 
     @abstractmethod
     def rows(self) -> Iterable[Row]:
@@ -83,39 +104,48 @@ class Experiment(ABC):
         return []
 
     def run(self, folder: Path) -> list[Claim]:
-        """Run everything; write `name.csv`, `name.png` and `name.txt` to the folder."""
+        """Run everything; write `name.csv`, `name.png`, `name.txt` and `name.json` to the folder."""
         folder.mkdir(parents=True, exist_ok=True)
+        began = time.perf_counter()
         rows = []
         for row in self.rows():
             self.tell("  ".join(f"{key} {_shown(value)}" for key, value in row.items()))
             rows.append(row)
-        names = list(dict.fromkeys(key for row in rows for key in row))
-        with open(folder / f"{self.name}.csv", "w", newline="", encoding="utf8") as file:
-            writer = csv.DictWriter(file, names)
-            writer.writeheader()
-            writer.writerows(rows)
-        self._save_figure(rows, folder / f"{self.name}.png")
+        seconds = time.perf_counter() - began
         claims, summary = self.claims(rows), self.summary(rows)
         for line in summary:
             self.tell(line)
+        replace_file(folder / f"{self.name}.csv", _as_csv(rows))
+        figure = self._figure(rows)
+        if figure is not None:
+            replace_file(folder / f"{self.name}.png", figure)
         lines = [self.title, *summary, *(str(claim) for claim in claims)]
-        (folder / f"{self.name}.txt").write_text("\n".join(lines) + "\n", encoding="utf8")
+        replace_file(folder / f"{self.name}.txt", ("\n".join(lines) + "\n").encode())
+        result = {
+            "name": self.name, "title": self.heading(), "source": self.source(), "quick": self.quick,
+            "seeds": self.seeds, "seconds": seconds, "summary": summary,
+            "claims": [dataclasses.asdict(claim) | {"verdict": claim.verdict} for claim in claims],
+        }  # fmt: skip
+        replace_file(folder / f"{self.name}.json", json.dumps(result, indent=1, default=_number).encode())
         return claims
 
-    def _save_figure(self, rows: list[Row], path: Path) -> None:
+    def _figure(self, rows: list[Row]) -> bytes | None:
+        """The figure as a PNG file; None where nothing can draw it."""
         try:
             import matplotlib
         except ImportError:
-            self.tell("no figure: install subchain[report] for matplotlib")
-            return
+            self.tell("no figure: install subchain[plot] for matplotlib")
+            return None
         matplotlib.use("Agg")
         import matplotlib.pyplot as plt
 
         figure, axes = plt.subplots(figsize=(7.0, 4.5), layout="constrained")
         self.draw(rows, axes)
         figure.suptitle(self.title, fontsize=10)
-        figure.savefig(path, dpi=140)
+        file = io.BytesIO()
+        figure.savefig(file, dpi=140, format="png")
         plt.close(figure)
+        return file.getvalue()
 
 
 def mean_of(rows: Iterable[Row], value: str, **where: Any) -> float:
@@ -124,13 +154,17 @@ def mean_of(rows: Iterable[Row], value: str, **where: Any) -> float:
     return float(np.mean(chosen)) if chosen else float("nan")
 
 
-def data_file(*parts: str) -> Path:
-    """A file of a corpus that is not part of the package."""
-    folder = Path(os.environ.get("SUBCHAIN_DATA", "../shared/data"))
-    path = folder.joinpath(*parts)
-    if not path.exists():
-        raise InputError(f"{path} does not exist; set SUBCHAIN_DATA to the folder that holds {parts[0]}/.")
-    return path
+def _as_csv(rows: list[Row]) -> bytes:
+    file = io.StringIO(newline="")
+    writer = csv.DictWriter(file, list(dict.fromkeys(key for row in rows for key in row)))
+    writer.writeheader()
+    writer.writerows(rows)
+    return file.getvalue().encode()
+
+
+def _number(value: Any) -> Any:
+    """A number of NumPy as one that JSON knows."""
+    return value.item()
 
 
 def _shown(value: Any) -> str:

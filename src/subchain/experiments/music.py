@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from subchain import CVI, SCVI, SVI, Categorical
 from subchain.data import Sequences
-from subchain.experiments.experiment import Claim, Experiment, Row, data_file, mean_of
+from subchain.experiments.corpora import data_file
+from subchain.experiments.experiment import Claim, Experiment, Row, mean_of
 from subchain.experiments.hierarchies import (
     SEARCH,
     Concentrations,

@@ -26,6 +26,7 @@ class Sentences(Experiment):
 
     name = "sentences"
     title = "Held-out sentences (Wang 2016, figure 3.15)"
+    needs = ("ptb",)
 
     def _data(self) -> tuple[Sequences, Sequences]:
         lines = sentences()

@@ -28,6 +28,7 @@ class SubchainsOfText(Experiment):
 
     name = "subchains_of_text"
     title = "Held-out words of one long chain (Wang & Blunsom 2015, figure 2)"
+    needs = ("ptb",)
 
     def rows(self) -> Iterable[Row]:
         text = one_chain()

@@ -15,7 +15,8 @@ import numpy as np
 from subchain import EM, HMM, VI, Categorical, Dirichlet
 from subchain.data import Ambiguity, Sequences, TagDictionary, TaggedText, Vocabulary, read_conllu, read_tagged
 from subchain.errors import ConvergenceWarning
-from subchain.experiments.experiment import Claim, Row, data_file, mean_of
+from subchain.experiments.corpora import data_file
+from subchain.experiments.experiment import Claim, Row, mean_of
 from subchain.inference import CVI, Algorithm, Gibbs
 from subchain.metrics import TaggingReport, tagging_report
 
@@ -160,7 +161,10 @@ def table(heads: Iterable[str], lines: Iterable[Iterable[str]]) -> list[str]:
     return [f"| {written[0]} |", "|" + "---|" * (written[0].count(" | ") + 1), *(f"| {line} |" for line in written[1:])]
 
 
-def ahead(title: str, scores: dict[str, float], first: str, second: str, doubted: bool) -> Claim:
-    """The claim that one algorithm scores higher than another."""
-    evidence = f"{scores[first]:.2f}, {scores[second]:.2f}"
-    return Claim(f"{title}: {first} is ahead of {second}", scores[first] > scores[second], evidence, doubted)
+def ahead(
+    title: str, scores: dict[str, float], first: str, second: str, doubted: bool, thesis: dict[str, float]
+) -> Claim:
+    """The claim that one algorithm scores higher than another, with the thesis's scores where it has them."""
+    text, evidence = f"{title}: {first} is ahead of {second}", f"{scores[first]:.2f}, {scores[second]:.2f}"
+    published = f"{thesis[first]}, {thesis[second]}" if thesis else ""
+    return Claim(text, scores[first] > scores[second], evidence, doubted, published)

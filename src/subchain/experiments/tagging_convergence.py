@@ -32,6 +32,7 @@ class TaggingConvergence(Experiment):
 
     name = "tagging_convergence"
     title = "Accuracy with a complete dictionary against iterations (Wang 2016, figure 3.11)"
+    needs = ("treebank",)
 
     def rows(self) -> Iterable[Row]:
         text = penn_sample()

@@ -81,6 +81,7 @@ class TaggingIngredients(Experiment):
 
     name = "tagging_ingredients"
     title = "What collapsed inference owes to its ingredients"
+    needs = ("treebank",)
 
     def rows(self) -> Iterable[Row]:
         text = penn_sample()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from subchain import HMM, Categorical, Dirichlet, HoldOut
 from subchain.data import Sequences, Vocabulary
-from subchain.experiments.experiment import data_file
+from subchain.experiments.corpora import data_file
 from subchain.inference.stochastic import Stochastic
 
 END = "</s>"

@@ -23,6 +23,7 @@ class Vanilla(Experiment):
 
     name = "vanilla"
     title = "One long chain of words, with and without boundaries (Wang 2016, figure 3.17)"
+    needs = ("ptb",)
 
     def rows(self) -> Iterable[Row]:
         text = one_chain()

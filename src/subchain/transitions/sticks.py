@@ -337,10 +337,11 @@ class SticksChain(Record):
         broken = np.where(self._active, rng.beta(self.a, self.b), 0.0)
         sizes, left = _pieces(broken)
         table = left * self._mean_top()
-        for row in range(len(table)):
-            for stick in range(self.used[row]):
-                chances = self.points[row, stick]
-                table[row, rng.choice(self.n_states, p=chances / chances.sum())] += sizes[row, stick]
+        rows, sticks = np.nonzero(self._active)
+        cumulative = np.cumsum(self.points[rows, sticks], axis=1)
+        heights = rng.random((len(rows), 1)) * cumulative[:, -1:]
+        targets = np.minimum((cumulative <= heights).sum(axis=1), self.n_states - 1)
+        np.add.at(table, (rows, targets), sizes[rows, sticks])
         return self._chain(table, rng.beta(np.maximum(self.stay, LEAST_WEIGHT), self.go))
 
     def kl(self, prior: Any) -> float:

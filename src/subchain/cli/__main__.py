@@ -1,0 +1,5 @@
+"""`python -m subchain.cli` is `subchain`."""
+
+from subchain.cli import main
+
+main()

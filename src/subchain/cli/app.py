@@ -1,0 +1,108 @@
+"""All commands in one place: their names, their order, and examples of each."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from subchain.cli.compare import compare
+from subchain.cli.demo import demo
+from subchain.cli.exits import MEANINGS
+from subchain.cli.experiments import list_experiments, run_experiments
+from subchain.cli.fit import fit
+from subchain.cli.info import info
+from subchain.cli.options import examples
+from subchain.cli.predict import predict
+from subchain.cli.report import report
+from subchain.cli.sample import sample
+from subchain.cli.score import score
+
+_CODES = "Exit codes:\n" + "\n".join(f"  {int(code):<4}{meaning}" for code, meaning in MEANINGS.items())
+
+app = typer.Typer(
+    name="subchain",
+    help="Hidden Markov models on data too large, too long or too little understood for the usual tools.",
+    epilog=examples(
+        "subchain demo",
+        "subchain fit book.txt --unit characters -o book.safetensors",
+        "subchain info book.safetensors",
+    ) + "\n\n" + _CODES,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)  # fmt: skip
+
+app.command(epilog=examples("subchain demo", "subchain demo -o alice.html", "subchain demo --json"))(demo)
+app.command(
+    epilog=examples(
+        "subchain fit book.txt --unit characters -o book.safetensors",
+        "subchain fit walk.csv --columns speed,angle --sequence animal --states 4",
+        "subchain fit marks.npz --array GM12878 --states 15 --holdout 0.05",
+        "subchain fit corpus/ --infinite --max-states 60 --time-limit 300",
+        "subchain fit chain.npy --inference 'SCVI(length=10, boundary=Guards())'",
+        "subchain fit big.npy --checkpoint run.ckpt     (and again with --resume)",
+    )
+)(fit)
+app.command(
+    epilog=examples(
+        "subchain predict model.safetensors walk.csv -o states.csv",
+        "subchain predict model.safetensors walk.csv --probabilities -o p.npy",
+        "subchain predict model.safetensors marks.npz --decoding viterbi "
+        "-o segments.bed --chrom chr11 --bin 200",
+    )
+)(predict)
+app.command(
+    epilog=examples(
+        "subchain score model.safetensors test.csv",
+        "subchain score model.safetensors test.txt --each --json",
+    )
+)(score)
+app.command(
+    epilog=examples(
+        "subchain sample model.safetensors -n 500 --seed 1",
+        "subchain sample model.safetensors -n 100 --given past.csv -o next.csv",
+    )
+)(sample)
+app.command(epilog=examples("subchain info model.safetensors", "subchain info model.safetensors --json"))(info)
+app.command(epilog=examples("subchain compare four.safetensors five.safetensors test.csv"))(compare)
+app.command(epilog=examples("subchain report model.safetensors walk.csv -o report.html"))(report)
+
+experiments = typer.Typer(
+    help="Figures and tables of papers, done again.",
+    epilog=examples(
+        "subchain experiments list",
+        "subchain experiments run reversed_cycles --quick",
+        "subchain experiments run --all --quick -o results",
+    ),
+    no_args_is_help=True,
+)
+experiments.command("list", epilog=examples("subchain experiments list", "subchain experiments list --json"))(
+    list_experiments
+)
+experiments.command(
+    "run",
+    epilog=examples(
+        "subchain experiments run sentences --quick --data ~/corpora",
+        "subchain experiments run --all --quick -o results",
+    ),
+)(run_experiments)
+app.add_typer(experiments, name="experiments")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from subchain import __version__
+
+        print(f"subchain {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which version this is.")
+    ] = False,
+) -> None:
+    pass

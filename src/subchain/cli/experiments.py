@@ -1,0 +1,122 @@
+"""`subchain experiments`: figures and tables of papers, listed and run, with one page of what came out."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from subchain.cli import options
+from subchain.cli.conversation import Conversation, conversation
+from subchain.cli.exits import Status
+
+if TYPE_CHECKING:
+    from subchain.experiments.experiment import Experiment
+
+DataFolder = Annotated[
+    Path | None,
+    typer.Option("--data", metavar="FOLDER", help="Where data are; else SUBCHAIN_DATA, else ../shared/data."),
+]
+
+
+def list_experiments(data: DataFolder = None, as_json: options.AsJson = False) -> None:
+    """List all experiments: the paper, the figure, and the data that each needs."""
+    with conversation(as_json) as talk:
+        _use(data)
+        from subchain.experiments.corpora import SOURCES, VARIABLE, data_folder, is_there
+        from subchain.experiments.registry import EXPERIMENTS
+
+        missing = [corpus for corpus in SOURCES if not is_there(corpus)]
+        rows = [
+            (name, kind.heading(), kind.source(), ", ".join(c + (" (missing)" * (c in missing)) for c in kind.needs))
+            for name, kind in EXPERIMENTS.items()
+        ]
+        talk.table(["name", "what", "paper", "data"], rows)
+        talk.fact(
+            data_folder=str(data_folder()), missing={corpus: SOURCES[corpus] for corpus in missing},
+            experiments=[
+                {"name": name, "title": kind.heading(), "source": kind.source(), "needs": kind.needs}
+                for name, kind in EXPERIMENTS.items()
+            ],
+        )  # fmt: skip
+        if missing:
+            talk.say(f"\nnot in {data_folder()} (set --data or {VARIABLE}):")
+            for corpus in missing:
+                talk.say(f"  {corpus}: {SOURCES[corpus]}")
+
+
+def run_experiments(
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Which ones; see the list.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds and settings, for a look.")] = False,
+    seeds: Annotated[int, typer.Option("--seeds", metavar="N", help="Runs of every setting.")] = 3,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder of tables, figures and the page.")
+    ] = Path("results"),
+    data: DataFolder = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Run experiments. Each leaves a table, a figure and a verdict; a page shows all of the folder.
+
+    The exit code is 3 if data are missing, and 6 if a claim does not hold.
+    """
+    with conversation(as_json) as talk:
+        _use(data)
+        from subchain.cli.exits import UnwritableError
+        from subchain.errors import InputError, unknown_name
+        from subchain.experiments.page import write_page
+        from subchain.experiments.registry import EXPERIMENTS
+
+        if bool(names) == everything:
+            raise InputError("name the experiments to run, or give --all; `subchain experiments list` has the names.")
+        for name in names or ():
+            if name not in EXPERIMENTS:
+                raise unknown_name("experiment", name, EXPERIMENTS)
+        if seeds < 1:
+            raise InputError(f"--seeds must be at least 1, not {seeds}.")
+        try:
+            output.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UnwritableError(f"the folder {str(output)!r} cannot be made: {error.strerror}.") from None
+        results: list[dict[str, Any]] = []
+        try:
+            for name in names or EXPERIMENTS:
+                results.append(_run(talk, EXPERIMENTS[name], quick, seeds, output))
+        except KeyboardInterrupt:
+            talk.remark(f"interrupted; {len(results)} experiments were done before, and the page is about these.")
+            talk.status = Status.INTERRUPTED
+        page = write_page(output)
+        talk.fact(page=str(page), experiments=results)
+        talk.say(f"\npage written to {page}")
+
+
+def _use(data: Path | None) -> None:
+    """Look for data in this folder."""
+    if data is not None:
+        from subchain.cli.inputs import existing
+
+        os.environ["SUBCHAIN_DATA"] = str(existing(data))
+
+
+def _run(talk: Conversation, kind: type[Experiment], quick: bool, seeds: int, output: Path) -> dict[str, Any]:
+    """One experiment; data that are missing do not keep the others from running."""
+    from subchain.experiments.corpora import MissingDataError
+
+    talk.say(f"\n{kind.title}")
+    try:
+        claims = kind(quick, seeds, tell=lambda line: talk.say(f"  {line}")).run(output)
+    except MissingDataError as error:
+        talk.remark(f"{kind.name} was not run: {error}")
+        talk.status = talk.status or Status.UNREADABLE
+        return {"name": kind.name, "run": False, "why": str(error)}
+    for claim in claims:
+        talk.say(f"  {claim}")
+    if any(claim.failed for claim in claims):
+        talk.status = talk.status or Status.REFUTED
+    shown = [
+        {"claim": claim.text, "published": claim.published, "found": claim.evidence, "verdict": claim.verdict}
+        for claim in claims
+    ]
+    return {"name": kind.name, "run": True, "claims": shown}

@@ -1,0 +1,121 @@
+"""Data and models that a command is given: paths with suggestions, and data read as options or model say.
+
+A model does not remember how its text was cut, but its vocabulary tells: symbols of one character each were characters.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from subchain.cli.calls import Call
+from subchain.cli.exits import UnreadableError
+from subchain.errors import InputError
+
+if TYPE_CHECKING:
+    from subchain.data import Sequences, Vocabulary
+    from subchain.model import HMM
+
+
+def existing(path: Path) -> Path:
+    """A path that leads somewhere; else an error that names what may have been meant."""
+    if path.exists():
+        return path
+    folder = path.parent
+    if not folder.is_dir():
+        raise UnreadableError(f"there is no file {str(path)!r}: the folder {str(folder)!r} does not exist.")
+    near = difflib.get_close_matches(path.name, sorted(file.name for file in folder.iterdir()), n=1)
+    hint = f" Did you mean {str(folder / near[0])!r}?" if near else ""
+    raise UnreadableError(f"there is no file {str(path)!r} (the current folder is {str(Path.cwd())!r}).{hint}")
+
+
+def load_model(path: Path) -> HMM:
+    """Read a model file."""
+    from subchain import HMM
+
+    if existing(path).is_dir():
+        raise UnreadableError(f"{str(path)!r} is a folder; give the model file that `subchain fit` wrote.")
+    return HMM.load(path)
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """Which files to read, and how; what is None is left to `read`."""
+
+    paths: Sequence[Path]
+    unit: str | None = None
+    sequences: str | None = None
+    lower: bool | None = None
+    columns: str | None = None
+    sequence: str | None = None
+    array: str | None = None
+
+    def call(self) -> Call:
+        """The call of `subchain.read`."""
+        files = [str(existing(path)) for path in self.paths]
+        return Call("read", (files[0] if len(files) == 1 else files,)).having(
+            unit=self.unit, sequences=self.sequences, lower=self.lower or None, columns=_listed(self.columns),
+            sequence=None if self.sequence is None else _name_or_number(self.sequence), array=self.array,
+        )  # fmt: skip
+
+    def like(self, model: HMM) -> Reading:
+        """The same, with what is not said taken from the data that the model was made from."""
+        known = self
+        vocabulary = model.vocabularies_[0] if len(model.vocabularies_) == 1 else None
+        if vocabulary is not None and self._has_text():
+            known = dataclasses.replace(
+                known,
+                unit=known.unit or ("characters" if _are_characters(vocabulary) else "words"),
+                lower=_is_lower(vocabulary) if known.lower is None else known.lower,
+            )
+        if model.columns_ is not None and known.columns is None and self._has_tables():
+            known = dataclasses.replace(known, columns=",".join(model.columns_))
+        return known
+
+    def read(self) -> Sequences:
+        """Read the data."""
+        found: Sequences = self.call().make()
+        return found
+
+    def _kinds(self) -> set[str]:
+        from subchain.data.reading import KINDS
+
+        inside = [file for path in self.paths for file in (path.iterdir() if path.is_dir() else [path])]
+        return {KINDS[suffix] for file in inside for suffix in file.suffixes if suffix in KINDS}
+
+    def _has_text(self) -> bool:
+        return bool(self._kinds() & {"text", "treebank"})
+
+    def _has_tables(self) -> bool:
+        return "table" in self._kinds()
+
+
+def read_for(model: HMM, reading: Reading) -> Sequences:
+    """Data in the model's own codes and columns."""
+    return model._read(reading.like(model).read())
+
+
+def _listed(columns: str | None) -> Any:
+    """Columns of an option: one, or several with commas between them."""
+    if columns is None:
+        return None
+    found = [_name_or_number(name.strip()) for name in columns.split(",") if name.strip()]
+    if not found:
+        raise InputError("--columns names no column; write names with commas between them, as in --columns pulse,rr.")
+    return found[0] if len(found) == 1 else found
+
+
+def _name_or_number(text: str) -> str | int:
+    return int(text) if text.lstrip("-").isdecimal() else text
+
+
+def _are_characters(vocabulary: Vocabulary) -> bool:
+    return all(len(symbol) == 1 for symbol in vocabulary if symbol != vocabulary.unknown)
+
+
+def _is_lower(vocabulary: Vocabulary) -> bool:
+    text = "".join(symbol for symbol in vocabulary if symbol != vocabulary.unknown)
+    return text.islower()

@@ -1,0 +1,81 @@
+"""`subchain predict`: the hidden states of data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from subchain.cli import options
+from subchain.cli.conversation import conversation, number_of
+
+BED = "Segments (.bed)"
+
+
+def predict(
+    model: options.ModelPath,
+    data: options.DataPaths,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="OUT",
+            help="A file that ends in .csv, .tsv, .npy, .txt, .parquet or .bed; without it a table goes to standard "
+            "output.",
+        ),
+    ] = None,
+    decoding: Annotated[
+        str,
+        typer.Option(
+            "--decoding", metavar="RULE",
+            help="posterior (the most probable state of each position) or viterbi (the most probable path).",
+        ),
+    ] = "posterior",
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Also, or in .npy files only, the probability of each state.")
+    ] = False,
+    chrom: Annotated[
+        str | None,
+        typer.Option("--chrom", help="Name of the chromosome; the sequences' names if not given.", rich_help_panel=BED),
+    ] = None,
+    bin_size: Annotated[
+        int, typer.Option("--bin", metavar="BASES", help="Bases that a position stands for.", rich_help_panel=BED)
+    ] = 1,
+    unit: options.Unit = None,
+    sequences: options.SequenceRule = None,
+    lower: options.Lower = None,
+    columns: options.Columns = None,
+    sequence: options.SequenceColumn = None,
+    array: options.Array = None,
+    as_json: options.AsJson = False,
+) -> None:  # fmt: skip
+    """Find the hidden state of every observation."""
+    with conversation(as_json) as talk:
+        from subchain.cli.answers import Answers, writer_for
+        from subchain.cli.inputs import Reading, load_model, read_for
+        from subchain.cli.writing import check_target
+        from subchain.errors import unknown_name
+
+        known = ("posterior", "viterbi")
+        if decoding not in known:
+            raise unknown_name("value of --decoding:", decoding, known)
+        write = None
+        if output is not None:
+            write = writer_for(output, probabilities, chrom, bin_size)
+            check_target(output)
+        fitted = load_model(model)
+        x = read_for(fitted, Reading(data, unit, sequences, lower, columns, sequence, array))
+        answers = Answers(fitted, x, decoding, probabilities)
+        talk.fact(
+            n_observations=x.n_observations, n_sequences=x.n_sequences, decoding=decoding,
+            state_names=fitted.state_names_, shares=answers.shares(),
+        )  # fmt: skip
+        if write is not None and output is not None:
+            write(answers, output)
+            talk.fact(output=str(output))
+            where = f"{number_of(x.n_observations, 'observation')} in {number_of(x.n_sequences, 'sequence')}"
+            talk.say(f"states of {where} written to {output}")
+        elif talk.as_json:
+            talk.fact(states=x.split(answers.states))
+        else:
+            answers.print_table()

@@ -1,0 +1,239 @@
+"""Any file, or a folder of files, as one set of sequences: the kind of each file follows from the end of its name.
+
+Files of one folder are read by the same rules, their symbols get a common vocabulary, and their sequences come one file
+after the other, in the order of the files' names.
+"""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.data.columns import Columns, as_slice
+from subchain.data.conllu import read_conllu
+from subchain.data.convert import as_sequences
+from subchain.data.dtypes import cast, joined
+from subchain.data.lines import existing_file
+from subchain.data.sequences import Sequences
+from subchain.data.text import read_text
+from subchain.data.vocabulary import Vocabulary
+from subchain.errors import FileFormatError, InputError, unknown_name
+
+PathName = str | PathLike[str]
+
+#: Kinds of files by the ends of their names; these may be followed by one of `COMPRESSED`.
+KINDS = {
+    ".txt": "text",
+    ".npy": "array",
+    ".npz": "arrays",
+    ".csv": "table",
+    ".tsv": "table",
+    ".parquet": "table",
+    ".pq": "table",
+    ".conllu": "treebank",
+}
+COMPRESSED = (".gz", ".bz2", ".xz")
+#: The array of an .npz file that says how long the sequences are.
+LENGTHS = "lengths"
+_UNITS = ("words", "characters")
+
+
+def read(
+    paths: PathName | Iterable[PathName],
+    *,
+    unit: str = "words",
+    sequences: str | None = None,
+    lower: bool = False,
+    columns: Columns | None = None,
+    sequence: str | int | None = None,
+    array: str | None = None,
+) -> Sequences:
+    """Read a file, several, or a folder of files; what each is follows from its name.
+
+    Use it where the kind of file is not known beforehand; :func:`read_text`, :func:`read_csv` and their like have more
+    settings.
+
+    Parameters
+    ----------
+    paths : path, or several
+        Text (.txt), arrays (.npy, .npz), tables (.csv, .tsv, .parquet), treebanks (.conllu), or folders of files that
+        are all of one kind.
+    unit : {"words", "characters"}
+        Of text: what one observation is.
+    sequences : {"lines", "chain"}, optional
+        Of text: whether every line is a sequence, or the whole text; lines of words and chains of characters if not
+        given. Characters of a chain include the ends of the lines.
+    lower : bool
+        Of text and treebanks: turn everything into lower case.
+    columns : str, int or list of them, optional
+        Of tables and arrays: the columns that are observed. Of treebanks: the one field that is, "form" if not given.
+    sequence : str or int, optional
+        Of tables: the column that says which sequence a row belongs to.
+    array : str, optional
+        Of .npz files: the array that is observed, where there are several. An array called "lengths" beside it divides
+        it into sequences; an array of strings with an entry a column names the columns.
+
+    Returns
+    -------
+    Sequences
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from subchain import read
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (pathlib.Path(folder) / "a.txt").write_text("the cat\\n")
+    ...     _ = (pathlib.Path(folder) / "b.txt").write_text("the dog\\n")
+    ...     data = read(folder)
+    >>> data.lengths, data.values, data.vocabulary.to_list()
+    (array([2, 2]), array([0, 1, 0, 2], dtype=int32), ['the', 'cat', 'dog', '<unk>'])
+    """
+    given = [paths] if isinstance(paths, (str, PathLike)) else list(paths)
+    files = [file for path in given for file in _files(path)]
+    if not files:
+        raise InputError("no file is given; name at least one.")
+    kinds = {kind_of(file): file for file in files}
+    if len(kinds) > 1:
+        found = ", ".join(f"{kind} ({file.name})" for kind, file in kinds.items())
+        raise InputError(f"the files are of several kinds: {found}; read those of one kind at a time.")
+    readers: dict[str, Callable[[Path], Sequences]] = {
+        "text": lambda file: _text(file, unit, sequences, lower),
+        "array": lambda file: _columns_of(as_sequences(file), columns),
+        "arrays": lambda file: _columns_of(_from_npz(file, array), columns),
+        "table": lambda file: as_sequences(file, columns=columns, sequence=sequence),
+        "treebank": lambda file: read_conllu(file, column=_field(columns), tags=None, lower=lower).words,
+    }
+    read_one = readers[next(iter(kinds))]
+    return _end_to_end([read_one(file) for file in files], files)
+
+
+def kind_of(path: PathName) -> str:
+    """The kind of a file, by its name; an error if it is none that is read."""
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    last = next((suffix for suffix in reversed(suffixes) if suffix not in COMPRESSED), "")
+    if last not in KINDS:
+        raise InputError(f"{str(path)!r} is of no kind that is read; names end in {', '.join(KINDS)}.")
+    return KINDS[last]
+
+
+def _files(path: PathName) -> list[Path]:
+    """The file itself, or all files of a folder that can be read."""
+    found = Path(path).expanduser()
+    if not found.is_dir():
+        return [existing_file(path)]
+    inside = sorted(file for file in found.iterdir() if file.is_file() and not file.name.startswith("."))
+    files = [file for file in inside if KINDS.keys() & {suffix.lower() for suffix in file.suffixes}]
+    if not files:
+        raise InputError(f"the folder {str(path)!r} holds no file that is read; names end in {', '.join(KINDS)}.")
+    return files
+
+
+def _text(file: Path, unit: str, sequences: str | None, lower: bool) -> Sequences:
+    if unit not in _UNITS:
+        raise unknown_name("unit of text", unit, _UNITS)
+    chain = (sequences or ("lines" if unit == "words" else "chain")) == "chain"
+    end = "\n" if chain and unit == "characters" else None
+    # read_text knows both words; what else was given is its to refuse
+    return read_text(file, unit, sequences or ("chain" if chain else "lines"), lower, end=end)  # type: ignore[arg-type]
+
+
+def _field(columns: Columns | None) -> str:
+    fields = ["form"] if columns is None else [columns] if isinstance(columns, (str, int)) else list(columns)
+    if len(fields) != 1:
+        raise InputError(f"of a treebank one field is observed, not {len(fields)}.")
+    return str(fields[0])
+
+
+def _from_npz(file: Path, name: str | None) -> Sequences:
+    try:
+        with np.load(file) as opened:
+            arrays: Mapping[str, NDArray[Any]] = {key: opened[key] for key in opened.files}
+    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+        raise FileFormatError(
+            f"{str(file)!r} cannot be read as NumPy arrays; it may be damaged or of another kind: {error}"
+        ) from error
+    observed = [key for key, found in arrays.items() if key != LENGTHS and _is_observable(found)]
+    if name is None and len(observed) == 1:
+        name = observed[0]
+    if name is None:
+        shown = ", ".join(f"{key} {arrays[key].shape}" for key in observed)
+        raise InputError(f"{str(file)!r} holds several arrays; choose one by array=: {shown or 'none of numbers'}.")
+    if name not in arrays:
+        raise unknown_name(f"array of {file.name}", name, observed)
+    values, lengths = arrays[name], arrays.get(LENGTHS)
+    divides = lengths is not None and lengths.dtype.kind in "iu" and int(lengths.sum()) == len(values)
+    return as_sequences(values, lengths=lengths if divides else None, columns=_column_names(arrays, values))
+
+
+def _is_observable(array: NDArray[Any]) -> bool:
+    return array.ndim in (1, 2) and array.dtype.kind in "biuf"
+
+
+def _column_names(arrays: Mapping[str, NDArray[Any]], values: NDArray[Any]) -> list[str] | None:
+    """What the columns are called: the one array of strings that has an entry for each of them."""
+    if values.ndim != 2:
+        return None
+    names = [array for array in arrays.values() if array.dtype.kind == "U" and array.shape == values.shape[1:]]
+    found = names[0].tolist() if len(names) == 1 else []
+    return found if len(set(found)) == values.shape[1] else None
+
+
+def _columns_of(data: Sequences, columns: Columns | None) -> Sequences:
+    """Some columns of an array, by their numbers."""
+    if columns is None:
+        return data
+    indices = data.column_indices(columns)
+    table = data.values if data.values.ndim == 2 else data.values[:, None]
+    values = table[:, indices[0]] if len(indices) == 1 else table[:, as_slice(indices)]
+    names = None if data.columns is None else [data.columns[index] for index in indices]
+    return Sequences(values, data.offsets, columns=names)
+
+
+def _end_to_end(parts: list[Sequences], files: Sequence[Path]) -> Sequences:
+    """All sequences of several files, with a common vocabulary a column."""
+    if len(parts) == 1:
+        return parts[0]
+    first = parts[0]
+    for part, file in zip(parts, files, strict=True):
+        if part.n_features != first.n_features or part.columns != first.columns:
+            raise InputError(
+                f"{file.name} has other columns than {files[0].name}: {_shown(part)} beside {_shown(first)}; choose "
+                "the same ones by columns=."
+            )
+        if [known is None for known in part.vocabularies] != [known is None for known in first.vocabularies]:
+            raise InputError(f"{file.name} holds symbols where {files[0].name} holds numbers, or the other way round.")
+    common = [_common_vocabulary(parts, column) for column in range(first.n_features)]
+    coded = [part.recode(common) for part in parts]
+    kind = joined(part.values.dtype for part in coded)
+    values = np.concatenate([cast(part.values, kind, file.name) for part, file in zip(coded, files, strict=True)])
+    starts = np.cumsum([0, *(part.n_observations for part in coded[:-1])])
+    offsets = [part.offsets[:-1] + start for part, start in zip(coded, starts, strict=True)]
+    names = [file.name.partition(".")[0] for file in files] if all(part.n_sequences == 1 for part in parts) else None
+    return Sequences(
+        values, np.concatenate([*offsets, [len(values)]]), columns=first.columns, names=names, vocabulary=common
+    )
+
+
+def _common_vocabulary(parts: list[Sequences], column: int) -> Vocabulary | None:
+    """The symbols of all files, the most frequent first."""
+    known = [part.vocabularies[column] for part in parts]
+    if known[0] is None:
+        return None
+    counts: dict[str, int] = {}
+    for part, vocabulary in zip(parts, known, strict=True):
+        assert vocabulary is not None
+        codes = np.nan_to_num(part.select([column])[:, 0], nan=-1).astype(np.int64)
+        for symbol, count in zip(vocabulary, np.bincount(codes + 1, minlength=len(vocabulary) + 1)[1:], strict=True):
+            counts[symbol] = counts.get(symbol, 0) + int(count)
+    return Vocabulary.from_counts(list(counts), np.array(list(counts.values())), unknown=known[0].unknown)
+
+
+def _shown(data: Sequences) -> str:
+    return f"{data.n_features} columns" if data.columns is None else ", ".join(map(repr, data.columns))

@@ -1,0 +1,269 @@
+"""Plots for notebooks: each function draws one thing about a fitted model and returns the matplotlib axes.
+
+Pass `ax` to draw into a figure of your own. Colours are those of the report, which people with any kind of colour
+vision tell apart.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.data import read_alike
+from subchain.data.sequences import require_observations
+from subchain.errors import InputError
+from subchain.tasks.overview import block_order, flow, used_states
+from subchain.tasks.profiles import Numbers, Symbols, profile, shown
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from subchain.model import HMM
+
+Array = NDArray[np.float64]
+
+__all__ = ["convergence", "occupancy", "segmentation", "states", "transition"]
+
+#: Colours of states, the most frequent first; hatches tell those apart that share a colour.
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#c9bb3a", "#8a8f98")
+HATCHES = ("", "//", "..", "\\\\", "--", "xx")
+#: Symbols of a state that are drawn, and columns of a segmentation.
+TOP, COLUMNS = 6, 1_000
+
+
+def _axes(ax: Axes | None, **figure: Any) -> Axes:
+    if ax is not None:
+        return ax
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        raise InputError("plots need matplotlib, which is not installed; pip install matplotlib.") from None
+    return pyplot.subplots(**figure)[1]
+
+
+def _used(model: HMM) -> NDArray[np.int64]:
+    """States that hold at least one training position."""
+    statistics = model.statistics_
+    return used_states(np.asarray(statistics.initial + statistics.pairs.sum(axis=0)))
+
+
+def _names(model: HMM, states: NDArray[np.int64]) -> list[str]:
+    return [model.state_names_[state] for state in states]
+
+
+def _look(model: HMM) -> list[dict[str, Any]]:
+    """Colour and hatch of every state."""
+    ranks = np.argsort(np.argsort(-model.state_occupancy_, kind="stable"))
+    return [
+        {"color": COLOURS[rank % len(COLOURS)], "hatch": HATCHES[rank // len(COLOURS) % len(HATCHES)]}
+        for rank in ranks.tolist()
+    ]
+
+
+def transition(model: HMM, ax: Axes | None = None) -> Axes:
+    """Transition matrix of the states in use, in an order in which blocks show; rows lead to columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subchain import HMM, plot
+    >>> model = HMM(2, "categorical", random_state=0).fit(np.array([0, 0, 0, 1, 1, 1] * 50))
+    >>> plot.transition(model).get_title()
+    'Transition probabilities'
+    """
+    used = _used(model)
+    order = used[block_order(flow(model.transition_[np.ix_(used, used)], model.state_occupancy_[used]))]
+    ax = _axes(ax, figsize=(5.5, 5.0), layout="constrained")
+    image = ax.imshow(np.sqrt(model.transition_[np.ix_(order, order)]), cmap="cividis", vmin=0.0, vmax=1.0)
+    bar = ax.figure.colorbar(image, ax=ax, shrink=0.8)
+    levels = np.array([0.0, 0.01, 0.1, 0.25, 0.5, 1.0])
+    bar.set_ticks(np.sqrt(levels).tolist(), labels=[f"{level:g}" for level in levels])
+    size = 8 if len(order) <= 40 else 4
+    ax.set_xticks(range(len(order)), _names(model, order), rotation=90 if len(order) > 12 else 0, fontsize=size)
+    ax.set_yticks(range(len(order)), _names(model, order), fontsize=size)
+    ax.set(title="Transition probabilities", xlabel="to", ylabel="from")
+    return ax
+
+
+def convergence(model: HMM, ax: Axes | None = None) -> Axes:
+    """Objective of the run by iteration, the held-out score beside it, and events as dotted lines.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subchain import HMM, plot
+    >>> model = HMM(2, "categorical", random_state=0).fit(np.array([0, 0, 0, 1, 1, 1] * 50))
+    >>> plot.convergence(model).get_xlabel()
+    'iteration'
+    """
+    trace = model.trace_
+    if not len(trace):
+        raise InputError("this model was not learned, so there is no run to plot; call fit first.")
+    ax = _axes(ax, figsize=(6.5, 4.0), layout="constrained")
+    iterations = np.arange(1, len(trace) + 1)
+    chains = {name: values for name, values in trace.measures.items() if name.startswith("log_joint.")}
+    lines = chains or {"objective": trace.objective}
+    for name, values in lines.items():
+        ax.plot(iterations[: len(values)], values, label=name.replace("log_joint.", "chain "), lw=1.5)
+    for iteration in sorted({event.iteration for event in trace.events}):
+        ax.axvline(iteration, color="0.6", ls=":", lw=1)
+    ax.locator_params(axis="x", integer=True)
+    ax.set(xlabel="iteration", ylabel="log joint" if chains else "objective", title=f"Run: {model.status_}")
+    if trace.validation:
+        beside = ax.twinx()
+        beside.plot(iterations[: len(trace.validation)], trace.validation, color=COLOURS[5], ls="--", label="held out")
+        beside.set_ylabel("held-out log likelihood per observation", color=COLOURS[5])
+    if len(lines) > 1:
+        ax.legend(frameon=False)
+    return ax
+
+
+def occupancy(model: HMM, ax: Axes | None = None) -> Axes:
+    """Share of the training data's positions in each state, with how long a visit lasts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subchain import HMM, plot
+    >>> model = HMM(2, "categorical", random_state=0).fit(np.array([0, 0, 0, 1, 1, 1] * 50))
+    >>> len(plot.occupancy(model).patches)
+    2
+    """
+    used, look = _used(model), _look(model)
+    ax = _axes(ax, figsize=(6.0, 0.6 + 0.3 * len(used)), layout="constrained")
+    shares, lasting = model.state_occupancy_[used], model.dwell_times_[used]
+    for place, (state, share) in enumerate(zip(used, shares, strict=True)):
+        ax.barh(place, share, edgecolor="white", **look[state])
+    for place, (share, time) in enumerate(zip(shares, lasting, strict=True)):
+        ax.annotate(f" lasts {time:.3g}", (share, place), va="center", fontsize=8, color="0.4")
+    ax.set_yticks(range(len(used)), _names(model, used))
+    ax.set_ylim(len(used) - 0.4, -0.6)
+    ax.set(xlabel="share of positions", ylabel="state", title="Occupancy")
+    ax.margins(x=0.18)
+    return ax
+
+
+def states(model: HMM, column: int | str = 0, ax: Axes | None = None) -> Axes:
+    """What the states emit in one column: their most probable symbols, or mean and standard deviation.
+
+    Parameters
+    ----------
+    model : HMM
+    column : int or str
+        Which of the columns that the model describes: its place among them, or its name.
+    ax : axes, optional
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subchain import HMM, plot
+    >>> model = HMM(2, "poisson", random_state=0).fit(np.array([1, 0, 2, 9, 8, 9] * 50))
+    >>> plot.states(model).get_xlabel()
+    'column 0'
+    """
+    parts = profile(model.emission_, model.family_, model.vocabularies_, model.columns_)
+    part = _chosen(parts, column)
+    used, look = _used(model), _look(model)
+    ax = _axes(ax, figsize=(6.5, 0.8 + 0.38 * len(used)), layout="constrained")
+    for place, state in enumerate(used):
+        (_draw_symbols if isinstance(part, Symbols) else _draw_number)(ax, part, place, int(state), look[state])
+    ax.set_yticks(range(len(used)), _names(model, used))
+    ax.set_ylim(len(used) - 0.5, -0.5)
+    ax.set(ylabel="state", title="Emissions", xlabel="probability" if isinstance(part, Symbols) else part.name)
+    return ax
+
+
+def _chosen(parts: list[Symbols | Numbers], column: int | str) -> Symbols | Numbers:
+    names = [part.name for part in parts]
+    if isinstance(column, str) and column in names:
+        return parts[names.index(column)]
+    if isinstance(column, (int, np.integer)) and 0 <= column < len(parts):
+        return parts[column]
+    raise InputError(f"column {column!r} is not one of the {len(parts)} that the model describes: {', '.join(names)}.")
+
+
+def _draw_symbols(ax: Axes, part: Any, place: int, state: int, look: dict[str, Any]) -> None:
+    """The most probable symbols of a state, side by side, each as wide as it is probable."""
+    left = 0.0
+    for rank, symbol in enumerate(part.top(state, TOP)):
+        chance = float(part.chances[state, symbol])
+        ax.barh(place, chance, left=left, edgecolor="white", alpha=1.0 - 0.11 * rank, **look)
+        if chance > 0.04:
+            box = {"facecolor": "white", "alpha": 0.8, "pad": 1.0, "lw": 0}
+            label = shown(part.labels[symbol])
+            ax.text(left + chance / 2, place, label, ha="center", va="center", fontsize=8, color="black", bbox=box)
+        left += chance
+    ax.set_xlim(0.0, 1.0)
+
+
+def _draw_number(ax: Axes, part: Any, place: int, state: int, look: dict[str, Any]) -> None:
+    spread = None if part.spreads is None else part.spreads[state]
+    ax.errorbar(part.means[state], place, xerr=spread, fmt="o", color=look["color"], capsize=3)
+
+
+def segmentation(
+    model: HMM, x: Any, sequence: int = 0, start: int = 0, stop: int | None = None, ax: Axes | None = None
+) -> Axes:
+    """Share of each state along a sequence; where there are few positions, the probability of each state.
+
+    Long sequences are worked out in blocks and shown in a thousand columns.
+
+    Parameters
+    ----------
+    model : HMM
+    x : array, list of arrays, (X, lengths), Sequences, path, or table
+    sequence : int
+        Which one of several.
+    start, stop : int
+        Part of it.
+    ax : axes, optional
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subchain import HMM, plot
+    >>> x = np.array([0, 0, 0, 1, 1, 1] * 50)
+    >>> plot.segmentation(HMM(2, "categorical", random_state=0).fit(x), x, stop=60).get_xlim()
+    (0.0, 60.0)
+    """
+    data = require_observations(read_alike(x, model.vocabularies_, model.columns_))
+    if not 0 <= sequence < data.n_sequences:
+        raise InputError(f"sequence {sequence} was asked for, but there are {data.n_sequences} sequences.")
+    length = int(data.lengths[sequence])
+    first, last, _ = slice(start, stop).indices(length)
+    if first >= last:
+        raise InputError(f"positions {start} to {stop} of a sequence of {length} hold nothing; give start < stop.")
+    used, look = _used(model), _look(model)
+    order = used[block_order(flow(model.transition_[np.ix_(used, used)], model.state_occupancy_[used]))]
+    shares, edges = _shares(model, data[[sequence]], first, last)
+    ax = _axes(ax, figsize=(10.0, 2.6), layout="constrained")
+    ax.stackplot(
+        edges,
+        *np.vstack([shares, shares[-1:]]).T[order],
+        step="post",
+        colors=[look[state]["color"] for state in order],
+        hatch=[look[state]["hatch"] for state in order],
+        labels=_names(model, order),
+        edgecolor="white",
+        lw=0,
+    )
+    ax.set(xlim=(first, last), ylim=(0.0, 1.0), xlabel="position", ylabel="share of states", title="Segmentation")
+    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8, ncols=1 + len(order) // 9)
+    return ax
+
+
+def _shares(model: HMM, data: Any, first: int, last: int) -> tuple[Array, Array]:
+    """Mean beliefs in at most so many columns between two positions, and the columns' edges."""
+    n_bins = min(COLUMNS, last - first)
+    edges = first + np.arange(n_bins + 1) * (last - first) // n_bins
+    sums = np.zeros((n_bins, model.n_states_))
+    for start, beliefs in model.predict_proba_blocks(data):
+        low, high = max(start, first), min(start + len(beliefs), last)
+        if low >= high:
+            continue
+        bins = np.searchsorted(edges, np.arange(low, high), side="right") - 1
+        begins = np.flatnonzero(np.diff(bins, prepend=-1))
+        sums[bins[begins]] += np.add.reduceat(beliefs[low - start : high - start], begins, axis=0)
+    return sums / np.diff(edges)[:, None], edges.astype(np.float64)

@@ -1,0 +1,177 @@
+"""A card for each state: how often, how long, what it emits, where it occurs, what comes before and after."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.reports import words
+from subchain.reports.subject import TOP_SYMBOLS, Subject
+from subchain.tasks.profiles import Numbers, Symbols, in_words, shown
+
+Array = NDArray[np.float64]
+
+#: Neighbours and columns that a card lists.
+NEIGHBOURS, MOST_COLUMNS = 3, 12
+#: Symbols that are less probable than this are left out, but for the first three.
+NEGLIGIBLE = 0.005
+#: Size of the line along the data, in its own units, and its number of points.
+WIDTH, HEIGHT, POINTS = 240, 28, 120
+
+
+@dataclasses.dataclass(frozen=True)
+class Bar:
+    """Something with a size: a symbol's probability or a column's mean, all between 0 and 1 of the width there is.
+
+    `low` and `high` bound the spread of a column's values, `from_` and `to` the credible interval; None if unknown.
+    """
+
+    label: str
+    value: str
+    at: float
+    low: float | None = None
+    high: float | None = None
+    from_: float | None = None
+    to: float | None = None
+    interval: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Emitted:
+    """What a state emits in one column, or in all columns of numbers."""
+
+    title: str
+    is_symbols: bool
+    bars: list[Bar]
+    more: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Card:
+    """All that is told of one state."""
+
+    slot: int
+    number: int
+    name: str
+    in_words: str
+    occupancy: str
+    dwell: str
+    runs: str
+    emitted: list[Emitted]
+    line: str
+    before: list[tuple[str, str]]
+    after: list[tuple[str, str]]
+
+
+def cards(subject: Subject) -> list[Card]:
+    """One card for each state that is shown, in the order of their numbers."""
+    names = [subject.model.state_names_[state] for state in subject.shown]
+    shares = subject.picture.whole.mean_shares()
+    return [_card(subject, slot, names, shares[:, slot]) for slot in range(len(subject.shown))]
+
+
+def _card(subject: Subject, slot: int, names: list[str], shares: Array) -> Card:
+    state, picture = int(subject.shown[slot]), subject.picture
+    runs, positions = int(picture.runs[slot]), subject.occupancy[slot] * subject.data.n_observations
+    seen = f"{words.several(runs, 'segment')}" if runs else "never the most probable state"
+    if runs:
+        seen += f", longest {words.count(picture.longest[slot])}"
+    after = subject.transition[slot].copy()
+    before = subject.occupancy * subject.transition[:, slot]
+    before = before / max(before.sum(), np.finfo(float).tiny)
+    after[slot] = before[slot] = 0.0
+    return Card(
+        slot=slot,
+        number=state,
+        name=names[slot],
+        in_words="; ".join(in_words(part, state) for part in subject.profile[:2]),
+        occupancy=f"{words.share(subject.occupancy[slot])} · {words.count(positions)} positions",
+        dwell=_lasting(float(subject.model.dwell_times_[state])),
+        runs=seen,
+        emitted=list(_emitted(subject, slot)),
+        line=_line(shares),
+        before=_neighbours(before, names),
+        after=_neighbours(after, names),
+    )
+
+
+def _lasting(positions: float) -> str:
+    text = words.number(round(positions, 2))
+    return f"{text} position" if text == "1" else f"{text} positions on average"
+
+
+def _neighbours(chances: Array, names: list[str]) -> list[tuple[str, str]]:
+    best = np.argsort(-chances, kind="stable")[:NEIGHBOURS]
+    return [(names[other], words.share(chances[other])) for other in best if chances[other] >= 0.005]
+
+
+def _emitted(subject: Subject, slot: int) -> Iterator[Emitted]:
+    state, place = int(subject.shown[slot]), 0
+    found, bounds = subject.intervals, []
+    for part in subject.profile:
+        width = min(TOP_SYMBOLS, len(part.labels)) if isinstance(part, Symbols) else 1
+        here = slice(place, place + width)
+        bounds.append(None if found is None or found.emission is None else found.emission[:, slot, here])
+        place += width
+    for part, bound in zip(subject.profile, bounds, strict=True):
+        if isinstance(part, Symbols):
+            yield Emitted(part.name if len(subject.profile) > 1 else "symbols", True, _symbols(part, state, bound))
+    numbers = [(part, bound) for part, bound in zip(subject.profile, bounds, strict=True) if isinstance(part, Numbers)]
+    if numbers:
+        bars = [_number(part, state, subject.shown, bound) for part, bound in numbers[:MOST_COLUMNS]]
+        more = f"and {len(numbers) - MOST_COLUMNS} more columns" if len(numbers) > MOST_COLUMNS else ""
+        title = "chance of a one" if all(part.is_chance for part, _ in numbers) else "mean ± sd"
+        yield Emitted(title, False, bars, more)
+
+
+def _symbols(part: Symbols, state: int, bound: Array | None) -> list[Bar]:
+    top = part.top(state, TOP_SYMBOLS)
+    chances = part.chances[state, top]
+    bars = []
+    for index, (symbol, chance) in enumerate(zip(top, chances, strict=True)):
+        if chance < NEGLIGIBLE and index >= 3:
+            break
+        low, high = (None, None) if bound is None else bound[:, index].tolist()
+        text = "" if low is None or high is None else f"95 % of {words.share(low)} to {words.share(high)}"
+        scale = chances[0] if bound is None else max(chances[0], bound[1, : len(chances)].max())
+        low, high = (None if edge is None else edge / scale for edge in (low, high))
+        label = shown(part.labels[symbol])
+        bars.append(Bar(label, words.share(chance), chance / scale, from_=low, to=high, interval=text))
+    return bars
+
+
+def _number(part: Numbers, state: int, states: NDArray[np.int64], bound: Array | None) -> Bar:
+    """The mean of a column on the scale of all states."""
+    means = part.means[states]
+    spreads = np.zeros_like(means) if part.spreads is None else part.spreads[states]
+    least, most = float((means - 1.2 * spreads).min()), float((means + 1.2 * spreads).max())
+    if part.is_chance:
+        least, most = 0.0, 1.0
+    width = most - least or 1.0
+
+    def at(value: float) -> float:
+        return float(np.clip((value - least) / width, 0.0, 1.0))
+
+    mean = float(part.means[state])
+    spread = None if part.spreads is None else float(part.spreads[state])
+    in_words = words.share if part.is_chance else words.number
+    value = in_words(mean) if spread is None else words.with_spread(mean, spread)
+    low, high = (None, None) if spread is None else (at(mean - spread), at(mean + spread))
+    from_, to = (None, None) if bound is None else (at(float(bound[0, 0])), at(float(bound[1, 0])))
+    text = "" if bound is None else f"95 % of {in_words(float(bound[0, 0]))} to {in_words(float(bound[1, 0]))}"
+    return Bar(part.name, value, at(mean), low, high, from_, to, text)
+
+
+def _line(shares: Array) -> str:
+    """The path of a filled line along the data, as high as its largest share."""
+    edges = np.unique(np.arange(POINTS) * len(shares) // POINTS)
+    pooled = np.add.reduceat(shares, edges) / np.diff(edges, append=len(shares))
+    if pooled.max() <= 0.0:
+        return ""
+    across = (np.arange(len(pooled)) + 0.5) * WIDTH / len(pooled)
+    height = HEIGHT - pooled / pooled.max() * (HEIGHT - 2)
+    points = "L".join(f"{x:.0f} {y:.1f}" for x, y in zip(across, height, strict=True))
+    return f"M0 {HEIGHT}L{points}L{WIDTH} {HEIGHT}Z"

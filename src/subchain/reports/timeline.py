@@ -1,0 +1,105 @@
+"""The tracks of a page as arrays of bytes: shares of states per bin, and single positions where there are any."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.reports.packing import Packing, as_bytes
+from subchain.reports.subject import Subject
+from subchain.reports.walk import numbers_at
+from subchain.tasks.profiles import shown
+
+Array = NDArray[np.float64]
+
+#: Stands for a number, or a symbol, that is missing.
+NO_NUMBER, NO_SYMBOL = 255, 65_535
+#: This share of the smallest and largest values may lie outside the range that is drawn.
+OUTLIERS = 0.002
+
+
+def timeline(subject: Subject, packing: Packing) -> dict[str, Any]:
+    """Describe the tracks, and pack their arrays."""
+    tracks, n_shown = subject.picture.tracks, len(subject.shown)
+    most = math.log(max(n_shown, 2))
+    packing.add("shares", as_bytes(np.concatenate([track.bins.mean_shares() for track in tracks]).T))
+    packing.add("doubts", as_bytes(np.concatenate([track.bins.mean_doubts() for track in tracks]), most))
+    pieces = [stretch for track in tracks for stretch in track.stretches]
+    for name in ("best", "chance"):
+        parts = [getattr(stretch, name) for stretch in pieces]
+        packing.add(name, np.concatenate(parts) if parts else np.zeros(0, np.uint8))
+    return {
+        "tracks": [
+            {
+                "name": shown(track.track.name),
+                "length": track.track.length,
+                "bins": track.track.n_bins,
+                "whole": track.track.is_whole,
+                "stretches": [[stretch.first, len(stretch.best)] for stretch in track.stretches],
+            }
+            for track in tracks
+        ],
+        "columns": _numbers(subject, packing),
+        "symbols": _symbols(subject, packing),
+        "mostDoubt": most / math.log(2),
+        "nSequences": subject.data.n_sequences,
+    }
+
+
+def _spans(subject: Subject) -> list[tuple[int, int]]:
+    """Positions, over all sequences, of everything that is kept singly."""
+    return [
+        (track.track.start + stretch.first, track.track.start + stretch.first + len(stretch.best))
+        for track in subject.picture.tracks
+        for stretch in track.stretches
+    ]
+
+
+def _numbers(subject: Subject, packing: Packing) -> list[dict[str, Any]]:
+    """Columns of numbers: what bins and single positions have, between the bounds that are drawn."""
+    if not subject.drawn:
+        return []
+    bins = np.concatenate([track.numbers for track in subject.picture.tracks])
+    columns = [part.column for part in subject.drawn]
+    singles = [numbers_at(subject.data, columns, *span) for span in _spans(subject)]
+    described, low, high = [], [], []
+    for index, part in enumerate(subject.drawn):
+        least, most = (0.0, 1.0) if part.is_chance else _bounds(bins[:, index])
+        low.append(least)
+        high.append(most)
+        described.append({"name": part.name, "low": least, "high": most, "strip": part.is_chance})
+    lows, highs = np.array(low), np.array(high)
+    packing.add("binNumbers", _quantised(bins, lows[:, None], highs[:, None]))
+    packing.add("numbers", _quantised(np.concatenate(singles) if singles else np.zeros((0, len(columns))), lows, highs))
+    return described
+
+
+def _bounds(bins: Array) -> tuple[float, float]:
+    """Smallest and largest value that are drawn: nearly all of them."""
+    least, most = bins[:, 0][~np.isnan(bins[:, 0])], bins[:, 2][~np.isnan(bins[:, 2])]
+    if not len(least):
+        return 0.0, 1.0
+    low, high = float(np.quantile(least, OUTLIERS)), float(np.quantile(most, 1.0 - OUTLIERS))
+    return (low, high) if high > low else (low - 0.5, high + 0.5)
+
+
+def _quantised(values: Array, low: Array, high: Array) -> NDArray[np.uint8]:
+    """Numbers as bytes from 0 to 254; 255 where missing."""
+    inside = np.clip((values - low) / (high - low), 0.0, 1.0)
+    return np.where(np.isnan(inside), NO_NUMBER, np.rint(np.nan_to_num(inside) * 254.0)).astype(np.uint8)
+
+
+def _symbols(subject: Subject, packing: Packing) -> list[str] | None:
+    """Labels of the symbols at single positions, which are packed as numbers of labels."""
+    part = subject.symbols
+    if part is None or part.column >= subject.data.n_features:
+        return None
+    singles = [numbers_at(subject.data, [part.column], *span)[:, 0] for span in _spans(subject)]
+    codes = np.nan_to_num(np.concatenate(singles) if singles else np.zeros(0), nan=-1.0).astype(np.int64)
+    found, places = np.unique(codes, return_inverse=True)
+    labels = ["" if code < 0 else shown(part.labels[code]) for code in found[:NO_SYMBOL]]
+    packing.add("symbols", np.where(codes < 0, NO_SYMBOL, np.minimum(places, NO_SYMBOL)).astype(np.uint16))
+    return labels

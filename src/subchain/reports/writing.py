@@ -1,0 +1,157 @@
+"""The page: everything that is told of a model and its data, filled into a template and written as one file."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from subchain.errors import InputError
+from subchain.files import checked_target, replace_file
+from subchain.reports import doubt, facts, words
+from subchain.reports.cards import cards
+from subchain.reports.course import course
+from subchain.reports.packing import Packing
+from subchain.reports.subject import Subject
+from subchain.reports.timeline import timeline
+
+#: Scripts and styles of a page, in the order in which they run; all files are beside this one.
+SCRIPTS = (
+    "vendor/uPlot.iife.min.js",
+    "page/base.js",
+    "page/curves.js",
+    "page/moves.js",
+    "page/timeline.js",
+    "page/start.js",
+)
+STYLES = ("vendor/uPlot.min.css", "page/page.css")
+
+
+def report(
+    model: Any,
+    x: Any,
+    path: str | os.PathLike[str],
+    *,
+    title: str | None = None,
+    allowed: Any = None,
+    states: Any = None,
+    evidence: Any = None,
+) -> None:
+    """Write a fitted model and what it finds in data as one page: an HTML file that needs nothing else.
+
+    Use it to look at a fit, or to show one to somebody. The data are walked along in blocks, so chains of any length
+    will do; the page stays small.
+
+    Parameters
+    ----------
+    model : HMM
+        A fitted model, or one that was loaded from a file.
+    x : array, list of arrays, (X, lengths), Sequences, path, or table
+        The data to show, of any form that `HMM.fit` takes.
+    path : str or path
+        The file to write. It appears when it is complete; until then a file of that name stays as it is.
+    title : str, optional
+        Heading of the page.
+    allowed, states, evidence
+        What is known of the states, as in `HMM.predict`.
+
+    Raises
+    ------
+    InputError
+        If the model is not fitted, the data do not suit it, or the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> from subchain import HMM, report
+    >>> x = np.array([0, 0, 0, 1, 1, 1] * 50)
+    >>> model = HMM(n_states=2, emission="categorical", random_state=0).fit(x)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     report(model, x, f"{folder}/report.html")
+    """
+    target = checked_target(path)  # before the work, not after it
+    subject = Subject.read(model, x, {"allowed": allowed, "states": states, "evidence": evidence})
+    content = render(subject, title or "Hidden Markov model").encode("utf8", "replace")
+    try:
+        replace_file(target, content)
+    except OSError as error:
+        raise InputError(f"cannot write {target}: {error.strerror or error}.") from None
+
+
+def render(subject: Subject, title: str) -> str:
+    """The page as text."""
+    try:
+        import jinja2
+    except ImportError:
+        raise InputError("a report needs jinja2, which is not installed; pip install jinja2.") from None
+    scripts = [_file(name) for name in SCRIPTS]
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    template = environment.from_string(_file("page/page.html"))
+    return template.render(
+        title=title,
+        headline=facts.headline(subject),
+        left_out=facts.left_out(subject),
+        facts=facts.facts(subject),
+        cards=cards(subject),
+        course=course(subject),
+        moves=doubt.moves(subject),
+        certainty=doubt.certainty(subject),
+        drawn=doubt.drawn(subject),
+        intervals=subject.intervals,
+        call=facts.call(subject),
+        origins=facts.origins(subject),
+        share=words.share,
+        n_sequences=subject.data.n_sequences,
+        styles=[_file(name) for name in STYLES],
+        scripts=scripts,
+        licence=_file("vendor/LICENSE-uPlot.txt"),
+        hashes=" ".join(f"'sha256-{_hash(script)}'" for script in scripts),
+        contents=_json(contents(subject)),
+    )
+
+
+def contents(subject: Subject) -> dict[str, Any]:
+    """What the page's scripts draw from."""
+    packing = Packing()
+    packing.add("transition", subject.transition.astype(np.float32))
+    found = subject.intervals
+    if found is not None and found.transition is not None:
+        packing.add("transitionBounds", found.transition.astype(np.float32))
+    whole = subject.picture.whole
+    along = timeline(subject, packing)
+    numbers = subject.shown.tolist()
+    names = [subject.model.state_names_[state] for state in numbers]
+    return {
+        "states": [
+            {"number": number, "name": name, "occupancy": round(float(share), 6)}
+            for number, name, share in zip(numbers, names, subject.occupancy, strict=True)
+        ],
+        "order": subject.order.tolist(),
+        "course": course(subject),
+        "doubt": (whole.mean_doubts() / np.log(2)).round(4).tolist(),
+        "nPositions": subject.data.n_observations,
+        "timeline": along,
+        "arrays": packing.index,
+        "block": packing.block(),
+    }
+
+
+def _json(value: Any) -> str:
+    """JSON that may stand inside a page: no character of it can end the element that it stands in."""
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _file(name: str) -> str:
+    return resources.files("subchain.reports").joinpath(name).read_text(encoding="utf8")
+
+
+def _hash(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode("utf8")).digest()).decode("ascii")

@@ -1,0 +1,176 @@
+"""What the states of a model emit, in the form in which people read it: symbols and their chances, or numbers a column.
+
+Tables, cards and plots are all drawn from these, so that none of them has to know any family. A family that is not
+known here is described by its expectations.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.data import Vocabulary
+from subchain.data.columns import resolve_columns
+from subchain.emissions import Emission, Parameters
+from subchain.emissions.bernoulli import BernoulliParameters
+from subchain.emissions.categorical import CategoricalParameters
+from subchain.emissions.product import ProductParameters
+
+Array = NDArray[np.float64]
+Vocabularies = Sequence[Vocabulary | None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Symbols:
+    """A column of symbols.
+
+    Attributes
+    ----------
+    name : what the column is called
+    column : its number among the data's
+    place : where its entries stand in `Parameters.expectation()`
+    labels : what the symbols are called, (W,)
+    chances : probability of each symbol in each state, (K, W)
+    """
+
+    name: str
+    column: int
+    place: slice
+    labels: Sequence[str]
+    chances: Array
+
+    def top(self, state: int, n: int) -> NDArray[np.int64]:
+        """The most probable symbols of a state, at most n of them."""
+        row = self.chances[state]
+        best = np.argpartition(-row, min(n, len(row)) - 1)[:n]
+        return best[np.argsort(-row[best], kind="stable")]
+
+
+@dataclasses.dataclass(frozen=True)
+class Numbers:
+    """A column of numbers.
+
+    Attributes
+    ----------
+    name, column, place : as for `Symbols`
+    means : (K,)
+    spreads : standard deviations, (K,); None where the family has none to tell
+    is_chance : whether the means are probabilities of a one
+    """
+
+    name: str
+    column: int
+    place: slice
+    means: Array
+    spreads: Array | None
+    is_chance: bool
+
+
+Profile = list[Symbols | Numbers]
+
+
+def profile(
+    emission: Parameters, family: Emission, vocabularies: Vocabularies = (), columns: Sequence[str] | None = None
+) -> Profile:
+    """Describe all columns that a family emits.
+
+    Parameters
+    ----------
+    emission : what the states emit
+    family : the specification, which may have chosen some of the columns
+    vocabularies, columns : symbols and names of the columns of the data, where they have any
+
+    Examples
+    --------
+    >>> from subchain import Categorical
+    >>> emission = Categorical.from_parameters([[0.9, 0.1], [0.2, 0.8]])
+    >>> part, = profile(emission, Categorical(), [Vocabulary(["no", "yes"])])
+    >>> [part.labels[symbol] for symbol in part.top(1, n=2)]
+    ['yes', 'no']
+    """
+    if isinstance(emission, ProductParameters):
+        slots = emission.layout.slots()
+        found: Profile = []
+        for (name, part), numbers in zip(emission.parts.items(), slots, strict=True):
+            before = found[-1].place.stop if found else 0
+            found += _describe(part, numbers, vocabularies, columns, before, name)
+        return found
+    names = columns or ()
+    width = 1 if isinstance(emission, CategoricalParameters) else emission.expectation().shape[1]
+    numbers = np.arange(width) if family.columns is None else resolve_columns(
+        family.columns, columns, max(len(names), len(vocabularies), width)
+    )
+    return list(_describe(emission, numbers, vocabularies, columns, 0, None))
+
+
+def _describe(
+    emission: Parameters,
+    numbers: NDArray[np.int64],
+    vocabularies: Vocabularies,
+    columns: Sequence[str] | None,
+    before: int,
+    part: str | None,
+) -> Iterator[Symbols | Numbers]:
+    """The columns of one family, whose expectations stand behind `before` others."""
+    if isinstance(emission, CategoricalParameters):
+        number, chances = int(numbers[0]), emission.probabilities
+        known = vocabularies[number] if number < len(vocabularies) else None
+        labels = _labels(known, chances.shape[1])
+        yield Symbols(_name(number, columns, part), number, slice(before, before + len(labels)), labels, chances)
+        return
+    means, law = emission.expectation(), emission.marginals()
+    is_chance = isinstance(emission, BernoulliParameters)
+    spreads = None if law is None or is_chance else np.broadcast_to(law.std(), means.shape)
+    for index in range(means.shape[1]):
+        number = int(numbers[index]) if index < len(numbers) else index
+        spread = None if spreads is None else spreads[:, index]
+        place = slice(before + index, before + index + 1)
+        yield Numbers(_name(number, columns, part), number, place, means[:, index], spread, is_chance)
+
+
+def _labels(vocabulary: Vocabulary | None, n: int) -> Sequence[str]:
+    known = [] if vocabulary is None else vocabulary.to_list()
+    return known + [str(code) for code in range(len(known), n)]
+
+
+def _name(number: int, columns: Sequence[str] | None, part: str | None) -> str:
+    if columns is not None and number < len(columns):
+        return columns[number]
+    return f"column {number}" if part is None else f"{part}, column {number}"
+
+
+def in_words(part: Symbols | Numbers, state: int, n: int = 5) -> str:
+    """What a state emits in a column, on one line.
+
+    Examples
+    --------
+    >>> from subchain import Poisson
+    >>> part, = profile(Poisson.from_parameters([[4.0], [9.0]]), Poisson())
+    >>> in_words(part, 1)
+    '9 ± 3'
+    """
+    if isinstance(part, Symbols):
+        return " ".join(shown(part.labels[symbol]) for symbol in part.top(state, n) if part.chances[state, symbol] > 0)
+    mean = f"{part.means[state]:.3g}"
+    return mean if part.spreads is None else f"{mean} ± {part.spreads[state]:.2g}"
+
+
+#: Symbols that nobody sees, and what stands for them.
+INVISIBLE = {" ": "␣", "\n": "↵", "\t": "⇥", "\r": "␍", "\u00a0": "⍽", "": "∅"}
+#: Longest symbol that is shown whole.
+LONGEST = 24
+
+
+def shown(symbol: str) -> str:
+    """A symbol as it is shown: blanks made visible, long ones cut.
+
+    Examples
+    --------
+    >>> shown(" "), shown("a b")
+    ('␣', 'a b')
+    """
+    visible = INVISIBLE.get(symbol) or "".join(INVISIBLE.get(c, c) if c in "\n\t\r" else c for c in symbol)
+    return visible if len(visible) <= LONGEST else visible[: LONGEST - 1] + "…"

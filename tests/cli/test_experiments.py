@@ -1,0 +1,88 @@
+"""`subchain experiments`: listed, run, and shown on one page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from subchain.experiments import registry
+from subchain.experiments.experiment import Claim, Experiment, Row
+
+
+class Small(Experiment):
+    """Two rows, three claims."""
+
+    name = "small"
+    title = "A small thing (Somebody 2001, figure 7)"
+
+    def rows(self) -> Iterable[Row]:
+        yield {"a": 1, "b": 0.5}
+        yield {"a": 2, "b": 1.5}
+
+    def claims(self, rows: list[Row]) -> list[Claim]:
+        return [
+            Claim("a is <small>", True, "1, 2", published="1.5"),
+            Claim("b is odd", False, "0.5", doubted=True),
+            Claim("there are few rows", len(rows) < 3, "2"),
+        ]
+
+    def draw(self, rows: list[Row], axes: Any) -> None:
+        axes.plot([row["a"] for row in rows])
+
+
+class Wrong(Small):
+    name = "wrong"
+
+    def claims(self, rows: list[Row]) -> list[Claim]:
+        return [Claim("a is large", False, "1, 2")]
+
+
+@pytest.fixture(autouse=True)
+def small_experiments(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = {"small": Small, "sentences": registry.EXPERIMENTS["sentences"]}
+    monkeypatch.setattr(registry, "EXPERIMENTS", kinds)
+
+
+def test_the_list_has_paper_figure_and_data(run: Any, answer: Any, folder: Path) -> None:
+    told = run("experiments", "list", "--data", folder).stdout
+    assert "Somebody 2001" in told
+    assert "ptb (missing)" in told
+    assert "LDC" in told
+    listed = answer("experiments", "list")["experiments"]
+    assert listed[0] == {
+        "name": "small", "title": "A small thing", "source": "Somebody 2001, figure 7", "needs": []
+    }  # fmt: skip
+
+
+def test_a_run_leaves_table_figure_verdict_and_page(run: Any) -> None:
+    told = run("experiments", "run", "small", "--quick", "-o", "out").stdout
+    assert "holds: a is <small>" in told
+    assert {path.name for path in Path("out").iterdir()} == {
+        "small.csv", "small.png", "small.txt", "small.json", "index.html"
+    }  # fmt: skip
+    page = Path("out", "index.html").read_text(encoding="utf8")
+    assert "a is &lt;small&gt;</td><td>1.5</td><td>1, 2</td>" in page
+    assert "does not come out" in page
+    assert "data:image/png;base64," in page
+    assert "Somebody 2001, figure 7" in page
+
+
+def test_data_that_are_missing_are_named_and_others_run(answer: Any, folder: Path) -> None:
+    found = answer("experiments", "run", "--all", "--quick", "--data", folder, status=3)
+    assert [entry["run"] for entry in found["experiments"]] == [True, False]
+    assert "simple-examples" in found["experiments"][1]["why"]
+    assert Path("results", "index.html").exists()
+
+
+def test_a_claim_that_fails_is_in_the_exit_code(answer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry.EXPERIMENTS, "wrong", Wrong)
+    found = answer("experiments", "run", "small", "wrong", status=6)
+    assert found["experiments"][1]["claims"][0]["verdict"] == "failed"
+    assert "2 experiments, 4 claims, of which 1 do not hold" in Path("results", "index.html").read_text(encoding="utf8")
+
+
+def test_a_folder_of_data_that_does_not_exist_is_refused(run: Any) -> None:
+    assert "no file" in run("experiments", "list", "--data", "nowhere", status=3).stderr

@@ -1,0 +1,118 @@
+"""Typical mistakes: one readable message that says what to do, an exit code, and no file left behind."""
+
+from __future__ import annotations
+
+import errno
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def write_bad_files() -> None:
+    Path("same.csv").write_text("a,b\n" + "1.5,2\n" * 30)
+    Path("half.csv").write_text("a,b\n" + "".join(f"{i},2\n" for i in range(30)))
+    Path("numbers.txt").write_text("\n".join(str(1.5 * i) for i in range(30)))
+    Path("mixed.csv").write_text("pulse\n" + "".join(f"{60 + i}\n" for i in range(30)) + "unknown\n")
+    Path("broken.safetensors").write_text("this is no model " * 100)
+    Path("broken.npy").write_text("this is no array")
+    Path("broken.npz").write_text("these are no arrays")
+
+
+MISTAKES = [
+    # arguments, exit code, what the message says
+    ("fit wlak.csv", 3, ["no file 'wlak.csv'", "Did you mean 'walk.csv'?"]),
+    ("fit nowhere/walk.csv", 3, ["the folder 'nowhere' does not exist"]),
+    ("info walk.safetensor", 3, ["no file 'walk.safetensor'"]),
+    ("fit walk.csv --columns sped", 2, ["unknown column 'sped'", "Did you mean 'speed'?"]),
+    ("fit walk.csv --sequence anmal", 2, ["unknown column 'anmal'", "Did you mean 'animal'?"]),
+    ("fit codes.npy --columns 3", 2, ["column 3 is asked for"]),
+    ("fit marks.npz --array mraks", 2, ["unknown array of marks.npz 'mraks'", "Did you mean 'marks'?"]),
+    ("fit book.txt --emission gaussian", 2, ["text", "--emission categorical"]),
+    ("fit walk.csv --columns place --emission poisson", 2, ["column 'place' holds text", "--emission categorical"]),
+    ("fit numbers.txt", 2, ["holds numbers such as", ".csv or .npy"]),
+    ("fit mixed.csv", 2, ["column 'pulse' holds numbers", "'unknown'", "left empty"]),
+    ("fit walk.csv --columns speed --states 100", 2, ["100 states are too many for 120 observations", "at most 60"]),
+    ("fit walk.csv --columns speed --max-states 100", 2, ["too many for 120 observations", "--max-states"]),
+    ("fit walk.csv --emission gausian", 2, ["unknown value of --emission", "Did you mean 'gaussian'?"]),
+    ("fit walk.csv --inference cvvi", 2, ["unknown value of --inference", "Did you mean 'cvi'?"]),
+    ("fit walk.csv --inference CVI(max_itre=3)", 2, ["max_itre"]),
+    ("fit walk.csv --inference CVI(max_iter=open)", 2, ["neither a number nor a string"]),
+    ("fit walk.csv --init kmean", 2, ["unknown value of --init", "Did you mean 'kmeans'?"]),
+    ("fit book.txt --unit character", 2, ["unknown unit of text", "Did you mean 'characters'?"]),
+    ("fit walk.csv --inference em", 2, ["--states K"]),
+    ("fit codes.npy --inference scvi --max-iter 3", 2, ["SCVI(max_passes=3)"]),
+    ("fit walk.csv --sates 3", 2, ["No such option", "--states"]),
+    ("fit walk.csv --states three", 2, ["--states"]),
+    ("fitt walk.csv", 2, ["No such command", "fit"]),
+    ("info broken.safetensors", 3, ["damaged, truncated, or not a subchain file"]),
+    ("info walk.csv", 3, ["damaged, truncated, or not a subchain file"]),
+    ("info .", 3, ["is a folder"]),
+    ("fit broken.npy", 3, ["cannot be read as a NumPy array"]),
+    ("fit broken.npz", 3, ["cannot be read as NumPy arrays"]),
+    ("fit same.csv --columns a", 2, ["all 30 observations are 1.5", "nothing to learn"]),
+    ("fit half.csv", 2, ["column 'b' is 2 everywhere", "--columns"]),
+    ("fit walk.csv --infinite --states 3", 2, ["--infinite and --states contradict each other"]),
+    ("fit walk.csv --max-states 4 --states 3", 2, ["--states and --max-states contradict each other"]),
+    ("fit walk.csv -o nowhere/model", 4, ["the folder 'nowhere' does not exist"]),
+    ("fit walk.csv -o .", 4, ["it is a folder"]),
+    ("compare walk.csv", 2, ["MODEL... DATA"]),
+    ("experiments run sentnces", 2, ["unknown experiment 'sentnces'", "Did you mean 'sentences'?"]),
+    ("experiments run", 2, ["--all"]),
+]
+
+
+@pytest.mark.parametrize(("command", "status", "said"), MISTAKES, ids=[mistake[0] for mistake in MISTAKES])
+def test_a_mistake_gives_one_message_and_no_file(
+    run: Any, folder: Path, command: str, status: int, said: list[str]
+) -> None:
+    write_bad_files()
+    before = sorted(folder.iterdir())
+    result = run(*command.split(" "), status=status)
+    message = " ".join(result.stderr.replace("│", " ").split())
+    for words in said:
+        assert words in message
+    assert "Traceback" not in result.output
+    assert message.count("error:") <= 1
+    assert result.stdout == ""
+    assert sorted(folder.iterdir()) == before
+
+
+def test_a_mistake_is_told_to_machines_too(run: Any) -> None:
+    result = run("fit", "walk.csv", "--columns", "sped", "--json", status=2)
+    told = json.loads(result.stdout)
+    assert told["exit_code"] == 2
+    assert "unknown column 'sped'" in told["error"]
+
+
+@pytest.mark.parametrize(("name", "number"), [("ENOSPC", errno.ENOSPC), ("EDQUOT", errno.EDQUOT)])
+def test_a_full_disk_leaves_no_half_written_file(
+    run: Any, walk: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, number: int
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(number, name)
+
+    monkeypatch.setattr("os.fsync", full)
+    before = sorted(folder.iterdir())
+    for command in (
+        ["fit", "walk.csv", "--columns", "speed", "--states", 2, "-o", "new.safetensors"],
+        ["predict", walk, "walk.csv", "-o", "states.csv"],
+        ["predict", walk, "walk.csv", "-o", "states.npy", "--probabilities"],
+        ["predict", walk, "walk.csv", "-o", "states.parquet"],
+        ["sample", walk, "-o", "draw.csv"],
+    ):
+        message = run(*command, status=4).stderr
+        assert f"{command[command.index('-o') + 1]!r} could not be written: the disk is full" in message
+        assert sorted(folder.iterdir()) == before
+
+
+def test_an_error_of_the_program_says_so_without_a_traceback(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*arguments: Any) -> None:
+        raise RuntimeError("two and two is five")
+
+    monkeypatch.setattr("subchain.cli.choices.choose", fails)
+    result = run("fit", "codes.npy", status=1)
+    assert "RuntimeError: two and two is five; this is an error of the program" in result.stderr
+    monkeypatch.setenv("SUBCHAIN_TRACEBACK", "1")
+    assert isinstance(run("fit", "codes.npy", status=1).exception, RuntimeError)

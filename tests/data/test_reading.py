@@ -1,0 +1,114 @@
+"""Files of any kind, and folders of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from subchain import read
+from subchain.data.reading import kind_of
+from subchain.errors import FileFormatError, InputError
+
+
+def test_words_are_lines_and_characters_a_chain(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("the cat\nthe dog\n")
+    assert read(path).lengths.tolist() == [2, 2]
+    characters = read(path, unit="characters")
+    assert characters.n_sequences == 1
+    assert "".join(map(str, characters.vocabulary.decode(characters[0]))) == "the cat\nthe dog\n"  # type: ignore[union-attr]
+    assert read(path, unit="characters", sequences="lines").lengths.tolist() == [7, 7]
+
+
+def test_files_of_a_folder_share_a_vocabulary(tmp_path: Path) -> None:
+    (tmp_path / "b.txt").write_text("dog dog dog cat\n")
+    (tmp_path / "a.txt").write_text("cat mouse\n")
+    (tmp_path / "notes.md").write_text("left out")
+    data = read(tmp_path)
+    assert data.names == ("a", "b")
+    assert data.vocabulary is not None
+    assert data.vocabulary.to_list() == ["dog", "cat", "mouse", "<unk>"]
+    assert [data.vocabulary.decode(line) for line in data] == [["cat", "mouse"], ["dog", "dog", "dog", "cat"]]
+
+
+def test_arrays_of_a_folder_stay_numbers(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.zeros((3, 2), dtype=np.float32))
+    np.save(tmp_path / "b.npy", np.ones((4, 2)))
+    data = read([tmp_path / "b.npy", tmp_path / "a.npy"])
+    assert data.lengths.tolist() == [4, 3]
+    assert data.values.dtype == np.float64
+    assert read(tmp_path, columns=1).values.shape == (7,)
+
+
+def test_columns_of_tables_and_their_missing_symbols(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("n,kind\n1.5,x\n2.5,\n")
+    (tmp_path / "b.csv").write_text("n,kind\n3.5,y\n")
+    data = read(tmp_path)
+    assert data.columns == ("n", "kind")
+    np.testing.assert_array_equal(data.values, [[1.5, 0.0], [2.5, np.nan], [3.5, 1.0]])
+    assert read(tmp_path, columns="n").values.reshape(-1).tolist() == [1.5, 2.5, 3.5]
+
+
+def test_an_array_of_several_is_chosen_and_divided(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    np.savez(path, x=np.arange(5), y=np.arange(6.0), lengths=np.array([2, 3]))
+    assert read(path, array="x").lengths.tolist() == [2, 3]
+    assert read(path, array="y").lengths.tolist() == [6]
+    with pytest.raises(InputError, match=r"several arrays; choose one by array=: x \(5,\), y \(6,\)"):
+        read(path)
+    with pytest.raises(InputError, match="unknown array of a.npz 'z'"):
+        read(path, array="z")
+
+
+def test_strings_beside_an_array_name_its_columns(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    np.savez(path, counts=np.zeros((4, 3)), marks=np.array(["a", "b", "c"]), chrom=np.array("chr1"), bin_size=200)
+    assert read(path).columns == ("a", "b", "c")
+    assert read(path, columns=["c", "a"]).columns == ("c", "a")
+
+
+def test_a_treebank_is_its_words(tmp_path: Path) -> None:
+    path = tmp_path / "a.conllu"
+    path.write_text("1\tDogs\tdog\tNOUN" + "\t_" * 6 + "\n2\tbark\tbark\tVERB" + "\t_" * 6 + "\n\n")
+    assert read(path).vocabulary.to_list()[:2] == ["Dogs", "bark"]  # type: ignore[union-attr]
+    assert read(path, columns="lemma").vocabulary.to_list()[:2] == ["dog", "bark"]  # type: ignore[union-attr]
+    with pytest.raises(InputError, match="one field"):
+        read(path, columns=["form", "lemma"])
+
+
+def test_files_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("n\n1\n")
+    (tmp_path / "b.csv").write_text("m\n1\n")
+    with pytest.raises(InputError, match="b.csv has other columns than a.csv"):
+        read(tmp_path)
+    (tmp_path / "b.csv").write_text("n\nx\n")
+    with pytest.raises(InputError, match="symbols where a.csv holds numbers"):
+        read(tmp_path)
+    np.save(tmp_path / "c.npy", np.zeros(3))
+    with pytest.raises(InputError, match="several kinds: table .*, array"):
+        read(tmp_path)
+
+
+def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no file that is read"):
+        read(tmp_path)
+    with pytest.raises(InputError, match="no file is given"):
+        read([])
+    with pytest.raises(InputError, match="does not exist"):
+        read(tmp_path / "a.npy")
+    with pytest.raises(InputError, match="of no kind that is read"):
+        kind_of("a.doc")
+    (tmp_path / "a.npz").write_text("nothing")
+    with pytest.raises(FileFormatError, match="cannot be read as NumPy arrays"):
+        read(tmp_path / "a.npz")
+    (tmp_path / "a.txt").write_text("a\n")
+    with pytest.raises(InputError, match="unknown unit"):
+        read(tmp_path / "a.txt", unit="letters")
+
+
+def test_kinds_follow_from_names() -> None:
+    assert [kind_of(name) for name in ("a.txt.gz", "A.NPY", "a.pq", "x.y.conllu.xz")] == [
+        "text", "array", "table", "treebank"
+    ]  # fmt: skip

@@ -1,0 +1,184 @@
+"""Pages in a real browser: they open without complaint, ask the network for nothing, and answer to mouse and keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import subchain
+from subchain import HMM, VI, Categorical, Sequences, Vocabulary
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+N = 40_000
+NASTY = "<script>document.title='hurt'</script>"
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One chain of numbers with three states that last."""
+    rng = np.random.default_rng(0)
+    z = np.cumsum(rng.random(N) < 0.01) % 3
+    model = HMM(3, "diagonal_gaussian", inference=VI(max_iter=8), random_state=0)
+    x = rng.normal(size=(N, 2)) + np.array([[0.0, 0.0], [4.0, 1.0], [1.0, 5.0]])[z]
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    subchain.report(model.fit(x, validation=x[:500]), x, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def nasty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Many sequences of symbols, everything that can be named named so that it would run if anything let it."""
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(30, 90, 20)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    symbols = Vocabulary([NASTY, "</script>", "a & b", "'\"", "\u2028", "plain"])
+    names = [f"{NASTY} {i}" for i in range(20)]
+    data = Sequences(rng.integers(0, 6, offsets[-1]), offsets, names=names, vocabulary=symbols)
+    model = HMM(3, Categorical(), inference=VI(max_iter=5), random_state=0).fit(data)
+    model.state_names_ = [NASTY, "<img src=x onerror=alert(1)>", "ok"]
+    path = tmp_path_factory.mktemp("nasty") / "report.html"
+    subchain.report(model, data, path, title=NASTY)
+    return path
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_page_opens_without_complaint_and_asks_for_nothing(browser, page, dark) -> None:
+    browser.open(page, dark)
+    assert browser.complaints() == []
+    assert browser.requests() == [page.as_uri()]
+    ground = browser.run("return getComputedStyle(document.body).backgroundColor")
+    brightness = sum(int(part) for part in ground.strip("rgb()").split(","))
+    assert (brightness < 200) == dark
+
+
+def test_every_drawing_has_more_than_one_colour(browser, page) -> None:
+    browser.open(page)
+    for name in ("timeline", "matrix"):
+        colours = browser.run(
+            "const c = document.getElementById(arguments[0]); const d = c.getContext('2d').getImageData(0, 0, c.width,"
+            "c.height).data; return new Set(new Uint32Array(d.buffer)).size",
+            name,
+        )
+        assert colours > 3, name
+    assert browser.run("return document.querySelectorAll('#graph .node').length") == 3
+    assert browser.run("return document.querySelectorAll('#course canvas').length") == 2
+
+
+def test_the_wheel_zooms_the_timeline_about_the_pointer(browser, page) -> None:
+    browser.open(page)
+    assert browser.window() == (0.0, N)
+    browser.wheel("#timeline", -400)
+    first, last = browser.window()
+    assert 0.0 < first < N / 2 < last < N
+    browser.wheel("#timeline", 4000)
+    browser.wheel("#timeline", 4000)
+    assert browser.window() == (0.0, N)
+
+
+def test_keys_zoom_and_move_the_timeline(browser, page) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    browser.open(page)
+    browser.press("#timeline", *[Keys.ARROW_UP] * 3)
+    first, last = browser.window()
+    assert last - first < N / 3
+    browser.press("#timeline", Keys.ARROW_RIGHT)
+    moved = browser.window()
+    assert moved[0] > first
+    assert moved[1] - moved[0] == pytest.approx(last - first)
+    browser.press("#timeline", Keys.END)
+    assert browser.window()[1] == N
+    browser.press("#timeline", *[Keys.ARROW_UP] * 40)
+    first, last = browser.window()
+    assert last - first == pytest.approx(8)
+    assert "position" in browser.run("return document.getElementById('timeline-readout').textContent")
+    browser.press("#timeline", "0")
+    assert browser.window() == (0.0, N)
+
+
+def test_a_state_is_selected_by_key_by_click_and_in_the_legend(browser, page) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    browser.open(page)
+    browser.press("#timeline", *[Keys.ARROW_UP] * 30, Keys.ENTER)
+    chosen = browser.selected()
+    assert chosen in {"0", "1", "2"}
+    pressed = "return [...document.querySelectorAll('.card.selected')].map((card) => card.dataset.slot)"
+    assert browser.run(pressed) == [chosen]
+    browser.press("#timeline", Keys.ESCAPE)
+    assert browser.selected() == ""
+    browser.click(".card[data-slot='2'] button.state")
+    assert browser.selected() == "2"
+    browser.press("#legend button[tabindex='0']", Keys.ARROW_RIGHT)
+    second = browser.run("return document.activeElement.dataset.slot")
+    browser.driver.switch_to.active_element.send_keys(Keys.ENTER)
+    assert browser.selected() == second
+    assert browser.complaints() == []
+
+
+def test_the_switch_of_colours_works_without_the_system(browser, page) -> None:
+    browser.open(page)
+    theme = "return document.documentElement.dataset.theme"
+    assert browser.run(theme) == "light"
+    browser.run("document.getElementById('theme').click()")
+    assert browser.run(theme) == "dark"
+    browser.run("localStorage.clear()")
+
+
+def test_the_matrix_is_walked_by_arrow_keys(browser, page) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    browser.open(page)
+    browser.press("#matrix", Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
+    said = browser.run("return document.getElementById('matrix-readout').textContent")
+    assert said.startswith("from state")
+    assert "95 %" in said
+
+
+def test_everything_is_reached_by_the_tab_key(browser, page) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    browser.open(page)
+    browser.run("document.body.focus()")
+    seen = set()
+    for _ in range(40):
+        browser.driver.switch_to.active_element.send_keys(Keys.TAB)
+        seen.add(browser.run("const e = document.activeElement; return e.id || e.dataset.zoom || e.dataset.slot || ''"))
+    assert {"theme", "timeline", "matrix", "least", "in", "out", "all", "0", "1", "2"} <= seen
+
+
+def test_names_from_data_cannot_run(browser, nasty) -> None:
+    browser.open(nasty)
+    assert browser.complaints() == []
+    assert browser.run("return document.title") == NASTY
+    assert browser.run("return document.querySelectorAll('main img, main script').length") == 0
+    shown = browser.run("return document.querySelector('.card h3').textContent")
+    assert NASTY in shown
+
+
+def test_sequences_are_chosen(browser, nasty) -> None:
+    browser.open(nasty)
+    tall = browser.run("return document.getElementById('timeline').clientHeight")
+    browser.run(
+        "const s = document.getElementById('chooser'); s.selectedIndex = s.options.length - 1;"
+        "s.dispatchEvent(new Event('change'))"
+    )
+    browser.settle()
+    assert browser.run("return document.getElementById('timeline').clientHeight") < tall
+    assert browser.complaints() == []
+
+
+def test_a_narrow_window_needs_no_sideways_scrolling(browser, page) -> None:
+    size = browser.driver.get_window_size()
+    browser.driver.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": 390, "height": 800, "deviceScaleFactor": 2, "mobile": True}
+    )
+    try:
+        browser.open(page)
+        assert browser.run("return document.documentElement.scrollWidth") <= 390
+        assert browser.complaints() == []
+    finally:
+        browser.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        browser.driver.set_window_size(size["width"], size["height"])
