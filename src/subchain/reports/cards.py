@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from subchain.reports import words
 from subchain.reports.subject import TOP_SYMBOLS, Subject
-from subchain.tasks.profiles import Numbers, Symbols, in_words, shown
+from subchain.tasks.profiles import Numbers, Symbols, shown
 
 Array = NDArray[np.float64]
 
@@ -56,7 +56,6 @@ class Card:
     slot: int
     number: int
     name: str
-    in_words: str
     occupancy: str
     dwell: str
     runs: str
@@ -87,7 +86,6 @@ def _card(subject: Subject, slot: int, names: list[str], shares: Array) -> Card:
         slot=slot,
         number=state,
         name=names[slot],
-        in_words="; ".join(in_words(part, state) for part in subject.profile[:2]),
         occupancy=f"{words.share(subject.occupancy[slot])} · {words.count(positions)} positions",
         dwell=_lasting(float(subject.model.dwell_times_[state])),
         runs=seen,
@@ -157,11 +155,11 @@ def _number(part: Numbers, state: int, states: NDArray[np.int64], bound: Array |
 
     mean = float(part.means[state])
     spread = None if part.spreads is None else float(part.spreads[state])
-    in_words = words.share if part.is_chance else words.number
-    value = in_words(mean) if spread is None else words.with_spread(mean, spread)
+    said = words.share if part.is_chance else words.number
+    value = said(mean) if spread is None else words.with_spread(mean, spread)
     low, high = (None, None) if spread is None else (at(mean - spread), at(mean + spread))
     from_, to = (None, None) if bound is None else (at(float(bound[0, 0])), at(float(bound[1, 0])))
-    text = "" if bound is None else f"95 % of {in_words(float(bound[0, 0]))} to {in_words(float(bound[1, 0]))}"
+    text = "" if bound is None else f"95 % of {said(float(bound[0, 0]))} to {said(float(bound[1, 0]))}"
     return Bar(part.name, value, at(mean), low, high, from_, to, text)
 
 

@@ -55,8 +55,6 @@ class Subject:
         if not isinstance(model, HMM):
             raise InputError(f"a report needs a fitted HMM, not {type(model).__name__}.")
         model._point()
-        if isinstance(x, Sequences):
-            require_observations(x)
         return cls(model, require_observations(read_alike(x, model.vocabularies_, model.columns_)), knowledge)
 
     @cached_property
