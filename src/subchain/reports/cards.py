@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.reports import words
-from subchain.reports.subject import TOP_SYMBOLS, Subject
+from subchain.reports.subject import Subject
 from subchain.tasks.profiles import Numbers, Symbols, shown
 
 Array = NDArray[np.float64]
@@ -19,7 +19,7 @@ NEIGHBOURS, MOST_COLUMNS = 3, 12
 #: Symbols that are less probable than this are left out, but for the first three.
 NEGLIGIBLE = 0.005
 #: Size of the line along the data, in its own units, and its number of points.
-WIDTH, HEIGHT, POINTS = 240, 28, 120
+WIDTH, HEIGHT, POINTS = 240, 40, 120
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,13 +110,13 @@ def _emitted(subject: Subject, slot: int) -> Iterator[Emitted]:
     state, place = int(subject.shown[slot]), 0
     found, bounds = subject.intervals, []
     for part in subject.profile:
-        width = min(TOP_SYMBOLS, len(part.labels)) if isinstance(part, Symbols) else 1
+        width = min(subject.n_symbols, len(part.labels)) if isinstance(part, Symbols) else 1
         here = slice(place, place + width)
         bounds.append(None if found is None or found.emission is None else found.emission[:, slot, here])
         place += width
     for part, bound in zip(subject.profile, bounds, strict=True):
         if isinstance(part, Symbols):
-            yield Emitted(part.name if len(subject.profile) > 1 else "symbols", True, _symbols(part, state, bound))
+            yield Emitted(part.name if len(subject.profile) > 1 else "symbols", True, _symbols(part, state, subject.n_symbols, bound))
     numbers = [(part, bound) for part, bound in zip(subject.profile, bounds, strict=True) if isinstance(part, Numbers)]
     if numbers:
         bars = [_number(part, state, subject.shown, bound) for part, bound in numbers[:MOST_COLUMNS]]
@@ -125,8 +125,8 @@ def _emitted(subject: Subject, slot: int) -> Iterator[Emitted]:
         yield Emitted(title, False, bars, more)
 
 
-def _symbols(part: Symbols, state: int, bound: Array | None) -> list[Bar]:
-    top = part.top(state, TOP_SYMBOLS)
+def _symbols(part: Symbols, state: int, n: int, bound: Array | None) -> list[Bar]:
+    top = part.top(state, n)
     chances = part.chances[state, top]
     bars = []
     for index, (symbol, chance) in enumerate(zip(top, chances, strict=True)):
@@ -171,5 +171,5 @@ def _line(shares: Array) -> str:
         return ""
     across = (np.arange(len(pooled)) + 0.5) * WIDTH / len(pooled)
     height = HEIGHT - pooled / pooled.max() * (HEIGHT - 2)
-    points = "L".join(f"{x:.0f} {y:.1f}" for x, y in zip(across, height, strict=True))
+    points = "L".join(f"{x:.0f} {y:.0f}" for x, y in zip(across, height, strict=True))
     return f"M0 {HEIGHT}L{points}L{WIDTH} {HEIGHT}Z"
