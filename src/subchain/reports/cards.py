@@ -116,7 +116,8 @@ def _emitted(subject: Subject, slot: int) -> Iterator[Emitted]:
         place += width
     for part, bound in zip(subject.profile, bounds, strict=True):
         if isinstance(part, Symbols):
-            yield Emitted(part.name if len(subject.profile) > 1 else "symbols", True, _symbols(part, state, subject.n_symbols, bound))
+            title = part.name if len(subject.profile) > 1 else "symbols"
+            yield Emitted(title, True, _symbols(part, state, subject.n_symbols, bound))
     numbers = [(part, bound) for part, bound in zip(subject.profile, bounds, strict=True) if isinstance(part, Numbers)]
     if numbers:
         bars = [_number(part, state, subject.shown, bound) for part, bound in numbers[:MOST_COLUMNS]]
