@@ -225,8 +225,8 @@ def segmentation(
     >>> import numpy as np
     >>> from subchain import HMM, plot
     >>> x = np.array([0, 0, 0, 1, 1, 1] * 50)
-    >>> plot.segmentation(HMM(2, "categorical", random_state=0).fit(x), x, stop=60).get_xlim()
-    (0.0, 60.0)
+    >>> plot.segmentation(HMM(2, "categorical", random_state=0).fit(x), x, stop=60).get_xlabel()
+    'position'
     """
     data = require_observations(read_alike(x, model.vocabularies_, model.columns_))
     if not 0 <= sequence < data.n_sequences:

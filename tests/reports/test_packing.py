@@ -7,7 +7,7 @@ import zlib
 
 import numpy as np
 
-from subchain.reports.packing import Packing, as_bytes
+from subchain.reports.packing import Packing, as_bytes, as_roots
 
 
 def test_arrays_come_out_as_they_went_in() -> None:
@@ -15,7 +15,6 @@ def test_arrays_come_out_as_they_went_in() -> None:
     given = {
         "odd": rng.integers(0, 256, (3, 5)).astype(np.uint8),
         "wide": rng.integers(0, 60_000, 7).astype(np.uint16),
-        "real": rng.normal(size=(2, 2)).astype(np.float32),
         "none": np.zeros(0, dtype=np.uint8),
     }
     packing = Packing()
@@ -27,6 +26,12 @@ def test_arrays_come_out_as_they_went_in() -> None:
         assert place["offset"] % 4 == 0
         found = np.frombuffer(block, array.dtype, array.size, place["offset"]).reshape(place["shape"])
         np.testing.assert_array_equal(found, array)
+
+
+def test_probabilities_are_kept_to_one_part_in_ten_thousand_of_their_root() -> None:
+    given = np.geomspace(1e-8, 1.0, 200)
+    found = (as_roots(given) / 65_535.0) ** 2
+    assert (np.abs(found - given) <= 2e-5 * np.sqrt(given) + 1e-9).all()
 
 
 def test_shares_are_kept_to_half_a_byte() -> None:

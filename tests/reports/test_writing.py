@@ -89,7 +89,7 @@ def test_what_comes_from_data_is_escaped(tmp_path) -> None:
 
 def test_a_page_names_no_address_outside_itself(tmp_path) -> None:
     page = written(HMM(2, "categorical", random_state=0).fit(SYMBOLS), SYMBOLS, tmp_path)
-    named = {"http://www.w3.org/2000/svg", "https://github.com/leeoniya/uPlot"}  # a namespace, and a source
+    named = {"http://www.w3.org/2000/svg", "https://github.com/leeoniya/uPlot"}  # a namespace, and a comment
     assert set(re.findall(r"https?://[^\s\"']+", page)) <= named
     assert not re.search(r"(src|href)=[\"'](?!#)", page)
 

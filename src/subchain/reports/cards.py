@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.reports import words
-from subchain.reports.subject import TOP_SYMBOLS, Subject
-from subchain.tasks.profiles import Numbers, Symbols, in_words, shown
+from subchain.reports.subject import Subject
+from subchain.tasks.profiles import Numbers, Symbols, shown
 
 Array = NDArray[np.float64]
 
@@ -19,7 +19,7 @@ NEIGHBOURS, MOST_COLUMNS = 3, 12
 #: Symbols that are less probable than this are left out, but for the first three.
 NEGLIGIBLE = 0.005
 #: Size of the line along the data, in its own units, and its number of points.
-WIDTH, HEIGHT, POINTS = 240, 28, 120
+WIDTH, HEIGHT, POINTS = 240, 40, 120
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,7 +56,6 @@ class Card:
     slot: int
     number: int
     name: str
-    in_words: str
     occupancy: str
     dwell: str
     runs: str
@@ -87,7 +86,6 @@ def _card(subject: Subject, slot: int, names: list[str], shares: Array) -> Card:
         slot=slot,
         number=state,
         name=names[slot],
-        in_words="; ".join(in_words(part, state) for part in subject.profile[:2]),
         occupancy=f"{words.share(subject.occupancy[slot])} · {words.count(positions)} positions",
         dwell=_lasting(float(subject.model.dwell_times_[state])),
         runs=seen,
@@ -112,13 +110,14 @@ def _emitted(subject: Subject, slot: int) -> Iterator[Emitted]:
     state, place = int(subject.shown[slot]), 0
     found, bounds = subject.intervals, []
     for part in subject.profile:
-        width = min(TOP_SYMBOLS, len(part.labels)) if isinstance(part, Symbols) else 1
+        width = min(subject.n_symbols, len(part.labels)) if isinstance(part, Symbols) else 1
         here = slice(place, place + width)
         bounds.append(None if found is None or found.emission is None else found.emission[:, slot, here])
         place += width
     for part, bound in zip(subject.profile, bounds, strict=True):
         if isinstance(part, Symbols):
-            yield Emitted(part.name if len(subject.profile) > 1 else "symbols", True, _symbols(part, state, bound))
+            title = part.name if len(subject.profile) > 1 else "symbols"
+            yield Emitted(title, True, _symbols(part, state, subject.n_symbols, bound))
     numbers = [(part, bound) for part, bound in zip(subject.profile, bounds, strict=True) if isinstance(part, Numbers)]
     if numbers:
         bars = [_number(part, state, subject.shown, bound) for part, bound in numbers[:MOST_COLUMNS]]
@@ -127,8 +126,8 @@ def _emitted(subject: Subject, slot: int) -> Iterator[Emitted]:
         yield Emitted(title, False, bars, more)
 
 
-def _symbols(part: Symbols, state: int, bound: Array | None) -> list[Bar]:
-    top = part.top(state, TOP_SYMBOLS)
+def _symbols(part: Symbols, state: int, n: int, bound: Array | None) -> list[Bar]:
+    top = part.top(state, n)
     chances = part.chances[state, top]
     bars = []
     for index, (symbol, chance) in enumerate(zip(top, chances, strict=True)):
@@ -157,11 +156,11 @@ def _number(part: Numbers, state: int, states: NDArray[np.int64], bound: Array |
 
     mean = float(part.means[state])
     spread = None if part.spreads is None else float(part.spreads[state])
-    in_words = words.share if part.is_chance else words.number
-    value = in_words(mean) if spread is None else words.with_spread(mean, spread)
+    said = words.share if part.is_chance else words.number
+    value = said(mean) if spread is None else words.with_spread(mean, spread)
     low, high = (None, None) if spread is None else (at(mean - spread), at(mean + spread))
     from_, to = (None, None) if bound is None else (at(float(bound[0, 0])), at(float(bound[1, 0])))
-    text = "" if bound is None else f"95 % of {in_words(float(bound[0, 0]))} to {in_words(float(bound[1, 0]))}"
+    text = "" if bound is None else f"95 % of {said(float(bound[0, 0]))} to {said(float(bound[1, 0]))}"
     return Bar(part.name, value, at(mean), low, high, from_, to, text)
 
 
@@ -173,5 +172,5 @@ def _line(shares: Array) -> str:
         return ""
     across = (np.arange(len(pooled)) + 0.5) * WIDTH / len(pooled)
     height = HEIGHT - pooled / pooled.max() * (HEIGHT - 2)
-    points = "L".join(f"{x:.0f} {y:.1f}" for x, y in zip(across, height, strict=True))
+    points = "L".join(f"{x:.0f} {y:.0f}" for x, y in zip(across, height, strict=True))
     return f"M0 {HEIGHT}L{points}L{WIDTH} {HEIGHT}Z"

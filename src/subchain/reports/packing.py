@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 #: Types of arrays that the page understands, by what its script calls them.
-KINDS = {"uint8": "Uint8Array", "uint16": "Uint16Array", "float32": "Float32Array"}
+KINDS = {"uint8": "Uint8Array", "uint16": "Uint16Array"}
 #: Arrays begin at multiples of so many bytes, as typed arrays must.
 ALIGNED = 4
 #: How hard zlib tries; more hardly helps.
@@ -48,6 +48,17 @@ class Packing:
     def block(self) -> str:
         """All arrays, as the page carries them."""
         return base64.b64encode(zlib.compress(b"".join(self._parts), EFFORT)).decode("ascii")
+
+
+def as_roots(probabilities: NDArray[Any]) -> NDArray[np.uint16]:
+    """Probabilities as their square roots, from 0 to 65535, which keeps small ones apart.
+
+    Examples
+    --------
+    >>> as_roots(np.array([0.0, 1e-6, 1.0]))
+    array([    0,    66, 65535], dtype=uint16)
+    """
+    return np.rint(np.sqrt(np.clip(probabilities, 0.0, 1.0)) * 65_535.0).astype(np.uint16)
 
 
 def as_bytes(shares: NDArray[Any], largest: float = 1.0) -> NDArray[np.uint8]:

@@ -23,13 +23,13 @@ from subchain.tasks.profiles import Numbers, Profile, Symbols, profile
 Array = NDArray[np.float64]
 
 #: States that a page shows at most: the most frequent ones, each with a byte of its own.
-MOST_STATES = 250
+MOST_STATES = 200
 #: Columns that are drawn along the data: of numbers as lines, of zeros and ones as strips.
 MOST_LINES, MOST_STRIPS = 4, 16
 #: Positions of a block, at most; the number of states is what blocks are wide.
 BLOCK = 1 << 16
-#: Symbols of a state that are shown.
-TOP_SYMBOLS = 8
+#: Symbols of a state that are shown: where there are few states, and where there are more than so many.
+TOP_SYMBOLS, FEWER_SYMBOLS, MANY_STATES = 8, 4, 100
 #: Seed of the draws that intervals are made from: the same model gives the same page.
 SEED = 0
 
@@ -55,8 +55,6 @@ class Subject:
         if not isinstance(model, HMM):
             raise InputError(f"a report needs a fitted HMM, not {type(model).__name__}.")
         model._point()
-        if isinstance(x, Sequences):
-            require_observations(x)
         return cls(model, require_observations(read_alike(x, model.vocabularies_, model.columns_)), knowledge)
 
     @cached_property
@@ -115,13 +113,18 @@ class Subject:
         """The shown states in an order in which blocks show, (S,)."""
         return block_order(flow(self.transition, self.occupancy))
 
+    @property
+    def n_symbols(self) -> int:
+        """How many symbols of a state are shown."""
+        return TOP_SYMBOLS if len(self.shown) <= MANY_STATES else FEWER_SYMBOLS
+
     @cached_property
     def places(self) -> NDArray[np.int64]:
         """For each shown state the entries of its expectation that its card shows, (S, n): top symbols, all numbers."""
         found = []
         for state in self.shown:
             entries = [
-                part.place.start + part.top(state, TOP_SYMBOLS) if isinstance(part, Symbols) else [part.place.start]
+                part.place.start + part.top(state, self.n_symbols) if isinstance(part, Symbols) else [part.place.start]
                 for part in self.profile
             ]
             found.append(np.concatenate(entries))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from subchain.data import Sequences
 
 #: Bytes for bins, and most bins, all tracks together; fewest bins of a page that has many states.
-BIN_BYTES, MOST_BINS, FEWEST_BINS = 700_000, 16_384, 1_024
+BIN_BYTES, MOST_BINS, FEWEST_BINS = 400_000, 16_384, 1_024
 #: Single positions that are kept, all tracks together; stretches of a long track, and how long these are.
 MOST_POSITIONS, STRETCHES, STRETCH = 160_000, 16, 2_048
 #: Sequences that are drawn; this share of them are the longest, the others are spread over the rest.

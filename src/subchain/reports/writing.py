@@ -16,7 +16,7 @@ from subchain.files import checked_target, replace_file
 from subchain.reports import doubt, facts, words
 from subchain.reports.cards import cards
 from subchain.reports.course import course
-from subchain.reports.packing import Packing
+from subchain.reports.packing import Packing, as_roots
 from subchain.reports.subject import Subject
 from subchain.reports.timeline import timeline
 
@@ -120,10 +120,10 @@ def render(subject: Subject, title: str) -> str:
 def contents(subject: Subject) -> dict[str, Any]:
     """What the page's scripts draw from."""
     packing = Packing()
-    packing.add("transition", subject.transition.astype(np.float32))
+    packing.add("transition", as_roots(subject.transition))
     found = subject.intervals
     if found is not None and found.transition is not None:
-        packing.add("transitionBounds", found.transition.astype(np.float32))
+        packing.add("transitionBounds", as_roots(found.transition))
     whole = subject.picture.whole
     along = timeline(subject, packing)
     numbers = subject.shown.tolist()

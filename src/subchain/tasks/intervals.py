@@ -31,7 +31,7 @@ class Intervals:
     Attributes
     ----------
     transition : (2, K, K), lower and upper bounds; None where the chain was given or its posterior is no law
-    emission : (2, K, n) of chosen entries of `Parameters.expectation()`; None likewise, or where they are too many
+    emission : (2, K, n) of chosen entries of `Parameters.expectation()`; None likewise, or where these are too many
     source : what the draws are
     """
 

@@ -14,8 +14,8 @@ LEAST_VISITS = 1.0
 MOST_ORDERED = 120
 
 
-def used_states(visits: Array, *others: Array) -> Index:
-    """Numbers of the states that hold at least one position, by any of the given expected numbers of visits, (K,).
+def used_states(visits: Array) -> Index:
+    """Numbers of the states that hold at least one position, by their expected numbers of visits, (K,).
 
     Without any visits all are in use: nothing speaks against them.
 
@@ -24,8 +24,8 @@ def used_states(visits: Array, *others: Array) -> Index:
     >>> used_states(np.array([10.0, 0.2, 3.0]))
     array([0, 2])
     """
-    most = np.maximum.reduce([visits, *others])
-    return np.flatnonzero(most >= LEAST_VISITS) if most.max() >= LEAST_VISITS else np.arange(len(most))
+    used = np.flatnonzero(visits >= LEAST_VISITS)
+    return used if len(used) else np.arange(len(visits))
 
 
 def flow(transition: Array, occupancy: Array) -> Array:
@@ -45,7 +45,7 @@ def block_order(moves: Array) -> Index:
     --------
     >>> moves = np.array([[5.0, 0.1, 4.0, 0.1], [0.1, 5.0, 0.1, 4.0], [4.0, 0.1, 5.0, 0.1], [0.1, 4.0, 0.1, 5.0]])
     >>> block_order(moves)
-    array([0, 2, 1, 3])
+    array([0, 2, 3, 1])
     """
     n_states = len(moves)
     if n_states < 3:

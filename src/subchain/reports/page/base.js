@@ -19,7 +19,7 @@ const Page = (() => {
     const packed = Uint8Array.from(atob(contents.block), (c) => c.charCodeAt(0));
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
     const buffer = await new Response(stream).arrayBuffer();
-    const kinds = { Uint8Array, Uint16Array, Float32Array };
+    const kinds = { Uint8Array, Uint16Array };
     for (const [name, { kind, shape, offset }] of Object.entries(contents.arrays)) {
       arrays[name] = new kinds[kind](buffer, offset, shape.reduce((a, b) => a * b, 1));
     }

@@ -4,7 +4,8 @@ const Moves = (() => {
   const { contents, arrays, states, variable, channels, mix } = Page;
   const n = states.length, order = contents.order;
   let cell = null; // the cell under the cursor, [row, column] in the order of the matrix
-  const probability = (from, to) => arrays.transition[from * n + to];
+  const squared = (root) => (root / 65535) ** 2; // probabilities come as their square roots
+  const probability = (from, to) => squared(arrays.transition[from * n + to]);
   const heat = (p) => `rgb(${mix(channels(variable("--panel")), channels(variable("--heat")), Math.sqrt(p))})`;
 
   // ---- matrix
@@ -80,7 +81,7 @@ const Moves = (() => {
     if (!cell) { readout.textContent = "\u00a0"; return; }
     const from = order[cell[0]], to = order[cell[1]], bounds = arrays.transitionBounds;
     let line = `from ${Page.full(from)} to ${Page.full(to)}: ${Page.number(probability(from, to))}`;
-    if (bounds) line += `, 95 % of ${Page.number(bounds[from * n + to])} to ${Page.number(bounds[n * n + from * n + to])}`;
+    if (bounds) line += `, 95 % of ${Page.number(squared(bounds[from * n + to]))} to ${Page.number(squared(bounds[n * n + from * n + to]))}`;
     readout.textContent = line;
   }
 

@@ -273,7 +273,8 @@ const Timeline = (() => {
       let until = x + 1;
       while (until < best.length && best[until] === best[x]) until++;
       const room = (until - x) / ratio;
-      if (best[x] >= 0 && room > 20) badge(context, states[best[x]].name, LEFT + (x + until) / 2 / ratio, top + sizes.states / 2, room);
+      const told = Page.selected === null || best[x] === Page.selected;
+      if (told && best[x] >= 0 && room > 20) badge(context, states[best[x]].name, LEFT + (x + until) / 2 / ratio, top + sizes.states / 2, room);
       x = until;
     }
   }
