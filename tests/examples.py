@@ -4,6 +4,7 @@ import numpy as np
 import own_family
 
 from subchain import Bernoulli, Categorical, DiagonalGaussian, Gaussian, Poisson, Product
+from subchain.components import clone
 from subchain.data import Sequences
 
 
@@ -62,7 +63,7 @@ SHAPES = {
 def example(family, shape="ragged", seed=0):
     """The family and data of the given shape."""
     rng = np.random.default_rng(seed)
-    specification, draw = FAMILIES[family]
+    specification, draw = clone(FAMILIES[family][0]), FAMILIES[family][1]
     lengths = SHAPES[shape]
     values = draw(rng, sum(lengths))
     if shape == "missing":

@@ -111,6 +111,7 @@ def conversation(as_json: bool = False) -> Iterator[Conversation]:
         status, message = explain(error)
         try:
             talk.fail(status, _in_options(message))
+            sys.stdout.flush()  # what could not be written stays in the buffer, and would fail once more at the end
         except OSError:
             _close_output()  # there is no room for the answer, and none for the error
         raise typer.Exit(status) from None
