@@ -10,7 +10,7 @@ import pytest
 PAGES = Path(__file__).resolve().parents[1] / "docs"
 
 
-@pytest.mark.parametrize("page", ["beam.md", "collapsed.md", "long-chains.md", "unknown-states.md"])
+@pytest.mark.parametrize("page", ["beam.md", "collapsed.md", "from-hmmlearn.md", "long-chains.md", "unknown-states.md"])
 def test_a_page_runs_from_top_to_bottom(page: str) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (PAGES / page).read_text(encoding="utf8"), re.DOTALL)
     assert blocks
