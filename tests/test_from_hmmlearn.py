@@ -100,8 +100,10 @@ def test_the_same_parameters_give_the_same_path_and_posteriors(pair: tuple[Any, 
     x, theirs, ours = pair
     log_probability, path = theirs.decode(x, LENGTHS, algorithm="viterbi")
     paths = ours.predict((x, LENGTHS), decoding="viterbi")
-    assert np.array_equal(np.concatenate(paths), path)
     assert np.isclose(ours.score((x, LENGTHS), states=paths), log_probability, rtol=1e-9)
+    as_probable = np.isclose(ours.score((x, LENGTHS), states=np.split(path, np.cumsum(LENGTHS)[:-1])), log_probability)
+    # Symbols and moves can be exchanged without a change of the product, so that several paths may be the best.
+    assert as_probable if isinstance(ours.family_, Categorical) else np.array_equal(np.concatenate(paths), path)
     found, posteriors = theirs.score_samples(x, LENGTHS)
     assert np.allclose(np.concatenate(ours.predict_proba((x, LENGTHS))), posteriors, atol=1e-9)
     assert np.isclose(ours.score((x, LENGTHS)), found, rtol=1e-9)
