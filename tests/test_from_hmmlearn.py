@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from subchain import EM, HMM, Categorical, DiagonalGaussian, Gaussian, Poisson
+from subchain import EM, HMM, Categorical, DiagonalGaussian, Dirichlet, Gaussian, Poisson
 
 hmmlearn = pytest.importorskip("hmmlearn.hmm", reason="hmmlearn is not installed")
 vhmm = pytest.importorskip("hmmlearn.vhmm", reason="hmmlearn is not installed")
@@ -118,3 +118,24 @@ def test_criteria_count_the_same_parameters(rng: np.random.Generator) -> None:
     ours = HMM(K, start.family_, inference=EM(max_iter=ITERATIONS, tolerance=0.0), init=start).fit((x, LENGTHS))
     assert np.isclose(ours.aic((x, LENGTHS)), theirs.aic(x, LENGTHS))
     assert np.isclose(ours.bic((x, LENGTHS)), theirs.bic(x, LENGTHS))
+
+
+def test_priors_of_counts_carry_over_where_there_is_one_state(rng: np.random.Generator) -> None:
+    x = rng.poisson(3.0, (30, D))
+    theirs = hmmlearn.PoissonHMM(1, lambdas_prior=4.0, lambdas_weight=20.0, n_iter=2).fit(x)
+    ours = HMM(1, Poisson(shape=5.0, rate=20.0), inference=EM(max_iter=5)).fit(x)
+    assert np.allclose(ours.emission_.rates, theirs.lambdas_)
+
+
+def test_what_is_frozen_or_given_is_not_learned(rng: np.random.Generator) -> None:
+    x, emission, _, parameters = symbols(rng)
+    initial, transition = rng.dirichlet(np.ones(K)), rng.dirichlet(np.full(K, 5.0), K)
+    start = HMM.from_parameters(initial, transition, emission)
+    few = EM(max_iter=5, tolerance=0.0)
+    moves = HMM(K, Categorical(frozen=True), Dirichlet(initial=initial), few, init=start).fit((x, LENGTHS))
+    assert np.allclose(moves.emission_.probabilities, parameters["emissionprob_"])
+    assert np.allclose(moves.initial_, initial)
+    assert not np.allclose(moves.transition_, transition)
+    table = HMM(K, Categorical(), Dirichlet(frozen=True), few, init=start).fit((x, LENGTHS))
+    assert np.allclose(table.transition_, transition)
+    assert not np.allclose(table.emission_.probabilities, parameters["emissionprob_"])
