@@ -147,7 +147,7 @@ class Usable(Fitted):
         ----------
         x : array, list of arrays, (X, lengths), Sequences, path, or table
         block : int
-            Largest number of positions in a block. No block crosses the border between two sequences.
+            Largest number of positions in a block; a block may hold several short sequences.
         allowed, states, evidence
             What is known of the states, as in `fit`.
 
