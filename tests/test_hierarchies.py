@@ -346,6 +346,8 @@ BAD: list[tuple[Any, Any, str]] = [
     *[("vi", {"stickiness": bad}, "stickiness must be a finite number, at least 0")
       for bad in (-1.0, np.nan, "learned")],
     ("cvi", {"occurrence": "guess"}, "occurrence"),
+    ("scvi", {"occurrence": "exact"}, "is for cvi, not for scvi"),
+    ("vi", {"occurrence": "exact"}, "is for cvi, not for vi"),
     ("vi", {"construction": "restaurant"}, "construction"),
     ("vi", {"construction": "collapsed"}, "construction='collapsed' is for"),
     ("svi", {"construction": "collapsed"}, "construction='collapsed' is for"),

@@ -86,19 +86,6 @@ def test_a_report_is_written_by_the_report(
     assert Path("report.html").read_text() == "Walks 120 2"
 
 
-def test_that_there_are_no_reports_is_said(run: Any, walk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = subchain.__getattr__
-
-    def all_but_reports(name: str) -> Any:
-        if name == "report":
-            raise ImportError("No module named 'jinja2'")
-        return found(name)
-
-    monkeypatch.setattr(subchain, "__getattr__", all_but_reports)
-    assert "cannot write reports" in run("report", walk, "walk.csv", status=5).stderr
-    assert not Path("report.html").exists()
-
-
 def test_the_demonstration_shows_states_and_scores(
     run: Any, answer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

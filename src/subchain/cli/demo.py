@@ -11,7 +11,6 @@ import typer
 
 from subchain.cli import options
 from subchain.cli.conversation import Conversation, conversation
-from subchain.cli.exits import NotInstalledError
 
 if TYPE_CHECKING:
     from subchain.data import Sequences
@@ -109,13 +108,8 @@ def _unigram(train: Sequences, test: Sequences) -> float:
 
 
 def _report(talk: Conversation, model: HMM, train: Sequences, output: Path) -> None:
-    from subchain.cli.report import write_report
+    import subchain
 
-    try:
-        write_report(model, train, output, "Alice's Adventures in Wonderland")
-    except NotInstalledError as error:
-        talk.fact(report=None)
-        talk.remark(str(error))
-        return
+    subchain.report(model, train, output, title="Alice's Adventures in Wonderland")
     talk.fact(report=str(output))
     talk.say(f"\nreport written to {output}; open it in a browser")

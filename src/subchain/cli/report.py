@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from subchain.cli import options
 from subchain.cli.conversation import conversation
-from subchain.cli.exits import NotInstalledError
-
-if TYPE_CHECKING:
-    from subchain.model import HMM
 
 
 def report(
@@ -30,23 +26,15 @@ def report(
 ) -> None:
     """Write a page about a model: its states, its moves, and where the states are in the data."""
     with conversation(as_json) as talk:
+        import subchain
         from subchain.cli.inputs import Reading, load_model, read_for
         from subchain.cli.writing import check_target
 
         check_target(output)
         fitted = load_model(model)
         x = read_for(fitted, Reading(data, unit, sequences, lower, columns, sequence, array))
-        write_report(fitted, x, output, title)
+        subchain.report(fitted, x, output, title=title)
         talk.fact(report=str(output))
         talk.say(f"report written to {output}")
 
 
-def write_report(model: HMM, x: Any, path: Path, title: str | None) -> None:
-    """Write the page, where the package has reports."""
-    import subchain
-
-    try:
-        write = subchain.report
-    except (AttributeError, ImportError) as error:
-        raise NotInstalledError(f"no report was written: this installation cannot write reports ({error}).") from None
-    write(model, x, path, title=title)

@@ -3,7 +3,7 @@
 Which pairs are worth a try is told by expected counts alone: what the counts of both would be worth as counts of one
 state. States that have the same moves and emissions but share them at random always gain by that measure; whether the
 whole posterior gains is then found out by passes over the data. Before the states have become different from each other
-every merge looks good, and none is tried.
+every merge looks good, and none is tried unless the run would end.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ iteration, and a run tells when that happens.
 A row that tends to stay is w of staying and 1 − w of sticks as above, w being Beta(stickiness, concentration): that is
 the same as a process whose base has the stickiness for an atom, and needs no stick to point at the row's own state.
 
-In stochastic inference the counts are running averages. The logarithm of φ is linear in them, so that averaging counts
-is the step along its natural gradient.
+In stochastic inference the counts are running averages. Given what the other sticks give, the logarithm of φ is linear
+in them, so that averaging counts averages it, as a step along its natural gradient would; φ itself is taken anew.
 """
 
 from __future__ import annotations
