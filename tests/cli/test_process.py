@@ -48,7 +48,7 @@ def test_help_does_not_wait_for_numerical_libraries(command: list[str]) -> None:
         "import sys; from subchain.cli import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
-        "print(sorted({'numpy', 'numba', 'scipy', 'safetensors', 'pyarrow', 'matplotlib'} & set(sys.modules)))"
+        "print(sorted({'numpy', 'numba', 'scipy', 'safetensors', 'pyarrow', 'matplotlib', 'pydantic'} & set(sys.modules)))"
     )
     arguments = [sys.executable, "-c", program, *command, "--help"]
     environment = os.environ | {"PYTHONPATH": SOURCES}
