@@ -9,7 +9,7 @@ import pytest
 
 PAGES = Path(__file__).resolve().parents[1] / "docs"
 RUNNING = [
-    "beam.md",
+    *(f"algorithms/{page.name}" for page in sorted((PAGES / "algorithms").glob("*.md"))),
     "collapsed.md",
     "from-hmmlearn.md",
     "long-chains.md",
