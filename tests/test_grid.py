@@ -130,7 +130,7 @@ def test_and_so_does_one_that_learns_its_prior_and_searches(algorithm, family, t
             warnings.simplefilter("ignore")
             return model.fit(data, **arguments)
 
-    monkeypatch.setattr(Search, "is_due", lambda self, prior, statistics, settled: self.iteration % 2 == 0)
+    monkeypatch.setattr(Search, "is_due", lambda self, prior, statistics, **more: self.iteration % 2 == 0)
     monkeypatch.setattr(settled, "LATE", 2)
     monkeypatch.setattr(learned_table, "LATE", 2)
     monkeypatch.setattr(settled, "EARLY", 2)

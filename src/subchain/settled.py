@@ -20,10 +20,11 @@ NOTHING = 1e-200
 
 def states_differ(counts: NDArray[np.float64], renewals: int) -> bool:
     """Whether rows of counts, one a state, have become different from each other, or never will."""
-    if renewals < EARLY:
-        return False
-    if renewals >= LATE:
-        return True
+    return renewals >= EARLY and (renewals >= LATE or rows_tell(counts))
+
+
+def rows_tell(counts: NDArray[np.float64]) -> bool:
+    """Whether a state says anything about the next one."""
     joint = np.maximum(counts, 0.0) / max(counts.sum(), 1e-300)
     row, column = np.nonzero(joint > NOTHING)
     alone = np.log(joint.sum(axis=1)[row]) + np.log(joint.sum(axis=0)[column])

@@ -14,12 +14,14 @@ import pytest
 from examples import example
 from subchain import CVI, HDP, HMM, SCVI, SVI, VI, Categorical
 from subchain.data import Sequences
+from subchain.datasets.published import four_state
 from subchain.inference import search
 from subchain.inference.batch import Passes
 from subchain.inference.ledger import Ledger
-from subchain.inference.search import Search
+from subchain.inference.search import Search, loosened
 from subchain.inference.visits import Visits
 from subchain.settled import EARLY
+from subchain.statistics import Statistics
 
 
 @pytest.fixture(autouse=True)
@@ -161,7 +163,7 @@ def test_a_rejected_proposal_leaves_the_run_as_if_it_had_not_been_made(
             run(here.prior.renew(split.statistics), split.statistics)
         return here, []
 
-    monkeypatch.setattr(Search, "is_due", lambda self, prior, statistics, settled: self.iteration % 4 == 0)
+    monkeypatch.setattr(Search, "is_due", lambda self, prior, statistics, **more: self.iteration % 4 == 0)
     monkeypatch.setattr(Search, "improve", lambda self, here, run, *keep: (here, []))
     undisturbed = fit()
     monkeypatch.setattr(Search, "improve", refused)
@@ -226,7 +228,7 @@ def test_an_interruption_during_a_search_leaves_whole_results(
     monkeypatch.setattr(Ledger, "__init__", remember)
     monkeypatch.setattr(Visits, "_visit_all", counted)
     monkeypatch.setattr(Visits, "_improve", searched)
-    monkeypatch.setattr(Search, "is_due", lambda self, prior, statistics, settled: self.iteration == 3)
+    monkeypatch.setattr(Search, "is_due", lambda self, prior, statistics, **more: self.iteration == 3)
     cut = HMM(4, specification, HDP(), CVI(max_iter=9, tolerance=0.0, order=order), random_state=3, n_jobs=1).fit(data)
     assert cut.status_ == "interrupted"
     assert len(cut.trace_) in (2, 3), "the iteration has not been, or it is done"
@@ -242,10 +244,34 @@ def test_an_interruption_during_a_search_of_batch_inference(cluster: str, monkey
         return go_on(self, prior, statistics)
 
     go_on = Passes.go_on
-    monkeypatch.setattr(Search, "is_due", lambda self, prior, statistics, settled: self.iteration == 3)
+    monkeypatch.setattr(Search, "is_due", lambda self, prior, statistics, **more: self.iteration == 3)
     monkeypatch.setattr(Passes, "go_on", interrupted)
     cut = HMM(4, specification, HDP(), VI(max_iter=9, tolerance=0.0, cluster=cluster), random_state=3).fit(data)
     assert cut.status_ == "interrupted"
     whole = cut.posterior_.mean()
     assert cut.transition_ == pytest.approx(whole.chain.transition)
     assert cut.statistics_.pairs.sum() == pytest.approx(np.maximum(data.lengths - 1, 0).sum())
+
+
+def test_counts_that_are_loosened_keep_their_rows_and_leave_no_move_out() -> None:
+    rng = np.random.default_rng(0)
+    pairs = rng.poisson(0.5, (6, 6)).astype(float)
+    pairs[:, 5] = pairs[5] = 0.0  # a state that is not used
+    initial = np.array([3.0, 0.0, 0.0, 1.0, 0.0, 0.0])
+    sums = Categorical.from_parameters(np.full((6, 2), 0.5)).zeros()
+    found = loosened(Statistics(initial, pairs, sums))
+    assert found.pairs.sum(axis=1) == pytest.approx(pairs.sum(axis=1))
+    assert found.initial.sum() == pytest.approx(4.0)
+    assert (found.initial[:5] > 0.0).all()
+    assert (found.pairs[:5, :5] > 0.0).all()
+    assert not found.pairs[:, 5].any()
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("inference", "reached"), [(VI(), -4835.5), (CVI(), -4828.5)], ids=["vi", "cvi"])
+def test_runs_with_learned_concentrations_come_to_the_same_end(inference: Any, reached: float, seed: int) -> None:
+    data = four_state("positive", n_sequences=40, random_state=0).observations
+    fitted = HMM(10, Categorical(1.0), HDP(), inference, random_state=seed).fit(data)
+    assert fitted.status_ == "converged"
+    assert fitted.effective_states() == 4
+    assert fitted.trace_.objective[-1] > reached

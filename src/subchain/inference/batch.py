@@ -60,10 +60,13 @@ class Iterated(Algorithm):
         return self.max_iter
 
     def why_stop(self, problem: Problem, state: RunState) -> Status | None:
-        known = state.trace.known_objectives()
-        if len(known) > 1 and abs(known[-1] - known[-2]) <= self.tolerance * abs(known[-1]):
+        if state.trace.has_settled(self.tolerance) and self.may_settle(state):
             return "converged"
         return super().why_stop(problem, state)
+
+    def may_settle(self, state: RunState) -> bool:
+        """Whether an objective that hardly changes means that the run has arrived."""
+        return True
 
     def complaint(self, trace: Trace, status: Status) -> str | None:
         if status != "max_iter" or not self.tolerance > 0.0:
@@ -119,7 +122,8 @@ class Passes:
         if prior.moves:
             prior = prior.renew(statistics)
         look = Search(problem, algorithm, state.seed, state.iteration + 1)
-        if look.is_due(prior, statistics, settled=self._is_settled(state, objective)):
+        settled_at = state.trace.settled_at(algorithm.tolerance, objective)
+        if look.is_due(prior, statistics, settled_at=settled_at):
             best, found = look.improve(self.go_on(prior, statistics), self.attempt)
             prior, statistics, objective = best.prior, best.statistics, best.objective
             news += found
@@ -131,10 +135,6 @@ class Passes:
 
     def release(self) -> None:
         """Nothing is held."""
-
-    def _is_settled(self, state: RunState, objective: float) -> bool:
-        known = state.trace.known_objectives()
-        return bool(known) and abs(objective - known[-1]) <= self.algorithm.tolerance * abs(objective)
 
     def go_on(self, prior: ModelPosterior, statistics: Statistics) -> Trial:
         """Where a few passes lead from here."""

@@ -27,6 +27,7 @@ from subchain.inference.loop import RunState
 from subchain.inference.posterior import ModelPosterior, Point
 from subchain.inference.problem import Problem
 from subchain.inference.visits import Visits
+from subchain.settled import LATE, rows_tell
 from subchain.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -110,6 +111,12 @@ class CVI(Iterated):
         self.left = left
         self.corrections = corrections
         self.storage = storage
+
+    def may_settle(self, state: RunState) -> bool:
+        """Not where states are still alike: near such a plateau the objective falls a little before it rises."""
+        assert state.statistics is not None
+        pairs = state.statistics.pairs
+        return state.iteration >= LATE or len(pairs) == 1 or rows_tell(pairs)
 
     def check(self) -> None:
         super().check()

@@ -72,9 +72,7 @@ def _pairs(prior: ModelPosterior, statistics: Statistics, used: Index, most: int
     begin, base = prior.chain.concentrations()
     gains += _of_moves(begin, base, statistics.initial, statistics.pairs, first, second)
     best = np.argsort(-gains, kind="stable")[:most]
-    return [
-        (np.array([first[pair], second[pair]]), float(gains[pair])) for pair in best[gains[best] > 0.0]
-    ]  # fmt: skip
+    return [(np.array([first[pair], second[pair]]), float(gains[pair])) for pair in best]
 
 
 def _close_pairs(prior: ModelPosterior, statistics: Statistics, used: Index) -> tuple[Index, Index]:

@@ -340,7 +340,7 @@ class Updates:
     def _search(self, iteration: int) -> list[str]:
         """Try other numbers of states, judged by an excerpt of the data."""
         model, look = self.model, Search(self.problem, self.algorithm, self.seed, iteration, SEARCH)
-        if not model.present.moves or not look.is_due(model.present, model.statistics, settled=False):
+        if not model.present.moves or not look.is_due(model.present, model.statistics):
             return []
         rng = np.random.default_rng([self.seed, 1 << 34, iteration])
         length = self.subchains.length

@@ -6,6 +6,8 @@ import dataclasses
 import math
 from typing import Any, Literal
 
+#: Relative changes of the objective that are nothing but rounding.
+ROUNDING = 1e-12
 Status = Literal["converged", "max_iter", "time_limit", "interrupted", "stopped_improving"]
 
 
@@ -46,6 +48,23 @@ class Trace:
     def known_objectives(self) -> list[float]:
         """The objectives of the iterations that have one."""
         return [value for value in self.objective if not math.isnan(value)]
+
+    def has_settled(self, tolerance: float, coming: float | None = None) -> bool:
+        """Whether the last iteration changed the objective by no more than this fraction, and no more than that before.
+
+        Changes that are small and grow are those of a run that is leaving a plateau. The iteration may be yet to come.
+        """
+        known = [*self.known_objectives(), *([] if coming is None else [coming])][-3:]
+        if len(known) < 3:
+            return False
+        before, change = abs(known[1] - known[0]), abs(known[2] - known[1])
+        return change <= tolerance * abs(known[2]) and change <= max(before, ROUNDING * abs(known[2]))
+
+    def settled_at(self, tolerance: float, coming: float | None) -> float | None:
+        """The highest objective so far if a run settles with the coming one, else None."""
+        if coming is None or not self.has_settled(tolerance, coming):
+            return None
+        return max(coming, *self.known_objectives())
 
     def tell(self, iteration: int, message: str) -> None:
         """Record an event, once for each message."""

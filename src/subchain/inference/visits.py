@@ -152,7 +152,8 @@ class Visits:
         objective: float | None = ledger.expected_log_joint() + entropy if ledger.measures and is_whole else None
         events: list[str] = []
         look = Search(self.problem, algorithm, state.seed, state.iteration + 1)
-        if is_whole and look.is_due(ledger.present, ledger.statistics, settled=self._is_settled(state, objective)):
+        settled_at = state.trace.settled_at(algorithm.tolerance, objective)
+        if is_whole and look.is_due(ledger.present, ledger.statistics, settled_at=settled_at):
             with self.interruption, ledger.shares.trying():
                 objective, events = self._improve(look, state.seed)
         is_probability = is_whole and not algorithm.by_counts
@@ -162,12 +163,6 @@ class Visits:
 
     def release(self) -> None:
         """Files of shares have names that nobody else wants."""
-
-    def _is_settled(self, state: RunState, objective: float | None) -> bool:
-        known = state.trace.known_objectives()
-        if objective is None or not known:
-            return False
-        return abs(objective - known[-1]) <= self.algorithm.tolerance * abs(objective)
 
     # ---- other numbers of states -------------------------------------------------------------------------------------
 
