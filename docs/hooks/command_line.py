@@ -19,8 +19,9 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 def commands() -> Iterator[str]:
     """Every command, with its groups of options and its examples."""
-    from subchain.cli.app import app
     from typer.main import get_command
+
+    from subchain.cli.app import app
 
     for name, command in get_command(app).commands.items():
         if hasattr(command, "commands"):

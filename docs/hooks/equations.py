@@ -173,27 +173,25 @@ def _in_font(letter: str, font: str) -> str:
 
 def _space_functions(element: ElementTree.Element) -> None:
     """Put a thin space on those sides of a function's name where no bracket or operator makes room."""
-    children = list(element)
     if element.tag.removeprefix(MATH) not in ("math", "mrow", "mtd", "mstyle"):
         return
-    for place in reversed(range(len(children))):
-        if not _is_function(children[place]):
-            continue
-        after = children[place + 1] if place + 1 < len(children) else None
-        if after is not None and after.tag not in (f"{MATH}mo", f"{MATH}mspace") and not _opens(after):
-            element.insert(place + 1, ElementTree.Element(f"{MATH}mspace", width=THIN))
-        before = children[place - 1] if place else None
-        if before is not None and (
-            before.tag not in (f"{MATH}mo", f"{MATH}mspace") and not _is_function(before) or before.text in (")", "]")
-        ):
-            element.insert(place, ElementTree.Element(f"{MATH}mspace", width=THIN))
+    children = list(element)
+    gaps = [place for place in range(1, len(children)) if _are_close(children[place - 1], children[place])]
+    for place in reversed(gaps):
+        element.insert(place, ElementTree.Element(f"{MATH}mspace", width=THIN))
+
+
+def _are_close(left: ElementTree.Element, right: ElementTree.Element) -> bool:
+    """Whether one of two neighbours is a function's name and nothing keeps them apart."""
+    if _is_function(left):
+        return right.tag not in (f"{MATH}mo", f"{MATH}mspace") and not _opens(right)
+    return _is_function(right) and (left.tag not in (f"{MATH}mo", f"{MATH}mspace") or left.text in (")", "]", "}"))
 
 
 def _is_function(element: ElementTree.Element) -> bool:
-    base = element
-    while base.tag.removeprefix(MATH) in PARTS and base.tag != f"{MATH}mfrac":
-        base = base[0]
-    return base.tag == f"{MATH}mi" and len(base.text or "") > 1
+    while element.tag.removeprefix(MATH) in PARTS and element.tag != f"{MATH}mfrac":
+        element = element[0]
+    return element.tag == f"{MATH}mi" and len(element.text or "") > 1
 
 
 def _opens(element: ElementTree.Element) -> bool:
