@@ -68,7 +68,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for package in ("mkdocs", "material", "mkdocstrings", "latex2mathml"):
         pytest.importorskip(package, reason=f"{package} is not installed; pip install 'subchain[docs]'")
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return folder
@@ -129,17 +129,22 @@ def test_hooks_and_sources_are_not_published(site: Path) -> None:
     assert list(site.rglob("*.md")) == []
 
 
-@pytest.fixture(scope="module")
-def equations() -> ModuleType:
-    """The hook that translates formulas."""
-    pytest.importorskip("latex2mathml", reason="latex2mathml is not installed")
-    pytest.importorskip("mkdocs", reason="mkdocs is not installed")
-    spec = importlib.util.spec_from_file_location("equations", ROOT / "docs" / "hooks" / "equations.py")
+def hook(name: str) -> ModuleType:
+    """A module of docs/hooks."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / "hooks" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def equations() -> ModuleType:
+    """The hook that translates formulas."""
+    pytest.importorskip("latex2mathml", reason="latex2mathml is not installed")
+    pytest.importorskip("mkdocs", reason="mkdocs is not installed")
+    return hook("equations")
 
 
 @pytest.mark.parametrize(
@@ -196,3 +201,45 @@ def test_a_mistake_in_a_formula_ends_the_build_and_names_the_page(tmp_path: Path
     )
     assert done.returncode != 0
     assert r"index.md: the unknown command \foo in the formula" in done.stderr
+
+
+DOCSTRING = """Counts, see :func:`count`.
+
+Attributes
+----------
+pairs : (K, K) expected moves
+    from row to column
+x : array, list of arrays, or path
+    The data.
+seconds : time since the run began
+
+Examples
+--------
+>>> a : b
+"""
+TIDY = """Counts, see `count`.
+
+Attributes
+----------
+pairs
+    (K, K) expected moves
+    from row to column
+x : array, list of arrays, or path
+    The data.
+seconds
+    time since the run began
+
+Examples
+--------
+>>> a : b
+"""
+
+
+def test_descriptions_in_the_place_of_types_become_descriptions() -> None:
+    pytest.importorskip("griffe", reason="griffe is not installed")
+    assert hook("docstrings").tidy(DOCSTRING) == TIDY
+
+
+def test_comments_are_left_out_of_the_site() -> None:
+    page = "<!-- needs: chromatin -->\n# Title\n\n<!-- hidden\n```python\nx = 1\n```\n-->\n```python\nx\n```\n"
+    assert hook("comments").on_page_markdown(page) == "# Title\n\n```python\nx\n```\n"

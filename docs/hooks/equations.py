@@ -34,6 +34,7 @@ WITH_LIMITS = {"max", "min", "lim", "sup", "inf", "arg max", "arg min"}
 BRACKETS = {r"\{": "{", r"\}": "}", r"\|": "‖"}
 #: How many parts an element needs.
 PARTS = {"mfrac": 2, "mover": 2, "mroot": 2, "msub": 2, "msubsup": 3, "msup": 2, "munder": 2, "munderover": 3}
+SCRIPTS = ("msub", "msubsup", "msup", "munder", "munderover")
 FONTS = {
     "bold": "BOLD",
     "bold-italic": "BOLD ITALIC",
@@ -112,6 +113,9 @@ def _mend(element: ElementTree.Element) -> None:
         element.set("accent", "true")
     if name == "msub" and element[0].text in WITH_LIMITS:
         element.tag = f"{MATH}munder"
+    if name in SCRIPTS:  # signs are closer together there
+        for sign in (sign for script in element[1:] for sign in script.iter(f"{MATH}mo")):
+            sign.attrib.update(lspace="0", rspace="0")
     if name == "msup" and element[1].text in PRIMES:  # the sign itself is raised
         element.tag = f"{MATH}mrow"
         element[1].tag = f"{MATH}mo"
