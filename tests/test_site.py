@@ -124,6 +124,17 @@ def test_formulas_are_mathml_and_nothing_is_left_of_their_source(site: Path) -> 
     assert sum(text.count("<math") for text in html(site).values()) > 0
 
 
+def test_search_works_in_a_page_that_is_opened_from_the_disk(site: Path) -> None:
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no browser: install chromium to test pages in one")
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000", "--dump-dom"]
+    page = f"{(site / 'index.html').as_uri()}?q=forecast"
+    done = subprocess.run([chromium, *flags, page], capture_output=True, text=True, timeout=120)
+    assert re.search(r"md-search-result__meta\">\s*\d+ matching documents", done.stdout)
+    assert 'reference/model.html?h=forecast#subchain.HMM.forecast"' in done.stdout
+
+
 def test_hooks_and_sources_are_not_published(site: Path) -> None:
     assert list(site.rglob("*.py")) == []
     assert list(site.rglob("*.md")) == []
