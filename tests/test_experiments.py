@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from subchain.experiments import __main__ as command
 from subchain.experiments.alice_chapters import AliceChapters
 from subchain.experiments.alice_chunks import chapter, whole_book
 from subchain.experiments.alice_truncations import AliceTruncations
@@ -29,6 +28,7 @@ from subchain.experiments.joint_predictive import JointPredictive, earlier_alike
 from subchain.experiments.music import Music
 from subchain.experiments.occurrence_in_text import OccurrenceInText
 from subchain.experiments.occurrence_simulated import errors_by_length, length_until_sure
+from subchain.experiments.registry import EXPERIMENTS
 from subchain.experiments.states_found import SETS, StatesFound, found
 from subchain.experiments.tagging import Task, block, cell, penn_sample, table, with_dictionary
 from subchain.experiments.tagging_convergence import TaggingConvergence
@@ -66,27 +66,9 @@ def test_a_table_a_figure_and_a_verdict_are_written(tmp_path: Path) -> None:
     assert "does not come out: a is negative" in verdict
 
 
-def test_the_command_lists_and_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert command.main([]) == 0
-    assert "subchains_of_text" in capsys.readouterr().out
-    monkeypatch.setitem(command.EXPERIMENTS, "tiny", Tiny)
-    assert command.main(["tiny", "--out", str(tmp_path)]) == 0
-    assert "holds: b is one" in capsys.readouterr().out
-
-
-def test_data_that_are_missing_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("SUBCHAIN_DATA", str(tmp_path))
-    assert command.main(["subchains_of_text", "--out", str(tmp_path)]) == 2
-    assert "set SUBCHAIN_DATA" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("name", command.EXPERIMENTS)
+@pytest.mark.parametrize("name", EXPERIMENTS)
 def test_every_experiment_says_what_it_is(name: str) -> None:
-    experiment = command.EXPERIMENTS[name](quick=True, tell=lambda text: None)
+    experiment = EXPERIMENTS[name](quick=True, tell=lambda text: None)
     assert experiment.title
     assert experiment.seeds >= 1
 

@@ -28,6 +28,8 @@ from subchain import (
 from subchain.data import Sequences
 from subchain.datasets import four_state, regular_grammar
 from subchain.errors import InputError
+from subchain.propagation import occurrence_methods
+from subchain.transitions.collapsed import WAYS
 from subchain.transitions.hierarchy import HierarchicalChain
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -298,11 +300,17 @@ def test_collapsed_inference_over_any_clusters(settings: dict[str, Any], family:
     assert in_memory.prior_.chain.hierarchy.renewals >= 12
 
 
-@pytest.mark.parametrize("way", ["pairs", "exact", "mean_field", "sampling"])
-def test_every_way_to_find_out_whether_moves_happen(way: str) -> None:
-    fitted = fit(CVI(max_iter=7, tolerance=0.0), hierarchy={"occurrence": way})
-    assert fitted.prior_.chain.not_finite() is None
-    assert fitted.prior_.chain.pair_surplus.any()
+@pytest.mark.parametrize("inference", [CVI(max_iter=7, tolerance=0.0), SCVI(max_updates=30)], ids=["cvi", "scvi"])
+def test_every_way_to_find_out_whether_moves_happen(inference: Any) -> None:
+    assert WAYS == occurrence_methods.WAYS
+    found = {}
+    for way in WAYS:
+        chain = fit(inference, hierarchy={"occurrence": way}).prior_.chain
+        assert chain.not_finite() is None
+        found[way] = chain.pair_surplus
+    for way in WAYS[1:]:
+        assert found[way].any()
+        assert (found[way] != found["pairs"]).any()
 
 
 @pytest.mark.parametrize("family", ["categorical", "gaussian", "poisson"])
@@ -346,8 +354,8 @@ BAD: list[tuple[Any, Any, str]] = [
     *[("vi", {"stickiness": bad}, "stickiness must be a finite number, at least 0")
       for bad in (-1.0, np.nan, "learned")],
     ("cvi", {"occurrence": "guess"}, "occurrence"),
-    ("scvi", {"occurrence": "exact"}, "is for cvi, not for scvi"),
-    ("vi", {"occurrence": "exact"}, "is for cvi, not for vi"),
+    ("svi", {"occurrence": "exact"}, "is for cvi and scvi, not for svi"),
+    ("vi", {"occurrence": "exact"}, "is for cvi and scvi, not for vi"),
     ("vi", {"construction": "restaurant"}, "construction"),
     ("vi", {"construction": "collapsed"}, "construction='collapsed' is for"),
     ("svi", {"construction": "collapsed"}, "construction='collapsed' is for"),

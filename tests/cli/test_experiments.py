@@ -70,6 +70,24 @@ def test_a_run_leaves_table_figure_verdict_and_page(run: Any) -> None:
     assert "Somebody 2001, figure 7" in page
 
 
+class Timed(Small):
+    name = "timed"
+
+    def claims(self, rows: list[Row]) -> list[Claim]:
+        return [Claim("seeds and seconds are as asked", (self.seeds, self.budget) == (2, 7.5), f"{self.seeds}")]
+
+
+def test_seeds_and_seconds_are_the_experiments_own_unless_given(
+    run: Any, answer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(registry.EXPERIMENTS, "timed", Timed)
+    given = answer("experiments", "run", "timed", "--seeds", 2, "--budget", 7.5)
+    assert given["experiments"][0]["claims"][0]["verdict"] == "holds"
+    own = answer("experiments", "run", "timed", status=6)
+    assert own["experiments"][0]["claims"][0]["found"] == "3"
+    assert "--budget" in run("experiments", "run", "timed", "--budget", 0, status=2).stderr
+
+
 def test_data_that_are_missing_are_named_and_others_run(answer: Any, folder: Path) -> None:
     found = answer("experiments", "run", "--all", "--quick", "--data", folder, status=3)
     assert [entry["run"] for entry in found["experiments"]] == [True, False]

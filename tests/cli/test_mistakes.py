@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from subchain import HMM
+
 
 def write_bad_files() -> None:
     Path("same.csv").write_text("a,b\n" + "1.5,2\n" * 30)
@@ -105,6 +107,27 @@ def test_a_full_disk_leaves_no_half_written_file(
         message = run(*command, status=4).stderr
         assert f"{command[command.index('-o') + 1]!r} could not be written: the disk is full" in message
         assert sorted(folder.iterdir()) == before
+
+
+def test_a_model_that_finds_no_room_is_written_elsewhere(
+    run: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spare = folder / "spare"
+    spare.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(spare))
+    write = HMM.save
+
+    def save(model: HMM, path: Path, **settings: Any) -> None:
+        if spare not in Path(path).parents:
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        write(model, path, **settings)
+
+    monkeypatch.setattr(HMM, "save", save)
+    message = run("fit", "walk.csv", "--columns", "speed", "--states", 2, "-o", "new.safetensors", status=4).stderr
+    (rescued,) = spare.glob("*/new.safetensors")
+    assert repr(str(rescued)) in message
+    assert HMM.load(rescued).n_states == 2
+    assert not Path("new.safetensors").exists()
 
 
 def test_an_error_of_the_program_says_so_without_a_traceback(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,8 @@ def test_help_does_not_wait_for_numerical_libraries(command: list[str]) -> None:
         "import sys; from subchain.cli import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
-        "print(sorted({'numpy', 'numba', 'scipy', 'safetensors', 'pyarrow', 'matplotlib'} & set(sys.modules)))"
+        "slow = {'numpy', 'numba', 'scipy', 'safetensors', 'pyarrow', 'matplotlib', 'pydantic'}\n"
+        "print(sorted(slow & set(sys.modules)))"
     )
     arguments = [sys.executable, "-c", program, *command, "--help"]
     environment = os.environ | {"PYTHONPATH": SOURCES}
@@ -56,6 +57,22 @@ def test_help_does_not_wait_for_numerical_libraries(command: list[str]) -> None:
     assert "Examples:" in told.stdout
     assert told.stdout.splitlines()[-1] == "[]"
     assert max(map(len, told.stdout.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["fit", "walk.csv", "--sates", "3", "--json"], "No such option: --sates"),
+        (["fit", "walk.csv", "--states", "many", "--json"], "'many' is not a valid int"),
+        (["fitt", "walk.csv", "--json"], "No such command 'fitt'"),
+    ],
+)
+def test_options_that_are_wrong_are_told_in_json_too(arguments: list[str], told: str) -> None:
+    status, output, errors = finish(begin(*arguments))
+    assert status == 2
+    assert told in errors
+    assert json.loads(output)["exit_code"] == 2
+    assert told in json.loads(output)["error"]
 
 
 def test_a_run_that_is_interrupted_writes_the_model_so_far() -> None:

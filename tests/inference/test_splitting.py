@@ -16,6 +16,7 @@ from subchain.inference.excerpts import Excerpt
 from subchain.inference.posterior import ModelPosterior
 from subchain.inference.problem import Part, Problem
 from subchain.inference.splitting import FREE, LARGE, splits
+from subchain.propagation.occurrence_methods import WAYS
 from subchain.statistics import Statistics
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -89,13 +90,14 @@ def test_a_stretch_has_the_statistics_of_its_positions() -> None:
         assert occupancy[stretch] == pytest.approx(own.initial + own.pairs.sum(axis=0))
 
 
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_the_surplus_of_an_excerpt_of_everything_is_that_of_the_data(weighted: bool) -> None:
+def test_the_surplus_of_an_excerpt_of_everything_is_that_of_the_data(weighted: bool, way: str) -> None:
     weights = np.linspace(0.5, 2.0, 12) if weighted else None
     problem, prior, statistics = fitted("categorical", weights=weights)
     surrogate, whole = prior.update(statistics).predictive(), problem.whole
-    found = occurrence(problem.engine, surrogate, whole.data, None, weights)
+    found = occurrence(problem.engine, surrogate, whole.data, None, weights, way)
     expected = problem.statistics(surrogate, whole)
-    first, moves = Excerpt(problem, 1000, 1000, np.random.default_rng(0)).surplus(surrogate)
+    first, moves = Excerpt(problem, 1000, 1000, np.random.default_rng(0)).surplus(surrogate, way)
     assert first == pytest.approx(found.first - expected.initial, rel=1e-9, abs=1e-9)
     assert moves == pytest.approx(found.moves - expected.pairs, rel=1e-9, abs=1e-9)

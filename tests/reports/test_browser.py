@@ -98,6 +98,28 @@ def test_keys_zoom_and_move_the_timeline(browser, page) -> None:
     assert browser.window() == (0.0, N)
 
 
+def test_a_long_chain_shows_every_position_where_states_last(browser, tmp_path, monkeypatch) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    monkeypatch.setattr("subchain.reports.tracks.MOST_POSITIONS", 5_000)
+    monkeypatch.setattr("subchain.reports.tracks.MOST_BINS", 2_048)
+    rng = np.random.default_rng(1)
+    z = np.cumsum(rng.random(N) < 0.01) % 2
+    x = rng.normal(9.0 * z, 1.0)
+    model = HMM(2, "gaussian", inference=VI(max_iter=8), random_state=0).fit(x)
+    subchain.report(model, x, tmp_path / "long.html")
+    browser.open(tmp_path / "long.html")
+    browser.press("#timeline", Keys.END, *[Keys.ARROW_UP] * 40, Keys.END)
+    first, last = browser.window()
+    assert (last - first, last) == (pytest.approx(8), N)
+    path = model.predict(x)
+    start = int(np.flatnonzero(np.diff(path))[-1]) + 1
+    told = browser.run("return document.getElementById('timeline-readout').textContent")
+    assert f"from {start:,} to {N - 1:,}".replace(",", "\u202f") in told
+    assert f"state {path[-1]}" in told
+    assert browser.complaints() == []
+
+
 def test_a_state_is_selected_by_key_by_click_and_in_the_legend(browser, page) -> None:
     from selenium.webdriver.common.keys import Keys
 

@@ -11,6 +11,7 @@ from small_models import model_of
 from subchain import Sequences
 from subchain.reports import tracks
 from subchain.reports.kernels import HIDDEN
+from subchain.reports.runs import Runs, affordable
 from subchain.reports.walk import Walk
 from subchain.tasks.profiles import Numbers, profile
 
@@ -88,6 +89,49 @@ def test_stretches_of_a_long_track_are_its_beginning_and_where_states_are_most_f
     for state in range(3):
         most = (whole == state).sum(axis=1).max()
         assert max((stretch.best == state).sum() for stretch in found) == most
+
+
+def unpacked(runs):
+    """The positions of runs, one by one."""
+    lengths, length, unit = [], 0, 1
+    for byte in runs.lengths.tolist():
+        length, unit = length + (byte & 127) * unit, unit * 128
+        if byte < 128:
+            lengths.append(length)
+            length, unit = 0, 1
+    return np.repeat(runs.states, lengths)
+
+
+@pytest.mark.parametrize("block", [7, 10_000])
+def test_runs_of_a_long_track_are_its_decoded_states(subject, block) -> None:
+    model, data = subject
+    plan = [tracks.Track(3, "3", 71, 333, 10, False, 2), tracks.Track(0, "0", 0, 70, 10, True, 0)]
+    long, short = walk(model, data, plan, block).tracks
+    np.testing.assert_array_equal(unpacked(long.runs), model.predict(data)[3])
+    assert short.runs is None
+
+
+def test_runs_that_last_take_as_many_bytes_as_they_need() -> None:
+    runs = Runs()
+    for state, length in [(2, 1), (0, 127), (1, 128), (2, 16_383), (1, 16_384), (0, 5_000_000)]:
+        runs.add(np.full(length, state, dtype=np.uint8))
+    packed = runs.packed()
+    assert packed.states.tolist() == [2, 0, 1, 2, 1, 0]
+    assert len(packed.lengths) == 1 + 1 + 2 + 2 + 3 + 4
+    assert len(unpacked(packed)) == 1 + 127 + 128 + 16_383 + 16_384 + 5_000_000
+
+
+def test_too_many_runs_are_left_out(monkeypatch) -> None:
+    monkeypatch.setattr("subchain.reports.runs.MOST_RUNS", 100)
+    many, few = Runs(), Runs()
+    for _ in range(3):
+        many.add(np.arange(60, dtype=np.uint8))
+        few.add(np.arange(30, dtype=np.uint8))
+    assert many.packed() is None
+    kept = few.packed()
+    assert affordable([None, kept, kept]) == [None, kept, kept]
+    monkeypatch.setattr("subchain.reports.runs.RUN_BYTES", kept.deflated)
+    assert affordable([kept, None, kept]) == [kept, None, None]
 
 
 def test_states_that_are_not_shown_take_part_in_nothing(subject) -> None:

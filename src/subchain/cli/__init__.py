@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Callable
+from typing import Any
 
 
 def main() -> None:
@@ -17,6 +19,22 @@ def main() -> None:
     try:
         from subchain.cli.app import app
 
+        if "--json" in sys.argv[1:]:
+            raise SystemExit(_for_machines(app))
         app(prog_name="subchain")
     except KeyboardInterrupt:  # so early that no command has begun
         raise SystemExit(130) from None
+
+
+def _for_machines(app: Callable[..., Any]) -> int:
+    """Run a command whose reader wants JSON even if options are wrong; the exit code."""
+    try:
+        return app(prog_name="subchain", standalone_mode=False) or 0
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # typer's own, wherever its version has them
+            raise
+        from subchain.cli.conversation import Conversation
+        from subchain.cli.exits import Status
+
+        Conversation(as_json=True).fail(Status.USAGE, error.format_message())
+        return Status.USAGE

@@ -51,7 +51,13 @@ def run_experiments(
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Which ones; see the list.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds and settings, for a look.")] = False,
-    seeds: Annotated[int, typer.Option("--seeds", metavar="N", help="Runs of every setting.")] = 3,
+    seeds: Annotated[
+        int | None, typer.Option("--seeds", metavar="N", help="Runs of every setting; 3, 10 or 20 if not given.")
+    ] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option("--budget", metavar="SECONDS", help="Time of a run, for experiments that are about time."),
+    ] = None,
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder of tables, figures and the page.")
     ] = Path("results"),
@@ -74,8 +80,10 @@ def run_experiments(
         for name in names or ():
             if name not in EXPERIMENTS:
                 raise unknown_name("experiment", name, EXPERIMENTS)
-        if seeds < 1:
+        if seeds is not None and seeds < 1:
             raise InputError(f"--seeds must be at least 1, not {seeds}.")
+        if budget is not None and not budget > 0.0:
+            raise InputError(f"--budget must be a positive number of seconds, not {budget:g}.")
         try:
             output.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -83,7 +91,9 @@ def run_experiments(
         results: list[dict[str, Any]] = []
         try:
             for name in names or EXPERIMENTS:
-                results.append(_run(talk, EXPERIMENTS[name], quick, seeds, output))
+                own = {} if seeds is None else {"seeds": seeds}
+                experiment = EXPERIMENTS[name](quick, tell=lambda line: talk.say(f"  {line}"), budget=budget, **own)
+                results.append(_run(talk, experiment, output))
         except KeyboardInterrupt:
             talk.remark(f"interrupted; {len(results)} experiments were done before, and the page is about these.")
             talk.status = Status.INTERRUPTED
@@ -100,17 +110,17 @@ def _use(data: Path | None) -> None:
         os.environ["SUBCHAIN_DATA"] = str(existing(data))
 
 
-def _run(talk: Conversation, kind: type[Experiment], quick: bool, seeds: int, output: Path) -> dict[str, Any]:
+def _run(talk: Conversation, experiment: Experiment, output: Path) -> dict[str, Any]:
     """One experiment; data that are missing do not keep the others from running."""
     from subchain.experiments.corpora import MissingDataError
 
-    talk.say(f"\n{kind.title}")
+    talk.say(f"\n{experiment.title}")
     try:
-        claims = kind(quick, seeds, tell=lambda line: talk.say(f"  {line}")).run(output)
+        claims = experiment.run(output)
     except MissingDataError as error:
-        talk.remark(f"{kind.name} was not run: {error}")
+        talk.remark(f"{experiment.name} was not run: {error}")
         talk.status = talk.status or Status.UNREADABLE
-        return {"name": kind.name, "run": False, "why": str(error)}
+        return {"name": experiment.name, "run": False, "why": str(error)}
     for claim in claims:
         talk.say(f"  {claim}")
     if any(claim.failed for claim in claims):
@@ -119,4 +129,4 @@ def _run(talk: Conversation, kind: type[Experiment], quick: bool, seeds: int, ou
         {"claim": claim.text, "published": claim.published, "found": claim.evidence, "verdict": claim.verdict}
         for claim in claims
     ]
-    return {"name": kind.name, "run": True, "claims": shown}
+    return {"name": experiment.name, "run": True, "claims": shown}

@@ -141,7 +141,6 @@ def _fit(talk: Conversation, wishes: Any, reading: Any, settings: dict[str, Any]
     from subchain.cli.calls import Call, script
     from subchain.cli.choices import choose
     from subchain.cli.states import show_states, summary
-    from subchain.cli.writing import naming
 
     read = reading.call()
     data = read.make()
@@ -166,14 +165,28 @@ def _fit(talk: Conversation, wishes: Any, reading: Any, settings: dict[str, Any]
     except KeyboardInterrupt:
         talk.fail(Status.INTERRUPTED, "interrupted before the first whole iteration; no model was written.")
         raise typer.Exit(Status.INTERRUPTED) from None
-    with naming(target):
-        model.save(target, beliefs=beliefs)
+    _save(model, target, beliefs)
     talk.fact(model=str(target), python=program, **summary(model))
     _tell_end(talk, model)
     show_states(talk, model)
     talk.say(f"\nmodel written to {target}")
     if model.status_ == "interrupted":
         talk.status = Status.INTERRUPTED
+
+
+def _save(model: HMM, target: Path, beliefs: bool) -> None:
+    """Write the model; if there is no room for it, elsewhere, for what was learned may have taken hours."""
+    from subchain.cli.exits import UnwritableError, explain
+    from subchain.cli.writing import naming, somewhere_else
+
+    try:
+        with naming(target):
+            model.save(target, beliefs=beliefs)
+    except OSError as error:
+        rescued = somewhere_else(target.name, lambda path: model.save(path, beliefs=False))
+        if rescued is None:
+            raise
+        raise UnwritableError(f"{explain(error)[1]} The model itself is safe in {str(rescued)!r}.") from None
 
 
 def _tell_end(talk: Conversation, model: HMM) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -32,6 +33,17 @@ def naming(path: Path) -> Iterator[None]:
     except OSError as error:
         error.filename, error.filename2 = str(path), None
         raise
+
+
+def somewhere_else(name: str, write: Callable[[Path], None]) -> Path | None:
+    """Write a file to a new folder among the temporary ones; None, and no folder, if that fails too."""
+    folder = Path(tempfile.mkdtemp(prefix="subchain-"))
+    try:
+        write(folder / name)
+    except OSError:
+        folder.rmdir()
+        return None
+    return folder / name
 
 
 @contextmanager

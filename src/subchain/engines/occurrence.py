@@ -25,12 +25,9 @@ from subchain.engines.surrogate import Surrogate
 from subchain.errors import impossible_error, unknown_name
 from subchain.propagation import lanes
 from subchain.propagation.occurrence import absence, add_surplus
-from subchain.propagation.occurrence_methods import METHODS, conditionals, sampling
+from subchain.propagation.occurrence_methods import SAMPLES, WAYS, absence_in, conditionals
 
 Array = NDArray[np.float64]
-
-#: The ways to find out; "pairs" is by far the cheapest and nearly exact.
-WAYS = (*METHODS, "sampling")
 
 
 @dataclasses.dataclass
@@ -57,7 +54,7 @@ def occurrence(
     evidence: Evidence | None = None,
     weights: Array | None = None,
     method: str = "pairs",
-    n_samples: int = 1000,
+    n_samples: int = SAMPLES,
     seed: int = 0,
 ) -> Occurrence:
     """How surely first states and moves occur in the data.
@@ -140,11 +137,8 @@ class _Ask(Consumer[Occurrence]):
         tile = run.filtered.tile
         columns = tile.offsets[: tile.lengths[lane]] + lane
         first, moves = run.beliefs[:, lane], conditionals(run.smoothed.weighted[:, columns].T, self.transition)
-        if self.method == "sampling":
-            # keyed by position: the same paths whatever else runs beside them
-            rng = np.random.default_rng((self.seed, int(tile.starts[lane])))
-            return sampling(first, moves, self.n_samples, rng)
-        return METHODS[self.method](first, moves)
+        # keyed by position: the same paths whatever else runs beside them
+        return absence_in(self.method, first, moves, self.n_samples, (self.seed, int(tile.starts[lane])))
 
     def hard(self, result: Occurrence, sequence: int, block: LogBlock) -> None:
         weight = self.weights[sequence]

@@ -23,6 +23,7 @@ from subchain.errors import impossible_error
 from subchain.propagation import lanes
 from subchain.propagation.layout import Walks
 from subchain.propagation.occurrence import add_surplus
+from subchain.propagation.occurrence_methods import absence_in, conditionals, expected_moves
 from subchain.propagation.underflow import LEAST_SCALE, growth
 from subchain.statistics import Statistics
 
@@ -211,7 +212,7 @@ Keep = Callable[[Index, Array], None]
 
 def run_minibatch(
     engine: CpuEngine, messages: Messages, batch: Minibatch, start: Array, stop: Array, keep: Keep | None = None,
-    surplus: bool = False,
+    surplus: str | None = None,
 ) -> MinibatchRun:  # fmt: skip
     """Run all subchains of a minibatch.
 
@@ -220,7 +221,7 @@ def run_minibatch(
     start : (K, M) weights of the first positions' states before anything in the subchain is seen
     stop : (K, M) backward messages of the last positions, in any scale
     keep : what is to be done with the beliefs of every position
-    surplus : whether somebody wants to know how probable it is that moves happen at all
+    surplus : by which way to find out how probable it is that moves happen at all, if somebody wants to know
     """
     n_states = messages.surrogate.n_states
     wide = tile_lanes(int(batch.lengths[0]), n_states, batch.n_observations)
@@ -232,7 +233,7 @@ def run_minibatch(
     for run in runs[1:]:
         total.absorb(run.statistics)
     ends = Ends(*(np.concatenate(tables, axis=1) for tables in zip(*(run.ends for run in runs), strict=True)))
-    more = sum(run.surplus for run in runs) if surplus else None  # type: ignore[misc]
+    more = None if surplus is None else sum(run.surplus for run in runs)  # type: ignore[misc]
     return MinibatchRun(total, np.concatenate([run.log_totals for run in runs]), ends, more)  # type: ignore[arg-type]
 
 
@@ -253,7 +254,7 @@ class _Lanes:
         self.scale = self._space.table("scale", 1, tile.columns)[0]
         self.log_totals = np.empty(tile.lanes)
 
-    def run(self, keep: Keep | None, surplus: bool) -> MinibatchRun:
+    def run(self, keep: Keep | None, surplus: str | None) -> MinibatchRun:
         """Statistics of the lanes, and what they tell their neighbours."""
         values, shift = self.messages.likelihood(self.tile.positions, self.weighted)
         is_hard = self._forward_backward(shift)
@@ -269,7 +270,7 @@ class _Lanes:
         weights, pair_weights = (
             None if table is None else table[self.part] for table in (self.batch.weights, self.batch.pair_weights)
         )
-        more = self._surplus(pair_weights) if surplus else None
+        more = None if surplus is None else self._surplus(surplus, pair_weights)
         if weights is not None:
             lanes.weigh(self.beliefs, self.tile.offsets, weights)
         sums = self.messages.surrogate.emission.zeros()
@@ -278,14 +279,21 @@ class _Lanes:
         statistics = Statistics(initial, pairs, sums, float(self.log_totals.sum()), float(self.tile.columns))
         return MinibatchRun(statistics, self.log_totals, ends, more)
 
-    def _surplus(self, weights: Array | None) -> Array:
+    def _surplus(self, way: str, weights: Array | None) -> Array:
         """See `propagation.occurrence`; lanes that were worked out in logarithms are left out."""
-        found = np.zeros_like(self.messages.transition)
-        each = np.ones(self.tile.lanes) if weights is None else weights
-        add_surplus(
-            self.alpha, self.weighted, np.ascontiguousarray(self.messages.transition), self.beliefs, self.tile.offsets,
-            each, found,
-        )  # fmt: skip
+        transition, tile = np.ascontiguousarray(self.messages.transition), self.tile
+        found = np.zeros_like(transition)
+        each = np.ones(tile.lanes) if weights is None else weights
+        if way == "pairs":
+            add_surplus(self.alpha, self.weighted, transition, self.beliefs, tile.offsets, each, found)
+            return found
+        for lane in range(tile.lanes):
+            columns = tile.offsets[: tile.lengths[lane]] + lane
+            moves = conditionals(self.weighted[:, columns].T, transition)
+            if len(moves) and moves.any():
+                first = self.beliefs[:, lane]
+                absent = absence_in(way, first, moves, key=(0, int(tile.starts[lane])))
+                found += each[lane] * (absent - expected_moves(first, moves))
         return found
 
     def _forward_backward(self, shift: Array) -> NDArray[np.bool_]:

@@ -23,8 +23,8 @@ Row = dict[str, Any]
 class Claim:
     """Something that is said of the numbers; whether it holds, and the numbers themselves.
 
-    A claim of a paper's that we have reason to doubt is no failure if it does not come out. `published` are the paper's
-    own numbers, where the text does not say them.
+    A claim of a paper's that we have reason to doubt is no failure if it does not come out. `published` is what the
+    paper has for it, in numbers where it gives any; empty for claims of our own.
     """
 
     text: str

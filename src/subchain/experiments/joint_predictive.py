@@ -49,6 +49,7 @@ class JointPredictive(Experiment):
                         f"β = {beta}, K = {n_categories}, I = {known:.0e}: the error grows with M",
                         bool((np.diff(errors) > 0.0).all()),
                         ", ".join(f"{error:.1e}" for error in errors),
+                        published="grows with M",
                     )
                 )
             if not self.quick:
@@ -70,10 +71,12 @@ class JointPredictive(Experiment):
             f"{title}: the error falls with I",
             all(more < less for less, more in falls.values()),
             ", ".join(f"{more / less:.0e} times at M = {m}" for m, (less, more) in falls.items()),
+            published="dramatically smaller for larger I",
         )
         for predicted, limit in ((10, 1e-6), (1000, 1e-5)):
             error = mean_of(rows, "error", known=many, predicted=predicted, **prior)
-            yield Claim(f"{title}: below {limit:.0e} at I = 1e+06, M = {predicted}", error < limit, f"{error:.1e}")
+            text = f"{title}: below {limit:.0e} at I = 1e+06, M = {predicted}"
+            yield Claim(text, error < limit, f"{error:.1e}", published=f"below {limit:.0e}")
 
     def draw(self, rows: list[Row], axes: Any) -> None:
         for known, style in zip(KNOWN, ("--", "-"), strict=True):

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from subchain import HMM, SVI, VI, Gaussian, HoldOut
 from subchain.datasets import reversed_cycles
 from subchain.experiments.experiment import Claim, Experiment, Row, mean_of
 
-HALVES = (100, 500, 1000)
+
+class Published(NamedTuple):
+    """A row of the paper's table."""
+
+    seconds: float
+    an_iteration: float
+    score: float
+
+
+#: The paper's table: half the length of subchains, and batch inference.
+PUBLISHED = {
+    100: Published(2.74, 0.03, -5.915),
+    500: Published(11.79, 0.12, -5.850),
+    1000: Published(23.17, 0.23, -5.850),
+}
+BATCH = Published(1240.73, 248.15, -5.840)
+HALVES = tuple(PUBLISHED)
 #: A tenth of the observations is held out.
 SHARE = 0.1
 
@@ -44,13 +60,14 @@ class LongChainTable(Experiment):
     def claims(self, rows: list[Row]) -> list[Claim]:
         batch_score, one_pass = mean_of(rows, "score", half="batch"), mean_of(rows, "iteration", half="batch")
         claims = []
-        for half in HALVES:
+        for half, published in PUBLISHED.items():
             score, seconds = mean_of(rows, "score", half=str(half)), mean_of(rows, "seconds", half=str(half))
             claims.append(
                 Claim(
                     f"⌊L/2⌋ = {half}: within 0.01 of batch inference",
                     score > batch_score - 0.01,
                     f"{score:.4f}, {batch_score:.4f}",
+                    published=f"{published.score}, {BATCH.score}",
                 )
             )
             claims.append(
@@ -58,9 +75,17 @@ class LongChainTable(Experiment):
                     f"⌊L/2⌋ = {half}: faster than one batch iteration",
                     seconds < one_pass,
                     f"{seconds:.3f} s, {one_pass:.3f} s",
+                    published=f"{published.seconds} s, {BATCH.an_iteration} s",
                 )
             )
-        claims.append(Claim("a batch iteration takes less than 2.48 s", one_pass < 2.48, f"{one_pass:.3f} s"))
+        claims.append(
+            Claim(
+                "a batch iteration takes a hundredth of the paper's",
+                one_pass < BATCH.an_iteration / 100.0,
+                f"{one_pass:.3f} s",
+                published=f"{BATCH.an_iteration} s",
+            )
+        )
         return claims
 
     def draw(self, rows: list[Row], axes: Any) -> None:

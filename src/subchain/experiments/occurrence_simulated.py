@@ -60,7 +60,8 @@ class OccurrenceSimulated(Experiment):
                     # of single chains, ten thousand draws know more than independent pairs
                     doubted = number == 10_000
                     holds = worst["pairs"] < worst[other]
-                    claims.append(Claim(f"{title} is below that of {number} samples", holds, told, doubted))
+                    text = f"{title} is below that of {number} samples"
+                    claims.append(Claim(text, holds, told, doubted, "better than 10,000 samples"))
         few, many = (
             {name: max(self._course(rows, n, name).values()) for name in ("pairs", "mean_field")} for n in self._states
         )
@@ -69,6 +70,7 @@ class OccurrenceSimulated(Experiment):
                 "errors of pairs and mean field fall with the number of states",
                 all(many[name] < few[name] for name in few),
                 ", ".join(f"{name} {few[name]:.4f}, {many[name]:.4f}" for name in few),
+                published="they fall as K grows",
             )
         )
         states, lengths = self._lengths(rows)

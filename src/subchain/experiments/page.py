@@ -39,7 +39,8 @@ def write_page(folder: Path) -> Path:
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width"><title>Experiments</title>'
         f"<style>{_STYLE}</style></head><body>\n<h1>Experiments</h1>\n"
-        f"<p>{len(results)} experiments, {total} claims, of which {failed} do not hold.</p>\n"
+        f"<p>{len(results)} experiments, {total} claims, of which {failed} do not hold. Claims without an entry in the "
+        "column of the paper are our own; some of a paper's were doubted beforehand, and fail nothing.</p>\n"
         f"{_contents(results)}\n{body}\n"
         "</body></html>\n"
     )
@@ -56,7 +57,7 @@ def _contents(results: list[dict[str, Any]]) -> str:
 def _section(result: dict[str, Any], folder: Path) -> str:
     name = escape(result["name"])
     claims = "".join(
-        f"<tr><td>{escape(claim['text'])}</td><td>{escape(claim['published'] or 'as claimed')}</td>"
+        f"<tr><td>{escape(claim['text'])}</td><td>{escape(claim['published'] or '–')}</td>"
         f"<td>{escape(claim['evidence'])}</td>"
         f'<td class="{claim["verdict"]}">{_VERDICTS[claim["verdict"]]}</td></tr>'
         for claim in result["claims"]

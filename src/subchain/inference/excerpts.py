@@ -47,9 +47,9 @@ class Excerpt:
             float(counted @ run.log_totals) * gains.emission, float(counted @ self.batch.lengths) * gains.emission,
         )  # fmt: skip
 
-    def surplus(self, surrogate: Surrogate) -> tuple[Array, Array]:
+    def surplus(self, surrogate: Surrogate, way: str = "pairs") -> tuple[Array, Array]:
         """How much −log probabilities that first states, and moves, never happen exceed their expected numbers."""
-        run, gains = self._run(surrogate, self.batch, surplus=True), self.grid.gains(self.batch.size)
+        run, gains = self._run(surrogate, self.batch, surplus=way), self.grid.gains(self.batch.size)
         begins = self.batch.is_first
         first = run.ends.first_belief[:, begins]
         assert run.surplus is not None
@@ -79,7 +79,7 @@ class Excerpt:
         return np.ones(self.batch.size) if weights is None else weights
 
     def _run(
-        self, surrogate: Surrogate, batch: Minibatch, keep: Keep | None = None, surplus: bool = False
+        self, surrogate: Surrogate, batch: Minibatch, keep: Keep | None = None, surplus: str | None = None
     ) -> MinibatchRun:
         whole = self.problem.whole
         n_states = surrogate.n_states

@@ -1,9 +1,9 @@
-"""Merges: two states that do the work of one become one, if the bound rises.
+"""Merges: states that do the work of one become one, if the bound rises.
 
-Which pairs are worth a try is told by expected counts alone: what the counts of both would be worth as counts of one
-state. States that have the same moves and emissions but share them at random always gain by that measure; whether the
-whole posterior gains is then found out by passes over the data. Before the states have become different from each other
-every merge looks good, and none is tried unless the run would end.
+Which pairs, or groups (`lumping`), are worth a try is told by expected counts alone: what the counts of all would be
+worth as counts of one state. States that have the same moves and emissions but share them at random always gain by that
+measure; whether the whole posterior gains is then found out by passes over the data. Before the states have become
+different from each other every merge looks good, and none is tried unless the run would end.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.inference.lumping import lumps
 from subchain.inference.posterior import ModelPosterior
 from subchain.special import log_rising
 from subchain.statistics import Statistics
@@ -27,17 +28,43 @@ CLOSE = 5
 
 
 class Merge(NamedTuple):
-    """Two states, the second to be taken into the first, and what their counts alone say of it."""
+    """States to be taken into another one, and what their counts alone say of it."""
 
     into: int
-    gone: int
+    gone: tuple[int, ...]
     gain: float
+
+    def fold(self, statistics: Statistics) -> Statistics:
+        """Counts after the merge."""
+        for gone in self.gone:
+            statistics = statistics.fold(self.into, gone)
+        return statistics
+
+    def __str__(self) -> str:
+        if len(self.gone) == 1:
+            return f"state {self.gone[0]} was taken into state {self.into}"
+        return f"states {', '.join(map(str, self.gone))} were taken into state {self.into}"
 
 
 def merges(prior: ModelPosterior, statistics: Statistics, most: int) -> list[Merge]:
-    """The pairs of states that promise most, best first; those that promise nothing are left out."""
+    """The pairs and the groups of states that promise most, so many of each; those that promise nothing are left out.
+
+    Best first. States go into the one that is visited most.
+    """
     visits = statistics.initial + statistics.pairs.sum(axis=0)
     used = np.flatnonzero(visits > USED)
+    found = _pairs(prior, statistics, used, most)
+    found += [(lump.members, lump.gain) for lump in lumps(prior, statistics, used)[:most]]
+    return [_merge(visits, *one) for one in sorted(found, key=lambda one: -one[1])]
+
+
+def _merge(visits: Array, members: Index, gain: float) -> Merge:
+    into = members[np.argmax(visits[members])]
+    return Merge(int(into), tuple(int(member) for member in members if member != into), gain)
+
+
+def _pairs(prior: ModelPosterior, statistics: Statistics, used: Index, most: int) -> list[tuple[Index, float]]:
+    """Pairs of states and their gains, best first."""
     first, second = _close_pairs(prior, statistics, used)
     if not len(first):
         return []
@@ -45,13 +72,9 @@ def merges(prior: ModelPosterior, statistics: Statistics, most: int) -> list[Mer
     begin, base = prior.chain.concentrations()
     gains += _of_moves(begin, base, statistics.initial, statistics.pairs, first, second)
     best = np.argsort(-gains, kind="stable")[:most]
-    found = []
-    for pair in best[gains[best] > 0.0]:
-        into, gone = int(first[pair]), int(second[pair])
-        if visits[gone] > visits[into]:
-            into, gone = gone, into
-        found.append(Merge(into, gone, float(gains[pair])))
-    return found
+    return [
+        (np.array([first[pair], second[pair]]), float(gains[pair])) for pair in best[gains[best] > 0.0]
+    ]  # fmt: skip
 
 
 def _close_pairs(prior: ModelPosterior, statistics: Statistics, used: Index) -> tuple[Index, Index]:

@@ -102,12 +102,11 @@ class Search:
     def _merge(self, here: Trial, run: Run, keep: Keep, events: list[str]) -> Trial:
         while len(events) < MOST:
             for merge in merges(here.prior, here.statistics, MERGES):
-                folded = here.statistics.fold(merge.into, merge.gone)
-                there = _attempt(run, here.prior, folded)
+                there = _attempt(run, here.prior, merge.fold(here.statistics))
                 if there.objective > here.objective:
-                    events.append(_told(f"state {merge.gone} was taken into state {merge.into}", here, there))
+                    events.append(_told(str(merge), here, there))
                     here = keep(there)
-                    self.folded.append((merge.into, merge.gone))
+                    self.folded += [(merge.into, gone) for gone in merge.gone]
                     break
             else:
                 break

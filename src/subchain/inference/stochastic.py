@@ -39,7 +39,7 @@ from subchain.inference.trace import Status, Trace
 from subchain.inference.words import WordUpdates
 from subchain.statistics import Statistics
 from subchain.transitions.base import Chain
-from subchain.transitions.collapsed import CollapsedChain
+from subchain.transitions.collapsed import WAYS, CollapsedChain
 
 if TYPE_CHECKING:
     from subchain.inference.loop import Stepper
@@ -333,7 +333,8 @@ class Updates:
             rng = np.random.default_rng([self.seed, 1 << 33, model.update])
             chain = model.chain.surrogate(self.algorithm.kind)
             surrogate = Surrogate(chain.initial, chain.transition, model.emission.surrogate(self.algorithm.kind))
-            surplus = Excerpt(problem, self.subchains.length, self.size, rng).surplus(surrogate)
+            way = WAYS[model.present.chain.way]
+            surplus = Excerpt(problem, self.subchains.length, self.size, rng).surplus(surrogate, way)
         model.renew(min(1.0, RENEW * self.rate), surplus)
 
     def _search(self, iteration: int) -> list[str]:

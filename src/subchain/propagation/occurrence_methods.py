@@ -145,3 +145,28 @@ def _negative_log(absent: Array) -> Array:
 
 #: Ways without chance.
 METHODS: dict[str, Method] = {"pairs": pairs, "exact": exact, "mean_field": mean_field}
+#: All ways; "pairs" is by far the cheapest and nearly exact.
+WAYS = (*METHODS, "sampling")
+#: Paths that are drawn of a chain.
+SAMPLES = 1000
+
+
+def absence_in(
+    way: str, first: Array, moves: Array, n_samples: int = SAMPLES, key: tuple[int, ...] = (0,)
+) -> Array:  # fmt: skip
+    """L of a chain by any of the ways; `key` is what random numbers depend on."""
+    if way == "sampling":
+        return sampling(first, moves, n_samples, np.random.default_rng(key))
+    return METHODS[way](first, moves)
+
+
+def expected_moves(first: Array, moves: Array) -> Array:
+    """Expected numbers (K, K) of the moves of a chain.
+
+    Examples
+    --------
+    >>> expected_moves(np.array([1.0, 0.0]), np.full((2, 2, 2), 0.5))
+    array([[0.75, 0.75],
+           [0.25, 0.25]])
+    """
+    return np.asarray(np.einsum("tj,tjk->jk", marginals(first, moves)[:-1], moves))

@@ -1,4 +1,4 @@
-"""The tracks of a page as arrays of bytes: shares of states per bin, and single positions where there are any."""
+"""The tracks of a page as arrays of bytes: shares of states per bin, runs, and single positions where there are any."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.reports.packing import Packing, as_bytes
+from subchain.reports.runs import Packed, affordable
 from subchain.reports.subject import Subject
 from subchain.reports.walk import numbers_at
 from subchain.tasks.profiles import shown
@@ -31,6 +32,10 @@ def timeline(subject: Subject, packing: Packing) -> dict[str, Any]:
     for name in ("best", "chance"):
         parts = [getattr(stretch, name) for stretch in pieces]
         packing.add(name, np.concatenate(parts) if parts else np.zeros(0, np.uint8))
+    runs = affordable([track.runs for track in tracks])
+    for name in Packed._fields:
+        parts = [getattr(part, name) for part in runs if part is not None]
+        packing.add(f"run{name.capitalize()}", np.concatenate(parts) if parts else np.zeros(0, np.uint8))
     return {
         "tracks": [
             {
@@ -39,8 +44,9 @@ def timeline(subject: Subject, packing: Packing) -> dict[str, Any]:
                 "bins": track.track.n_bins,
                 "whole": track.track.is_whole,
                 "stretches": [[stretch.first, len(stretch.best)] for stretch in track.stretches],
+                "runs": 0 if part is None else len(part.states),
             }
-            for track in tracks
+            for track, part in zip(tracks, runs, strict=True)
         ],
         "columns": _numbers(subject, packing),
         "symbols": _symbols(subject, packing),

@@ -2,7 +2,7 @@
 
 Shares of states and doubt go into bins: those of each track, and a few over all the data. Single positions are kept
 where the plan says so. Of a long track these are stretches, one for each of the most frequent states: the stretch that
-holds most of it so far takes the place of the one before.
+holds most of it so far takes the place of the one before; beside them its runs of equal states.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from subchain.data import Sequences
 from subchain.reports.kernels import HIDDEN, add_to_bins, count_runs, look
+from subchain.reports.runs import Packed, Runs
 from subchain.reports.tracks import STRETCH, Track
 from subchain.tasks.profiles import Numbers
 
@@ -59,12 +60,16 @@ class Stretch:
 
 @dataclasses.dataclass
 class TrackPicture:
-    """What was found along a track: its bins, single positions, and numbers (n_bins, D, [smallest, mean, largest])."""
+    """What was found along a track: its bins, single positions, and numbers (n_bins, D, [smallest, mean, largest]).
+
+    `runs` are those of a track that is not kept whole, unless there are too many.
+    """
 
     track: Track
     bins: Bins
     numbers: Array
     stretches: list[Stretch]
+    runs: Packed | None
 
 
 @dataclasses.dataclass
@@ -160,9 +165,12 @@ class _Seen:
         self.filled = 0
         self.finest: dict[int, tuple[int, Stretch]] = {}
         self.beginning: Stretch | None = None
+        self.runs = None if track.is_whole else Runs()
 
     def keep(self, first: int, best: Bytes, chance: Bytes) -> None:
         """Keep single positions: all of them, or those of stretches that are the best of their kind so far."""
+        if self.runs is not None:
+            self.runs.add(best)
         if not self.track.is_whole and not self.track.n_stretches:
             return
         taken = 0
@@ -202,7 +210,9 @@ class _Seen:
         nothing = self.known == 0
         bounds = (np.where(nothing, np.nan, bound) for bound in (self.smallest, self.largest))
         smallest, largest = bounds
-        return TrackPicture(self.track, self.bins, np.stack([smallest, mean, largest], axis=2), self._stretches())
+        numbers = np.stack([smallest, mean, largest], axis=2)
+        runs = None if self.runs is None else self.runs.packed()
+        return TrackPicture(self.track, self.bins, numbers, self._stretches(), runs)
 
     def _stretches(self) -> list[Stretch]:
         if self.track.is_whole:

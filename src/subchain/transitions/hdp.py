@@ -52,8 +52,8 @@ class HDP(TransitionPrior):
     top : "learned", "uniform" or (K,)
         The parent itself: learned, or given (construction "direct").
     occurrence : "pairs", "exact", "mean_field" or "sampling"
-        How `CVI` finds out how probable it is that a move happens at all. "pairs" is nearly exact and costs next to
-        nothing; "exact" costs K⁴ a position. `SCVI` looks at pairs.
+        How `CVI` and `SCVI` find out how probable it is that a move happens at all. "pairs" is nearly exact and costs
+        next to nothing; "exact" costs K⁴ a position.
     merges : bool
         Whether states that do the work of one are merged where that raises the objective.
     splits : bool
@@ -114,10 +114,10 @@ class HDP(TransitionPrior):
                 f"inference={algorithm!r} cannot learn a hierarchical prior; use one of {', '.join(known)}, or "
                 "transition=Dirichlet(...)."
             )
-        if self.occurrence in WAYS[1:] and algorithm != "cvi":
+        if self.occurrence in WAYS[1:] and algorithm not in CONSTRUCTIONS["collapsed"]:
             raise InputError(
-                f"HDP: occurrence={self.occurrence!r} is for cvi, not for {algorithm}: stochastic inference looks at "
-                "pairs, and other constructions do not ask. Leave it out."
+                f"HDP: occurrence={self.occurrence!r} is for {' and '.join(CONSTRUCTIONS['collapsed'])}, not for "
+                f"{algorithm}: other constructions do not ask. Leave it out."
             )
         if self.construction == "auto":
             return HDP(**(self.get_params(deep=False) | {"construction": fitting[0]}))

@@ -252,8 +252,8 @@ class SticksChain(Record):
         width, had = int(used.max()), self.a.shape[1]
         idle = np.arange(had)[None] >= used[:, None]
         left = rest.sum(axis=1) + np.where(idle, shares, 0.0).sum(axis=1)
-        points = np.take_along_axis(self.points, ranks[:, :width, None], axis=1)
-        negentropy = np.take_along_axis(self.negentropy, ranks[:, :width], axis=1)
+        every = np.arange(len(ranks))[:, None]
+        points, negentropy = self.points[every, ranks[:, :width]], self.negentropy[every, ranks[:, :width]]
         kept = np.where(idle, 0.0, shares)[:, :width]
         if width > had:  # a row whose sticks are all in use gets another
             points = np.pad(points, ((0, 0), (0, width - had), (0, 0)))

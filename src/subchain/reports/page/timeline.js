@@ -1,4 +1,5 @@
-// The timeline: shares of states in bins, in levels that halve, and single positions where the page has them.
+// The timeline: shares of states in bins, in levels that halve, and finer ones where the page has them: runs of states,
+// single positions.
 "use strict";
 const Timeline = (() => {
   const { contents, arrays, states, variable, channels, mix } = Page;
@@ -15,7 +16,7 @@ const Timeline = (() => {
   // ---- levels: level 0 is what the page carries, each next one has half as many bins
   function build() {
     const total = described.tracks.reduce((sum, track) => sum + track.bins, 0);
-    let firstBin = 0, firstSingle = 0;
+    let firstBin = 0, firstSingle = 0, firstRun = 0, firstByte = 0;
     tracks = described.tracks.map((track) => {
       const shares = Array.from({ length: n }, (_, slot) => arrays.shares.subarray(slot * total + firstBin, slot * total + firstBin + track.bins));
       const numbers = nColumns ? arrays.binNumbers.subarray(firstBin * nColumns * 3, (firstBin + track.bins) * nColumns * 3) : null;
@@ -27,8 +28,24 @@ const Timeline = (() => {
         firstSingle += length;
         return stretch;
       });
-      return { ...track, levels, stretches };
+      let runs = null;
+      if (track.runs) {
+        runs = { states: arrays.runStates.subarray(firstRun, firstRun + track.runs), starts: new Float64Array(track.runs + 1) };
+        firstByte = startsOf(runs.starts, firstByte);
+        firstRun += track.runs;
+      }
+      return { ...track, levels, stretches, runs };
     });
+  }
+
+  // Where runs start, from their lengths, which are written in bytes of seven bits; the place behind the last byte.
+  function startsOf(starts, at) {
+    for (let run = 0; run + 1 < starts.length; run++) {
+      let length = 0, unit = 1, byte;
+      do { byte = arrays.runLengths[at++]; length += (byte & 127) * unit; unit *= 128; } while (byte > 127);
+      starts[run + 1] = starts[run] + length;
+    }
+    return at;
   }
 
   function halve(level) {
@@ -55,6 +72,21 @@ const Timeline = (() => {
 
   // ---- what a column of the picture shows: positions [from, to) of a track
   const stretchAt = (track, position) => track.stretches.find((s) => position >= s.first && position < s.first + s.length);
+  function runAt(runs, position) {
+    let low = 0, high = runs.states.length - 1;
+    while (low < high) { const middle = (low + high + 1) >> 1; if (runs.starts[middle] <= position) low = middle; else high = middle - 1; }
+    return low;
+  }
+  // Shares of states by their runs; the only run there is, if there is only one.
+  function alongRuns(runs, from, to, sums) {
+    const first = runAt(runs, from);
+    let run = first;
+    for (; run < runs.states.length && runs.starts[run] < to; run++) {
+      const inside = Math.min(to, runs.starts[run + 1]) - Math.max(from, runs.starts[run]);
+      if (runs.states[run] < n) sums[runs.states[run]] += inside / (to - from);
+    }
+    return run - first === 1 ? { from: runs.starts[first], to: runs.starts[first + 1], slot: runs.states[first] } : null;
+  }
   function column(track, from, to, sums) {
     const step = to - from, middle = (from + to) / 2, finest = track.levels[0];
     const fine = finest.width > 1.001 && step < finest.width ? stretchAt(track, Math.floor(middle)) : null;
@@ -75,6 +107,11 @@ const Timeline = (() => {
     const level = track.levels[index], first = Math.max(0, Math.min(level.bins - 1, Math.floor(from / level.width + 1e-9)));
     const last = step < level.width ? first + 1 : Math.max(first + 1, Math.min(level.bins, Math.ceil(to / level.width - 1e-9)));
     let doubt = 0;
+    if (track.runs && step < finest.width) {
+      const one = Math.min(track.length - 1, Math.floor(middle)), [start, stop] = step < 1 ? [one, one + 1] : [from, to];
+      const run = alongRuns(track.runs, start, stop, sums);
+      return { single: -1, doubt: level.doubts[first] / 255, level, first, last, run, from: Math.floor(start), to: Math.ceil(stop) };
+    }
     for (let bin = first; bin < last; bin++) {
       for (let slot = 0; slot < n; slot++) sums[slot] += level.shares[slot][bin] / 255 / (last - first);
       doubt += level.doubts[bin] / 255 / (last - first);
@@ -366,7 +403,7 @@ const Timeline = (() => {
     look(about - place * span, about - place * span + span);
   }
   function least(about) {
-    const fine = visible.some((track) => track.levels[0].width <= 1.001 || stretchAt(track, Math.floor(about)));
+    const fine = visible.some((track) => track.levels[0].width <= 1.001 || track.runs || stretchAt(track, Math.floor(about)));
     return Math.min(whole, fine ? LEAST : LEAST_BINS * Math.min(...visible.map((track) => track.levels[0].width)));
   }
   const inView = (position) => position >= view[0] && position <= view[1];
@@ -396,10 +433,12 @@ const Timeline = (() => {
     if (visible.length > 1) parts.push(`sequence ${track.name}`);
     parts.push(last > found.from ? `positions ${Page.count(found.from)} to ${Page.count(last)}` : `position ${Page.count(found.from)}`);
     if (found.single >= 0 && described.symbols) parts.push(`“${described.symbols[arrays.symbols[found.single]] ?? "missing"}”`);
-    parts.push(ranked.slice(0, 3).map((slot) => `${Page.full(slot)} ${Page.percent(sums[slot])}`).join(", "));
+    if (found.run && found.run.slot < n) parts.push(`${Page.full(found.run.slot)} from ${Page.count(found.run.from)} to ${Page.count(found.run.to - 1)}`);
+    else parts.push(ranked.slice(0, 3).map((slot) => `${Page.full(slot)} ${Page.percent(sums[slot])}`).join(", "));
     if (found.doubt !== null) parts.push(`doubt ${Page.number(found.doubt * described.mostDoubt)} bits`);
-    const sure = found.level ? found.level.width > 1.001 && view[1] - view[0] < found.level.width * 40 : false;
-    if (sure && !track.whole) parts.push("finer detail is in the marked stretches only");
+    const coarse = found.level ? found.level.width > 1.001 && view[1] - view[0] < found.level.width * 40 : false;
+    const what = track.runs ? "numbers and doubt are means here, finer ones are" : "finer detail is";
+    if (coarse && !track.whole) parts.push(`${what} in the marked stretches only`);
     readout.textContent = parts.join(" · ");
   }
 
