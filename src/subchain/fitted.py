@@ -71,6 +71,7 @@ class Fitted(Component):
     family_: Emission
     vocabularies_: tuple[Vocabulary | None, ...]
     columns_: tuple[str, ...] | None
+    grouped_by_: str | None
     engine: str
     n_jobs: int | None
 
@@ -84,13 +85,13 @@ class Fitted(Component):
         self.family_ = family
         self.beliefs_ = self.samples_ = None
         self.vocabularies_ = ()
-        self.columns_ = None
+        self.columns_ = self.grouped_by_ = None
         self.n_sequences_ = self.n_batches_ = 0
         self.state_names_ = [str(state) for state in range(self.n_states_)]
 
     def _read(self, x: Any) -> Sequences:
         """Data for a fitted model: coded with its vocabulary, checked by its family."""
-        data = self.family_.prepare(read_alike(x, self.vocabularies_, self.columns_))
+        data = self.family_.prepare(read_alike(x, self.vocabularies_, self.columns_, self.grouped_by_))
         self.family_.check_against(data, self.emission_)
         return data
 
@@ -234,5 +235,7 @@ class Fitted(Component):
         self.end_belief_ = None if self.end_belief_ is None else self.end_belief_[order]
         self.beliefs_ = None if self.beliefs_ is None else self.beliefs_.take(order)
         self.samples_ = None if self.samples_ is None else self.samples_.take(order)
-        self.state_names_ = [self.state_names_[state] for state in order]
+        numbers = [str(state) for state in range(self.n_states_)]
+        if self.state_names_ != numbers:  # names go with their states, numbers count anew
+            self.state_names_ = [self.state_names_[state] for state in order]
         return self

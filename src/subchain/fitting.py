@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from subchain.data import Evidence, HoldOut, Sequences, as_sequences, read_alike
+from subchain.data import Evidence, HoldOut, Sequences, as_sequences, empty_columns, read_alike
 from subchain.data.holding_out import without
 from subchain.data.sequences import is_memory_mapped
 from subchain.digest import digest
@@ -74,11 +75,13 @@ class FitCall:
             self.data = self.emission.prepare(self.raw)
             self.emission.check(_worth_checking(self.data, self.algorithm))
         else:
-            known = model.init.vocabularies_  # a model that was made by hand knows none, and its symbols are codes
-            self.raw = as_sequences(x) if not any(known) else read_alike(x, known, model.init.columns_)
+            start = model.init
+            known = start.vocabularies_  # a model that was made by hand knows none, and its symbols are codes
+            self.raw = read_alike(x, known, start.columns_, start.grouped_by_) if any(known) else as_sequences(x)
             self.data = self.emission.prepare(self.raw)
             self.emission = self.emission.sized_as(self.start_point.emission)
             self.emission.check_against(self.data, self.start_point.emission)
+        self._check_observed()
         flat = self.algorithm.flat
         likely = self.emission.prior(self.data, n_states, flat=False).mean()
         self.reference = Point(self.transition.prior(n_states, flat=False).mean(), likely)
@@ -125,9 +128,22 @@ class FitCall:
         return HeldOutPositions(self.data, whole.evidence, positions, values)
 
     def _like_training(self, x: Any) -> Sequences:
-        data = self.emission.prepare(read_alike(x, self.raw.vocabularies, self.raw.columns))
+        data = self.emission.prepare(read_alike(x, self.raw.vocabularies, self.raw.columns, self.raw.grouped_by))
         self.emission.check_against(data, self.reference.emission)
         return data
+
+    def _check_observed(self) -> None:
+        """Refuse data in which nothing was observed, unless something is known of the states; name empty columns."""
+        empty = empty_columns(self.data.values)
+        if len(empty) == self.data.n_features and all(known is None for known in self.knowledge):
+            raise InputError(
+                "every observation is missing (nan, or -1 among integers); there is nothing to learn from. Check how "
+                "the data were read."
+            )
+        if empty:
+            names = [str(column if self.data.columns is None else self.data.columns[column]) for column in empty]
+            what = f"column {names[0]} is" if len(names) == 1 else f"columns {', '.join(names)} are"
+            warnings.warn(f"{what} missing everywhere; nothing is learned of it beyond the prior.", stacklevel=4)
 
     def _given_start(self, n_states: int) -> Point | None:
         init = self.model.init

@@ -175,7 +175,7 @@ class HMM(Usable):
         self.status_ = state.status or "max_iter"
         self.runs_ = runs
         self.vocabularies_ = fit.raw.vocabularies
-        self.columns_ = fit.raw.columns
+        self.columns_, self.grouped_by_ = fit.raw.columns, fit.raw.grouped_by
         self.n_sequences_ = fit.data.n_sequences
         self.beliefs_, self.samples_ = fit.beliefs(state), fit.algorithm.samples(state)
         if fit.numbers_are_free:

@@ -64,6 +64,7 @@ def save_model(model: HMM, path: str | os.PathLike[str], *, beliefs: bool = True
         "state_names": list(model.state_names_),
         "vocabularies": [_plain_vocabulary(vocabulary) for vocabulary in model.vocabularies_],
         "columns": None if model.columns_ is None else list(model.columns_),
+        "grouped_by": model.grouped_by_,
         "n_sequences": model.n_sequences_,
         "n_batches": model.n_batches_,
         "status": model.status_,
@@ -101,6 +102,7 @@ def _restore(kind: type[Model], arrays: dict[str, Any], header: dict[str, Any]) 
     model.state_names_ = [str(name) for name in header["state_names"]]
     model.vocabularies_ = tuple(_vocabulary(plain) for plain in header["vocabularies"])
     model.columns_ = None if header["columns"] is None else tuple(header["columns"])
+    model.grouped_by_ = header.get("grouped_by")
     model.n_sequences_ = int(header["n_sequences"])
     model.n_batches_ = int(header["n_batches"])
     end = arrays.get("end_belief")

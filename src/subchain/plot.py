@@ -228,7 +228,7 @@ def segmentation(
     >>> plot.segmentation(HMM(2, "categorical", random_state=0).fit(x), x, stop=60).get_xlabel()
     'position'
     """
-    data = require_observations(read_alike(x, model.vocabularies_, model.columns_))
+    data = require_observations(read_alike(x, model.vocabularies_, model.columns_, model.grouped_by_))
     if not 0 <= sequence < data.n_sequences:
         raise InputError(f"sequence {sequence} was asked for, but there are {data.n_sequences} sequences.")
     length = int(data.lengths[sequence])

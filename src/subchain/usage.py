@@ -494,8 +494,9 @@ class Usable(Fitted):
 
     @property
     def n_parameters_(self) -> int:
-        """Number of free parameters that were learned; those frozen or given do not count."""
-        return n_parameters(self._point(), self.prior_)
+        """Number of free parameters that were learned: not those given or frozen, nor those of states of an infinite
+        model that are not used."""
+        return n_parameters(self._point(), self.prior_, self.statistics_)
 
     def aic(self, x: Any) -> float:
         """Akaike's information criterion of the data, −2 log L + 2 p; smaller is better.

@@ -139,3 +139,10 @@ def test_an_error_of_the_program_says_so_without_a_traceback(run: Any, monkeypat
     assert "RuntimeError: two and two is five; this is an error of the program" in result.stderr
     monkeypatch.setenv("SUBCHAIN_TRACEBACK", "1")
     assert isinstance(run("fit", "codes.npy", status=1).exception, RuntimeError)
+
+
+def test_a_model_remembers_which_column_divides_tables_into_sequences(answer: Any, walk: Path) -> None:
+    told = answer("score", walk, "walk.csv", "--sequence", "animal")
+    assert answer("score", walk, "walk.csv") == told
+    Path("one.csv").write_text("speed,angle\n1.0,2.0\n5.0,-3.0\n")
+    assert answer("score", walk, "one.csv")["n_sequences"] == 1

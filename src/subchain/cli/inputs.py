@@ -73,6 +73,8 @@ class Reading:
             )
         if model.columns_ is not None and known.columns is None and self._has_tables():
             known = dataclasses.replace(known, columns=",".join(model.columns_))
+        if model.grouped_by_ is not None and known.sequence is None and self._all_have(model.grouped_by_):
+            known = dataclasses.replace(known, sequence=model.grouped_by_)
         return known
 
     def read(self) -> Sequences:
@@ -80,11 +82,18 @@ class Reading:
         found: Sequences = self.call().make()
         return found
 
+    def _files(self) -> list[Path]:
+        return [file for path in self.paths for file in (path.iterdir() if path.is_dir() else [path])]
+
     def _kinds(self) -> set[str]:
         from subchain.data.reading import KINDS
 
-        inside = [file for path in self.paths for file in (path.iterdir() if path.is_dir() else [path])]
-        return {KINDS[suffix] for file in inside for suffix in file.suffixes if suffix in KINDS}
+        return {KINDS[suffix] for file in self._files() for suffix in file.suffixes if suffix in KINDS}
+
+    def _all_have(self, column: str) -> bool:
+        from subchain.data.tables import columns_of_table
+
+        return self._kinds() == {"table"} and all(column in columns_of_table(file) for file in self._files())
 
     def _has_text(self) -> bool:
         return bool(self._kinds() & {"text", "treebank"})

@@ -6,7 +6,7 @@ from subchain.data.conllu import TaggedText, read_conllu
 from subchain.data.convert import as_sequences
 from subchain.data.evidence import Evidence
 from subchain.data.holding_out import HoldOut
-from subchain.data.missing import check_finite, is_missing, missing_rows
+from subchain.data.missing import check_finite, empty_columns, is_missing, missing_rows
 from subchain.data.reading import read
 from subchain.data.sequences import Sequences
 from subchain.data.tables import read_csv, read_parquet
@@ -25,6 +25,7 @@ __all__ = [
     "Vocabulary",
     "as_sequences",
     "check_finite",
+    "empty_columns",
     "is_missing",
     "missing_rows",
     "read",

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 
 from subchain.data.convert import as_sequences
 from subchain.data.sequences import Sequences
+from subchain.data.tables import columns_of_table
 from subchain.data.vocabulary import Vocabulary
 from subchain.errors import InputError
 
 
 def read_alike(
-    x: object, vocabularies: Sequence[Vocabulary | None], columns: Sequence[str] | None = None
-) -> Sequences:
+    x: object, vocabularies: Sequence[Vocabulary | None], columns: Sequence[str] | None = None,
+    grouped_by: str | None = None,
+) -> Sequences:  # fmt: skip
     """Understand data of any usual form, in the way of earlier data.
 
     Parameters
@@ -20,6 +22,7 @@ def read_alike(
     x : as in `as_sequences`
     vocabularies : those of the earlier data, one or None a column; empty if these were plain numbers
     columns : names of the earlier data's columns, if they had any
+    grouped_by : the column that divided the earlier table into sequences, and divides this one if it is there
 
     Examples
     --------
@@ -27,7 +30,8 @@ def read_alike(
     >>> read_alike(["b", "a"], [Vocabulary(["a", "b"])]).values
     array([1, 0], dtype=int32)
     """
-    data = as_sequences(x)
+    is_grouped = grouped_by is not None and grouped_by in columns_of_table(x)
+    data = as_sequences(x, sequence=grouped_by if is_grouped else None)
     if columns is not None and data.columns is not None and tuple(columns) != data.columns:
         data = _in_order(data, columns)
     known = list(vocabularies) or [None] * data.n_features

@@ -63,6 +63,28 @@ def missing_rows(values: NDArray[Any]) -> NDArray[np.bool_]:
     return missing if values.ndim == 1 else np.asarray(missing.all(axis=1))
 
 
+def empty_columns(values: NDArray[Any]) -> list[int]:
+    """Numbers of the columns in which nothing was observed; data without a position have none.
+
+    Blocks are looked at until something has been found in every column, mostly one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subchain.data import empty_columns
+    >>> empty_columns(np.array([[1.0, np.nan], [np.nan, np.nan]]))
+    [1]
+    """
+    table = values if values.ndim == 2 else values[:, None]
+    empty = np.full(table.shape[1], len(table) > 0)
+    rows = max(1, BLOCK_VALUES // max(1, table.shape[1]))
+    for start in range(0, len(table), rows):
+        empty &= is_missing(np.asarray(table[start : start + rows])).all(axis=0)
+        if not empty.any():
+            break
+    return [int(column) for column in np.flatnonzero(empty)]
+
+
 def check_finite(values: NDArray[Any], describe: Callable[[int], str] = "position {}".format) -> None:
     """Refuse infinite values; nan is fine, as it means missing.
 

@@ -217,8 +217,9 @@ def _end_to_end(parts: list[Sequences], files: Sequence[Path]) -> Sequences:
     offsets = [part.offsets[:-1] + start for part, start in zip(coded, starts, strict=True)]
     names = [file.name.partition(".")[0] for file in files] if all(part.n_sequences == 1 for part in parts) else None
     return Sequences(
-        values, np.concatenate([*offsets, [len(values)]]), columns=first.columns, names=names, vocabulary=common
-    )
+        values, np.concatenate([*offsets, [len(values)]]), columns=first.columns, names=names, vocabulary=common,
+        grouped_by=first.grouped_by,
+    )  # fmt: skip
 
 
 def _common_vocabulary(parts: list[Sequences], column: int) -> Vocabulary | None:

@@ -43,6 +43,8 @@ class Sequences:
         Names of the sequences.
     vocabulary : Vocabulary, or one Vocabulary or None per column, optional
         What integer codes stand for.
+    grouped_by : str, optional
+        The column of a table that said which sequence a row belongs to.
 
     Examples
     --------
@@ -55,7 +57,7 @@ class Sequences:
     array([8, 9])
     """
 
-    __slots__ = ("_range", "columns", "names", "offsets", "values", "vocabularies")
+    __slots__ = ("_range", "columns", "grouped_by", "names", "offsets", "values", "vocabularies")
 
     def __init__(
         self,
@@ -65,12 +67,14 @@ class Sequences:
         columns: Iterable[str] | None = None,
         names: Iterable[str | int] | None = None,
         vocabulary: Vocabularies = None,
+        grouped_by: str | None = None,
     ) -> None:
         self.values: Final[NDArray[Any]] = _checked_values(values)
         self.offsets: Final[NDArray[np.int64]] = _checked_offsets(offsets, len(self.values))
         self.columns: Final[tuple[str, ...] | None] = _checked_columns(columns, self.n_features)
         self.names: Final[tuple[str | int, ...] | None] = _checked_names(names, self.n_sequences)
         self.vocabularies: Final[tuple[Vocabulary | None, ...]] = one_per_column(vocabulary, self.n_features)
+        self.grouped_by: Final[str | None] = grouped_by
         self._range: tuple[float, float] | None = None
 
     @property

@@ -6,9 +6,11 @@ is missing in the array: -1 among integers, nan among floating numbers.
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +18,7 @@ from numpy.typing import NDArray
 
 from subchain.data.arrow import ArrowColumn, first_null, is_list, require_pyarrow, side_by_side
 from subchain.data.columns import Columns, resolve_columns
-from subchain.data.lines import existing_file
+from subchain.data.lines import existing_file, numbered_lines
 from subchain.data.missing import check_finite
 from subchain.data.sequences import Sequences, Vocabularies, require_observations
 from subchain.data.spool import unpack_large
@@ -124,7 +126,7 @@ def read_csv(
     """
     require_pyarrow()
     import pyarrow
-    from pyarrow import csv
+    import pyarrow.csv
 
     found = existing_file(path)
     suffixes = [suffix.lower() for suffix in found.suffixes]
@@ -132,10 +134,10 @@ def read_csv(
     # whole numbers and goes on with fractions is then read as what it is.
     block = _CSV_BLOCK if {".gz", ".bz2"} & set(suffixes) else min(found.stat().st_size + 1, _LARGEST_CSV_BLOCK)
     with _blaming_file(path, "CSV"):
-        table = csv.read_csv(
+        table = pyarrow.csv.read_csv(
             found,
-            read_options=csv.ReadOptions(block_size=max(block, 1 << 16)),
-            parse_options=csv.ParseOptions(
+            read_options=pyarrow.csv.ReadOptions(block_size=max(block, 1 << 16)),
+            parse_options=pyarrow.csv.ParseOptions(
                 delimiter="\t" if ".tsv" in suffixes else ",", ignore_empty_lines=False
             ),
         )
@@ -143,6 +145,25 @@ def read_csv(
             if pyarrow.types.is_string(table.column(i).type):
                 table = table.set_column(i, name, _empty_to_null(table.column(i)))
     return from_table(table, columns, sequence, vocabulary)
+
+
+def columns_of_table(x: object) -> list[str]:
+    """Names of the columns of a table, or of a file with one; empty for everything else."""
+    if is_table(x):
+        return list(to_arrow(x).column_names)
+    if not isinstance(x, (str, PathLike)):
+        return []
+    suffixes = [suffix.lower() for suffix in Path(x).suffixes]
+    if {".csv", ".tsv"} & set(suffixes):
+        _, first = next(numbered_lines(x), (0, ""))
+        return next(csv.reader([first], delimiter="\t" if ".tsv" in suffixes else ","), [])
+    if {".parquet", ".pq"} & set(suffixes):
+        require_pyarrow()
+        from pyarrow import parquet
+
+        with _blaming_file(x, "Parquet"):
+            return list(parquet.read_schema(existing_file(x)).names)
+    return []
 
 
 def is_table(x: object) -> bool:
@@ -188,7 +209,9 @@ def from_table(
         rows = _rows_of_ids(ids, table.num_rows)
     values, vocabularies = side_by_side(cells, observed, vocabulary)
     values = values if rows.order is None else values[rows.order]
-    found = Sequences(values, rows.offsets, columns=observed, names=rows.names, vocabulary=vocabularies)
+    found = Sequences(
+        values, rows.offsets, columns=observed, names=rows.names, vocabulary=vocabularies, grouped_by=sequence
+    )
     check_finite(found.values, found.describe)
     return require_observations(found)
 

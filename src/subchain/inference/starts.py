@@ -30,6 +30,8 @@ NEIGHBOURS, DIMENSIONS = 2, 64
 ANYWHERE = 0.1
 #: Share of an observation that is guessed to belong to any state: no state begins with a probability of exactly zero.
 DOUBT = 0.02
+#: Evidence says something where it makes a state so many times as likely as if it said nothing.
+TELLING = 1.1
 
 
 def start_statistics(
@@ -50,7 +52,7 @@ def start_statistics(
         "auto" (k-means if possible, else exponential)
     """
     index = _sample(data, rng)
-    known = _known_states(data, evidence, index)
+    known = _by_evidence(data, evidence, index)
     features = None if init == "exponential" else emission.features(data, index)
     if init == "context":
         features = _in_context(data, index, _of_symbols(data, index, rng) if features is None else features)
@@ -58,8 +60,7 @@ def start_statistics(
         return _exponential(data, emission, reference, index, known, rng)
     n_states = reference.n_states
     labels = _labels(features, _seen(data, reference, index), n_states, rng, init)
-    labels = _matched(labels, known, n_states)
-    return _guessed(data, reference, index, np.where(known >= 0, known, labels))
+    return _guessed(data, reference, index, labels if known is None else _in_agreement(labels, known))
 
 
 def _of_symbols(data: Sequences, index: Index, rng: np.random.Generator) -> NDArray[np.float64] | None:
@@ -98,12 +99,13 @@ def _sample(data: Sequences, rng: np.random.Generator) -> Index:
     return (np.sort(stretches)[:, None] * STRETCH + np.arange(STRETCH)).ravel()
 
 
-def _known_states(data: Sequences, evidence: Evidence | None, index: Index) -> Index:
-    """The state of each sampled position if evidence leaves only one, else −1."""
+def _by_evidence(data: Sequences, evidence: Evidence | None, index: Index) -> NDArray[np.float64] | None:
+    """What evidence alone says of the states of sampled positions, (K, n); None if there is none."""
     if evidence is None:
-        return np.full(len(index), -1)
-    possible = evidence.log_weights(index, np.take(data.values, index, axis=0)) > -np.inf
-    return np.where(possible.sum(axis=0) == 1, possible.argmax(axis=0), -1)
+        return None
+    logs = evidence.log_weights(index, np.take(data.values, index, axis=0))
+    weights = np.exp(logs - logs.max(axis=0))
+    return np.asarray(weights / weights.sum(axis=0))
 
 
 def _seen(data: Sequences, reference: Likelihood, index: Index) -> NDArray[np.bool_]:
@@ -121,23 +123,26 @@ def _labels(
     return found[np.maximum(np.cumsum(seen) - 1, 0)]
 
 
-def _matched(labels: Index, known: Index, n_states: int) -> Index:
-    """Cluster labels renamed so that they agree with known states at as many positions as possible."""
-    counts = np.zeros((n_states, n_states))
-    np.add.at(counts, (labels[known >= 0], known[known >= 0]), 1.0)
-    return linear_sum_assignment(counts, maximize=True)[1][labels]
+def _in_agreement(labels: Index, known: NDArray[np.float64]) -> Index:
+    """Cluster labels renamed so that evidence speaks for them as much as possible; where it excludes one, its own."""
+    n_states = len(known)
+    agreement = np.zeros((n_states, n_states))
+    np.add.at(agreement, labels, (known - 1.0 / n_states).T)
+    labels = linear_sum_assignment(agreement, maximize=True)[1][labels]
+    possible = known[labels, np.arange(len(labels))] > 0.0
+    return np.where(possible, labels, known.argmax(axis=0))
 
 
 def _exponential(
-    data: Sequences, emission: Emission, reference: Likelihood, index: Index, known: Index, rng: np.random.Generator
-) -> Statistics:
+    data: Sequences, emission: Emission, reference: Likelihood, index: Index, known: NDArray[np.float64] | None,
+    rng: np.random.Generator,
+) -> Statistics:  # fmt: skip
     n_states = reference.n_states
     sums = emission.random_sums(data, reference, index, rng)
-    told = known >= 0
-    if told.any():
+    told = np.zeros(len(index), dtype=bool) if known is None else known.max(axis=0) > TELLING / n_states
+    if known is not None and told.any():
         labelled = reference.zeros()
-        beliefs = np.ascontiguousarray(np.eye(n_states)[:, known[told]])
-        reference.accumulate(np.take(data.values, index[told], axis=0), beliefs, labelled)
+        reference.accumulate(np.take(data.values, index[told], axis=0), np.ascontiguousarray(known[:, told]), labelled)
         sums = sums + labelled.scale(data.n_observations / int(told.sum()))
     return Statistics(
         initial=rng.exponential(data.n_sequences / n_states, n_states),

@@ -55,7 +55,8 @@ class Subject:
         if not isinstance(model, HMM):
             raise InputError(f"a report needs a fitted HMM, not {type(model).__name__}.")
         model._point()
-        return cls(model, require_observations(read_alike(x, model.vocabularies_, model.columns_)), knowledge)
+        data = read_alike(x, model.vocabularies_, model.columns_, model.grouped_by_)
+        return cls(model, require_observations(data), knowledge)
 
     @cached_property
     def trained_visits(self) -> Array:

@@ -16,12 +16,16 @@ from subchain.emissions import Frozen
 from subchain.emissions.product import ProductPosterior
 from subchain.errors import impossible_error
 from subchain.inference.posterior import ModelPosterior, Point
+from subchain.statistics import Statistics
 from subchain.tasks.question import Question
+from subchain.transitions.hierarchy import learns_top
 
 Array = NDArray[np.float64]
 
 #: Rows looked at in one go when observations are counted.
 BLOCK = 1 << 18
+#: A state is used if it is expected at more positions than this.
+USED = 0.5
 
 
 def score_sequences(question: Question) -> Array:
@@ -38,9 +42,18 @@ def n_observed(data: Sequences) -> int:
     return data.n_observations - sum(int(missing_rows(block).sum()) for block in blocks)
 
 
-def n_parameters(point: Point, prior: ModelPosterior) -> int:
-    """Number of parameters that were learned; those that were given or frozen do not count."""
-    return int(prior.chain.n_free()) + _n_emission_parameters(prior.emission, point.emission)
+def n_parameters(point: Point, prior: ModelPosterior, statistics: Statistics) -> int:
+    """Number of parameters that were learned; those that were given or frozen do not count.
+
+    Where the number of states was found, neither do those of states that are not used.
+    """
+    chain = int(prior.chain.n_free())
+    emission = _n_emission_parameters(prior.emission, point.emission)
+    if not learns_top(prior.chain):
+        return chain + emission
+    visits = statistics.initial + statistics.pairs.sum(axis=0)
+    n_used = int((visits > USED).sum())
+    return (n_used**2 - 1 if chain else 0) + emission * n_used // len(visits)
 
 
 def _n_emission_parameters(prior: Any, parameters: Any) -> int:
