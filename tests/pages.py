@@ -108,7 +108,8 @@ def _run_python(page: Path, block: Block, module: types.ModuleType, must_be_true
 
 def _run_shell(page: Path, block: Block) -> None:
     python = f"'{sys.executable}'"
-    known = f'python() {{ {python} "$@"; }}; subchain() {{ {python} -m subchain.cli "$@"; }}\n'
+    ours = {"python": python, "python3": python, "subchain": f"{python} -m subchain.cli"}
+    known = "".join(f'{name}() {{ {command} "$@"; }}\n' for name, command in ours.items())
     print(f"{page}:{block.line}", flush=True)
     subprocess.run(["bash", "-euo", "pipefail", "-c", known + commands(block)], check=True)
 
