@@ -35,6 +35,10 @@ SOURCES = {
         "marks of chromosome 11 as arrays (chromhmm_hg18_chr11.npz) and refseq_tss_chr11.tsv: from SAMPLEDATA_HG18 and "
         "ANCHORFILES of ChromHMM, github.com/jernst98/ChromHMM"
     ),
+    "mitbih": (
+        "mitbih_rr_beats.npz, beats, RR intervals and rhythms of all 48 records as arrays: from the annotations of the "
+        "MIT-BIH Arrhythmia Database, physionet.org/content/mitdb"
+    ),
 }
 
 
