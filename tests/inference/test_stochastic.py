@@ -489,3 +489,17 @@ def test_em_and_its_online_form_agree_on_what_is_left_open() -> None:
     ours, online = EM().get_params(deep=False), OnlineEM().get_params(deep=False)
     assert all(ours[name] == online[name] for name in ours.keys() & online.keys())
     assert set(ONLINE) == set(online) - {"batch", "time_limit", "patience"}
+
+
+def test_restarts_are_compared_by_the_same_excerpt() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(4.0 * (np.cumsum(rng.random(30_000) < 0.02) % 3), 1.0)
+    model = HMM(3, "gaussian", inference=SVI(max_updates=60), n_init=4, random_state=0).fit(x)
+    worth = [run.objective for run in model.runs_]
+    alone = [
+        HMM(3, "gaussian", inference=SVI(max_updates=60), n_init=n, random_state=0).fit(x).score(x) for n in range(1, 5)
+    ]
+    best = int(np.argmax(worth))
+    assert alone[best:] == [alone[-1]] * (4 - best)  # nothing that came after it took its place
+    assert abs(max(worth) - max(alone) / len(x)) < 0.1
+    assert np.ptp(worth) < 0.005  # these restarts are alike, and what their minibatches were does not matter

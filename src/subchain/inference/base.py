@@ -87,9 +87,9 @@ class Algorithm(Component, ABC):
             return "time_limit"
         return None
 
-    def worth(self, trace: Trace) -> float:
+    def worth(self, problem: Problem, state: RunState) -> float:
         """What restarts are compared by."""
-        known = trace.known_objectives()
+        known = state.trace.known_objectives()
         return known[-1] if known else -np.inf
 
     def kept_bytes(self, lengths: NDArray[np.int64], n_states: int) -> int:

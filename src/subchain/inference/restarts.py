@@ -25,9 +25,9 @@ def best_of(
         progress.update(state)
         checkpoint.save(journey)
 
-    def is_better(state: RunState) -> bool:
-        best = journey.best
-        return best is None or algorithm.worth(state.trace) > algorithm.worth(best.trace)
+    def is_better(worth: float) -> bool:
+        """Than all runs that have ended."""
+        return journey.best is None or worth > max(summary.objective for summary in journey.summaries)
 
     _reopen(problem, algorithm, starts, journey)
     for number in range(len(journey.summaries), len(starts)):
@@ -46,13 +46,14 @@ def best_of(
         if state.status == "interrupted":
             checkpoint.save(journey, force=True)
             journey.interrupted = True
-            if is_better(state):
+            if is_better(algorithm.worth(problem, state)):
                 journey.best = state
             return journey
         assert state.status is not None
-        journey.summaries.append(RunSummary(algorithm.worth(state.trace), state.status, state.iteration))
-        if is_better(state):
+        worth = algorithm.worth(problem, state)
+        if is_better(worth):
             journey.best = state
+        journey.summaries.append(RunSummary(worth, state.status, state.iteration))
         journey.current = None
         checkpoint.save(journey, force=True)
     return journey

@@ -148,8 +148,9 @@ class Sampler(Algorithm):
         kept = np.array(trace.measures["sweeps"]) > self.burn_in
         return np.array(columns)[:, kept]
 
-    def worth(self, trace: Trace) -> float:
+    def worth(self, problem: Problem, state: RunState) -> float:
         """The mean log joint of the best chain's draws; before there are any, the last one."""
+        trace = state.trace
         if not len(trace):
             return -math.inf
         kept = self._kept(trace)

@@ -35,7 +35,7 @@ from subchain.inference.posterior import ModelPosterior, Point
 from subchain.inference.problem import Problem
 from subchain.inference.rates import Adaptive, Falling
 from subchain.inference.search import Search, Trial
-from subchain.inference.trace import Status, Trace
+from subchain.inference.trace import Status
 from subchain.inference.words import WordUpdates
 from subchain.statistics import Statistics
 from subchain.transitions.base import Chain
@@ -232,12 +232,29 @@ class Stochastic(Algorithm):
     def surrogate(self, posterior: ModelPosterior, point: Point) -> Surrogate:
         return point.surrogate() if self.kind == "mode" else getattr(posterior, self.kind)()
 
-    def worth(self, trace: Trace) -> float:
-        """The held-out score, or the mean of the last objectives, which are noisy."""
-        if trace.validation:
-            return trace.validation[-1]
-        known = trace.known_objectives()
-        return float(np.mean(known[-max(len(known) // 10, 1) :])) if known else -np.inf
+    def worth(self, problem: Problem, state: RunState) -> float:
+        """The held-out score, or the bound of an observation by an excerpt that is the same for all restarts.
+
+        Objectives of a run are of the minibatches that it happened to draw, and differ by more than restarts do.
+        """
+        if state.trace.validation:
+            return state.trace.validation[-1]
+        found = state.results.reported
+        if found is None:
+            return -np.inf
+        length = self.subchains(problem).length
+        excerpt = Excerpt(problem, length, max(JUDGED // length, 1), np.random.default_rng(0))
+        if self.kind == "mode":  # where there is no bound, the likelihood
+            seen, prior_worth = excerpt.statistics(state.point.surrogate()), 0.0
+        else:
+            prior = state.results.prior or problem.prior
+            posterior = prior.update(found)
+            try:
+                seen = excerpt.statistics(posterior.expected_log())
+            except ImpossibleSequenceError:  # data that surrogates can explain, but not their geometric means
+                return super().worth(problem, state)
+            prior_worth = prior.log_hyper() - posterior.kl(prior)
+        return (seen.log_normalizer + prior_worth) / max(seen.n_observations, 1.0)
 
 
 class Updates:
