@@ -1,8 +1,8 @@
 """Dirichlet tables whose concentration is learned: one number for all symbols, or one a symbol that all states share.
 
 Each number is the share of tables in customers' chances to open one (`tables.py`), where the counts are beliefs: a word
-that occurs once and may belong to forty states has opened one table, not forty. The numbers are learned once the states
-emit differently; before, tables that are all alike would make them run away.
+that occurs once and may belong to forty states has opened one table, not forty. The numbers are learned after a good
+number of renewals; before, tables that are all alike would make them run away.
 """
 
 from __future__ import annotations

@@ -44,8 +44,8 @@ class VI(Batch):
         With validation data: iterations without a better held-out score after which the run ends.
     cluster : "sequence" or "state"
         What is believed as a whole given the parameters. With "state" every position has a belief of its own,
-        independent of its neighbours' (mean field): a looser bound, more states than are needed, and moves that are
-        all possible; for comparisons. It keeps 8 K bytes a position, and the training data are decoded with these
+        independent of its neighbours' (mean field): a looser bound, a worse prediction, and moves that are all
+        possible; for comparisons. It keeps 8 K bytes a position, and the training data are decoded with these
         beliefs.
 
     Examples

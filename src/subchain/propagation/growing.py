@@ -110,10 +110,11 @@ def _beliefs(weights, others):
 def influence_of_the_rest(start, left, core, right, any_left, any_right):
     """How much what lies beyond the buffers could still change the beliefs of the subchain's first and last position.
 
-    `start` (K,) are the weights of the first state beyond the left buffer, `left` the product over that buffer and the
+    `start` (K,) are the weights of the outermost state of the left buffer, `left` the product over that buffer and the
     move that leads out of it, `core` the one over the subchain, `right` the one over the move into the right buffer and
-    all of it. The answer is the largest total variation, over all single states beyond either buffer, between the
-    beliefs as they are and as they were if that state were certain, added for both sides; nothing can change them more.
+    all of it. The answer is the largest total variation, over all single states at the outer end of either buffer,
+    between the beliefs as they are and as they were if that state were certain, added for both sides; nothing can
+    change them more.
     `any_left` and `any_right` say whether anything lies there.
     """
     into, out_of = start @ left, right.sum(axis=1)
