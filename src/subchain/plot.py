@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from subchain.data import read_alike
 from subchain.data.sequences import require_observations
 from subchain.errors import InputError
+from subchain.tasks.colours import COLOURS, ranks
 from subchain.tasks.overview import block_order, flow, used_states
 from subchain.tasks.profiles import Numbers, Symbols, profile, shown
 
@@ -26,8 +27,7 @@ Array = NDArray[np.float64]
 
 __all__ = ["convergence", "occupancy", "segmentation", "states", "transition"]
 
-#: Colours of states, the most frequent first; hatches tell those apart that share a colour.
-COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#c9bb3a", "#8a8f98")
+#: Hatches tell states apart that share a colour.
 HATCHES = ("", "//", "..", "\\\\", "--", "xx")
 #: Symbols of a state that are drawn, and columns of a segmentation.
 TOP, COLUMNS = 6, 1_000
@@ -55,10 +55,9 @@ def _names(model: HMM, states: NDArray[np.int64]) -> list[str]:
 
 def _look(model: HMM) -> list[dict[str, Any]]:
     """Colour and hatch of every state."""
-    ranks = np.argsort(np.argsort(-model.state_occupancy_, kind="stable"))
     return [
         {"color": COLOURS[rank % len(COLOURS)], "hatch": HATCHES[rank // len(COLOURS) % len(HATCHES)]}
-        for rank in ranks.tolist()
+        for rank in ranks(model.state_occupancy_)
     ]
 
 
