@@ -196,8 +196,8 @@ class Usable(Fitted):
         >>> model = HMM.from_parameters([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], emission)
         >>> for segment in model.segments([0, 0, 0, 1, 1, 1]):
         ...     print(segment.start, segment.stop, segment.state_name, round(segment.probability, 2))
-        0 3 0 0.88
-        3 6 1 0.87
+        0 3 0 0.86
+        3 6 1 0.95
         """
         question = self._ask(x, allowed, states, evidence)
         return find_segments(question, decoding, self.state_names_, self.state_occupancy_)

@@ -37,7 +37,7 @@ def shaded(rank: int) -> str:
     Examples
     --------
     >>> shaded(0), shaded(8), shaded(16)
-    ('#0072b2', '#80b8d8', '#00446b')
+    ('#0072b2', '#80b9d9', '#00446b')
     """
     towards, share = SHADES[rank // len(COLOURS) % len(SHADES)]
     parts = [(1 - share) * part + share * 255 * towards for part in red_green_blue(COLOURS[rank % len(COLOURS)])]
