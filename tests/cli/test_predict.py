@@ -116,7 +116,7 @@ def test_several_sequences_do_not_share_a_chromosome(run: Any, track: Path) -> N
     assert {line[0] for line in bed("s.bed")} == {"chrX", "chrY"}
 
 
-def test_each_sequence_can_have_a_file(run: Any, track: Path) -> None:
+def test_each_sequence_can_have_a_file(run: Any, answer: Any, track: Path) -> None:
     run("predict", track, "cells.npz", "--array", "GM,K5", "-o", "all.bed")
     cells = ["predict", track, "cells.npz", "--array", "GM,K5", "-o", "{sequence}.bed"]
     run(*cells, "--chrom", "chr11", "--track", "cell {sequence}")
@@ -126,7 +126,8 @@ def test_each_sequence_can_have_a_file(run: Any, track: Path) -> None:
         assert [["chr11", *line[1:]] for line in bed("all.bed") if line[0] == name] == lines
     run(*cells, "--chrom", "chr1,chr2")
     assert [bed(f"{name}.bed")[0][0] for name in ("GM", "K5")] == ["chr1", "chr2"]
-    run(*cells)
+    assert "2 files, GM.bed to K5.bed" in run(*cells).stdout
+    assert answer(*cells)["output"] == ["GM.bed", "K5.bed"]
     assert [bed(f"{name}.bed")[0][0] for name in ("GM", "K5")] == ["GM", "K5"]
 
 

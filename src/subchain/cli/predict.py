@@ -103,9 +103,11 @@ def predict(
         )  # fmt: skip
         if write is not None and output is not None:
             write(answers, output)
-            talk.fact(output=str(output))
+            files = [str(file) for file in (bed.targets(x, output) if in_segments else [output])]
+            talk.fact(output=files[0] if len(files) == 1 else files)
             where = f"{number_of(x.n_observations, 'observation')} in {number_of(x.n_sequences, 'sequence')}"
-            talk.say(f"states of {where} written to {output}")
+            named = files[0] if len(files) == 1 else f"{len(files)} files, {files[0]} to {files[-1]}"
+            talk.say(f"states of {where} written to {named}")
         elif talk.as_json:
             talk.fact(states=x.split(answers.states))
         else:

@@ -58,6 +58,10 @@ class BedFile:
         if PLACE in path.name:
             self._files(data.names, n_sequences, path)
 
+    def targets(self, data: Sequences, path: Path) -> list[Path]:
+        """The files that are written."""
+        return list(self._files(data.names, data.n_sequences, path).values()) if PLACE in path.name else [path]
+
     def write(self, segments: Segments, path: Path) -> None:
         """One file, or one for each sequence."""
         given = self._chroms()
