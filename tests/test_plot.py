@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from examples import FAMILIES, example
-from subchain import CVI, HDP, HMM, VI, HoldOut, plot
+from subchain import CVI, HDP, HMM, VI, Bernoulli, Categorical, DiagonalGaussian, HoldOut, plot
 from subchain.errors import InputError
 
 mpl.use("Agg")
@@ -62,6 +62,61 @@ def test_emissions_of_every_family_can_be_drawn_into_given_axes(family) -> None:
     given.figure.canvas.draw()
 
 
+@pytest.mark.parametrize("family", list(FAMILIES))
+def test_heat_maps_of_every_family_have_a_row_a_state(family) -> None:
+    from matplotlib.figure import Figure
+
+    specification, data = example(family)
+    fitted = HMM(3, specification, inference=VI(max_iter=3), random_state=0).fit(data)
+    given = Figure().subplots()
+    assert plot.emissions(fitted, ax=given) is given
+    drawn = np.asarray(given.images[0].get_array())
+    assert len(drawn) == len(given.get_yticklabels())
+    assert drawn.shape[1] == len(given.get_xticklabels())
+    assert np.isfinite(drawn).all()
+    given.figure.canvas.draw()
+
+
+def test_a_heat_map_shows_chances_as_they_are_for_states_that_are_asked_for() -> None:
+    chances = np.array([[0.9, 0.1, 0.3], [0.2, 0.8, 0.001], [0.5, 0.5, 0.5]])
+    known = HMM.from_parameters(np.ones(3) / 3, np.full((3, 3), 1 / 3), Bernoulli.from_parameters(chances))
+    known.state_names_ = ["one", "two", "three"]
+    ax = plot.emissions(known, states=["three", 1])
+    np.testing.assert_allclose(ax.images[0].get_array(), chances[[2, 1]])
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["three", "two"]
+    assert [text.get_text() for text in ax.texts] == [".50", ".50", ".50", ".20", ".80", ""]
+
+
+def test_columns_of_other_scales_are_standardised_by_the_data() -> None:
+    means, deviations = np.array([[0.0, 500.0], [4.0, 100.0]]), np.array([1.0, 50.0])
+    emission = DiagonalGaussian.from_parameters(means, np.tile(deviations**2, (2, 1)))
+    known = HMM.from_parameters([0.5, 0.5], [[0.9, 0.1], [0.3, 0.7]], emission)
+    x = known.sample(40_000, random_state=0).observations
+    ax = plot.emissions(known)
+    np.testing.assert_allclose(ax.images[0].get_array(), (means - x.mean(axis=0)) / x.std(axis=0), atol=0.05)
+    assert [text.get_text() for text in ax.texts] == ["0", "500", "4", "100"]
+
+
+def test_a_heat_map_of_symbols_has_the_most_probable_ones_beside_their_states(model) -> None:
+    emission = Categorical.from_parameters(np.array([[0.1, 0.7, 0.2, 0.0], [0.6, 0.1, 0.1, 0.2]]))
+    known = HMM.from_parameters([0.5, 0.5], [[0.9, 0.1], [0.3, 0.7]], emission)
+    ax = plot.emissions(known)
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "0", "3"]
+    np.testing.assert_allclose(ax.images[0].get_array(), emission.probabilities[:, [1, 2, 0, 3]])
+
+
+def test_labels_of_bars_stay_inside_the_frame(model) -> None:
+    from matplotlib.figure import Figure
+
+    for size in ((2.0, 1.5), (4.0, 3.0), (10.0, 4.0)):
+        figure = Figure(figsize=size, layout="constrained")
+        ax = plot.occupancy(model, ax=figure.subplots())
+        figure.canvas.draw()
+        frame = ax.get_window_extent()
+        assert all(frame.x0 < text.get_window_extent().x0 for text in ax.texts)
+        assert all(text.get_window_extent().x1 < frame.x1 for text in ax.texts)
+
+
 def test_a_segmentation_stacks_the_beliefs(model) -> None:
     ax = plot.segmentation(model, X, start=10, stop=50)
     assert len(ax.collections) == 3
@@ -86,3 +141,9 @@ def test_wrong_choices_say_what_there_is(model) -> None:
         plot.segmentation(model, X, sequence=3)
     with pytest.raises(InputError, match="hold nothing"):
         plot.segmentation(model, X, start=9, stop=3)
+    with pytest.raises(InputError, match="unknown state 'quiet'"):
+        plot.emissions(model, states=["quiet"])
+    with pytest.raises(InputError, match="state 3 was asked for, but there are 3 states"):
+        plot.emissions(model, states=[3])
+    with pytest.raises(InputError, match="no state is chosen"):
+        plot.emissions(model, states=[])

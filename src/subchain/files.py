@@ -1,7 +1,7 @@
-"""Named arrays in a file: safetensors, written atomically, read with suspicion.
+"""Files that appear when they are complete; and named arrays in such files: safetensors, read with suspicion.
 
-No pickle: a file can hold numbers and text, nothing that runs. A write goes to a temporary file beside the target,
-which it replaces only when complete, so a crash leaves either the old file or the new one.
+A write goes to a temporary file beside the target, which it replaces only when complete, so a crash leaves either the
+old file or the new one. No pickle: a file of arrays can hold numbers and text, nothing that runs.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,20 +44,44 @@ def checked_target(path: str | os.PathLike[str]) -> Path:
     return target
 
 
+@contextmanager
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Let errors of the system speak of the file that was asked for."""
+    try:
+        yield
+    except OSError as error:
+        error.filename, error.filename2 = str(path), None
+        raise
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A temporary path that takes the place of `path` if all goes well, and is gone if not."""
+    target = checked_target(path)
+    temporary = target.with_name(f".{secrets.token_hex(6)}.{target.name}")  # the end of the name says what is in it
+    try:
+        with naming(target):
+            yield temporary
+            os.replace(temporary, target)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
+
+
+@contextmanager
+def writing(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]:
+    """An open file that takes its place when it is complete and on the disk."""
+    encoding, newline = (None, None) if "b" in mode else ("utf8", "\n")
+    with replacing(path) as temporary, open(temporary, mode, encoding=encoding, newline=newline) as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
 def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file, atomically: it is there whole, or as it was before."""
-    target = checked_target(path)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
+    with writing(path, "xb") as file:
+        file.write(content)
 
 
 def _checksum(arrays: Mapping[str, NDArray[Any]], header: str) -> str:

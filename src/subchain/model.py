@@ -133,7 +133,7 @@ class HMM(Usable):
 
         Parameters
         ----------
-        x : array, list of arrays, (X, lengths), Sequences, path, or table
+        x : array, list of arrays, dictionary of arrays, (X, lengths), Sequences, path, or table
         allowed, states, evidence
             What is known of the hidden states: legal states per symbol or position (or a `TagDictionary`), known states
             (−1 unknown), log weights per position and state.

@@ -6,6 +6,7 @@ vision tell apart.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from numpy.typing import NDArray
 
 from subchain.data import read_alike
 from subchain.data.sequences import require_observations
-from subchain.errors import InputError
+from subchain.errors import InputError, unknown_name
+from subchain.tasks.colours import COLOURS, ranks
 from subchain.tasks.overview import block_order, flow, used_states
 from subchain.tasks.profiles import Numbers, Symbols, profile, shown
 
@@ -24,13 +26,14 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-__all__ = ["convergence", "occupancy", "segmentation", "states", "transition"]
+__all__ = ["convergence", "emissions", "occupancy", "segmentation", "states", "transition"]
 
-#: Colours of states, the most frequent first; hatches tell those apart that share a colour.
-COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#c9bb3a", "#8a8f98")
+#: Hatches tell states apart that share a colour.
 HATCHES = ("", "//", "..", "\\\\", "--", "xx")
 #: Symbols of a state that are drawn, and columns of a segmentation.
 TOP, COLUMNS = 6, 1_000
+#: About how many columns of symbols a heat map has, and up to how many entries are written out.
+SYMBOLS, WRITTEN = 40, 400
 
 
 def _axes(ax: Axes | None, **figure: Any) -> Axes:
@@ -55,10 +58,9 @@ def _names(model: HMM, states: NDArray[np.int64]) -> list[str]:
 
 def _look(model: HMM) -> list[dict[str, Any]]:
     """Colour and hatch of every state."""
-    ranks = np.argsort(np.argsort(-model.state_occupancy_, kind="stable"))
     return [
         {"color": COLOURS[rank % len(COLOURS)], "hatch": HATCHES[rank // len(COLOURS) % len(HATCHES)]}
-        for rank in ranks.tolist()
+        for rank in ranks(model.state_occupancy_)
     ]
 
 
@@ -137,11 +139,15 @@ def occupancy(model: HMM, ax: Axes | None = None) -> Axes:
     for place, (state, share) in enumerate(zip(used, shares, strict=True)):
         ax.barh(place, share, edgecolor="white", **look[state])
     for place, (share, time) in enumerate(zip(shares, lasting, strict=True)):
-        ax.annotate(f" lasts {time:.3g}", (share, place), va="center", fontsize=8, color="0.4")
+        is_long = share > 0.5 * shares.max()  # then there is room inside, and may be none behind
+        box = {"facecolor": "white", "alpha": 0.8 if is_long else 0.0, "pad": 1.0, "lw": 0}
+        ax.annotate(
+            f"lasts {time:.3g}", (share, place), (-4 if is_long else 4, 0), textcoords="offset points", va="center",
+            ha="right" if is_long else "left", fontsize=8, color="black" if is_long else "0.4", bbox=box,
+        )  # fmt: skip
     ax.set_yticks(range(len(used)), _names(model, used))
     ax.set_ylim(len(used) - 0.4, -0.6)
     ax.set(xlabel="share of positions", ylabel="state", title="Occupancy")
-    ax.margins(x=0.18)
     return ax
 
 
@@ -173,6 +179,122 @@ def states(model: HMM, column: int | str = 0, ax: Axes | None = None) -> Axes:
     ax.set_ylim(len(used) - 0.5, -0.5)
     ax.set(ylabel="state", title="Emissions", xlabel="probability" if isinstance(part, Symbols) else part.name)
     return ax
+
+
+def emissions(model: HMM, ax: Axes | None = None, states: Sequence[int | str] | None = None) -> Axes:
+    """What the states emit in all columns at once: a heat map with a row a state.
+
+    Probabilities (columns of 0 and 1; the most probable symbols of the states) are shown as they are. Among others,
+    columns have scales of their own: colours then say how many standard deviations of the data a state's mean lies
+    above or below the mean of all. Numbers that are written into the map are the means and probabilities themselves.
+
+    Parameters
+    ----------
+    model : HMM
+    ax : axes, optional
+    states : list of int or str, optional
+        Numbers or names of the states to show, in this order; all in use if not given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subchain import HMM, plot
+    >>> x = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1]] * 50)
+    >>> model = HMM(2, "bernoulli", random_state=0).fit(x)
+    >>> plot.emissions(model).images[0].get_array().shape
+    (2, 3)
+    """
+    shown_states = _used(model) if states is None else _numbers(model, states)
+    parts = profile(model.emission_, model.family_, model.vocabularies_, model.columns_)
+    labels, means, spreads = _columns(parts, shown_states)
+    are_chances = all(isinstance(part, Symbols) or part.is_chance for part in parts)
+    has_symbols = any(isinstance(part, Symbols) for part in parts)
+    table = means if are_chances else _standardised(means, spreads, model.state_occupancy_)
+    size = (2.0 + 0.5 * len(labels), 1.4 + 0.3 * len(shown_states))
+    ax = _axes(ax, figsize=(min(size[0], 14.0), min(size[1], 12.0)), layout="constrained")
+    _draw_heat(ax, table[shown_states], means[shown_states], are_chances, has_symbols)
+    ax.set_xticks(range(len(labels)), labels, rotation=60 if max(map(len, labels)) > 2 else 0, fontsize=8)
+    for label in ax.get_xticklabels():
+        label.set(ha="right" if label.get_rotation() else "center", rotation_mode="anchor")
+    ax.set_yticks(range(len(shown_states)), _names(model, shown_states))
+    ax.set(ylabel="state", title="Emissions")
+    return ax
+
+
+def _numbers(model: HMM, states: Sequence[int | str]) -> NDArray[np.int64]:
+    """States by number or name."""
+    names, found = model.state_names_, []
+    for state in states:
+        if isinstance(state, str):
+            if state not in names:
+                raise unknown_name("state", state, names)
+            found.append(names.index(state))
+        elif 0 <= state < len(names):
+            found.append(int(state))
+        else:
+            raise InputError(f"state {state!r} was asked for, but there are {len(names)} states, from 0.")
+    if not found:
+        raise InputError("no state is chosen; name at least one, or leave states out.")
+    return np.array(found, dtype=np.int64)
+
+
+def _columns(parts: list[Symbols | Numbers], states: NDArray[np.int64]) -> tuple[list[str], Array, Array]:
+    """Labels (D,), means and standard deviations (K, D) of columns of numbers and of symbols worth showing."""
+    labels, means, spreads = [], [], []
+    for part in parts:
+        if isinstance(part, Symbols):
+            before = f"{part.name}: " if len(parts) > 1 else ""
+            symbols = _telling(part, states)
+            labels += [before + shown(part.labels[symbol]) for symbol in symbols]
+            means += list(part.chances[:, symbols].T)
+            spreads += list(np.sqrt(part.chances * (1.0 - part.chances))[:, symbols].T)
+            continue
+        labels.append(part.name)
+        means.append(part.means)
+        own = np.sqrt(part.means * (1.0 - part.means)) if part.is_chance else part.spreads
+        spreads.append(np.zeros_like(part.means) if own is None else own)
+    return labels, np.array(means).T, np.array(spreads).T
+
+
+def _telling(part: Symbols, states: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The most probable symbols of some states, those of the first state first."""
+    each = max(1, min(TOP, SYMBOLS // len(states)))
+    top = np.concatenate([part.top(int(state), each) for state in states])
+    symbols = top[np.sort(np.unique(top, return_index=True)[1])]
+    return symbols[np.argsort(part.chances[np.ix_(states, symbols)].argmax(axis=0), kind="stable")]
+
+
+def _standardised(means: Array, spreads: Array, occupancy: Array) -> Array:
+    """How far each state's mean lies from the mean of all data, in standard deviations of all data, (K, D)."""
+    away = means - occupancy @ means
+    scale = np.sqrt(occupancy @ (spreads**2 + away**2))
+    return np.divide(away, scale, out=np.zeros_like(away), where=scale > 0.0)
+
+
+def _draw_heat(ax: Axes, table: Array, numbers: Array, are_chances: bool, has_symbols: bool) -> None:
+    """A heat map with its bar, and with numbers in it where there is room."""
+    from matplotlib.colors import Normalize, PowerNorm
+
+    top = max(float(np.abs(table).max()), 1e-12)
+    if are_chances:  # many symbols have small probabilities, which roots make visible
+        colours, scale = "cividis", PowerNorm(0.5, 0.0, 1.0) if has_symbols else Normalize(0.0, 1.0)
+    else:
+        colours, scale = "PuOr_r", Normalize(-top, top)
+    image = ax.imshow(table, cmap=colours, norm=scale, aspect="auto")
+    what = "probability" if are_chances else "standard deviations from the mean"
+    ax.figure.colorbar(image, ax=ax, label=what)
+    if table.size > WRITTEN:
+        return
+    for (row, column), number in np.ndenumerate(numbers):
+        red, green, blue, _ = image.cmap(image.norm(table[row, column]))
+        is_dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
+        text = _short(number) if are_chances else f"{number:.3g}"
+        ax.text(column, row, text, ha="center", va="center", fontsize=7, color="white" if is_dark else "black")
+
+
+def _short(chance: float) -> str:
+    """A probability in little room: .47, and nothing for next to nothing."""
+    return "" if chance < 0.005 else f"{chance:.2f}".lstrip("0")
 
 
 def _chosen(parts: list[Symbols | Numbers], column: int | str) -> Symbols | Numbers:

@@ -25,6 +25,7 @@ from subchain.tasks.output import Out
 from subchain.tasks.question import Question, comes_in_list
 from subchain.tasks.sampling import sample, sample_onward, sample_parameters, sample_paths
 from subchain.tasks.scores import aic, bic, n_parameters, score_sequences
+from subchain.tasks.segments import Segments, find_segments
 from subchain.tasks.stream import Stream
 from subchain.tasks.surprise import score_left_out, score_masked, score_steps
 
@@ -168,6 +169,38 @@ class Usable(Fitted):
         2 [[0.407, 0.593]]
         """
         return smoothed_blocks(self._ask(x, allowed, states, evidence), block)
+
+    def segments(
+        self, x: Any, decoding: str = "posterior", *, allowed: Any = None, states: Any = None, evidence: Any = None
+    ) -> Segments:
+        """Find the stretches of equal states: where each begins and ends, its state, and how probable that is there.
+
+        The states are those of `predict`. No table of all probabilities is made, so that chains of many millions of
+        positions will do.
+
+        Parameters
+        ----------
+        x, decoding, allowed, states, evidence
+            As in `predict`.
+
+        Returns
+        -------
+        Segments
+            Arrays `sequence`, `start`, `stop` (exclusive), `state` and `probability` (the mean over the stretch); can
+            be iterated over and chosen from, and written by `to_bed` and `to_pandas`.
+
+        Examples
+        --------
+        >>> from subchain import HMM, Categorical
+        >>> emission = Categorical.from_parameters([[0.9, 0.1], [0.2, 0.8]])
+        >>> model = HMM.from_parameters([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], emission)
+        >>> for segment in model.segments([0, 0, 0, 1, 1, 1]):
+        ...     print(segment.start, segment.stop, segment.state_name, round(segment.probability, 2))
+        0 3 0 0.86
+        3 6 1 0.95
+        """
+        question = self._ask(x, allowed, states, evidence)
+        return find_segments(question, decoding, self.state_names_, self.state_occupancy_)
 
     def filter(
         self, x: Any, *, allowed: Any = None, states: Any = None, evidence: Any = None, out: Out = None

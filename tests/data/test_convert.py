@@ -61,6 +61,44 @@ def test_all_forms_of_the_same_sequences_agree(pieces: list[list[int]]) -> None:
         assert data.values.dtype.kind == "i"
 
 
+def test_a_dictionary_is_sequences_with_names() -> None:
+    data = as_sequences({"GM12878": np.zeros((3, 2)), "K562": [[1.0, 2.0]]}, columns=["a", "b"])
+    assert data.names == ("GM12878", "K562")
+    assert data.columns == ("a", "b")
+    assert as_lists(data) == [[[0.0, 0.0]] * 3, [[1.0, 2.0]]]
+    words = as_sequences({1: ["sun", "rain"], 2: ["sun"]})
+    assert words.names == (1, 2)
+    assert words.vocabulary is not None
+    assert words.vocabulary.to_list()[0] == "sun"
+    x = np.arange(3)
+    assert as_sequences({"only": x}).values is x
+
+
+def test_lists_and_flat_arrays_can_be_given_names() -> None:
+    assert as_sequences([[1], [2, 3]], names=["a", "b"]).names == ("a", "b")
+    assert as_sequences((np.arange(3), [1, 2]), names=("a", "b")).names == ("a", "b")
+    assert as_sequences(np.arange(3), names="chr1").names == ("chr1",)
+
+
+@pytest.mark.parametrize(
+    ("x", "extra", "message"),
+    [
+        ([[1], [2]], {"names": ["a"]}, "one name is needed for each of 2 sequences, but there are 1"),
+        ([[1], [2]], {"names": "ab"}, "one name is needed for each of 2 sequences, but there are 1"),
+        ({"a": [1]}, {"names": ["a"]}, "lengths and names cannot be given along"),
+        ({"a": [1, 2]}, {"lengths": [1, 1]}, "lengths and names cannot be given along"),
+        (Sequences(np.arange(2), names=["a"]), {"names": ["b"]}, "the data bring names of their own"),
+        ({("a", 1): [1]}, {}, "is no name of a sequence"),
+        ({"a": "x.npy"}, {}, r"x\['a'\] is 'x.npy', but a dictionary holds a whole sequence"),
+        ({"a": [1], "b": [[1, 2]]}, {}, "sequence 1 has 2 columns"),
+        ({}, {}, "the data hold no observations"),
+    ],
+)
+def test_names_that_do_not_fit_are_refused(x: object, extra: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        as_sequences(x, **extra)
+
+
 def test_empty_sequences_have_no_say_in_shape_and_type() -> None:
     data = as_sequences([[], np.zeros((2, 3), dtype=np.float32), np.empty(0, dtype=np.int64), np.empty((0, 7))])
     assert data.lengths.tolist() == [0, 2, 0, 0]
@@ -199,7 +237,8 @@ def test_strings_are_coded_with_the_vocabulary_of_the_training_data() -> None:
         (["a", 1], "x, position 1 holds 1, but other positions hold strings"),
         ([[1, 2], None], "sequence 1 is of type NoneType"),
         ([np.zeros(2), {}], "sequence 1 is of type dict"),
-        ({"a": 1}, "x is of type dict; what is understood is an array"),
+        ({"a": 1}, r"x\['a'\] is 1, but a dictionary holds a whole sequence under each name"),
+        ({"a": {}}, "sequence 0 is of type dict; what is understood is an array"),
         (None, "x is of type NoneType"),
         ((i for i in range(3)), "x is of type generator"),
         ([1j], "complex128"),

@@ -56,7 +56,7 @@ def test_an_array_of_several_is_chosen_and_divided(tmp_path: Path) -> None:
     np.savez(path, x=np.arange(5), y=np.arange(6.0), lengths=np.array([2, 3]))
     assert read(path, array="x").lengths.tolist() == [2, 3]
     assert read(path, array="y").lengths.tolist() == [6]
-    with pytest.raises(InputError, match=r"several arrays; choose one by array=: x \(5,\), y \(6,\)"):
+    with pytest.raises(InputError, match=r"several arrays; choose by array=: x \(5,\), y \(6,\)"):
         read(path)
     with pytest.raises(InputError, match="unknown array of a.npz 'z'"):
         read(path, array="z")
@@ -67,6 +67,45 @@ def test_strings_beside_an_array_name_its_columns(tmp_path: Path) -> None:
     np.savez(path, counts=np.zeros((4, 3)), marks=np.array(["a", "b", "c"]), chrom=np.array("chr1"), bin_size=200)
     assert read(path).columns == ("a", "b", "c")
     assert read(path, columns=["c", "a"]).columns == ("c", "a")
+
+
+def test_several_arrays_become_sequences_with_their_names(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    np.savez(path, K5=np.ones((4, 2)), GM=np.zeros((3, 2)), marks=np.array(["a", "b"]), bin_size=200, odd=np.ones(3))
+    data = read(path, array=["GM", "K5"])
+    assert data.names == ("GM", "K5")
+    assert data.lengths.tolist() == [3, 4]
+    assert data.columns == ("a", "b")
+    assert data[1].tolist() == np.ones((4, 2)).tolist()
+    assert read(path, array=["GM"]).names == ("GM",)
+    assert read(path, array=["GM", "K5"], columns="b").names == ("GM", "K5")
+    with pytest.raises(InputError, match=r"'odd' has the shape \(3,\) and 'GM' \(3, 2\)"):
+        read(path, array=["GM", "odd"])
+    with pytest.raises(InputError, match="chosen once each"):
+        read(path, array=["GM", "GM"])
+    with pytest.raises(InputError, match="unknown array of a.npz 'KK'"):
+        read(path, array=["GM", "KK"])
+    with pytest.raises(InputError, match="several arrays; choose by array="):
+        read(path, array=[])
+
+
+def test_several_arrays_are_not_divided_by_lengths(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", x=np.arange(5), y=np.arange(6), lengths=np.array([2, 3]))
+    with pytest.raises(InputError, match="a.npz divides 'x' by 'lengths'"):
+        read(tmp_path / "a.npz", array=["x", "y"])
+
+
+def test_arrays_of_several_files_bear_the_names_of_both(tmp_path: Path) -> None:
+    for name in ("chr1", "chr2"):
+        np.savez(tmp_path / f"{name}.npz", GM=np.zeros(3), K5=np.ones(2))
+    assert read(tmp_path, array=["GM", "K5"]).names == ("chr1.GM", "chr1.K5", "chr2.GM", "chr2.K5")
+    assert read(tmp_path, array="K5").names == ("chr1", "chr2")
+
+
+def test_sequences_of_several_tables_keep_names_that_differ(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("animal,n\nx,1\nx,2\ny,3\n")
+    (tmp_path / "b.csv").write_text("animal,n\nz,4\n")
+    assert read(tmp_path, columns="n", sequence="animal").names == ("x", "y", "z")
 
 
 def test_a_treebank_is_its_words(tmp_path: Path) -> None:

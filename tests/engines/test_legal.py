@@ -60,6 +60,10 @@ def answers(
         table = np.empty((data.n_observations, surrogate.n_states)[:n_axes], dtype)
         out[f"{write.__name__} totals"] = write(engine, messages, table)
         out[write.__name__] = table
+    given = np.arange(data.n_observations) % surrogate.n_states
+    out["beliefs of states"] = np.empty(data.n_observations)
+    marginals.beliefs_of_states(engine, messages, given, out["beliefs of states"])
+    np.testing.assert_allclose(out["beliefs of states"], out["smooth"][np.arange(len(given)), given], atol=1e-14)
     path, out["best paths"] = decode.viterbi(engine, messages)
     np.testing.assert_allclose(path_scores(messages, path), out["best paths"], rtol=1e-11, atol=1e-11)
     return out

@@ -52,6 +52,17 @@ def test_every_position_equals_the_judge(name: str):
         np.testing.assert_allclose(total[np.array(case.lengths) > 0], [one.log_likelihood for one in truth], rtol=1e-12)
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_beliefs_in_given_states_are_entries_of_the_beliefs(name: str):
+    case = CASES[name]
+    beliefs = np.empty(case.logs.shape)
+    marginals.smooth(ENGINE, case.messages, beliefs)
+    states = np.arange(len(beliefs)).astype(np.uint8) % beliefs.shape[1]
+    found = np.empty(len(beliefs))
+    marginals.beliefs_of_states(ENGINE, case.messages, states, found)
+    np.testing.assert_allclose(found, beliefs[np.arange(len(beliefs)), states], rtol=1e-12)
+
+
 def test_answers_go_into_files_of_single_precision(tmp_path):
     case = CASES["cut"]
     beliefs, increments = np.empty(case.logs.shape), np.empty(len(case.logs))

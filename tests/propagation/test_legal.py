@@ -113,6 +113,13 @@ def test_the_best_state_is_the_lowest_among_equals() -> None:
     assert states.tolist() == [1, 2, 0]
 
 
+def test_entries_of_given_states_are_zero_where_these_are_not_legal() -> None:
+    lists = lists_of(np.array([[False, True, True], [True, False, True], [True, False, False]]), [0], [-1])
+    found = np.empty(3)
+    legal.entries_of(np.array([0.5, 0.25, 0.2, 0.8, 1.0]), lists, np.array([2, 0, 1], dtype=np.uint8), found)
+    assert found.tolist() == [0.25, 0.2, 0.0]
+
+
 # ---- what cannot be believed -----------------------------------------------------------------------------------------
 
 

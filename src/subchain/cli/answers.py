@@ -16,13 +16,16 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.cli.writing import replacing, writing
+from subchain.cli.segments import PLACE, BedFile
 from subchain.data import Sequences
 from subchain.errors import InputError
+from subchain.files import replacing, writing
 from subchain.model import HMM
 
 #: Rows that are written together.
 BLOCK = 1 << 16
+#: How names of files with segments end.
+BED = ".bed"
 
 
 class Answers:
@@ -32,15 +35,23 @@ class Answers:
     ----------
     states : (N,), over all sequences
     names : names of the states
+    segments : stretches of equal states, if they are asked for
     """
 
-    def __init__(self, model: HMM, data: Sequences, decoding: str, probabilities: bool) -> None:
+    def __init__(
+        self, model: HMM, data: Sequences, decoding: str, probabilities: bool, in_segments: bool = False
+    ) -> None:
         self.model = model
         self.data = data
         self.probabilities = probabilities
         self.names = model.state_names_
-        answer = model.predict(data, decoding)
-        self.states: NDArray[Any] = np.concatenate(answer) if isinstance(answer, list) else answer
+        self.segments = model.segments(data, decoding) if in_segments else None
+        self.states: NDArray[Any]
+        if self.segments is not None:
+            self.states = np.repeat(self.segments.state, self.segments.length)
+        else:
+            answer = model.predict(data, decoding)
+            self.states = np.concatenate(answer) if isinstance(answer, list) else answer
 
     def shares(self) -> dict[str, float]:
         """Share of the positions in each state."""
@@ -87,22 +98,22 @@ class Answers:
 Writer = Callable[[Answers, Path], None]
 
 
-def writer_for(path: Path, probabilities: bool, chrom: str | None, bin_size: int) -> Writer:
+def writer_for(path: Path, probabilities: bool, bed: BedFile) -> Writer:
     """What writes files that end as this one does."""
-    if bin_size < 1:
-        raise InputError(f"--bin must be at least 1, not {bin_size}.")
     writers: dict[str, Writer] = {
         ".csv": partial(_write_table, delimiter=","),
         ".tsv": partial(_write_table, delimiter="\t"),
         ".npy": _write_array,
         ".txt": _write_lines,
         ".parquet": _write_parquet,
-        ".bed": partial(_write_segments, chrom=chrom, bin_size=bin_size),
+        BED: partial(_write_segments, bed=bed),
     }
     found = writers.get(path.suffix.lower())
     if found is None:
         raise InputError(f"states are written to files that end in {', '.join(writers)}, but -o is {str(path)!r}.")
-    if probabilities and path.suffix.lower() in (".txt", ".bed"):
+    if PLACE in path.name and not is_bed(path):
+        raise InputError(f"a file for each sequence, {PLACE}, is written of segments ({BED}) alone.")
+    if probabilities and path.suffix.lower() in (".txt", BED):
         raise InputError(f"{path.suffix} files have no room for --probabilities; write .csv, .parquet or .npy.")
     return found
 
@@ -165,30 +176,11 @@ def _write_parquet(answers: Answers, path: Path) -> None:
             os.fsync(written.fileno())
 
 
-def _write_segments(answers: Answers, path: Path, chrom: str | None, bin_size: int) -> None:
-    """Stretches of equal states: chromosome, start, end (exclusive, from 0), name of the state."""
-    data = answers.data
-    if chrom is not None and data.n_sequences > 1 and data.names is None:
-        raise InputError(
-            f"--chrom {chrom} names one sequence, but there are {data.n_sequences}; leave it out, or predict them one "
-            "by one."
-        )
-    with writing(path) as file:
-        for number, states in enumerate(data.split(answers.states)):
-            name = chrom if chrom is not None else f"sequence_{number}" if data.names is None else data.names[number]
-            for start, stop in segments(states):
-                file.write(f"{name}\t{start * bin_size}\t{stop * bin_size}\t{answers.names[states[start]]}\n")
+def is_bed(path: Path) -> bool:
+    """Whether segments go into this file."""
+    return path.suffix.lower() == BED
 
 
-def segments(states: NDArray[Any]) -> list[tuple[int, int]]:
-    """Where stretches of equal states begin and end.
-
-    Examples
-    --------
-    >>> segments(np.array([3, 3, 0, 0, 0, 3]))
-    [(0, 2), (2, 5), (5, 6)]
-    """
-    if not len(states):
-        return []
-    inner = (np.flatnonzero(np.diff(states)) + 1).tolist()
-    return list(zip([0, *inner], [*inner, len(states)], strict=True))
+def _write_segments(answers: Answers, path: Path, bed: BedFile) -> None:
+    assert answers.segments is not None
+    bed.write(answers.segments, path)

@@ -39,7 +39,7 @@ app.command(
     epilog=examples(
         "subchain fit book.txt --unit characters -o book.safetensors",
         "subchain fit walk.csv --columns speed,angle --sequence animal --states 4",
-        "subchain fit marks.npz --array GM12878 --states 15 --holdout 0.05",
+        "subchain fit marks.npz --array GM12878,K562 --states 15 --holdout 0.05",
         "subchain fit corpus/ --infinite --max-states 60 --time-limit 300",
         "subchain fit chain.npy --inference 'SCVI(length=10, boundary=Guards())'",
         "subchain fit big.npy --checkpoint run.ckpt     (and again with --resume)",
@@ -51,6 +51,7 @@ app.command(
         "subchain predict model.safetensors walk.csv --probabilities -o p.npy",
         "subchain predict model.safetensors marks.npz --decoding viterbi "
         "-o segments.bed --chrom chr11 --bin 200",
+        "subchain predict model.safetensors marks.npz --array GM12878,K562 --chrom chr11 --bin 200 -o '{sequence}.bed'",
     )
 )(predict)
 app.command(

@@ -177,11 +177,10 @@ def _fit(talk: Conversation, wishes: Any, reading: Any, settings: dict[str, Any]
 def _save(model: HMM, target: Path, beliefs: bool) -> None:
     """Write the model; if there is no room for it, elsewhere, for what was learned may have taken hours."""
     from subchain.cli.exits import UnwritableError, explain
-    from subchain.cli.writing import naming, somewhere_else
+    from subchain.cli.writing import somewhere_else
 
     try:
-        with naming(target):
-            model.save(target, beliefs=beliefs)
+        model.save(target, beliefs=beliefs)
     except OSError as error:
         rescued = somewhere_else(target.name, lambda path: model.save(path, beliefs=False))
         if rescued is None:

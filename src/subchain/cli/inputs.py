@@ -58,7 +58,7 @@ class Reading:
         files = [str(existing(path)) for path in self.paths]
         return Call("read", (files[0] if len(files) == 1 else files,)).having(
             unit=self.unit, sequences=self.sequences, lower=self.lower or None, columns=_listed(self.columns),
-            sequence=None if self.sequence is None else _name_or_number(self.sequence), array=self.array,
+            sequence=None if self.sequence is None else _name_or_number(self.sequence), array=_arrays(self.array),
         )  # fmt: skip
 
     def like(self, model: HMM) -> Reading:
@@ -115,6 +115,13 @@ def _listed(columns: str | None) -> Any:
     if not found:
         raise InputError("--columns names no column; write names with commas between them, as in --columns pulse,rr.")
     return found[0] if len(found) == 1 else found
+
+
+def _arrays(array: str | None) -> str | list[str] | None:
+    """Arrays of an option: one, or several with commas between them."""
+    if array is None or "," not in array:
+        return array
+    return [name.strip() for name in array.split(",") if name.strip()]
 
 
 def _name_or_number(text: str) -> str | int:

@@ -46,8 +46,11 @@ SequenceColumn = Annotated[
 ]  # fmt: skip
 Array = Annotated[
     str | None,
-    typer.Option("--array", metavar="NAME", help="Of .npz files: the observed array.", rich_help_panel=READING),
-]
+    typer.Option(
+        "--array", metavar="A,B,...", help="Of .npz files: the observed array, or several, a sequence each.",
+        rich_help_panel=READING,
+    ),
+]  # fmt: skip
 
 
 def examples(*commands: str) -> str:

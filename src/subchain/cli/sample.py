@@ -30,8 +30,9 @@ def sample(
     """Draw observations and their states from a model."""
     with conversation(as_json) as talk:
         from subchain.cli.inputs import Reading, load_model, read_for
-        from subchain.cli.writing import check_target, writing
+        from subchain.cli.writing import check_target
         from subchain.errors import InputError
+        from subchain.files import writing
 
         known = (".csv", ".npy", ".txt")
         if output is not None:

@@ -1,11 +1,12 @@
 """Whatever a user calls data, as :class:`Sequences`: the one door through which observations come in.
 
-Arrays are taken as they are, without a copy. Lists hold one sequence per item. Files are opened where they lie.
+Arrays are taken as they are, without a copy. Lists hold one sequence per item, dictionaries one per name. Files are
+opened where they lie.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from numbers import Number
 from os import PathLike
 from pathlib import Path
@@ -41,6 +42,7 @@ def as_sequences(
     columns: Columns | None = None,
     sequence: str | int | None = None,
     vocabulary: Vocabularies = None,
+    names: Iterable[str | int] | None = None,
 ) -> Sequences:
     """Understand data of any usual form as sequences of observations.
 
@@ -50,6 +52,9 @@ def as_sequences(
         - an array (N,) or (N, D): one sequence, or several if ``lengths`` is given. Masked entries become missing.
         - a list of arrays or lists: one sequence per item, so ``[[1, 2], [3, 4]]`` is two sequences. A list of
           single numbers or strings is one sequence; ``None`` in it is missing.
+        - a dictionary of names and sequences, ``{"GM12878": x1, "K562": x2}``: one named sequence per entry. A
+          dictionary of columns is *not* meant, even if all are of one length; make a table of it first,
+          ``pandas.DataFrame(x)`` or ``numpy.column_stack(list(x.values()))``.
         - a tuple ``(X, lengths)``: every tuple of two whose second item is a flat array or list of whole numbers. Two
           sequences of whole numbers are a list.
         - a path: ``.npy`` is memory-mapped and not read here; ``.parquet``, ``.csv`` and ``.tsv`` are tables. For
@@ -69,6 +74,9 @@ def as_sequences(
     vocabulary : Vocabulary, or one Vocabulary or None per column, optional
         Code strings with these (those of the training data) instead of building new ones; data that come with other
         vocabularies are coded anew.
+    names : list of str or int, optional
+        Names of the sequences, one each, where the data bring none along (as dictionaries do, and tables with
+        ``sequence``).
 
     Returns
     -------
@@ -84,13 +92,41 @@ def as_sequences(
     array([3, 2])
     >>> as_sequences([["sun", "rain"], ["sun"]]).vocabulary.symbols
     ('sun', 'rain')
+    >>> as_sequences({"GM12878": np.zeros((5, 2)), "K562": np.zeros((3, 2))}).names
+    ('GM12878', 'K562')
+    >>> as_sequences([[0, 1, 1], [2, 0]], names=["monday", "tuesday"]).label(1)
+    "sequence 1 ('tuesday')"
     """
+    if isinstance(x, Mapping) and not is_table(x):
+        if lengths is not None or names is not None:
+            raise InputError("a dictionary names and divides its sequences; lengths and names cannot be given along.")
+        x, names = _entries(x)
     if lengths is None and isinstance(x, tuple) and _is_pair(x):
         x, lengths = x
     found = _read(x, columns, sequence, vocabulary)
     if lengths is not None:
         found = _divided(found, lengths)
-    return require_observations(found)
+    return require_observations(found if names is None else _named(found, names))
+
+
+def _entries(x: Mapping[Any, Any]) -> tuple[list[Any], list[str | int]]:
+    """The sequences of a dictionary, and their names."""
+    for name, sequence in x.items():
+        if _is_scalar(sequence):
+            raise InputError(f"x[{name!r}] is {sequence!r}, but a dictionary holds a whole sequence under each name.")
+        if not isinstance(name, (str, int)):
+            raise InputError(f"{name!r} is no name of a sequence; names are strings or whole numbers.")
+    return list(x.values()), list(x)
+
+
+def _named(found: Sequences, names: Iterable[str | int]) -> Sequences:
+    """Give names to sequences that have none."""
+    if found.names is not None:
+        raise InputError("names are given, but the data bring names of their own; leave them out.")
+    return Sequences(
+        found.values, found.offsets, columns=found.columns, names=names, vocabulary=found.vocabularies,
+        grouped_by=found.grouped_by,
+    )  # fmt: skip
 
 
 def _read(x: Any, columns: Columns | None, sequence: str | int | None, vocabulary: Vocabularies) -> Sequences:
@@ -242,8 +278,8 @@ def _piece(item: Any, where: str) -> Piece:
         return _from_scalars(item, where)
     if not isinstance(item, (list, tuple, np.ndarray)) and not hasattr(item, "__array__"):
         raise InputError(
-            f"{where} is {_kind(item)}; what is understood is an array, a list of arrays, (X, lengths), Sequences, a "
-            "path, or a table of pandas, polars or Arrow."
+            f"{where} is {_kind(item)}; what is understood is an array, a list of arrays, a dictionary of arrays, "
+            "(X, lengths), Sequences, a path, or a table of pandas, polars or Arrow."
         )
     try:
         array = item if isinstance(item, np.ndarray) else np.asarray(item)

@@ -53,7 +53,7 @@ def read(
     lower: bool = False,
     columns: Columns | None = None,
     sequence: str | int | None = None,
-    array: str | None = None,
+    array: str | Iterable[str] | None = None,
 ) -> Sequences:
     """Read a file, several, or a folder of files; what each is follows from its name.
 
@@ -76,9 +76,10 @@ def read(
         Of tables and arrays: the columns that are observed. Of treebanks: the one field that is, "form" if not given.
     sequence : str or int, optional
         Of tables: the column that says which sequence a row belongs to.
-    array : str, optional
+    array : str or list of str, optional
         Of .npz files: the array that is observed, where there are several. An array called "lengths" beside it divides
-        it into sequences; an array of strings with an entry a column names the columns.
+        it into sequences; an array of strings with an entry a column names the columns. Several arrays become one
+        sequence each, with their names.
 
     Returns
     -------
@@ -95,6 +96,7 @@ def read(
     >>> data.lengths, data.values, data.vocabulary.to_list()
     (array([2, 2]), array([0, 1, 0, 2], dtype=int32), ['the', 'cat', 'dog', '<unk>'])
     """
+    array = array if array is None or isinstance(array, str) else list(array)
     given = [paths] if isinstance(paths, (str, PathLike)) else list(paths)
     files = [file for path in given for file in _files(path)]
     if not files:
@@ -151,7 +153,7 @@ def _field(columns: Columns | None) -> str:
     return str(fields[0])
 
 
-def _from_npz(file: Path, name: str | None) -> Sequences:
+def _from_npz(file: Path, wanted: str | list[str] | None) -> Sequences:
     try:
         with np.load(file) as opened:
             arrays: Mapping[str, NDArray[Any]] = {key: opened[key] for key in opened.files}
@@ -160,16 +162,43 @@ def _from_npz(file: Path, name: str | None) -> Sequences:
             f"{str(file)!r} cannot be read as NumPy arrays; it may be damaged or of another kind: {error}"
         ) from error
     observed = [key for key, found in arrays.items() if key != LENGTHS and _is_observable(found)]
-    if name is None and len(observed) == 1:
-        name = observed[0]
-    if name is None:
+    if wanted is None and len(observed) == 1:
+        wanted = observed[0]
+    if wanted is None or not wanted:
         shown = ", ".join(f"{key} {arrays[key].shape}" for key in observed)
-        raise InputError(f"{str(file)!r} holds several arrays; choose one by array=: {shown or 'none of numbers'}.")
-    if name not in arrays:
-        raise unknown_name(f"array of {file.name}", name, observed)
-    values, lengths = arrays[name], arrays.get(LENGTHS)
-    divides = lengths is not None and lengths.dtype.kind in "iu" and int(lengths.sum()) == len(values)
-    return as_sequences(values, lengths=lengths if divides else None, columns=_column_names(arrays, values))
+        raise InputError(f"{str(file)!r} holds several arrays; choose by array=: {shown or 'none of numbers'}.")
+    names = [wanted] if isinstance(wanted, str) else wanted
+    for name in names:
+        if name not in arrays:
+            raise unknown_name(f"array of {file.name}", name, observed)
+    if isinstance(wanted, str):
+        values, lengths = arrays[wanted], arrays.get(LENGTHS)
+        divides = lengths is not None and _divides(lengths, values)
+        return as_sequences(values, lengths=lengths if divides else None, columns=_column_names(arrays, values))
+    return _side_by_side(file, arrays, names)
+
+
+def _side_by_side(file: Path, arrays: Mapping[str, NDArray[Any]], names: list[str]) -> Sequences:
+    """Several arrays, a sequence each."""
+    if len(set(names)) < len(names):
+        raise InputError(f"arrays are chosen once each, but array= is {', '.join(names)}.")
+    first = arrays[names[0]]
+    for name in names:
+        if arrays[name].shape[1:] != first.shape[1:]:
+            raise InputError(
+                f"arrays that are read together need the same columns, but of {file.name} {name!r} has the shape "
+                f"{arrays[name].shape} and {names[0]!r} {first.shape}."
+            )
+        if LENGTHS in arrays and _divides(arrays[LENGTHS], arrays[name]):
+            raise InputError(
+                f"{file.name} divides {name!r} by {LENGTHS!r}, but of several arrays each is one sequence; read them "
+                "one by one."
+            )
+    return as_sequences({name: arrays[name] for name in names}, columns=_column_names(arrays, first))
+
+
+def _divides(lengths: NDArray[Any], values: NDArray[Any]) -> bool:
+    return lengths.dtype.kind in "iu" and values.ndim > 0 and int(lengths.sum()) == len(values)
 
 
 def _is_observable(array: NDArray[Any]) -> bool:
@@ -193,7 +222,7 @@ def _columns_of(data: Sequences, columns: Columns | None) -> Sequences:
     table = data.values if data.values.ndim == 2 else data.values[:, None]
     values = table[:, indices[0]] if len(indices) == 1 else table[:, as_slice(indices)]
     names = None if data.columns is None else [data.columns[index] for index in indices]
-    return Sequences(values, data.offsets, columns=names)
+    return Sequences(values, data.offsets, columns=names, names=data.names)
 
 
 def _end_to_end(parts: list[Sequences], files: Sequence[Path]) -> Sequences:
@@ -215,11 +244,26 @@ def _end_to_end(parts: list[Sequences], files: Sequence[Path]) -> Sequences:
     values = np.concatenate([cast(part.values, kind, file.name) for part, file in zip(coded, files, strict=True)])
     starts = np.cumsum([0, *(part.n_observations for part in coded[:-1])])
     offsets = [part.offsets[:-1] + start for part, start in zip(coded, starts, strict=True)]
-    names = [file.name.partition(".")[0] for file in files] if all(part.n_sequences == 1 for part in parts) else None
     return Sequences(
-        values, np.concatenate([*offsets, [len(values)]]), columns=first.columns, names=names, vocabulary=common,
-        grouped_by=first.grouped_by,
+        values, np.concatenate([*offsets, [len(values)]]), columns=first.columns, names=_names(parts, files),
+        vocabulary=common, grouped_by=first.grouped_by,
     )  # fmt: skip
+
+
+def _names(parts: list[Sequences], files: Sequence[Path]) -> list[str | int] | None:
+    """What the sequences of several files are called: as their files, or, of several in a file, as they are there.
+
+    Names that occur in more than one file get the name of the file before them.
+    """
+    stems = [file.name.partition(".")[0] for file in files]
+    if all(part.n_sequences == 1 for part in parts):
+        return list(stems)
+    if any(part.names is None for part in parts):
+        return None
+    own = [(stem, name) for stem, part in zip(stems, parts, strict=True) for name in part.names or ()]
+    if len({name for _, name in own}) == len(own):
+        return [name for _, name in own]
+    return [f"{stem}.{name}" for stem, name in own]
 
 
 def _common_vocabulary(parts: list[Sequences], column: int) -> Vocabulary | None:

@@ -398,7 +398,7 @@ def _checked_columns(columns: Iterable[str] | None, n_features: int) -> tuple[st
 def _checked_names(names: Iterable[str | int] | None, n_sequences: int) -> tuple[str | int, ...] | None:
     if names is None:
         return None
-    checked = tuple(names)
+    checked = (names,) if isinstance(names, str) else tuple(names)
     if len(checked) != n_sequences:
         raise InputError(f"one name is needed for each of {n_sequences} sequences, but there are {len(checked)} names.")
     return checked

@@ -83,6 +83,27 @@ class BestStates(_Writer):
         self.out[block.positions] = block.beliefs.argmax(axis=0)
 
 
+class BeliefsOfStates(_Writer):
+    """Probability of one given state of each position given the whole sequence, (N,)."""
+
+    def __init__(self, out: NDArray[Any], states: NDArray[Any]) -> None:
+        super().__init__(out)
+        self.states = states
+
+    def tile(self, result: None, run: TileRun) -> None:
+        self._choose(run.filtered.positions, run.beliefs)
+
+    def block(self, result: None, run: LegalRun) -> None:
+        positions = run.block.positions
+        legal.entries_of(run.beliefs, run.block.lists, self.states[positions], self.out[positions])
+
+    def hard(self, result: None, sequence: int, block: LogBlock) -> None:
+        self._choose(block.positions, block.beliefs)
+
+    def _choose(self, positions: Index, beliefs: Array) -> None:
+        self.out[positions] = beliefs[self.states[positions], np.arange(len(positions))]
+
+
 class LogIncrements(_Writer):
     """Log probability of each observation given those before it in its sequence, (N,)."""
 
@@ -124,6 +145,11 @@ def filter(engine: CpuEngine, messages: Messages, out: NDArray[Any]) -> Array:
 def best_states(engine: CpuEngine, messages: Messages, out: NDArray[Any]) -> Array:
     """Write the most probable state of each position into `out` (N,); return each sequence's log likelihood."""
     return _run(engine, messages, BestStates(states_array(out, messages, ())))
+
+
+def beliefs_of_states(engine: CpuEngine, messages: Messages, states: NDArray[Any], out: NDArray[Any]) -> Array:
+    """Write the probability of each position's given state into `out` (N,); return each sequence's log likelihood."""
+    return _run(engine, messages, BeliefsOfStates(out, states))
 
 
 def log_increments(engine: CpuEngine, messages: Messages, out: NDArray[Any]) -> Array:

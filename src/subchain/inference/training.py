@@ -73,6 +73,11 @@ class TrainingBeliefs(Record):
         for first, last in self._blocks():
             out[first:last] = self.table(first, last).argmax(axis=0)
 
+    def of_states(self, states: NDArray[np.integer], out: NDArray[np.floating]) -> None:
+        """The belief in one given state of each position into an array (N,)."""
+        for first, last in self._blocks():
+            out[first:last] = self.table(first, last)[states[first:last], np.arange(last - first)]
+
     def _blocks(self) -> list[tuple[int, int]]:
         rows = max(BLOCK_VALUES // self.n_states, 1)
         return [(first, min(first + rows, self.n_positions)) for first in range(0, self.n_positions, rows)]

@@ -316,3 +316,13 @@ def best_states(entries, lists, out):
             if entries[e] > entries[best]:
                 best = e
         out[position] = lists.states[best]
+
+
+@kernel
+def entries_of(entries, lists, states, out):
+    """Write the entry of one given state of each position into `out` (n,); zero if it is not legal."""
+    for position in range(lists.offsets.shape[0] - 1):
+        out[position] = 0.0
+        for e in range(lists.offsets[position], lists.offsets[position + 1]):
+            if lists.states[e] == states[position]:
+                out[position] = entries[e]

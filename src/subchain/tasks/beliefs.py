@@ -1,4 +1,4 @@
-"""Probabilities of the states at every position, in one table that may be a file."""
+"""Probabilities of the states at every position, in one table that may be a file; or of one state of each position."""
 
 from __future__ import annotations
 
@@ -24,3 +24,13 @@ def filtered(question: Question, out: Out) -> NDArray[Any]:
     """Given the sequence up to the position, (N, K)."""
     messages, shape = question.messages(), (question.data.n_observations, question.n_states)
     return write(out, shape, np.float64, lambda table: marginals.filter(question.engine, messages, table))
+
+
+def of_states(question: Question, states: NDArray[Any]) -> NDArray[np.float32]:
+    """Of one given state of each position, given the whole sequence, (N,); no table of all states is made."""
+    found = np.empty(len(states), dtype=np.float32)
+    if question.stored is not None:
+        question.stored.of_states(states, found)
+    else:
+        marginals.beliefs_of_states(question.engine, question.messages(), states, found)
+    return found

@@ -1,7 +1,7 @@
 """What a fitted model is asked: data that it has checked, what is known of their states, and who computes.
 
-Answers have the shape of the question: with one array in, an array comes out; with several sequences in, a list with
-one item for each of them.
+Answers have the shape of the question: with one array in, an array comes out; with several sequences in, or a
+dictionary, a list with one item for each of them.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Question:
 
 def comes_in_list(x: Any, data: Sequences) -> bool:
     """Whether a user who gave `x`, understood as `data`, expects one answer for each sequence."""
-    if data.n_sequences != 1:
+    if data.n_sequences != 1 or isinstance(x, dict):
         return True
     if not isinstance(x, (list, tuple)):
         return False
