@@ -7,8 +7,8 @@ from itertools import pairwise
 import matplotlib as mpl
 import numpy as np
 import pytest
-
 from examples import FAMILIES, example
+
 from subchain import CVI, HDP, HMM, VI, Bernoulli, Categorical, DiagonalGaussian, HoldOut, plot
 from subchain.errors import InputError
 
