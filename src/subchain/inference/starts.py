@@ -124,13 +124,19 @@ def _labels(
 
 
 def _in_agreement(labels: Index, known: NDArray[np.float64]) -> Index:
-    """Cluster labels renamed so that evidence speaks for them as much as possible; where it excludes one, its own."""
+    """Cluster labels renamed so that evidence speaks for them as much as possible.
+
+    Where it excludes one, the cluster has another among the likeliest, one for each so that clusters stay apart.
+    """
     n_states = len(known)
     agreement = np.zeros((n_states, n_states))
     np.add.at(agreement, labels, (known - 1.0 / n_states).T)
     labels = linear_sum_assignment(agreement, maximize=True)[1][labels]
-    possible = known[labels, np.arange(len(labels))] > 0.0
-    return np.where(possible, labels, known.argmax(axis=0))
+    excluded = np.flatnonzero(known[labels, np.arange(len(labels))] == 0.0)
+    likeliest = known[:, excluded] >= known[:, excluded].max(axis=0) * (1.0 - 1e-9)
+    wanted = 1 + labels[excluded] % likeliest.sum(axis=0)
+    labels[excluded] = (likeliest & (np.cumsum(likeliest, axis=0) == wanted)).argmax(axis=0)
+    return labels
 
 
 def _exponential(
