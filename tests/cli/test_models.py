@@ -78,7 +78,7 @@ def test_models_of_different_kinds_are_compared_with_a_warning(run: Any, walk: P
 def test_a_report_is_written_by_the_report(
     answer: Any, walk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def write(model: HMM, x: Any, path: Path, *, title: str | None, step: float, unit: str | None, offset: float) -> None:
+    def write(model: HMM, x: Any, path: Path, *, title: Any, step: float, unit: Any, offset: float) -> None:
         Path(path).write_text(f"{title} {x.n_observations} {model.n_states_} {step:g} {unit} {offset:g}")
 
     monkeypatch.setattr(subchain, "report", write, raising=False)

@@ -81,13 +81,14 @@ def narrow(browser) -> Iterator[None]:
 #: Texts of the graph, each with whether it lies inside.
 IN_GRAPH = """
 const svg = document.getElementById('graph'), box = svg.getBoundingClientRect();
-return [...svg.querySelectorAll('text')].map((text) => { const r = text.getBoundingClientRect(); return [text.textContent,
-  r.left >= box.left && r.right <= box.right && r.top >= box.top && r.bottom <= box.bottom,
+return [...svg.querySelectorAll('text')].map((text) => { const r = text.getBoundingClientRect(); return [
+  text.textContent, r.left >= box.left && r.right <= box.right && r.top >= box.top && r.bottom <= box.bottom,
   text.parentElement.querySelector('title').textContent]; });
 """
 #: Names on cards that are cut, or that reach into what is drawn beside them.
 CUT = """
-return [...document.querySelectorAll('.bars th')].filter((th) => th.scrollWidth > th.clientWidth + 1).map((th) => th.textContent)
+const names = [...document.querySelectorAll('.bars th')];
+return names.filter((th) => th.scrollWidth > th.clientWidth + 1).map((th) => th.textContent);
 """
 
 
@@ -119,8 +120,9 @@ def test_a_name_beside_the_matrix_tells_all_of_itself(browser, marks) -> None:
     told = set()
     for place in np.linspace(0.35, 0.97, 12):
         browser.run(
-            "const c = document.getElementById('matrix'), b = c.getBoundingClientRect(); c.dispatchEvent(new PointerEvent("
-            "'pointermove', {clientX: b.left + 12, clientY: b.top + arguments[0] * b.height, bubbles: true}))",
+            "const c = document.getElementById('matrix'), b = c.getBoundingClientRect();"
+            "const [x, y] = [b.left + 12, b.top + arguments[0] * b.height];"
+            "c.dispatchEvent(new PointerEvent('pointermove', {clientX: x, clientY: y, bubbles: true}))",
             float(place),
         )
         told.add(browser.run("return document.getElementById('matrix-readout').textContent"))

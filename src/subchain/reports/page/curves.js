@@ -81,15 +81,15 @@ const Curves = (() => {
   const local = (x) => { const position = Math.round(x / positions.step); return position - starts[sequenceAt(position)]; };
   const whereabouts = (x) => (several && sequences.length ? `${sequences[sequenceAt(Math.round(x / positions.step))][0]}, ${told(x)}` : told(x));
   const told = (x, digits) => Page.inUnits(several && sequences.length ? positions.offset + local(x) * positions.step : x, digits);
-  // Ticks that begin anew with every sequence, at a distance from each other.
+  // Ticks that begin anew with every sequence, at a distance from each other and from the next sequence.
   function splits(plot, _, low, high, increment, space) {
     const found = [], apart = space / (plot.bbox.width / devicePixelRatio) * (high - low);
     starts.forEach((start, index) => {
-      const until = Math.min(value(starts[index + 1] ?? nPositions), high), ahead = positions.offset - value(start);
-      for (let tick = Math.ceil((Math.max(value(start), low) + ahead) / increment - 1e-9); tick * increment - ahead < until; tick++) {
-        const x = tick * increment - ahead;
-        if (x - (found.at(-1) ?? -Infinity) >= 0.9 * apart) found.push(x);
-      }
+      const next = index + 1 < starts.length ? value(starts[index + 1]) : Infinity, ahead = positions.offset - value(start);
+      const add = (x) => { if (x >= low && x <= high && x - (found.at(-1) ?? -Infinity) >= 0.9 * apart) found.push(x); };
+      add(value(start));
+      const until = Math.min(value(nPositions), high, next - 0.9 * apart);
+      for (let tick = Math.ceil((Math.max(value(start), low) + ahead) / increment); tick * increment - ahead < until; tick++) add(tick * increment - ahead);
     });
     return found;
   }

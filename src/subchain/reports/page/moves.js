@@ -174,11 +174,11 @@ const Moves = (() => {
     element("circle", { cx: x, cy: y, r: ring, fill: "none", stroke: variable("--line"), "stroke-width": 2.5 }, group);
     element("path", { d: `M${x} ${y - ring}A${ring} ${ring} 0 ${turn > Math.PI ? 1 : 0} 1 ${end[0]} ${end[1]}`, fill: "none", stroke: variable("--ink"), "stroke-width": 2.5 }, group);
     element("circle", { cx: x, cy: y, r: radius, fill: states[slot].colour, stroke: Page.selected === slot ? variable("--accent") : "none", "stroke-width": 5 }, group);
-    const inside = radius > 11 && states[slot].name.length <= 3, out = ring + 9;
-    const place = inside ? { x, y: y + 4, "text-anchor": "middle", fill: Page.text(channels(states[slot].colour)), "font-weight": 650 }
-      : { x: x + out * Math.cos(angle), y: y + out * Math.sin(angle) + 4, "text-anchor": Math.abs(Math.cos(angle)) < 0.3 ? "middle" : Math.cos(angle) > 0 ? "start" : "end", fill: variable("--ink") };
+    const inside = radius > 11 && states[slot].name.length <= 3, size = n > 40 ? 9 : Math.min(26, Math.max(14, 7200 / (svg.clientWidth || 600))), out = ring + 2 + 0.6 * size;
+    const place = inside ? { x, y: y + 0.35 * size, "text-anchor": "middle", fill: Page.text(channels(states[slot].colour)), "font-weight": 650 }
+      : { x: x + out * Math.cos(angle), y: y + out * Math.sin(angle) + 0.35 * size, "text-anchor": Math.abs(Math.cos(angle)) < 0.3 ? "middle" : Math.cos(angle) > 0 ? "start" : "end", fill: variable("--ink") };
     const name = Page.selected === slot ? states[slot].name : Page.shortened(states[slot].name, n > 40 ? 12 : 20);
-    element("text", { ...place, "font-size": n > 40 ? 9 : Math.min(26, Math.max(14, 7200 / (svg.clientWidth || 600))) }, group, name);
+    element("text", { ...place, "font-size": size }, group, name);
     element("title", {}, group, about(slot));
     group.addEventListener("click", () => Page.select(slot));
   }
