@@ -77,7 +77,8 @@ class FitCall:
         else:
             start = model.init
             known = start.vocabularies_  # a model that was made by hand knows none, and its symbols are codes
-            self.raw = read_alike(x, known, start.columns_, start.grouped_by_) if any(known) else as_sequences(x)
+            is_read = any(known) or start.columns_ is not None
+            self.raw = read_alike(x, known, start.columns_, start.grouped_by_) if is_read else as_sequences(x)
             self.data = self.emission.prepare(self.raw)
             self.emission = self.emission.sized_as(self.start_point.emission)
             self.emission.check_against(self.data, self.start_point.emission)
@@ -143,7 +144,7 @@ class FitCall:
         if empty:
             names = [str(column if self.data.columns is None else self.data.columns[column]) for column in empty]
             what = f"column {names[0]} is" if len(names) == 1 else f"columns {', '.join(names)} are"
-            warnings.warn(f"{what} missing everywhere; nothing is learned of it beyond the prior.", stacklevel=4)
+            warnings.warn(f"{what} missing everywhere; nothing beyond the prior is learned there.", stacklevel=4)
 
     def _given_start(self, n_states: int) -> Point | None:
         init = self.model.init

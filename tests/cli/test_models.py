@@ -78,12 +78,20 @@ def test_models_of_different_kinds_are_compared_with_a_warning(run: Any, walk: P
 def test_a_report_is_written_by_the_report(
     answer: Any, walk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def write(model: HMM, x: Any, path: Path, *, title: str | None = None) -> None:
-        Path(path).write_text(f"{title} {x.n_observations} {model.n_states_}")
+    def write(model: HMM, x: Any, path: Path, *, title: Any, step: float, unit: Any, offset: float) -> None:
+        Path(path).write_text(f"{title} {x.n_observations} {model.n_states_} {step:g} {unit} {offset:g}")
 
     monkeypatch.setattr(subchain, "report", write, raising=False)
     assert answer("report", walk, "walk.csv", "--title", "Walks")["report"] == "report.html"
-    assert Path("report.html").read_text() == "Walks 120 2"
+    assert Path("report.html").read_text() == "Walks 120 2 1 None 0"
+    answer("report", walk, "walk.csv", "--step", 0.5, "--step-unit", "s", "--offset", 30)
+    assert Path("report.html").read_text() == "None 120 2 0.5 s 30"
+
+
+def test_a_step_of_nothing_is_one_sentence(run: Any, walk: Path) -> None:
+    found = run("report", walk, "walk.csv", "--sequence", "animal", "--step", 0, status=2)
+    assert "step must be a number between" in found.stderr
+    assert not Path("report.html").exists()
 
 
 def test_the_demonstration_shows_states_and_scores(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +44,128 @@ def nasty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("nasty") / "report.html"
     subchain.report(model, data, path, title=NASTY)
     return path
+
+
+LONG = ["strong_enhancer", "weak_enhancer", "a_name_that_is_much_too_long_to_be_drawn_whole_1", "quiet"]
+
+
+@pytest.fixture(scope="module")
+def marks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two sequences of zeros and ones in bins of 200 base pairs, with long names."""
+    rng = np.random.default_rng(2)
+    z = np.cumsum(rng.random(6_000) < 0.05) % 4
+    values = (rng.random((6_000, 4)) < np.where(np.eye(4)[z] > 0, 0.9, 0.05)).astype(np.uint8)
+    columns = ["H3K4me1", "H3K4me2", "H3K4me3", "H4K20me1"]
+    data = Sequences(values, [0, 4_000, 6_000], names=["alpha", "beta"], columns=columns)
+    model = HMM(4, "bernoulli", inference=VI(max_iter=10), random_state=0).fit(data)
+    model.state_names_ = LONG
+    path = tmp_path_factory.mktemp("marks") / "report.html"
+    subchain.report(model, data, path, step=200, unit="bp", offset=1_000_000)
+    return path
+
+
+@contextmanager
+def narrow(browser) -> Iterator[None]:
+    """The window of a telephone."""
+    size = browser.driver.get_window_size()
+    browser.driver.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": 390, "height": 800, "deviceScaleFactor": 2, "mobile": True}
+    )
+    try:
+        yield
+    finally:
+        browser.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        browser.driver.set_window_size(size["width"], size["height"])
+
+
+#: Texts of the graph, each with whether it lies inside.
+IN_GRAPH = """
+const svg = document.getElementById('graph'), box = svg.getBoundingClientRect();
+return [...svg.querySelectorAll('text')].map((text) => { const r = text.getBoundingClientRect(); return [
+  text.textContent, r.left >= box.left && r.right <= box.right && r.top >= box.top && r.bottom <= box.bottom,
+  text.parentElement.querySelector('title').textContent]; });
+"""
+#: Names on cards that are cut, or that reach into what is drawn beside them.
+CUT = """
+const names = [...document.querySelectorAll('.bars th')];
+return names.filter((th) => th.scrollWidth > th.clientWidth + 1).map((th) => th.textContent);
+"""
+
+
+@pytest.mark.parametrize("is_narrow", [False, True])
+def test_names_are_whole_or_lose_their_middle(browser, marks, is_narrow) -> None:
+    with narrow(browser) if is_narrow else nullcontext():
+        browser.open(marks)
+        drawn = browser.run(IN_GRAPH)
+        assert browser.run(CUT) == []
+        assert browser.run("return document.documentElement.scrollWidth") <= (390 if is_narrow else 1280)
+    shown = {text for text, _, _ in drawn}
+    assert all(inside for _, inside, _ in drawn)
+    assert {"strong_enhancer", "weak_enhancer", "quiet"} < shown
+    assert any(text.startswith("a_name") and text.endswith("whole_1") and "…" in text for text in shown)
+    assert any(LONG[2] in title for _, _, title in drawn)
+    assert browser.complaints() == []
+
+
+def test_a_selected_state_has_its_whole_name_in_the_graph(browser, marks) -> None:
+    browser.open(marks)
+    browser.run("document.querySelector(`.card[data-slot='2'] button.state`).click()")
+    drawn = browser.run(IN_GRAPH)
+    assert LONG[2] in {text for text, _, _ in drawn}
+    assert all(inside for _, inside, _ in drawn)
+
+
+def test_a_name_beside_the_matrix_tells_all_of_itself(browser, marks) -> None:
+    browser.open(marks)
+    told = set()
+    for place in np.linspace(0.35, 0.97, 12):
+        browser.run(
+            "const c = document.getElementById('matrix'), b = c.getBoundingClientRect();"
+            "const [x, y] = [b.left + 12, b.top + arguments[0] * b.height];"
+            "c.dispatchEvent(new PointerEvent('pointermove', {clientX: x, clientY: y, bubbles: true}))",
+            float(place),
+        )
+        told.add(browser.run("return document.getElementById('matrix-readout').textContent"))
+    assert any(f"({LONG[2]})" in line and "of positions" in line for line in told)
+
+
+def test_positions_are_told_in_units(browser, marks) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    browser.open(marks)
+    readout = "return document.getElementById('timeline-readout').textContent"
+    browser.press("#timeline", *[Keys.ARROW_UP] * 2)
+    assert "bp, " in browser.run(readout)
+    assert "bp long" in browser.run(readout)
+    browser.press("#timeline", *[Keys.ARROW_UP] * 30, Keys.HOME, *[Keys.ARROW_LEFT] * 3)
+    found = re.search(r"· ([\d\u202f]+)\xa0bp \(position (\d+)\)", browser.run(readout))
+    assert int(found[1].replace("\u202f", "")) == 1_000_000 + 200 * int(found[2])
+    assert "present: H" in browser.run(readout)
+
+
+def test_doubt_along_the_data_names_the_sequence(browser, marks) -> None:
+    browser.open(marks)
+    point = (
+        "const over = document.querySelector('#doubt-curve .u-over'), b = over.getBoundingClientRect();"
+        "over.dispatchEvent(new MouseEvent('mouseenter', {bubbles: true}));"
+        "over.dispatchEvent(new MouseEvent('mousemove', {bubbles: true, clientX: b.left + arguments[0] * b.width,"
+        "clientY: b.top + b.height / 2}))"
+    )
+    for share, name in ((0.25, "alpha"), (0.75, "beta")):
+        browser.run(point, share)
+        browser.settle()
+        told = browser.run("return document.querySelector('#doubt-curve .u-legend').textContent")
+        first = int(re.search(rf"{name}, ([\d\u202f]+)\xa0bp", told)[1].replace("\u202f", ""))
+        assert first == pytest.approx(1_000_000 + 200 * (6_000 * share - (4_000 if name == "beta" else 0)), abs=20_000)
+
+
+def test_one_state_has_a_page_without_moves(browser, tmp_path) -> None:
+    x = np.random.default_rng(0).poisson(4.0, 300)
+    subchain.report(HMM(1, "poisson", random_state=0).fit(x), x, tmp_path / "one.html")
+    browser.open(tmp_path / "one.html")
+    assert browser.complaints() == []
+    assert "one state only" in browser.run("return document.getElementById('moves').innerText")
+    assert browser.run("return document.getElementById('matrix').clientWidth") == 0
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -193,14 +318,7 @@ def test_sequences_are_chosen(browser, nasty) -> None:
 
 
 def test_a_narrow_window_needs_no_sideways_scrolling(browser, page) -> None:
-    size = browser.driver.get_window_size()
-    browser.driver.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride", {"width": 390, "height": 800, "deviceScaleFactor": 2, "mobile": True}
-    )
-    try:
+    with narrow(browser):
         browser.open(page)
         assert browser.run("return document.documentElement.scrollWidth") <= 390
         assert browser.complaints() == []
-    finally:
-        browser.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-        browser.driver.set_window_size(size["width"], size["height"])

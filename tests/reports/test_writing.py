@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from examples import FAMILIES, SHAPES, example
 
 import subchain
-from examples import FAMILIES, SHAPES, example
-from subchain import CVI, EM, HDP, HMM, VI, Beam, Categorical, Gibbs, Sequences, Vocabulary
+from subchain import (
+    CVI,
+    EM,
+    HDP,
+    HMM,
+    SVI,
+    VI,
+    Beam,
+    Bernoulli,
+    Buffer,
+    Categorical,
+    Dirichlet,
+    Gaussian,
+    Gibbs,
+    Product,
+    Sequences,
+    Vocabulary,
+    as_sequences,
+)
 from subchain.errors import InputError, NotFittedError
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -23,6 +42,11 @@ def contents(page: str) -> dict:
     found = re.search(r'<script type="application/json" id="contents">(.*?)</script>', page, re.DOTALL)
     assert found is not None
     return json.loads(found[1])
+
+
+def python_of(page: str) -> str:
+    """The call that a page shows."""
+    return html.unescape(re.search(r"<pre[^>]*><code>(.*?)</code>", page, re.DOTALL)[1])
 
 
 def written(model: HMM, x: object, folder: Path, **settings: object) -> str:
@@ -106,11 +130,92 @@ def test_the_call_in_a_page_runs_and_makes_the_same_model(tmp_path) -> None:
     model = HMM(3, "categorical", transition=HDP(concentration=2.0), inference=VI(max_iter=5), random_state=3)
     model.fit(SYMBOLS)
     page = written(model, SYMBOLS, tmp_path)
-    code = re.search(r"<pre[^>]*><code>(.*?)</code>", page, re.DOTALL)[1]
-    code = code.replace("&#39;", "'").replace("&#34;", '"').replace("report.html", str(tmp_path / "again.html"))
     names = {"x": SYMBOLS}
-    exec(code, names)
+    exec(python_of(page).replace("report.html", str(tmp_path / "again.html")), names)
     np.testing.assert_array_equal(names["model"].transition_, model.transition_)
+
+
+def test_the_call_in_a_page_is_whole_however_long(tmp_path) -> None:
+    inference = SVI(length=20, batch=5, boundary=Buffer(4), max_passes=2, report_every=7, average=True)
+    transition = Dirichlet(concentration=np.array([[2.0, 1.0], [0.25, 3.0]]))
+    model = HMM(2, "categorical", transition, inference, random_state=0).fit(SYMBOLS)
+    code = python_of(written(model, SYMBOLS, tmp_path, step=0.5, unit="s", offset=3))
+    assert "…" not in code
+    names = {"x": SYMBOLS}
+    exec(code.replace("report.html", str(tmp_path / "again.html")), names)
+    np.testing.assert_array_equal(names["model"].transition_, model.transition_)
+    assert contents((tmp_path / "again.html").read_text())["positions"]["offset"] == 3
+
+
+def test_a_run_that_began_from_a_fitted_model_is_told(tmp_path) -> None:
+    start = HMM(2, "categorical", inference=SVI(length=20, batch=5, max_passes=1), random_state=5).fit(SYMBOLS)
+    model = HMM(2, "categorical", inference=VI(max_iter=5), init=start, random_state=0).fit(SYMBOLS)
+    code = python_of(written(model, SYMBOLS, tmp_path))
+    assert "# The run started from the parameters of another model" in code
+    assert repr(start.inference) in code
+    with pytest.raises(NameError, match="start"):
+        exec(code, {"x": SYMBOLS})
+    names = {"x": SYMBOLS, "start": start}
+    exec(code.replace("report.html", str(tmp_path / "again.html")), names)
+    np.testing.assert_array_equal(names["model"].transition_, model.transition_)
+
+
+def test_what_a_page_cannot_do_again_is_a_comment(tmp_path) -> None:
+    by_hand = HMM.from_parameters([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], Categorical.from_parameters([[0.9, 0.1]] * 2))
+    assert "model.fit" not in python_of(written(by_hand, [0, 0, 1], tmp_path))
+    batches = HMM(2, "categorical", random_state=0).partial_fit(SYMBOLS).partial_fit(SYMBOLS)
+    page = written(batches, SYMBOLS, tmp_path)
+    assert "# It has learned from 2 batches" in python_of(page)
+    assert "learned batch by batch" in page
+    watched = HMM(2, "categorical", random_state=0).fit(SYMBOLS, validation=SYMBOLS[:40])
+    assert "give validation=..." in python_of(written(watched, SYMBOLS, tmp_path))
+
+
+def test_names_of_columns_stay_apart_on_cards(tmp_path) -> None:
+    names = ["H3K4me1", "H3K4me2", "a_very_long_name_of_a_mark_1", "a_very_long_name_of_a_mark_2"]
+    data = Sequences(np.random.default_rng(0).integers(0, 2, (200, 4)).astype(np.uint8), columns=names)
+    page = written(HMM(2, "bernoulli", random_state=0).fit(data), data, tmp_path)
+    labels = re.findall(r'<tr title="(.*?): [^"]*"><th scope="row">(.*?)</th>', page)[:4]
+    assert [name for name, _ in labels] == names
+    assert [label for _, label in labels[:2]] == names[:2]
+    assert len({label for _, label in labels}) == 4
+    assert "share of positions where present" in page
+
+
+def test_numbers_and_chances_have_tables_of_their_own(tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    data = Sequences(np.column_stack([rng.normal(size=200), rng.integers(0, 2, 200)]), columns=["speed", "asleep"])
+    emission = Product(speed=Gaussian(columns=["speed"]), asleep=Bernoulli(columns=["asleep"]))
+    page = written(HMM(2, emission, random_state=0).fit(data), data, tmp_path)
+    captions = re.findall("<caption>(.*?)</caption>", page)
+    assert captions[:2] == ["mean ± standard deviation", "share of positions where present"]
+
+
+def test_positions_have_units_everywhere(tmp_path) -> None:
+    model = HMM(2, "categorical", random_state=0).fit(SYMBOLS)
+    page = written(model, SYMBOLS, tmp_path, step=200, unit="bp", offset=1000)
+    assert contents(page)["positions"] == {
+        "step": 200.0, "unit": "bp", "offset": 1000.0, "digits": 0, "plain": False
+    }  # fmt: skip
+    assert re.search(r"<dt>lasts</dt><dd>[\d.]+ positions? \([\d.\u202f]+\xa0bp\)", page)
+    assert re.search(r"longest [\d\u202f]+\xa0bp", page)
+
+
+@pytest.mark.parametrize(("n", "borders"), [(1, 1), (3, 3), (24, 24), (25, 0)])
+def test_borders_of_few_sequences_are_kept(n, borders, tmp_path) -> None:
+    data = as_sequences([SYMBOLS[:20]] * n)
+    page = written(HMM(2, "categorical", inference=VI(max_iter=2), random_state=0).fit(data), data, tmp_path)
+    assert contents(page)["sequences"] == [[str(i), 20 * i] for i in range(borders)]
+    assert page.count('class="border"') == (2 if borders > 1 else 0)
+
+
+def test_moves_on_cards_are_shares_of_all_changes(tmp_path) -> None:
+    emission = Categorical.from_parameters([[0.9, 0.1], [0.1, 0.9], [0.5, 0.5]])
+    chain = [[0.98, 0.015, 0.005], [0.3, 0.4, 0.3], [0.0, 0.0, 1.0]]
+    page = written(HMM.from_parameters([1.0, 0.0, 0.0], chain, emission), [0, 0, 0, 1, 1], tmp_path)
+    left = re.findall(r"left for (.*?)</p>", page, re.DOTALL)
+    assert re.findall(r"\((.*?)\)", left[0]) == ["75 %", "25 %"]
+    assert "for ever: it is never left" in page
 
 
 def test_known_states_are_used(tmp_path) -> None:
@@ -127,7 +232,10 @@ def test_a_long_chain_stays_small(tmp_path) -> None:
     assert (tmp_path / "report.html").stat().st_size < 1_500_000
 
 
-@pytest.mark.parametrize("case", ["unfitted", "not a model", "no folder", "a folder", "other data", "nothing"])
+CASES = ["unfitted", "not a model", "no folder", "a folder", "other data", "nothing", "no step"]
+
+
+@pytest.mark.parametrize("case", CASES)
 def test_bad_input_is_one_sentence_and_leaves_no_file(case, tmp_path) -> None:
     model = HMM(2, "categorical", random_state=0)
     if case != "unfitted":
@@ -136,7 +244,7 @@ def test_bad_input_is_one_sentence_and_leaves_no_file(case, tmp_path) -> None:
     path = {"no folder": tmp_path / "no" / "page.html", "a folder": tmp_path}.get(case, tmp_path / "page.html")
     data = {"other data": np.array([0.5, 1.5]), "nothing": []}.get(case, SYMBOLS)
     with pytest.raises((InputError, NotFittedError)) as found:
-        subchain.report(subject, data, path)
+        subchain.report(subject, data, path, step=0 if case == "no step" else 1)
     assert "\n" not in str(found.value)
     assert list(tmp_path.iterdir()) == []
 

@@ -68,7 +68,12 @@ app.command(
 )(sample)
 app.command(epilog=examples("subchain info model.safetensors", "subchain info model.safetensors --json"))(info)
 app.command(epilog=examples("subchain compare four.safetensors five.safetensors test.csv"))(compare)
-app.command(epilog=examples("subchain report model.safetensors walk.csv -o report.html"))(report)
+app.command(
+    epilog=examples(
+        "subchain report model.safetensors walk.csv -o report.html",
+        "subchain report model.safetensors bins.npy --step 200 --step-unit bp -o report.html",
+    )
+)(report)
 
 experiments = typer.Typer(
     help="Figures and tables of papers, done again.",

@@ -50,5 +50,6 @@ def _in_order(data: Sequences, columns: Sequence[str]) -> Sequences:
     index = data.column_indices(list(columns))
     vocabularies = tuple(data.vocabularies[column] for column in index)
     return Sequences(
-        data.select(list(columns)), data.offsets, columns=columns, names=data.names, vocabulary=vocabularies
-    )
+        data.select(list(columns)), data.offsets, columns=columns, names=data.names, vocabulary=vocabularies,
+        grouped_by=data.grouped_by,
+    )  # fmt: skip

@@ -149,7 +149,9 @@ class Sequences:
             starts = np.repeat(self.offsets[chosen] - offsets[:-1], np.diff(offsets))
             values = np.asarray(self.values[starts + np.arange(offsets[-1])])
         names = None if self.names is None else [self.names[i] for i in chosen]
-        return Sequences(values, offsets, columns=self.columns, names=names, vocabulary=self.vocabularies)
+        return Sequences(
+            values, offsets, columns=self.columns, names=names, vocabulary=self.vocabularies, grouped_by=self.grouped_by
+        )
 
     def split(self, table: NDArray[Any]) -> list[NDArray[Any]]:
         """Cut a table with one row per position into one piece (a view) per sequence.
@@ -260,7 +262,9 @@ class Sequences:
             columns = [_recoded(column, *pair) for column, pair in zip(self.select(None).T, pairs, strict=True)]
             values = columns[0] if self.values.ndim == 1 else np.column_stack(columns)
         kept = [old if new is None else new for old, new in pairs]
-        return Sequences(values, self.offsets, columns=self.columns, names=self.names, vocabulary=kept)
+        return Sequences(
+            values, self.offsets, columns=self.columns, names=self.names, vocabulary=kept, grouped_by=self.grouped_by
+        )
 
     def value_range(self) -> tuple[float, float]:
         """Smallest and largest value, nan left out; (0, 0) if there is nothing else.

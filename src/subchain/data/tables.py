@@ -150,20 +150,31 @@ def read_csv(
 def columns_of_table(x: object) -> list[str]:
     """Names of the columns of a table, or of a file with one; empty for everything else."""
     if is_table(x):
-        return list(to_arrow(x).column_names)
+        return _names_in_memory(x)
     if not isinstance(x, (str, PathLike)):
         return []
-    suffixes = [suffix.lower() for suffix in Path(x).suffixes]
-    if {".csv", ".tsv"} & set(suffixes):
+    suffixes = [suffix.lower() for suffix in Path(x).suffixes if suffix.lower() not in (".gz", ".bz2", ".xz")]
+    kind = suffixes[-1] if suffixes else ""
+    if kind in (".csv", ".tsv"):
         _, first = next(numbered_lines(x), (0, ""))
-        return next(csv.reader([first], delimiter="\t" if ".tsv" in suffixes else ","), [])
-    if {".parquet", ".pq"} & set(suffixes):
+        return next(csv.reader([first], delimiter="\t" if kind == ".tsv" else ","), [])
+    if kind in (".parquet", ".pq"):
         require_pyarrow()
         from pyarrow import parquet
 
         with _blaming_file(x, "Parquet"):
             return list(parquet.read_schema(existing_file(x)).names)
     return []
+
+
+def _names_in_memory(x: Any) -> list[str]:
+    """Names of the columns of a table; nothing of it is read, as some can be read only once."""
+    if hasattr(x, "collect_schema"):  # a lazy frame
+        return list(x.collect_schema().names())
+    names = getattr(x, "columns", None) if not hasattr(x, "schema") else getattr(x.schema, "names", None)
+    if callable(names):
+        names = names()
+    return [] if names is None else [str(name) for name in names]
 
 
 def is_table(x: object) -> bool:

@@ -87,8 +87,8 @@ class Algorithm(Component, ABC):
             return "time_limit"
         return None
 
-    def worth(self, problem: Problem, state: RunState) -> float:
-        """What restarts are compared by."""
+    def worth(self, problem: Problem, state: RunState, compared: bool) -> float:
+        """How well a run has ended; what restarts are compared by if there are several."""
         known = state.trace.known_objectives()
         return known[-1] if known else -np.inf
 

@@ -125,9 +125,10 @@ class Passes:
         settled_at = state.trace.settled_at(algorithm.tolerance, objective)
         if look.is_due(prior, statistics, settled_at=settled_at):
             best, found = look.improve(self.go_on(prior, statistics), self.attempt)
-            prior, statistics, objective = best.prior, best.statistics, best.objective
+            if found or settled_at is None:  # a run that has settled, and finds nothing, stays where it is
+                prior, statistics, objective = best.prior, best.statistics, best.objective
+                self.adopt(best)
             news += found
-            self.adopt(best)
         point, events = algorithm.point(prior.update(statistics), statistics, state.point)
         events += news
         results = Known(statistics, point, prior=prior if prior.moves else None)

@@ -116,7 +116,8 @@ class CVI(Iterated):
         """Not where states are still alike: near such a plateau the objective falls a little before it rises."""
         assert state.statistics is not None
         pairs = state.statistics.pairs
-        return state.iteration >= LATE or len(pairs) == 1 or rows_tell(pairs)
+        is_alone = (pairs.sum(axis=0) > 1.0).sum() <= 1  # nothing to differ from
+        return state.iteration >= LATE or is_alone or rows_tell(pairs)
 
     def check(self) -> None:
         super().check()

@@ -14,7 +14,7 @@ class Postponed:
     """
 
     def __init__(self) -> None:
-        self._asked = False
+        self.asked = False
 
     def __enter__(self) -> Postponed:
         self._ours = (
@@ -26,12 +26,12 @@ class Postponed:
         return self
 
     def _remember(self, number: int, frame: FrameType | None) -> None:
-        self._asked = True
+        self.asked = True
 
     def check(self) -> None:
         """Raise KeyboardInterrupt if somebody has asked for one."""
-        if self._asked:
-            self._asked = False
+        if self.asked:
+            self.asked = False
             raise KeyboardInterrupt
 
     def __exit__(

@@ -23,6 +23,8 @@ Index = NDArray[np.int64]
 
 #: States that are expected at fewer positions are not used.
 USED = 0.5
+#: Pairs that lose more by their counts (nats) are not tried.
+HOPELESS = -100.0
 #: Pairs that are looked at closely, for each state in use.
 CLOSE = 5
 
@@ -47,9 +49,10 @@ class Merge(NamedTuple):
 
 
 def merges(prior: ModelPosterior, statistics: Statistics, most: int) -> list[Merge]:
-    """The pairs and the groups of states that promise most, so many of each; those that promise nothing are left out.
+    """The pairs and the groups of states that promise most, so many of each, best first.
 
-    Best first. States go into the one that is visited most.
+    Counts that stay with a passage between two states speak against a merge that frees the passage; so pairs are tried
+    that promise a little less than nothing. States go into the one that is visited most.
     """
     visits = statistics.initial + statistics.pairs.sum(axis=0)
     used = np.flatnonzero(visits > USED)
@@ -72,7 +75,7 @@ def _pairs(prior: ModelPosterior, statistics: Statistics, used: Index, most: int
     begin, base = prior.chain.concentrations()
     gains += _of_moves(begin, base, statistics.initial, statistics.pairs, first, second)
     best = np.argsort(-gains, kind="stable")[:most]
-    return [(np.array([first[pair], second[pair]]), float(gains[pair])) for pair in best]
+    return [(np.array([first[pair], second[pair]]), float(gains[pair])) for pair in best[gains[best] > HOPELESS]]
 
 
 def _close_pairs(prior: ModelPosterior, statistics: Statistics, used: Index) -> tuple[Index, Index]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from subchain.inference.base import Algorithm
 from subchain.inference.checkpoint import Checkpoint, Journey, RunSummary
+from subchain.inference.interrupts import Postponed
 from subchain.inference.loop import RunState, run
 from subchain.inference.problem import Problem
 from subchain.inference.progress import Progress
@@ -25,9 +26,12 @@ def best_of(
         progress.update(state)
         checkpoint.save(journey)
 
-    def is_better(worth: float) -> bool:
-        """Than all runs that have ended."""
-        return journey.best is None or worth > max(summary.objective for summary in journey.summaries)
+    def judge(state: RunState) -> float:
+        """The worth of a run, which is remembered if it is better than all that have ended."""
+        worth = algorithm.worth(problem, state, compared=len(starts) > 1)
+        if journey.best is None or worth > max(summary.objective for summary in journey.summaries):
+            journey.best = state
+        return worth
 
     _reopen(problem, algorithm, starts, journey)
     for number in range(len(journey.summaries), len(starts)):
@@ -46,16 +50,16 @@ def best_of(
         if state.status == "interrupted":
             checkpoint.save(journey, force=True)
             journey.interrupted = True
-            if is_better(algorithm.worth(problem, state)):
-                journey.best = state
+            judge(state)
             return journey
         assert state.status is not None
-        worth = algorithm.worth(problem, state)
-        if is_better(worth):
-            journey.best = state
-        journey.summaries.append(RunSummary(worth, state.status, state.iteration))
-        journey.current = None
-        checkpoint.save(journey, force=True)
+        with Postponed() as interruption:
+            journey.summaries.append(RunSummary(judge(state), state.status, state.iteration))
+            journey.current = None
+            checkpoint.save(journey, force=True)
+        if interruption.asked:
+            journey.interrupted = number + 1 < len(starts)
+            return journey
     return journey
 
 

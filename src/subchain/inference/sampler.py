@@ -148,7 +148,7 @@ class Sampler(Algorithm):
         kept = np.array(trace.measures["sweeps"]) > self.burn_in
         return np.array(columns)[:, kept]
 
-    def worth(self, problem: Problem, state: RunState) -> float:
+    def worth(self, problem: Problem, state: RunState, compared: bool) -> float:
         """The mean log joint of the best chain's draws; before there are any, the last one."""
         trace = state.trace
         if not len(trace):

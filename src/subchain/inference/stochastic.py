@@ -232,7 +232,7 @@ class Stochastic(Algorithm):
     def surrogate(self, posterior: ModelPosterior, point: Point) -> Surrogate:
         return point.surrogate() if self.kind == "mode" else getattr(posterior, self.kind)()
 
-    def worth(self, problem: Problem, state: RunState) -> float:
+    def worth(self, problem: Problem, state: RunState, compared: bool) -> float:
         """The held-out score, or the bound of an observation by an excerpt that is the same for all restarts.
 
         Objectives of a run are of the minibatches that it happened to draw, and differ by more than restarts do.
@@ -240,20 +240,18 @@ class Stochastic(Algorithm):
         if state.trace.validation:
             return state.trace.validation[-1]
         found = state.results.reported
-        if found is None:
-            return -np.inf
+        if found is None or not compared:
+            return super().worth(problem, state, compared)
         length = self.subchains(problem).length
         excerpt = Excerpt(problem, length, max(JUDGED // length, 1), np.random.default_rng(0))
-        if self.kind == "mode":  # where there is no bound, the likelihood
-            seen, prior_worth = excerpt.statistics(state.point.surrogate()), 0.0
-        else:
-            prior = state.results.prior or problem.prior
-            posterior = prior.update(found)
-            try:
-                seen = excerpt.statistics(posterior.expected_log())
-            except ImpossibleSequenceError:  # data that surrogates can explain, but not their geometric means
-                return super().worth(problem, state)
-            prior_worth = prior.log_hyper() - posterior.kl(prior)
+        prior = state.results.prior or problem.prior
+        posterior = prior.update(found)
+        has_bound = self.kind != "mode"  # where there is none, the likelihood
+        try:
+            seen = excerpt.statistics(posterior.expected_log() if has_bound else state.point.surrogate())
+        except (ImpossibleSequenceError, IndexError):  # data that no run has met, or that this one cannot explain
+            return -np.inf
+        prior_worth = prior.log_hyper() - posterior.kl(prior) if has_bound else 0.0
         return (seen.log_normalizer + prior_worth) / max(seen.n_observations, 1.0)
 
 

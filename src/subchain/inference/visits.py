@@ -155,21 +155,26 @@ class Visits:
         settled_at = state.trace.settled_at(algorithm.tolerance, objective)
         if is_whole and look.is_due(ledger.present, ledger.statistics, settled_at=settled_at):
             with self.interruption, ledger.shares.trying():
-                objective, events = self._improve(look, state.seed)
+                better, events = self._improve(look, state.seed, has_settled=settled_at is not None)
+            objective = objective if better is None else better
         is_probability = is_whole and not algorithm.by_counts
         measures = {"left_out": float(left_out) + self.log_scale if is_probability else math.nan}
         return Step(ledger, objective, events, [Chain(ledger.chain.initial, ledger.chain.pairs)], measures)
-
 
     def release(self) -> None:
         """Files of shares have names that nobody else wants."""
 
     # ---- other numbers of states -------------------------------------------------------------------------------------
 
-    def _improve(self, look: Search, seed: int) -> tuple[float, list[str]]:
-        """Passes with as many states, and with fewer or more, whichever lead further."""
+    def _improve(self, look: Search, seed: int, has_settled: bool) -> tuple[float | None, list[str]]:
+        """Passes with as many states, and with fewer or more, whichever lead further; the objective there.
+
+        A run that has settled, and finds nothing, stays where it is, and the objective is None.
+        """
         ledger, in_turn = self.ledger, self.algorithm.order != "batch"
         here, deadline = self._trial(math.nan), self.deadline
+        before = here if has_settled else None
+        events: list[str] = []
 
         def keep(trial: Trial) -> Trial:
             nonlocal here
@@ -199,8 +204,9 @@ class Visits:
             _, events = look.improve(keep(settle()), run, keep)
         finally:
             self.deadline = deadline
-            self._return_to(here)
-        return here.objective, events
+            stays = before is not None and not events
+            self._return_to(before if before is not None and not events else here)
+        return (None if stays else here.objective), events
 
     def _trial(self, objective: float) -> Trial:
         return Trial(objective, self.ledger.present, self.ledger.statistics, self.ledger.memory)

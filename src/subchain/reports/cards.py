@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subchain.reports import words
+from subchain.reports.doubt import sequences
+from subchain.reports.positions import Positions
 from subchain.reports.subject import Subject
 from subchain.tasks.profiles import Numbers, Symbols, shown
 
@@ -16,6 +20,8 @@ Array = NDArray[np.float64]
 
 #: Neighbours and columns that a card lists.
 NEIGHBOURS, MOST_COLUMNS = 3, 12
+#: Longest name of a column that is shown whole.
+LONGEST_NAME = 20
 #: Symbols that are less probable than this are left out, but for the first three.
 NEGLIGIBLE = 0.005
 #: Size of the line along the data, in its own units, and its number of points.
@@ -26,10 +32,12 @@ WIDTH, HEIGHT, POINTS = 240, 40, 120
 class Bar:
     """Something with a size: a symbol's probability or a column's mean, all between 0 and 1 of the width there is.
 
+    `label` is short enough for a card, `name` is all of it.
     `low` and `high` bound the spread of a column's values, `from_` and `to` the credible interval; None if unknown.
     """
 
     label: str
+    name: str
     value: str
     at: float
     low: float | None = None
@@ -61,47 +69,49 @@ class Card:
     runs: str
     emitted: list[Emitted]
     line: str
-    before: list[tuple[str, str]]
-    after: list[tuple[str, str]]
+    entered: list[tuple[str, str]]
+    left: list[tuple[str, str]]
 
 
-def cards(subject: Subject) -> list[Card]:
+def cards(subject: Subject, positions: Positions) -> list[Card]:
     """One card for each state that is shown, in the order of their numbers."""
     names = [subject.model.state_names_[state] for state in subject.shown]
     shares = subject.picture.whole.mean_shares()
-    return [_card(subject, slot, names, shares[:, slot]) for slot in range(len(subject.shown))]
+    return [_card(subject, positions, slot, names, shares[:, slot]) for slot in range(len(subject.shown))]
 
 
-def _card(subject: Subject, slot: int, names: list[str], shares: Array) -> Card:
+def _card(subject: Subject, positions: Positions, slot: int, names: list[str], shares: Array) -> Card:
     state, picture = int(subject.shown[slot]), subject.picture
-    runs, positions = int(picture.runs[slot]), subject.occupancy[slot] * subject.data.n_observations
+    runs, visits = int(picture.runs[slot]), subject.occupancy[slot] * subject.data.n_observations
     seen = f"{words.several(runs, 'segment')}" if runs else "never the most probable state"
     if runs:
-        seen += f", longest {words.count(picture.longest[slot])}"
-    after = subject.transition[slot].copy()
-    before = subject.occupancy * subject.transition[:, slot]
-    before = before / max(before.sum(), np.finfo(float).tiny)
-    after[slot] = before[slot] = 0.0
+        longest = picture.longest[slot]
+        seen += f", longest {words.count(longest) if positions.are_plain else positions.length(longest)}"
     return Card(
         slot=slot,
         number=state,
         name=names[slot],
-        occupancy=f"{words.share(subject.occupancy[slot])} · {words.count(positions)} positions",
-        dwell=_lasting(float(subject.model.dwell_times_[state])),
+        occupancy=f"{words.share(subject.occupancy[slot])} · {words.count(visits)} positions",
+        dwell=_lasting(float(subject.model.dwell_times_[state]), positions),
         runs=seen,
         emitted=list(_emitted(subject, slot)),
         line=_line(shares),
-        before=_neighbours(before, names),
-        after=_neighbours(after, names),
+        entered=_neighbours(subject.occupancy * subject.transition[:, slot], slot, names),
+        left=_neighbours(subject.transition[slot], slot, names),
     )
 
 
-def _lasting(positions: float) -> str:
-    text = words.number(round(positions, 2))
-    return f"{text} position" if text == "1" else f"{text} positions on average"
+def _lasting(n: float, positions: Positions) -> str:
+    if not math.isfinite(n):
+        return "for ever: it is never left"
+    told = positions.several(n)
+    return f"{told} on average" if positions.are_plain and round(n, 2) != 1 else told
 
 
-def _neighbours(chances: Array, names: list[str]) -> list[tuple[str, str]]:
+def _neighbours(moves: Array, slot: int, names: list[str]) -> list[tuple[str, str]]:
+    """The most frequent other ends of moves from, or to, a state, as shares of all moves that change the state."""
+    chances = np.where(np.arange(len(moves)) == slot, 0.0, moves)
+    chances /= max(chances.sum(), np.finfo(float).tiny)
     best = np.argsort(-chances, kind="stable")[:NEIGHBOURS]
     return [(names[other], words.share(chances[other])) for other in best if chances[other] >= 0.005]
 
@@ -114,16 +124,24 @@ def _emitted(subject: Subject, slot: int) -> Iterator[Emitted]:
         here = slice(place, place + width)
         bounds.append(None if found is None or found.emission is None else found.emission[:, slot, here])
         place += width
-    for part, bound in zip(subject.profile, bounds, strict=True):
+    described = list(zip(subject.profile, bounds, strict=True))
+    for part, bound in described:
         if isinstance(part, Symbols):
-            title = part.name if len(subject.profile) > 1 else "symbols"
+            title = f"{part.name}: most probable symbols" if len(described) > 1 else "most probable symbols"
             yield Emitted(title, True, _symbols(part, state, subject.n_symbols, bound))
-    numbers = [(part, bound) for part, bound in zip(subject.profile, bounds, strict=True) if isinstance(part, Numbers)]
-    if numbers:
-        bars = [_number(part, state, subject.shown, bound) for part, bound in numbers[:MOST_COLUMNS]]
-        more = f"and {len(numbers) - MOST_COLUMNS} more columns" if len(numbers) > MOST_COLUMNS else ""
-        title = "chance of a one" if all(part.is_chance for part, _ in numbers) else "mean ± sd"
-        yield Emitted(title, False, bars, more)
+    numbers = [(part, bound) for part, bound in described if isinstance(part, Numbers)]
+    for title, kind in groupby(numbers, key=lambda entry: _caption(entry[0])):
+        columns = list(kind)
+        bars = [_number(part, state, subject.shown, bound) for part, bound in columns[:MOST_COLUMNS]]
+        hidden = len(columns) - MOST_COLUMNS
+        yield Emitted(title, False, bars, f"and {words.several(hidden, 'more column')}" if hidden > 0 else "")
+
+
+def _caption(part: Numbers) -> str:
+    """What the numbers of a column's states are."""
+    if part.is_chance:
+        return "share of positions where present"
+    return "mean" if part.spreads is None else "mean ± standard deviation"
 
 
 def _symbols(part: Symbols, state: int, n: int, bound: Array | None) -> list[Bar]:
@@ -137,8 +155,8 @@ def _symbols(part: Symbols, state: int, n: int, bound: Array | None) -> list[Bar
         text = "" if low is None or high is None else f"95 % of {words.share(low)} to {words.share(high)}"
         scale = chances[0] if bound is None else max(chances[0], bound[1, : len(chances)].max())
         low, high = (None if edge is None else edge / scale for edge in (low, high))
-        label = shown(part.labels[symbol])
-        bars.append(Bar(label, words.share(chance), chance / scale, from_=low, to=high, interval=text))
+        label = part.labels[symbol]
+        bars.append(Bar(shown(label), label, words.share(chance), chance / scale, from_=low, to=high, interval=text))
     return bars
 
 
@@ -161,7 +179,13 @@ def _number(part: Numbers, state: int, states: NDArray[np.int64], bound: Array |
     low, high = (None, None) if spread is None else (at(mean - spread), at(mean + spread))
     from_, to = (None, None) if bound is None else (at(float(bound[0, 0])), at(float(bound[1, 0])))
     text = "" if bound is None else f"95 % of {said(float(bound[0, 0]))} to {said(float(bound[1, 0]))}"
-    return Bar(part.name, value, at(mean), low, high, from_, to, text)
+    return Bar(words.shortened(part.name, LONGEST_NAME), part.name, value, at(mean), low, high, from_, to, text)
+
+
+def borders(subject: Subject) -> str:
+    """The path of marks between sequences, on the lines along the data; empty if there are none, or too many."""
+    starts = [start for _, start in sequences(subject)[1:]]
+    return "".join(f"M{start / subject.data.n_observations * WIDTH:.1f} 0V{HEIGHT}" for start in starts)
 
 
 def _line(shares: Array) -> str:
@@ -173,4 +197,4 @@ def _line(shares: Array) -> str:
     across = (np.arange(len(pooled)) + 0.5) * WIDTH / len(pooled)
     height = HEIGHT - pooled / pooled.max() * (HEIGHT - 2)
     points = "L".join(f"{x:.0f} {y:.0f}" for x, y in zip(across, height, strict=True))
-    return f"M0 {HEIGHT}L{points}L{WIDTH} {HEIGHT}Z"
+    return f"M0 {HEIGHT}V{height[0]:.0f}L{points}H{WIDTH}V{HEIGHT}Z"

@@ -39,10 +39,20 @@ def course(subject: Subject) -> dict[str, Any]:
         "iterations": [index + 1 for index in kept],
         "seconds": [round(trace.seconds[index], 4) for index in kept] if len(trace.seconds) == len(trace) else [],
         "charts": charts,
+        "lack": "" if charts else _lack(subject),
         "events": events,
         "n_events": len(trace.events),
         "runs": runs,
     }
+
+
+def _lack(subject: Subject) -> str:
+    """Why there are no curves."""
+    if subject.model.n_batches_:
+        return "This model has learned batch by batch, without curves."
+    if len(subject.model.trace_):
+        return "This run has computed no objective and no held-out score."
+    return "The parameters of this model were given, not learned."
 
 
 def _line(name: str, values: list[float], kept: list[int]) -> dict[str, Any]:

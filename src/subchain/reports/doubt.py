@@ -14,6 +14,8 @@ from subchain.reports.walk import CLASSES
 
 #: Moves that are listed with their intervals, and numbers of a sampler that are listed.
 MOVES, MOST_DRAWN = 16, 16
+#: Sequences whose borders are drawn where all the data stand side by side.
+MOST_BORDERS = 24
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,6 +27,16 @@ class Move:
     probability: float
     low: float
     high: float
+
+
+def sequences(subject: Subject) -> list[tuple[str, int]]:
+    """Names of sequences and where they begin among all positions; none if there are too many to tell apart."""
+    data = subject.data
+    there = np.flatnonzero(data.lengths)
+    if len(there) > MOST_BORDERS:
+        return []
+    names = [str(number if data.names is None else data.names[number]) for number in there.tolist()]
+    return list(zip(names, data.offsets[there].tolist(), strict=True))
 
 
 def moves(subject: Subject) -> list[Move]:

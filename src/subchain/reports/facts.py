@@ -1,4 +1,4 @@
-"""The summary at the top of a page, and how to make it again: the call, versions, seed, and what tells the data."""
+"""The summary at the top of a page, and where it comes from: versions, the seed, and what tells the data."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import datetime
 import importlib.metadata
 import math
 import platform
-import re
 import warnings
 from typing import NamedTuple
 
 import numpy as np
 
 import subchain
-from subchain.emissions import Emission
+from subchain.model import HMM
 from subchain.reports import words
 from subchain.reports.subject import Subject
 
@@ -51,7 +50,7 @@ def facts(subject: Subject) -> list[Fact]:
         Fact("effective states", str(_effective(subject)), "hold 99 % of the positions"),
         Fact("observations", words.count(n), f"in {words.several(data.n_sequences, 'sequence')}"),
         Fact("log likelihood", words.number(score), "per observation of the data shown here"),
-        Fact("doubt about states", f"{doubt:.2g} bits", f"{words.share(sure)} of positions are 90 % sure"),
+        Fact("doubt about states", f"{doubt:.2g} bits", f"{words.share(sure)} of positions are at least 90 % sure"),
     ]
     if trace.validation:
         best = max(trace.validation)
@@ -89,19 +88,6 @@ def left_out(subject: Subject) -> str:
     return f"Of the model's {subject.model.n_states_} states {what} {why}."
 
 
-def call(subject: Subject) -> str:
-    """Python that makes the model and the page."""
-    made = repr(subject.model)
-    names = sorted({name for name in re.findall(r"\b([A-Z]\w*)\(", made) if hasattr(subchain, name)})
-    own = {kind.__name__: kind.__module__ for kind in Emission.__subclasses__() if kind.__name__ not in names}
-    lines = ["import subchain", f"from subchain import {', '.join(names)}"]
-    lines += [f"from {own[name]} import {name}" for name in sorted(own) if f"{name}(" in made]
-    known = "".join(f", {name}={name}" for name, value in subject.knowledge.items() if value is not None)
-    return "\n".join(
-        [*lines, "", f"model = {made}", f"model.fit(x{known})", f'subchain.report(model, x, "report.html"{known})']
-    )
-
-
 def origins(subject: Subject) -> list[Fact]:
     """Versions, seed and what the data are told by."""
     seed, data = subject.model.random_state, subject.data
@@ -110,13 +96,14 @@ def origins(subject: Subject) -> list[Fact]:
     return [
         Fact("subchain", subchain.__version__),
         Fact("with", f"Python {platform.python_version()}, {versions}"),
-        Fact("seed", str(seed) if isinstance(seed, (int, np.integer)) else "none", _about_seed(seed)),
+        Fact("seed", str(seed) if isinstance(seed, (int, np.integer)) else "none", _about_seed(subject.model)),
         Fact("data", f"{words.several(data.n_observations, 'position')}, {kind}", f"fingerprint {data.fingerprint()}"),
         Fact("made", datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")),
     ]
 
 
-def _about_seed(seed: object) -> str:
-    if isinstance(seed, (int, np.integer)):
-        return "the same data and versions give the same model"
-    return "no whole number was given as random_state, so another fit may find other states"
+def _about_seed(model: HMM) -> str:
+    if not isinstance(model.random_state, (int, np.integer)):
+        return "no whole number was given as random_state, so another fit may find other states"
+    same = "the same data and versions" if isinstance(model.init, str) else "the same data, versions and start"
+    return f"{same} give the same model"

@@ -70,6 +70,20 @@ def share(value: float) -> str:
     return f"{100 * value:.3g} %" if value >= 0.001 else f"{100 * value:.2f} %"
 
 
+def shortened(name: str, longest: int) -> str:
+    """A name of at most so many characters: a long one loses its middle, since names often differ at their ends.
+
+    Examples
+    --------
+    >>> shortened("histone_mark_H3K4me1", 12), shortened("H3K4me1", 12)
+    ('histon…K4me1', 'H3K4me1')
+    """
+    if len(name) <= longest:
+        return name
+    end = (longest - 1) // 2
+    return f"{name[: longest - 1 - end]}…{name[-end:]}"
+
+
 def seconds(value: float) -> str:
     """A time.
 

@@ -14,9 +14,11 @@ import numpy as np
 from subchain.errors import InputError
 from subchain.files import checked_target, replace_file
 from subchain.reports import doubt, facts, words
-from subchain.reports.cards import cards
+from subchain.reports.again import call
+from subchain.reports.cards import borders, cards
 from subchain.reports.course import course
 from subchain.reports.packing import Packing, as_roots
+from subchain.reports.positions import Positions
 from subchain.reports.subject import Subject
 from subchain.reports.timeline import timeline
 
@@ -38,6 +40,9 @@ def report(
     path: str | os.PathLike[str],
     *,
     title: str | None = None,
+    step: float = 1,
+    unit: str | None = None,
+    offset: float = 0,
     allowed: Any = None,
     states: Any = None,
     evidence: Any = None,
@@ -57,13 +62,17 @@ def report(
         The file to write. It appears when it is complete; until then a file of that name stays as it is.
     title : str, optional
         Heading of the page.
+    step, unit, offset : float, str, float, optional
+        How positions are told: position i of a sequence stands at `offset + i * step`, in `unit`. With bins of 200
+        base pairs `step=200, unit="bp"`, with 50 observations a second `step=0.02, unit="s"`.
     allowed, states, evidence
         What is known of the states, as in `HMM.predict`.
 
     Raises
     ------
     InputError
-        If the model is not fitted, the data do not suit it, or the file cannot be written.
+        If the model is not fitted, the data do not suit it, `step`, `unit` or `offset` make no sense, or the file
+        cannot be written.
 
     Examples
     --------
@@ -75,15 +84,16 @@ def report(
     ...     report(model, x, f"{folder}/report.html")
     """
     target = checked_target(path)  # before the work, not after it
+    positions = Positions.read(step, unit, offset)
     subject = Subject.read(model, x, {"allowed": allowed, "states": states, "evidence": evidence})
-    content = render(subject, title or "Hidden Markov model").encode("utf8", "replace")
+    content = render(subject, positions, title or "Hidden Markov model").encode("utf8", "replace")
     try:
         replace_file(target, content)
     except OSError as error:
         raise InputError(f"cannot write {target}: {error.strerror or error}.") from None
 
 
-def render(subject: Subject, title: str) -> str:
+def render(subject: Subject, positions: Positions, title: str) -> str:
     """The page as text."""
     try:
         import jinja2
@@ -99,13 +109,14 @@ def render(subject: Subject, title: str) -> str:
         headline=facts.headline(subject),
         left_out=facts.left_out(subject),
         facts=facts.facts(subject),
-        cards=cards(subject),
+        cards=cards(subject, positions),
+        borders=borders(subject),
         course=course(subject),
         moves=doubt.moves(subject),
         certainty=doubt.certainty(subject),
         drawn=doubt.drawn(subject),
         intervals=subject.intervals,
-        call=facts.call(subject),
+        call=call(subject, positions),
         origins=facts.origins(subject),
         share=words.share,
         n_sequences=subject.data.n_sequences,
@@ -113,11 +124,11 @@ def render(subject: Subject, title: str) -> str:
         scripts=scripts,
         licence=_file("vendor/LICENSE-uPlot.txt"),
         hashes=" ".join(f"'sha256-{_hash(script)}'" for script in scripts),
-        contents=_json(contents(subject)),
+        contents=_json(contents(subject, positions)),
     )
 
 
-def contents(subject: Subject) -> dict[str, Any]:
+def contents(subject: Subject, positions: Positions) -> dict[str, Any]:
     """What the page's scripts draw from."""
     packing = Packing()
     packing.add("transition", as_roots(subject.transition))
@@ -137,6 +148,8 @@ def contents(subject: Subject) -> dict[str, Any]:
         "course": course(subject),
         "doubt": (whole.mean_doubts() / np.log(2)).round(4).tolist(),
         "nPositions": subject.data.n_observations,
+        "positions": positions.as_json(),
+        "sequences": doubt.sequences(subject),
         "timeline": along,
         "arrays": packing.index,
         "block": packing.block(),

@@ -165,7 +165,7 @@ LONGEST = 24
 
 
 def shown(symbol: str) -> str:
-    """A symbol as it is shown: blanks made visible, long ones cut.
+    """A symbol as it is shown: blanks made visible, the middle of long ones left out.
 
     Examples
     --------
@@ -173,4 +173,4 @@ def shown(symbol: str) -> str:
     ('␣', 'a b')
     """
     visible = INVISIBLE.get(symbol) or "".join(INVISIBLE.get(c, c) if c in "\n\t\r" else c for c in symbol)
-    return visible if len(visible) <= LONGEST else visible[: LONGEST - 1] + "…"
+    return visible if len(visible) <= LONGEST else f"{visible[: LONGEST // 2]}…{visible[1 - LONGEST // 2 :]}"

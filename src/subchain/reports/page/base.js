@@ -97,8 +97,38 @@ const Page = (() => {
   const count = (n) => Math.round(n).toString().replace(/\B(?=(\d{3})+$)/g, "\u202f");
   const percent = (p) => (p > 0 && p < 1e-4 ? "< 0.01 %" : `${Number((100 * p).toPrecision(3))} %`);
 
+
+  // ---- positions, in the reader's units if there are any: where one is, how long some are
+  const told = contents.positions;
+  const inUnits = (value, digits = told.digits) => {
+    const [whole, rest] = Math.abs(value).toFixed(digits).split(".");
+    const sign = value < 0 && Number(value.toFixed(digits)) ? "−" : "";
+    return `${sign}${whole.replace(/\B(?=(\d{3})+$)/g, "\u202f")}${rest ? "." + rest : ""}${told.unit ? "\u00a0" + told.unit : ""}`;
+  };
+  // Decimals that ticks at this distance need.
+  const decimals = (step) => { let digits = 0; while (digits < told.digits && Math.abs(step * 10 ** digits - Math.round(step * 10 ** digits)) > 1e-6) digits++; return digits; };
+  const place = (position) => inUnits(told.offset + position * told.step);
+  const length = (n) => inUnits(n * told.step);
+  const positions = (n) => (told.plain ? `${count(n)} positions` : `${count(n)} positions (${length(n)})`);
+  // Positions [from, to): the first and the last of them, or with units where they begin and how long they are.
+  function range(from, to) {
+    if (to - from <= 1) return told.plain ? `position ${count(from)}` : `${place(from)} (position ${count(from)})`;
+    return told.plain ? `positions ${count(from)} to ${count(to - 1)}` : `${place(from)}, ${length(to - from)} long`;
+  }
+
+  // ---- names that are too long lose their middle, since names often differ at their ends
+  function shortened(name, longest) {
+    const characters = [...name], end = Math.floor((longest - 1) / 2);
+    return characters.length <= longest ? name : `${characters.slice(0, longest - 1 - end).join("")}…${end > 0 ? characters.slice(-end).join("") : ""}`;
+  }
+  function fitted(context, name, room) {
+    let most = [...name].length, shown = name;
+    while (most > 3 && context.measureText(shown).width > room) shown = shortened(name, --most);
+    return shown;
+  }
+
   return {
     contents, arrays, states, PATTERNS, unpack, label, full, look, mix, channels, variable, isDark, text, select, dress, switchTheme,
-    system, number, count, percent, onChange: (listener) => listeners.push(listener), get selected() { return selected; },
+    system, number, count, percent, inUnits, decimals, place, length, positions, range, shortened, fitted, onChange: (listener) => listeners.push(listener), get selected() { return selected; },
   };
 })();

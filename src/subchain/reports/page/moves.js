@@ -3,6 +3,7 @@
 const Moves = (() => {
   const { contents, arrays, states, variable, channels, mix } = Page;
   const n = states.length, order = contents.order;
+  let named = null; // the state whose name is under the cursor
   let cell = null; // the cell under the cursor, [row, column] in the order of the matrix
   const squared = (root) => (root / 65535) ** 2; // probabilities come as their square roots
   const probability = (from, to) => squared(arrays.transition[from * n + to]);
@@ -12,14 +13,23 @@ const Moves = (() => {
   const canvas = document.getElementById("matrix");
   let geometry = null;
 
+  const font = (size) => `${Math.min(12, size)}px system-ui, sans-serif`;
+  // Names have all the room that they need, up to a third of the matrix.
+  function measure(context, space) {
+    if (n > 60) return { margin: 6, size: Math.max(2, Math.floor((space - 8) / n)) };
+    const sizeFor = (margin) => Math.max(2, Math.min(n <= 6 ? 96 : 64, Math.floor((space - margin - 2) / n)));
+    context.font = font(sizeFor(space / 3));
+    const widest = Math.max(...states.map((state) => context.measureText(state.name).width));
+    const margin = Math.ceil(Math.min(widest + 14, space / 3));
+    return { margin, size: sizeFor(margin) };
+  }
+
   function drawMatrix() {
-    const space = Math.min(560, canvas.parentElement.clientWidth - 32);
-    const names = n <= 60, margin = names ? Math.min(64, 14 + 7 * Math.max(...states.map((state) => Math.min(state.name.length, 7)))) : 6;
-    const size = Math.max(2, Math.min(n <= 6 ? 96 : 64, Math.floor((space - margin - 2) / n))), side = margin + size * n + 2;
-    geometry = { margin, size };
+    const context = canvas.getContext("2d");
+    const { margin, size } = geometry = measure(context, Math.min(620, canvas.parentElement.clientWidth - 32)), names = n <= 60;
+    const side = margin + size * n + 2;
     canvas.style.width = canvas.style.height = `${side}px`;
     canvas.width = canvas.height = side * devicePixelRatio;
-    const context = canvas.getContext("2d");
     context.scale(devicePixelRatio, devicePixelRatio);
     const gap = size >= 8 ? 1 : 0;
     order.forEach((from, row) => order.forEach((to, column) => {
@@ -48,9 +58,9 @@ const Moves = (() => {
   }
 
   function drawNames(context, margin, size) {
-    context.font = `${Math.min(12, size)}px system-ui, sans-serif`;
+    context.font = font(size);
     order.forEach((slot, place) => {
-      const name = states[slot].name.length > 7 ? states[slot].name.slice(0, 6) + "…" : states[slot].name;
+      const name = Page.fitted(context, states[slot].name, margin - 12);
       const centre = margin + (place + 0.5) * size;
       context.fillStyle = states[slot].colour;
       context.fillRect(margin - 6, centre - size / 2 + 1, 4, size - 2);
@@ -78,13 +88,21 @@ const Moves = (() => {
 
   function tell() {
     const readout = document.getElementById("matrix-readout");
-    if (!cell) { readout.textContent = "\u00a0"; return; }
+    if (!cell) { readout.textContent = named === null ? "\u00a0" : about(named); return; }
     const from = order[cell[0]], to = order[cell[1]], bounds = arrays.transitionBounds;
     let line = `from ${Page.full(from)} to ${Page.full(to)}: ${Page.number(probability(from, to))}`;
     if (bounds) line += `, 95 % of ${Page.number(squared(bounds[from * n + to]))} to ${Page.number(squared(bounds[n * n + from * n + to]))}`;
     readout.textContent = line;
   }
 
+  const about = (slot) => `${Page.full(slot)}: ${Page.percent(states[slot].occupancy)} of positions, stays with ${Page.number(probability(slot, slot))}`;
+  // The state whose name, beside or above the matrix, is under the pointer.
+  function nameAt(event) {
+    const box = canvas.getBoundingClientRect(), { margin, size } = geometry;
+    const across = Math.floor((event.clientX - box.left - margin) / size), down = Math.floor((event.clientY - box.top - margin) / size);
+    const place = across < 0 ? down : across;
+    return (across < 0) !== (down < 0) && place < n ? order[place] : null;
+  }
   function cellAt(event) {
     const box = canvas.getBoundingClientRect(), { margin, size } = geometry;
     const column = Math.floor((event.clientX - box.left - margin) / size), row = Math.floor((event.clientY - box.top - margin) / size);
@@ -115,14 +133,14 @@ const Moves = (() => {
 
   function drawGraph() {
     svg.replaceChildren();
-    document.getElementById("least-value").textContent = Page.number(least());
+    document.getElementById("least-value").textContent = String(Number(least().toPrecision(2)));
     const around = 232, centre = 300, most = Math.max(...states.map((state) => state.occupancy));
-    const room = n > 1 ? Math.min(34, around * Math.sin(Math.PI / n) * 0.86) : 40;
+    const room = Math.min(34, around * Math.sin(Math.PI / n) * 0.86);
     const nodes = [];
     order.forEach((slot, place) => {
-      const angle = 2 * Math.PI * place / n - Math.PI / 2, distance = n === 1 ? 0 : around;
+      const angle = 2 * Math.PI * place / n - Math.PI / 2;
       const radius = Math.max(Math.min(5, room), room * Math.sqrt(states[slot].occupancy / most));
-      nodes[slot] = { x: centre + distance * Math.cos(angle), y: centre + distance * Math.sin(angle), radius, angle };
+      nodes[slot] = { x: centre + around * Math.cos(angle), y: centre + around * Math.sin(angle), radius, angle };
     });
     const edges = element("g", { fill: "none" }, svg);
     for (let from = 0; from < n; from++) for (let to = 0; to < n; to++) {
@@ -130,6 +148,8 @@ const Moves = (() => {
       if (from !== to && p >= least()) edge(edges, nodes[from], nodes[to], from, to, p);
     }
     order.forEach((slot) => node(nodes[slot], slot));
+    const { x, y, width, height } = svg.getBBox(); // names stick out as far as they are long
+    svg.setAttribute("viewBox", [x - 6, y - 6, width + 12, height + 12].map((value) => value.toFixed(1)).join(" "));
   }
 
   function edge(parent, a, b, from, to, p) {
@@ -154,12 +174,12 @@ const Moves = (() => {
     element("circle", { cx: x, cy: y, r: ring, fill: "none", stroke: variable("--line"), "stroke-width": 2.5 }, group);
     element("path", { d: `M${x} ${y - ring}A${ring} ${ring} 0 ${turn > Math.PI ? 1 : 0} 1 ${end[0]} ${end[1]}`, fill: "none", stroke: variable("--ink"), "stroke-width": 2.5 }, group);
     element("circle", { cx: x, cy: y, r: radius, fill: states[slot].colour, stroke: Page.selected === slot ? variable("--accent") : "none", "stroke-width": 5 }, group);
-    const inside = radius > 11 && states[slot].name.length <= 3, out = ring + 9;
-    const place = inside ? { x, y: y + 4, "text-anchor": "middle", fill: Page.text(channels(states[slot].colour)), "font-weight": 650 }
-      : { x: x + out * Math.cos(angle), y: y + out * Math.sin(angle) + 4, "text-anchor": Math.abs(Math.cos(angle)) < 0.3 ? "middle" : Math.cos(angle) > 0 ? "start" : "end", fill: variable("--ink") };
-    const name = states[slot].name.length > 12 ? states[slot].name.slice(0, 11) + "…" : states[slot].name;
-    element("text", { ...place, "font-size": n > 40 ? 9 : 12 }, group, name);
-    element("title", {}, group, `${Page.full(slot)}: ${Page.percent(states[slot].occupancy)} of positions, stays with ${Page.number(stay)}`);
+    const inside = radius > 11 && states[slot].name.length <= 3, size = n > 40 ? 9 : Math.min(26, Math.max(14, 7200 / (svg.clientWidth || 600))), out = ring + 2 + 0.6 * size;
+    const place = inside ? { x, y: y + 0.35 * size, "text-anchor": "middle", fill: Page.text(channels(states[slot].colour)), "font-weight": 650 }
+      : { x: x + out * Math.cos(angle), y: y + out * Math.sin(angle) + 0.35 * size, "text-anchor": Math.abs(Math.cos(angle)) < 0.3 ? "middle" : Math.cos(angle) > 0 ? "start" : "end", fill: variable("--ink") };
+    const name = Page.selected === slot ? states[slot].name : Page.shortened(states[slot].name, n > 40 ? 12 : 20);
+    element("text", { ...place, "font-size": size }, group, name);
+    element("title", {}, group, about(slot));
     group.addEventListener("click", () => Page.select(slot));
   }
 
@@ -173,10 +193,11 @@ const Moves = (() => {
   }
 
   function start() {
+    if (n < 2) return; // there is nothing to draw, and the page says so
     startLeast();
     const scale = document.getElementById("scale");
-    canvas.addEventListener("pointermove", (event) => { cell = cellAt(event); drawMatrix(); tell(); });
-    canvas.addEventListener("pointerleave", () => { cell = null; drawMatrix(); tell(); });
+    canvas.addEventListener("pointermove", (event) => { cell = cellAt(event); named = cell ? null : nameAt(event); drawMatrix(); tell(); });
+    canvas.addEventListener("pointerleave", () => { cell = named = null; drawMatrix(); tell(); });
     canvas.addEventListener("click", (event) => { const found = cellAt(event); if (found) Page.select(order[found[0]]); });
     canvas.addEventListener("keydown", walk);
     slider.addEventListener("input", drawGraph);
@@ -190,7 +211,7 @@ const Moves = (() => {
         scale.append(box, String(p));
       }
     });
-    addEventListener("resize", drawMatrix);
+    addEventListener("resize", () => { drawMatrix(); drawGraph(); });
   }
   return { start };
 })();

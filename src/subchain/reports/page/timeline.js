@@ -9,7 +9,14 @@ const Timeline = (() => {
   const nColumns = described.columns.length;
   const canvas = document.getElementById("timeline"), readout = document.getElementById("timeline-readout");
   const TOGETHER = 8; // sequences under one another
+  const MOST_PRESENT = 4; // columns of zeros and ones that are named under the cursor
   const LEAST = 8, LEAST_BINS = 12; // positions, or bins where there are no single positions, that a window shows at least
+  // Heights of the parts of a track, by how many tracks are drawn.
+  const SIZES = [
+    { most: 1, line: 54, strip: 9, states: 96, doubt: 26, gap: 4 },
+    { most: 3, line: 40, strip: 9, states: 56, doubt: 18, gap: 8 },
+    { most: TOGETHER, line: 22, strip: 5, states: 28, doubt: 9, gap: 6 },
+  ];
   const LEFT = 8, AXIS = 26, MAP = 16;
   let tracks = [], visible = [], view = [0, 1], whole = 1, cursor = null, pending = false;
 
@@ -100,7 +107,7 @@ const Timeline = (() => {
         if (slot < n) sums[slot] += chance / (until - one);
         doubt += 1 - chance;
       }
-      return { single: until - one === 1 ? fine.offset + one - fine.first : -1, doubt: null, unsure: doubt / (until - one), from: one, to: until };
+      return { single: until - one === 1 ? fine.offset + one - fine.first : -1, doubt: null, unsure: doubt / (until - one), base: fine.offset - fine.first, from: one, to: until };
     }
     let index = 0;
     while (index + 1 < track.levels.length && track.levels[index + 1].width <= step) index++;
@@ -141,7 +148,7 @@ const Timeline = (() => {
 
   // ---- drawing
   function layout() {
-    const several = visible.length > 1, sizes = { name: several ? 17 : 0, line: several ? 22 : 54, strip: several ? 5 : 9, states: several ? 28 : 96, symbols: described.symbols ? 17 : 0, doubt: several ? 9 : 26, gap: several ? 6 : 4 };
+    const sizes = { ...SIZES.find(({ most }) => visible.length <= most), name: visible.length > 1 ? 17 : 0, symbols: described.symbols ? 17 : 0 };
     sizes.track = sizes.name + lines.length * (sizes.line + 3) + strips.length * (sizes.strip + 1) + sizes.states + sizes.symbols + 2 + sizes.doubt + sizes.gap;
     sizes.map = MAP + 6;
     sizes.height = sizes.map + visible.length * sizes.track + AXIS;
@@ -185,7 +192,6 @@ const Timeline = (() => {
       const from = view[0] + x * step, to = from + step;
       if (from >= track.length) break;
       const here = found[x] = column(track, from, Math.min(to, track.length), sums);
-      if (here.unsure !== undefined) { const stretch = stretchAt(track, here.from); here.base = stretch.offset - stretch.first; }
       doubts[x] = here.doubt === null ? here.unsure : here.doubt;
       let y = 0, held = 0, most = 0;
       for (const slot of order) {
@@ -202,7 +208,7 @@ const Timeline = (() => {
       context.fillStyle = variable("--soft");
       context.font = "12px system-ui, sans-serif";
       context.textAlign = "left"; context.textBaseline = "alphabetic";
-      context.fillText(`${track.name}  ·  ${Page.count(track.length)} positions`, LEFT, top + 13);
+      context.fillText(`${track.name}  ·  ${Page.positions(track.length)}`, LEFT, top + 13);
     }
     drawNumbers(context, sizes, top + sizes.name, found, W, ratio, track === visible[0]);
     drawNames(context, best, sizes, bandTop, ratio);
@@ -286,9 +292,9 @@ const Timeline = (() => {
   }
 
   function fitted(context, symbol, room) {
-    const length = Math.floor((room + 1) / context.measureText("m").width);
-    if (symbol.length <= Math.max(1, length)) return symbol;
-    return length >= 3 ? symbol.slice(0, length - 1) + "…" : "";
+    const most = Math.floor((room + 1) / context.measureText("m").width);
+    if ([...symbol].length <= Math.max(1, most)) return symbol;
+    return most >= 3 ? Page.shortened(symbol, most) : "";
   }
 
   function badge(context, content, x, y, room) {
@@ -359,21 +365,23 @@ const Timeline = (() => {
   }
 
   function drawAxis(context, width, sizes) {
-    const room = width - 2 * LEFT, span = view[1] - view[0], wanted = Math.max(2, room / 110);
-    const rough = span / wanted, power = 10 ** Math.floor(Math.log10(rough)), step = Math.max(1, [1, 2, 5, 10].map((f) => f * power).find((value) => value >= rough));
+    const { step: far, offset } = contents.positions, room = width - 2 * LEFT, span = view[1] - view[0];
     const y = sizes.height - AXIS + 4;
     context.fillStyle = variable("--soft");
     context.strokeStyle = variable("--line");
     context.lineWidth = 1;
     context.font = "12px system-ui, sans-serif";
     context.textBaseline = "top";
-    for (let position = Math.ceil(view[0] / step) * step; position <= view[1]; position += step) {
-      const x = LEFT + (position - view[0]) / span * room;
+    const wanted = Math.max(1.5, room / Math.max(110, context.measureText(Page.place(view[1])).width + 30));
+    const rough = span * far / wanted, power = 10 ** Math.floor(Math.log10(rough));
+    const step = Math.max(far, [1, 2, 5, 10].map((f) => f * power).find((value) => value >= rough)), digits = Page.decimals(step);
+    for (let tick = Math.ceil((offset + view[0] * far) / step); tick * step <= offset + view[1] * far; tick++) {
+      const x = LEFT + ((tick * step - offset) / far - view[0]) / span * room;
       context.beginPath();
       context.moveTo(x, y - 4); context.lineTo(x, y + 2);
       context.stroke();
       context.textAlign = x < LEFT + 24 ? "left" : x > LEFT + room - 24 ? "right" : "center";
-      context.fillText(Page.count(position), x, y + 4);
+      context.fillText(Page.inUnits(tick * step, digits), x, y + 4);
     }
   }
 
@@ -425,16 +433,31 @@ const Timeline = (() => {
     return { track, found, sums, ranked };
   }
 
+  // Columns under the cursor: means of numbers, and what is present most.
+  function numbersIn(found) {
+    const told = [];
+    for (const { name, index, low, high } of lines) {
+      const numbers = numbersOf(found, index);
+      if (numbers) told.push(`${name} ${Page.number(low + numbers[1] * (high - low))}`);
+    }
+    const present = strips.map(({ name, index }) => ({ name, share: numbersOf(found, index)?.[1] ?? 0 })).filter(({ share }) => share > 0.005);
+    present.sort((a, b) => b.share - a.share);
+    const most = present.slice(0, MOST_PRESENT).map(({ name, share }) => (share > 0.995 ? name : `${name} ${Page.percent(Math.round(100 * share) / 100)}`));
+    if (most.length) told.push(`present: ${most.join(", ")}`);
+    return told;
+  }
+  const ofRun = ({ from, to }) => (contents.positions.plain ? `from ${Page.count(from)} to ${Page.count(to - 1)}` : `from ${Page.place(from)} on, ${Page.length(to - from)} long`);
+
   function tell() {
     const here = under();
     if (!here) { readout.textContent = "\u00a0"; return; }
     const { track, found, sums, ranked } = here, parts = [];
-    const last = found.to - 1;
     if (visible.length > 1) parts.push(`sequence ${track.name}`);
-    parts.push(last > found.from ? `positions ${Page.count(found.from)} to ${Page.count(last)}` : `position ${Page.count(found.from)}`);
+    parts.push(Page.range(found.from, found.to));
     if (found.single >= 0 && described.symbols) parts.push(`“${described.symbols[arrays.symbols[found.single]] ?? "missing"}”`);
-    if (found.run && found.run.slot < n) parts.push(`${Page.full(found.run.slot)} from ${Page.count(found.run.from)} to ${Page.count(found.run.to - 1)}`);
+    if (found.run && found.run.slot < n) parts.push(`${Page.full(found.run.slot)} ${ofRun(found.run)}`);
     else parts.push(ranked.slice(0, 3).map((slot) => `${Page.full(slot)} ${Page.percent(sums[slot])}`).join(", "));
+    parts.push(...numbersIn(found));
     if (found.doubt !== null) parts.push(`doubt ${Page.number(found.doubt * described.mostDoubt)} bits`);
     const coarse = found.level ? found.level.width > 1.001 && view[1] - view[0] < found.level.width * 40 : false;
     const what = track.runs ? "numbers and doubt are means here, finer ones are" : "finer detail is";
@@ -535,7 +558,7 @@ const Timeline = (() => {
       for (let i = 0; i < stretch.length; i++) counts[arrays.best[stretch.offset + i]]++;
       let most = 0;
       for (let slot = 0; slot < n; slot++) if (counts[slot] > counts[most]) most = slot;
-      select.append(new Option(`from ${Page.count(stretch.first)}: mostly ${Page.full(most)}`, index));
+      select.append(new Option(`from ${Page.place(stretch.first)}: mostly ${Page.full(most)}`, index));
     });
   }
 
@@ -549,7 +572,7 @@ const Timeline = (() => {
       const chosen = tracks.slice(first, first + TOGETHER);
       together.append(new Option(chosen.length > 1 ? `${chosen[0].name} to ${chosen.at(-1).name}` : chosen[0].name, groups.push(chosen) - 1));
     }
-    for (const track of tracks) alone.append(new Option(`${track.name} (${Page.count(track.length)})`, groups.push([track]) - 1));
+    for (const track of tracks) alone.append(new Option(`${track.name}: ${Page.positions(track.length)}`, groups.push([track]) - 1));
     select.append(together, alone);
     select.addEventListener("change", () => { cursor = null; show(groups[select.value]); tell(); });
     show(groups[0]);

@@ -1,0 +1,98 @@
+"""Positions in units of the reader's own: base pairs, seconds, days.
+
+Position i of every sequence stands at offset + i · step. A page tells where something begins and how long it is, so
+that nobody has to know whether an end is still part of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from subchain.errors import InputError
+from subchain.reports import words
+
+#: Longest name of a unit, and the bounds between which numbers can still be read.
+LONGEST, SMALLEST, LARGEST = 16, 1e-9, 1e12
+
+
+@dataclasses.dataclass(frozen=True)
+class Positions:
+    """How positions are told.
+
+    Attributes
+    ----------
+    step : how far apart neighbouring positions are
+    unit : what `step` and `offset` are measured in; empty if they have no unit
+    offset : where position 0 is
+
+    Examples
+    --------
+    >>> Positions.read(step=200, unit="bp").several(12)
+    '12 positions (2\u202f400\xa0bp)'
+    >>> Positions().several(12)
+    '12 positions'
+    """
+
+    step: float = 1.0
+    unit: str = ""
+    offset: float = 0.0
+
+    @classmethod
+    def read(cls, step: Any = 1, unit: Any = None, offset: Any = 0) -> Positions:
+        """Check what a user has given."""
+        if not (_is_number(step) and SMALLEST <= step <= LARGEST):
+            bounds = f"between {SMALLEST:g} and {LARGEST:g}"
+            raise InputError(f"step must be a number {bounds}, such as 200 or 0.02, not {step!r}.")
+        if not (_is_number(offset) and abs(offset) <= LARGEST):
+            raise InputError(f"offset must be a number of at most {LARGEST:g}, such as 0 or 5000, not {offset!r}.")
+        if unit is not None and not (isinstance(unit, str) and unit.isprintable() and 0 < len(unit.strip()) <= LONGEST):
+            raise InputError(f"unit must be text of at most {LONGEST} characters, such as 'bp' or 's', not {unit!r}.")
+        return cls(float(step), "" if unit is None else unit.strip(), float(offset))
+
+    @property
+    def are_plain(self) -> bool:
+        """Whether positions are counted from 0, and nothing else."""
+        return self == Positions()
+
+    @property
+    def digits(self) -> int:
+        """Decimals that tell neighbouring positions apart: all that step and offset have, or two digits of a step."""
+        enough = max(0, 1 - math.floor(math.log10(self.step)))
+        return min(enough, max(_decimals(self.step), _decimals(self.offset)))
+
+    def several(self, n: float) -> str:
+        """A number of positions, and how long they are if that says more."""
+        text = words.number(round(n, 2)) if n < 1e4 else words.count(n)
+        plain = f"{text} position" if text == "1" else f"{text} positions"
+        return plain if self.are_plain else f"{plain} ({self.length(n)})"
+
+    def length(self, n: float) -> str:
+        """How long a number of positions is, which need not be whole."""
+        value = n * self.step
+        text = words.count(value) if value >= 1000 else words.number(value)
+        return f"{text}\u00a0{self.unit}" if self.unit else text
+
+    def as_json(self) -> dict[str, Any]:
+        """What the page's script needs to tell positions alike."""
+        return {**dataclasses.asdict(self), "digits": self.digits, "plain": self.are_plain}
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def _decimals(value: float) -> int:
+    """Decimals of a number as it is written.
+
+    Examples
+    --------
+    >>> _decimals(200.0), _decimals(0.25), _decimals(1e-05)
+    (0, 2, 5)
+    """
+    exponent = Decimal(repr(value)).normalize().as_tuple().exponent
+    return max(0, -exponent) if isinstance(exponent, int) else 0
