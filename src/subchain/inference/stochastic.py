@@ -60,6 +60,9 @@ SAMPLE_SIZE, SAMPLE_LENGTH = 128, 1024
 RENEW, JUDGED = 10, 20_000
 #: Renewals after which the prior of a proposal is judged.
 SETTLED = 3
+#: What a search may cost in fit, by the log normaliser of an observation. In the middle of a run the bound always asks
+#: for fewer states: counts that have only begun to differ are worth less than what their priors cost.
+LOSS = 1e-3
 #: Reports between two searches over the number of states, at first.
 SEARCH = 3
 #: Bytes of a file that are read before its memory is handed back.
@@ -361,11 +364,17 @@ class Updates:
         length = self.subchains.length
         excerpt = Excerpt(self.problem, length, max(JUDGED // length, self.size), rng)
 
+        least = -math.inf  # what is left of the fit
+
         def run(prior: ModelPosterior, statistics: Statistics) -> Trial:
+            nonlocal least
             for _ in range(SETTLED):  # the prior of a proposal has only just begun
                 prior = prior.renew(statistics)
             posterior = prior.update(statistics)
             seen = excerpt.statistics(posterior.expected_log())
+            if seen.log_normalizer < least:
+                return Trial(-math.inf, prior, statistics)
+            least = max(least, seen.log_normalizer - LOSS * seen.n_observations)
             return Trial(seen.log_normalizer - posterior.kl(prior) + prior.log_hyper(), prior, statistics)
 
         try:
