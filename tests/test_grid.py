@@ -7,9 +7,9 @@ import warnings
 
 import numpy as np
 import pytest
+from examples import FAMILIES, SHAPES, example
 from sklearn.base import clone
 
-from examples import FAMILIES, SHAPES, example
 from subchain import CVI, EM, HDP, HMM, SCVI, SVI, VI, Beam, Categorical, Gibbs, settled
 from subchain.emissions import learned_table
 from subchain.errors import ConvergenceWarning

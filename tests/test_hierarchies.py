@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from examples import FAMILIES, example
 from sklearn.base import clone
 
-from examples import FAMILIES, example
 from subchain import (
     CVI,
     EM,

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from examples import FAMILIES, example
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples import FAMILIES, example
 from subchain import CVI, EM, HMM, VI, Categorical, Dirichlet, left_right
 from subchain.errors import FileFormatError, InputError, SubchainError
 from subchain.files import read_arrays, write_arrays

@@ -4,10 +4,10 @@ from functools import partial
 
 import numpy as np
 import pytest
+from examples import FAMILIES, example
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from examples import FAMILIES, example
 from subchain import EM, HMM, VI
 from subchain.data import Sequences
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from examples import FAMILIES, example
+
 from subchain.emissions.base import Frozen
 from subchain.emissions.categorical import Categorical, CategoricalSums, DirichletTable
 from subchain.emissions.moving import Moving

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from examples import FAMILIES, example
+
 from subchain import HMM, VI
 
 here, version = Path(__file__).parent, sys.argv[1]

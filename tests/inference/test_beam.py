@@ -5,9 +5,9 @@ import warnings
 import naive_infinite as naive
 import numpy as np
 import pytest
+from examples import FAMILIES, example
 from scipy import stats
 
-from examples import FAMILIES, example
 from subchain import HDP, HMM, Beam, Categorical, Dirichlet, Gaussian, Gibbs, Poisson, Sequences
 from subchain.data import Evidence
 from subchain.datasets.published import four_state

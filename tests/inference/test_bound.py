@@ -4,9 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
+from examples import FAMILIES
 from scipy.special import gammaln
 
-from examples import FAMILIES
 from subchain import HMM, VI, Categorical
 from subchain.data import Sequences
 

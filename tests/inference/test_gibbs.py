@@ -6,9 +6,9 @@ import warnings
 import naive_collapsed as naive
 import numpy as np
 import pytest
+from examples import FAMILIES, example
 from scipy import stats
 
-from examples import FAMILIES, example
 from subchain import HMM, Categorical, Dirichlet, Gaussian, Gibbs, Poisson, Sequences, left_right
 from subchain.data import Evidence
 from subchain.data.legal import LegalStates

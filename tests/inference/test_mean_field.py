@@ -6,10 +6,10 @@ import naive
 import naive_mean_field
 import numpy as np
 import pytest
+from examples import FAMILIES, example
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from examples import FAMILIES, example
 from subchain import HMM, VI, Categorical, Dirichlet, memory_estimate
 from subchain.data import Evidence, Sequences
 from subchain.engines import marginals

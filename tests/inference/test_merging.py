@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from examples import FAMILIES, example
+
 from subchain import HDP, Gaussian
 from subchain.data import as_sequences
 from subchain.inference.merging import USED, Merge, merges

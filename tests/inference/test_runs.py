@@ -6,8 +6,8 @@ import time
 
 import numpy as np
 import pytest
-
 from examples import FAMILIES, example
+
 from subchain import EM, HMM, VI, Categorical, Dirichlet, Gaussian, Product, left_right
 from subchain.errors import ConvergenceWarning, FileFormatError, InferenceError, InputError, SubchainError
 from subchain.inference import resolve_inference

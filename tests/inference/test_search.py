@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from examples import example
-from subchain import CVI, HDP, HMM, SCVI, SVI, VI, Categorical
+
+from subchain import CVI, HDP, HMM, SCVI, SVI, VI, Categorical, Gaussian
 from subchain.data import Sequences
 from subchain.datasets.published import four_state
 from subchain.inference import search
@@ -275,3 +275,42 @@ def test_runs_with_learned_concentrations_come_to_the_same_end(inference: Any, r
     assert fitted.status_ == "converged"
     assert fitted.effective_states() == 4
     assert fitted.trace_.objective[-1] > reached
+
+
+@pytest.mark.parametrize("inference", [SVI(max_updates=600), SCVI(max_updates=600)], ids=["svi", "scvi"])
+def test_one_long_chain_of_numbers_has_as_many_states_as_it_has_regimes(inference: Any) -> None:
+    truth = HMM.from_parameters(
+        [0.25] * 4, 0.01 + 0.96 * np.eye(4),
+        Gaussian.from_parameters([[0.0, 0.0], [3.0, 0.0], [0.0, 3.0], [4.0, 4.0]], [np.eye(2)] * 4),
+    )  # fmt: skip
+    numbers = truth.sample(60_000, random_state=0).observations
+    model = HMM(20, "gaussian", HDP(), inference, random_state=0).fit(numbers)
+    assert model.effective_states(0.995) == 4
+    fresh = truth.sample(20_000, random_state=1).observations
+    assert model.score(fresh) > truth.score(fresh) - 0.002 * len(fresh)
+
+
+def test_states_of_symbols_that_come_at_random_are_one() -> None:
+    rng = np.random.default_rng(0)
+    symbols = [rng.integers(0, 5, 100) for _ in range(50)]
+    for inference in (VI(), CVI()):
+        assert HMM(6, "categorical", HDP(), inference, random_state=0).fit(symbols).effective_states() == 1
+
+
+def test_a_run_that_settles_searches_once_more_and_ends() -> None:
+    looked = []
+    search_once = Search.improve
+
+    def improve(self: Search, *arguments: Any) -> Any:
+        looked.append(self.iteration)
+        return search_once(self, *arguments)
+
+    data = four_state("positive", n_sequences=40, random_state=0).observations
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Search, "improve", improve)
+        for inference in (VI(), CVI()):
+            looked.clear()
+            model = HMM(10, Categorical(1.0), HDP(), inference, random_state=0).fit(data)
+            assert model.status_ == "converged"
+            assert looked[-1] == len(model.trace_)
+            assert len(looked) <= 6

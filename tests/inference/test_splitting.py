@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from examples import FAMILIES, example
+
 from subchain import HDP, HMM, VI
 from subchain.data import Sequences
 from subchain.engines import resolve_engine

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from examples import FAMILIES, example
+
 from subchain import HDP, HMM, VI, Sequences, Vocabulary
 
 pytestmark = pytest.mark.filterwarnings("ignore")

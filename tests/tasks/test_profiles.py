@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from examples import FAMILIES, example
 from small_models import emission
 
-from examples import FAMILIES, example
 from subchain import HMM, VI, Categorical, Sequences, Vocabulary
 from subchain.emissions import family_of
 from subchain.tasks.profiles import Numbers, Symbols, in_words, profile, shown
