@@ -10,7 +10,7 @@ import pytest
 from examples import FAMILIES, example
 
 from subchain import CVI, HDP, HMM, VI, Bernoulli, Categorical, DiagonalGaussian, HoldOut, plot
-from subchain.errors import InputError
+from subchain.errors import InputError, NotFittedError
 
 mpl.use("Agg")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -147,3 +147,9 @@ def test_wrong_choices_say_what_there_is(model) -> None:
         plot.emissions(model, states=[3])
     with pytest.raises(InputError, match="no state is chosen"):
         plot.emissions(model, states=[])
+
+
+@pytest.mark.parametrize("name", ["transition", "convergence", "occupancy", "states", "emissions"])
+def test_a_model_that_has_learned_nothing_cannot_be_drawn(name: str) -> None:
+    with pytest.raises(NotFittedError):
+        getattr(plot, name)(HMM(2, "gaussian"))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from subchain.data import read_alike
 from subchain.data.sequences import require_observations
-from subchain.errors import InputError, unknown_name
+from subchain.errors import InputError, not_fitted, unknown_name
 from subchain.tasks.colours import COLOURS, ranks
 from subchain.tasks.overview import block_order, flow, used_states
 from subchain.tasks.profiles import Numbers, Symbols, profile, shown
@@ -46,8 +46,14 @@ def _axes(ax: Axes | None, **figure: Any) -> Axes:
     return pyplot.subplots(**figure)[1]
 
 
+def _require_fitted(model: HMM) -> None:
+    if not hasattr(model, "point_"):
+        raise not_fitted(type(model).__name__)
+
+
 def _used(model: HMM) -> NDArray[np.int64]:
     """States that hold at least one training position."""
+    _require_fitted(model)
     statistics = model.statistics_
     return used_states(np.asarray(statistics.initial + statistics.pairs.sum(axis=0)))
 
@@ -100,6 +106,7 @@ def convergence(model: HMM, ax: Axes | None = None) -> Axes:
     >>> plot.convergence(model).get_xlabel()
     'iteration'
     """
+    _require_fitted(model)
     trace = model.trace_
     if not len(trace):
         raise InputError("this model was not learned, so there is no run to plot; call fit first.")
@@ -350,6 +357,7 @@ def segmentation(
     >>> plot.segmentation(HMM(2, "categorical", random_state=0).fit(x), x, stop=60).get_xlabel()
     'position'
     """
+    _require_fitted(model)
     data = require_observations(read_alike(x, model.vocabularies_, model.columns_, model.grouped_by_))
     if not 0 <= sequence < data.n_sequences:
         raise InputError(f"sequence {sequence} was asked for, but there are {data.n_sequences} sequences.")

@@ -99,8 +99,9 @@ def test_a_claim_that_fails_is_in_the_exit_code(answer: Any, monkeypatch: pytest
     monkeypatch.setitem(registry.EXPERIMENTS, "wrong", Wrong)
     found = answer("experiments", "run", "small", "wrong", status=6)
     assert found["experiments"][1]["claims"][0]["verdict"] == "failed"
-    assert "2 experiments, 4 claims, of which 1 do not hold" in Path("results", "index.html").read_text(encoding="utf8")
+    page = Path("results", "index.html").read_text(encoding="utf8")
+    assert "Of 4 claims of 2 experiments, 2 hold, 1 do not hold, and 1 that were doubted" in page
 
 
 def test_a_folder_of_data_that_does_not_exist_is_refused(run: Any) -> None:
-    assert "no file" in run("experiments", "list", "--data", "nowhere", status=3).stderr
+    assert "is no folder" in run("experiments", "list", "--data", "nowhere", status=3).stderr

@@ -109,6 +109,32 @@ def test_a_full_disk_leaves_no_half_written_file(
         assert sorted(folder.iterdir()) == before
 
 
+def test_what_is_read_is_not_written_over(run: Any, walk: Path) -> None:
+    for read, *command in (
+        ["codes.npy", "fit", "codes.npy", "--states", 2, "-o", "codes.npy"],
+        ["walk.csv", "fit", "walk.csv", "-o", "./walk.csv"],
+        ["walk.csv", "predict", walk, "walk.csv", "-o", "walk.csv"],
+        ["walk.csv", "report", walk, "walk.csv", "-o", "walk.csv"],
+        [walk, "report", walk, "walk.csv", "-o", walk],
+    ):
+        before = Path(read).read_bytes()
+        assert "would be lost" in run(*command, status=4).stderr
+        assert Path(read).read_bytes() == before
+
+
+def test_a_checkpoint_that_finds_no_room_does_not_end_the_run(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from subchain.inference import checkpoint
+
+    def full(*arguments: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(checkpoint, "write_arrays", full)
+    files = ("--checkpoint", "run.ckpt", "-o", "m.safetensors")
+    command = ("fit", "walk.csv", "--columns", "speed", "--states", 2, *files)
+    assert "run.ckpt could not be written (No space left on device); the run goes on" in run(*command).stderr
+    assert HMM.load("m.safetensors").n_states == 2
+
+
 def test_a_model_that_finds_no_room_is_written_elsewhere(
     run: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,3 +172,10 @@ def test_a_model_remembers_which_column_divides_tables_into_sequences(answer: An
     assert answer("score", walk, "walk.csv") == told
     Path("one.csv").write_text("speed,angle\n1.0,2.0\n5.0,-3.0\n")
     assert answer("score", walk, "one.csv")["n_sequences"] == 1
+
+
+def test_tables_without_names_or_with_other_separators_are_told(run: Any) -> None:
+    Path("bare.csv").write_text("1.5,2\n2.5,3\n3.5,4\n1.0,2\n")
+    assert "holds numbers (1.5, 2)" in run("fit", "bare.csv", "--states", 1, "-o", "m.safetensors").stderr
+    Path("semi.csv").write_text("a;b\n1;2\n3;4\n")
+    assert "separated by ';'" in run("fit", "semi.csv", status=2).stderr

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: Chunks of the book that are held out, the largest number of states, and the iterations of every run.
 TEST, MOST_STATES, ITERATIONS = 126, 40, 40
 #: Numbers of states that a finite model is told.
-FINITE = (5, 10, 20)
+FINITE = (10, 20, 40)
 #: How closely rows of moves follow their parent, how many states are expected, and counts of each letter beforehand.
 CONCENTRATION, TOP, LETTERS = 3.0, 5.0, 0.04
 

@@ -81,9 +81,10 @@ def wants_traceback() -> bool:
 
 def _of_the_system(error: OSError) -> str:
     where = "the answer" if error.filename is None else repr(str(error.filename))
-    if error.errno in _FULL:
+    why = error.strerror or "not all of it was written"
+    if error.errno in _FULL or error.errno is None:  # NumPy says only that it has written less than it was given
         return (
             f"{where} could not be written: the disk is full or the file would be larger than is allowed "
-            f"({error.strerror}); nothing is left behind. Free some space, or write elsewhere with -o."
+            f"({why}); nothing is left behind. Free some space, or write elsewhere with -o."
         )
-    return f"{where} could not be read or written: {error.strerror or error}; check the path and its permissions."
+    return f"{where} could not be read or written: {why}; check the path and its permissions."

@@ -28,7 +28,8 @@ def list_experiments(data: DataFolder = None, as_json: options.AsJson = False) -
         from subchain.experiments.corpora import SOURCES, VARIABLE, data_folder, is_there
         from subchain.experiments.registry import EXPERIMENTS
 
-        missing = [corpus for corpus in SOURCES if not is_there(corpus)]
+        needed = {corpus for kind in EXPERIMENTS.values() for corpus in kind.needs}
+        missing = [corpus for corpus in SOURCES if corpus in needed and not is_there(corpus)]
         rows = [
             (name, kind.heading(), kind.source(), ", ".join(c + (" (missing)" * (c in missing)) for c in kind.needs))
             for name, kind in EXPERIMENTS.items()
@@ -105,9 +106,14 @@ def run_experiments(
 def _use(data: Path | None) -> None:
     """Look for data in this folder."""
     if data is not None:
-        from subchain.cli.inputs import existing
+        if not data.is_dir():
+            from subchain.cli.exits import UnreadableError
 
-        os.environ["SUBCHAIN_DATA"] = str(existing(data))
+            raise UnreadableError(
+                f"--data {str(data)!r} is no folder; it should be one that holds a folder for each corpus. `subchain "
+                "experiments list` says which are needed, and where they come from."
+            )
+        os.environ["SUBCHAIN_DATA"] = str(data)
 
 
 def _run(talk: Conversation, experiment: Experiment, output: Path) -> dict[str, Any]:

@@ -125,12 +125,12 @@ def fit(
         if resume and checkpoint is None:
             raise InputError("--resume needs --checkpoint FILE, the file to go on from.")
         target = output or Path(f"{data[0].resolve().name.partition('.')[0]}{SUFFIX}")
-        check_target(target)
+        check_target(target, *data)
         settings: dict[str, Any] = {}
         if holdout is not None:
             settings["validation"] = Call("HoldOut", (holdout,))
         if checkpoint is not None:
-            check_target(checkpoint)
+            check_target(checkpoint, *data, target)
             settings["checkpoint"] = str(checkpoint)
         if resume:
             settings["resume"] = True

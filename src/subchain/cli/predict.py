@@ -90,7 +90,7 @@ def predict(
         write = None
         if output is not None:
             write = writer_for(output, probabilities, bed)
-            check_target(output)
+            check_target(output, model, *data)
         fitted = load_model(model)
         x = read_for(fitted, Reading(data, unit, sequences, lower, columns, sequence, array))
         in_segments = output is not None and is_bed(output)

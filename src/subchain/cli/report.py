@@ -41,7 +41,7 @@ def report(
         from subchain.cli.inputs import Reading, load_model, read_for
         from subchain.cli.writing import check_target
 
-        check_target(output)
+        check_target(output, model, *data)
         fitted = load_model(model)
         x = read_for(fitted, Reading(data, unit, sequences, lower, columns, sequence, array))
         subchain.report(fitted, x, output, title=title, step=step, unit=step_unit, offset=offset)

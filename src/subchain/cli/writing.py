@@ -10,9 +10,11 @@ from pathlib import Path
 from subchain.cli.exits import UnwritableError
 
 
-def check_target(path: Path) -> None:
-    """Refuse, before any work is done, a path that cannot be written."""
+def check_target(path: Path, *inputs: Path | None) -> None:
+    """Refuse, before any work is done, a path that cannot be written, or that would take the place of an input."""
     folder = path.parent
+    if any(given is not None and given.exists() and path.exists() and path.samefile(given) for given in inputs):
+        raise UnwritableError(f"{str(path)!r} is also what is read, and would be lost; choose another name with -o.")
     if not folder.is_dir():
         raise UnwritableError(f"cannot write {str(path)!r}: the folder {str(folder)!r} does not exist; make it first.")
     if path.is_dir():

@@ -7,6 +7,7 @@ is missing in the array: -1 among integers, nan among floating numbers.
 from __future__ import annotations
 
 import csv
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
@@ -144,7 +145,31 @@ def read_csv(
         for i, name in enumerate(table.column_names):
             if pyarrow.types.is_string(table.column(i).type):
                 table = table.set_column(i, name, _empty_to_null(table.column(i)))
+    _check_first_line(found, table.column_names)
     return from_table(table, columns, sequence, vocabulary)
+
+
+def _check_first_line(path: Path, names: list[str]) -> None:
+    """Refuse other separators, and tell of a first line that looks like data."""
+    if len(names) == 1 and ";" in names[0]:
+        raise InputError(
+            f"the fields of {path.name!r} are separated by ';' ({names[0][:40]!r}); save it with commas, or with "
+            "tabs as .tsv."
+        )
+    if all(_is_number(name) for name in names):
+        warnings.warn(
+            f"the first line of {path.name!r} was taken for the names of the columns, but holds numbers "
+            f"({', '.join(names[:3])}); put a line with names before it, or the first observation is lost.",
+            stacklevel=5,
+        )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def columns_of_table(x: object) -> list[str]:

@@ -141,7 +141,7 @@ class Experiment(ABC):
 
         figure, axes = plt.subplots(figsize=(7.0, 4.5), layout="constrained")
         self.draw(rows, axes)
-        figure.suptitle(self.title, fontsize=10)
+        figure.suptitle(self.title, fontsize=10, wrap=True)
         file = io.BytesIO()
         figure.savefig(file, dpi=140, format="png")
         plt.close(figure)

@@ -81,6 +81,7 @@ class Music(Experiment):
 
     name = "music"
     title = "Music in codewords (Zhang et al. 2016, figure 4; Wang 2016, figure 5.8)"
+    needs = ("audio",)
 
     @property
     def _states(self) -> tuple[int, ...]:

@@ -24,6 +24,7 @@ th, td { text-align: left; vertical-align: top; padding: .3rem .6rem; border-bot
 td:last-child { white-space: nowrap; }
 .failed { font-weight: bold; }
 img { max-width: 100%; background: white; }
+pre { overflow-x: auto; }
 section { margin-top: 3rem; }
 .beside { opacity: .75; }
 """
@@ -33,14 +34,14 @@ def write_page(folder: Path) -> Path:
     """Write the page of all results in a folder, and say where it is."""
     results = [json.loads(file.read_text(encoding="utf8")) for file in sorted(folder.glob("*.json"))]
     body = "\n".join(_section(result, folder) for result in results)
-    failed = sum(claim["verdict"] == "failed" for result in results for claim in result["claims"])
-    total = sum(len(result["claims"]) for result in results)
+    verdicts = [claim["verdict"] for result in results for claim in result["claims"]]
     html = (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width"><title>Experiments</title>'
         f"<style>{_STYLE}</style></head><body>\n<h1>Experiments</h1>\n"
-        f"<p>{len(results)} experiments, {total} claims, of which {failed} do not hold. Claims without an entry in the "
-        "column of the paper are our own; some of a paper's were doubted beforehand, and fail nothing.</p>\n"
+        f"<p>Of {len(verdicts)} claims of {len(results)} experiments, {verdicts.count('holds')} hold, "
+        f"{verdicts.count('failed')} do not hold, and {verdicts.count('doubted')} that were doubted beforehand do not "
+        "come out. Claims without an entry in the column of the paper are our own.</p>\n"
         f"{_contents(results)}\n{body}\n"
         "</body></html>\n"
     )

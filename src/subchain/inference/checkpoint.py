@@ -27,6 +27,8 @@ KIND = "checkpoint"
 VERSION = 2
 #: Writing may take this share of the time.
 SHARE = 0.05
+#: Seconds after which one that could not be written is tried again.
+AGAIN = 60.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,7 +79,15 @@ class Checkpoint:
         header["runs"] = [dataclasses.asdict(summary) for summary in journey.summaries]
         for name, state in (("best", journey.best), ("current", journey.current)):
             header[name] = None if state is None else _pack(state, name, arrays)
-        write_arrays(self.path, arrays, header)
+        try:
+            write_arrays(self.path, arrays, header)
+        except OSError as error:  # a full disk is no reason to lose the run
+            warnings.warn(
+                f"the checkpoint {self.path} could not be written ({error.strerror or error}); the run goes on.",
+                stacklevel=2,
+            )
+            self._due = time.perf_counter() + AGAIN
+            return
         for state in (journey.best, journey.current):
             kept = getattr(None if state is None else state.results, "kept", None)
             if kept is not None:

@@ -30,7 +30,19 @@ def call(subject: Subject, positions: Positions) -> str:
     known = "".join(f", {name}={name}" for name, value in subject.knowledge.items() if value is not None)
     made = _made(model)
     page = f'subchain.report(model, x, "report.html"{known}{_settings(positions)})'
-    return "\n".join([*_imports(made), "", *_about_start(model.init), f"model = {made}", *_fits(model, known), page])
+    lines = [*_imports(made), "", *_about_start(model.init), f"model = {made}", *_fits(model, known)]
+    return "\n".join([*lines, *_about_data(subject), page])
+
+
+def _about_data(subject: Subject) -> list[str]:
+    """A model knows how much it has learned from, and so whether the page is about something else."""
+    learned, shown = round(subject.model.statistics_.n_observations), subject.data.n_observations
+    if not len(subject.model.trace_) or subject.model.n_batches_ > 1 or not learned or learned == shown:
+        return []
+    return [
+        f"# It was fitted to {words.several(learned, 'position', 'positions')}; this page is about other data, of "
+        f"{words.several(shown, 'position', 'positions')}, and x below is these."
+    ]
 
 
 def _fits(model: Any, known: str) -> list[str]:

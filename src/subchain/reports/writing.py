@@ -87,10 +87,7 @@ def report(
     positions = Positions.read(step, unit, offset)
     subject = Subject.read(model, x, {"allowed": allowed, "states": states, "evidence": evidence})
     content = render(subject, positions, title or "Hidden Markov model").encode("utf8", "replace")
-    try:
-        replace_file(target, content)
-    except OSError as error:
-        raise InputError(f"cannot write {target}: {error.strerror or error}.") from None
+    replace_file(target, content)
 
 
 def render(subject: Subject, positions: Positions, title: str) -> str:
