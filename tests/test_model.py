@@ -23,6 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarn
 USES = {
     "predict": ([0, 1],),
     "predict_proba": ([0, 1],),
+    "segments": ([0, 1],),
     "predict_proba_blocks": ([0, 1],),
     "filter": ([0, 1],),
     "stream": (),

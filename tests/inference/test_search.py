@@ -15,13 +15,19 @@ from examples import example
 from subchain import CVI, HDP, HMM, SCVI, SVI, VI, Categorical, Gaussian
 from subchain.data import Sequences
 from subchain.datasets.published import four_state
-from subchain.inference import search
+from subchain.inference import search, stochastic
 from subchain.inference.batch import Passes
 from subchain.inference.ledger import Ledger
 from subchain.inference.search import Search, loosened
 from subchain.inference.visits import Visits
 from subchain.settled import EARLY
 from subchain.statistics import Statistics
+
+
+@pytest.fixture(autouse=True)
+def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stochastic runs of a few updates search too."""
+    monkeypatch.setattr(stochastic, "RIPE", 0.0)
 
 
 @pytest.fixture(autouse=True)
@@ -220,10 +226,10 @@ def test_an_interruption_during_a_search_leaves_whole_results(
             os.kill(os.getpid(), signal.SIGINT)
         visit_all(self, clusters, in_turn)
 
-    def searched(self: Visits, look: Search, seed: int) -> Any:
+    def searched(self: Visits, *arguments: Any, **settings: Any) -> Any:
         nonlocal searching
         searching = True
-        return improve(self, look, seed)
+        return improve(self, *arguments, **settings)
 
     monkeypatch.setattr(Ledger, "__init__", remember)
     monkeypatch.setattr(Visits, "_visit_all", counted)

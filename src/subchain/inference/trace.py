@@ -7,7 +7,7 @@ import math
 from typing import Any, Literal
 
 #: Relative changes of the objective that are nothing but rounding.
-ROUNDING = 1e-12
+ROUNDING = 1e-10
 Status = Literal["converged", "max_iter", "time_limit", "interrupted", "stopped_improving"]
 
 
