@@ -15,7 +15,7 @@ from examples import example
 from subchain import CVI, HDP, HMM, SCVI, SVI, VI, Categorical, Gaussian
 from subchain.data import Sequences
 from subchain.datasets.published import four_state
-from subchain.inference import search, stochastic
+from subchain.inference import search
 from subchain.inference.batch import Passes
 from subchain.inference.ledger import Ledger
 from subchain.inference.search import Search, loosened
@@ -27,7 +27,7 @@ from subchain.statistics import Statistics
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stochastic runs of a few updates search too."""
-    monkeypatch.setattr(stochastic, "RIPE", 0.0)
+    monkeypatch.setattr("subchain.inference.stochastic.RIPE", 0.0)
 
 
 @pytest.fixture(autouse=True)
