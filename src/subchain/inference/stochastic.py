@@ -63,7 +63,8 @@ SETTLED = 3
 #: What a search may cost in fit, by the log normaliser of an observation. In the middle of a run the bound always asks
 #: for fewer states: counts that have only begun to differ are worth less than what their priors cost.
 LOSS = 1e-3
-#: Number of updates times their rate before the first search: by then a run has left its start behind.
+#: Number of updates times their rate before the first search: by then a run has left its start behind. Short runs
+#: search in their second half.
 RIPE = 12.0
 #: Reports between two searches over the number of states, at first.
 SEARCH = 3
@@ -360,7 +361,8 @@ class Updates:
     def _search(self, iteration: int) -> list[str]:
         """Try other numbers of states, judged by an excerpt of the data."""
         model, look = self.model, Search(self.problem, self.algorithm, self.seed, iteration, SEARCH)
-        if self.rate * model.update < RIPE:
+        is_late = self.last_update is not None and 2 * model.update >= self.last_update
+        if self.rate * model.update < RIPE and not is_late:
             return []
         if not model.present.moves or not look.is_due(model.present, model.statistics):
             return []
