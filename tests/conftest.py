@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -28,3 +30,10 @@ def shared_data() -> Path:
 def rng() -> np.random.Generator:
     """A seeded source of random numbers."""
     return np.random.default_rng(20161115)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _interruptible() -> None:
+    """Shells have what they run in the background ignore Ctrl-C, and some tests interrupt themselves."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
