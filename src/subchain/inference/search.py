@@ -129,7 +129,6 @@ class Search:
                 return keep(there)
         return here
 
-
     def _loosen(self, here: Trial, run: Run, keep: Keep, events: list[str]) -> Trial:
         """Give moves another chance that have come to count for nothing: with small concentrations none returns."""
         there = _attempt(run, here.prior, loosened(here.statistics))

@@ -255,7 +255,10 @@ class Stochastic(Algorithm):
         has_bound = self.kind != "mode"  # where there is none, the likelihood
         try:
             seen = excerpt.statistics(posterior.expected_log() if has_bound else state.point.surrogate())
-        except (ImpossibleSequenceError, IndexError):  # data that no run has met, or that this one cannot explain
+        except ImpossibleSequenceError:  # this run cannot explain the excerpt
+            return -np.inf
+        except IndexError as error:  # a large file is not looked at as a whole before the run
+            warnings.warn(f"restarts cannot be compared, and the first is kept: {error}; check the data.", stacklevel=2)
             return -np.inf
         prior_worth = prior.log_hyper() - posterior.kl(prior) if has_bound else 0.0
         return (seen.log_normalizer + prior_worth) / max(seen.n_observations, 1.0)

@@ -204,9 +204,9 @@ class Visits:
             _, events = look.improve(keep(settle()), run, keep)
         finally:
             self.deadline = deadline
-            stays = before is not None and not events
-            self._return_to(before if before is not None and not events else here)
-        return (None if stays else here.objective), events
+            stays = None if events else before
+            self._return_to(here if stays is None else stays)
+        return (here.objective if stays is None else None), events
 
     def _trial(self, objective: float) -> Trial:
         return Trial(objective, self.ledger.present, self.ledger.statistics, self.ledger.memory)
