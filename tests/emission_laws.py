@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.records import build_record
+from subchain.core.records import build_record
 
 Array = NDArray[Any]
 

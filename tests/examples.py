@@ -4,7 +4,7 @@ import numpy as np
 import own_family
 
 from subchain import Bernoulli, Categorical, DiagonalGaussian, Gaussian, Poisson, Product
-from subchain.components import clone
+from subchain.core.components import clone
 from subchain.data import Sequences
 
 

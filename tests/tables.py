@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from subchain.data import Evidence, Sequences
 from subchain.emissions.base import Likelihood, Table
 from subchain.engines import Surrogate
-from subchain.engines.messages import Messages
-from subchain.records import Sums, states_on
+from subchain.engines.cpu.messages import Messages
+from subchain.core.records import Sums, states_on
 
 Array = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ import pytest
 import sklearn.base
 
 from subchain import HMM, VI, Categorical, Dirichlet
-from subchain.components import clone
+from subchain.core.components import clone
 from subchain.errors import InputError
 
 

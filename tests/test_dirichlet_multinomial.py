@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import gammaln
 
-from subchain.dirichlet_multinomial import TiedRows, maximise
+from subchain.numerics.dirichlet_multinomial import TiedRows, maximise
 
 BOUNDS = (1e-4, 1e4)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 from subchain.errors import FileFormatError, InputError, SubchainError
-from subchain.files import read_arrays, write_arrays
+from subchain.core.files import read_arrays, write_arrays
 
 
 def test_arrays_and_header_come_back_exactly(tmp_path, rng):

@@ -14,9 +14,9 @@ from subchain import CVI, EM, HDP, HMM, SCVI, SVI, VI, Beam, Categorical, Gibbs,
 from subchain.emissions import learned_table
 from subchain.errors import ConvergenceWarning
 from subchain.inference import ALGORITHMS, resolve_inference
-from subchain.inference.batch import Batch
-from subchain.inference.checkpoint import Checkpoint
-from subchain.inference.search import Search
+from subchain.inference.batch.passes import Batch
+from subchain.inference.run.checkpoint import Checkpoint
+from subchain.inference.search.search import Search
 
 STATES = {"one state": 1, "three states": 3, "more states than data": 11}
 #: Every algorithm with settings that make a short run; a new one needs an entry.

@@ -28,9 +28,9 @@ from subchain import (
 from subchain.data import Sequences
 from subchain.datasets import four_state, regular_grammar
 from subchain.errors import InputError
-from subchain.propagation import occurrence_methods
-from subchain.transitions.collapsed import WAYS
-from subchain.transitions.hierarchy import HierarchicalChain
+from subchain.propagation.occurrence import methods as occurrence_methods
+from subchain.transitions.hdp.collapsed_top import WAYS
+from subchain.transitions.hdp.hierarchy import HierarchicalChain
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -108,7 +108,7 @@ def test_a_uniform_parent_is_a_symmetric_dirichlet_prior_to_the_bit(inference: A
 
 
 def test_the_compiled_updates_of_words_do_what_those_of_any_family_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    from subchain.inference.words import WordUpdates
+    from subchain.inference.stochastic.fused_updates import WordUpdates
 
     hierarchy = {"concentration": "learned", "top_concentration": "learned", "merges": False, "splits": False}
     data = Sequences(np.concatenate([example("categorical", "many", seed)[1].values for seed in range(3)]))

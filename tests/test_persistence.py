@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from subchain import CVI, EM, HMM, VI, Categorical, Dirichlet, left_right
 from subchain.errors import FileFormatError, InputError, SubchainError
-from subchain.files import read_arrays, write_arrays
+from subchain.core.files import read_arrays, write_arrays
 
 GOLDEN = Path(__file__).parent / "golden"
 

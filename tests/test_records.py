@@ -3,7 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from subchain.records import Record, Sums, build_record, states_on
+from subchain.core.records import Record, Sums, build_record, states_on
 
 
 @dataclasses.dataclass

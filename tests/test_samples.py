@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from subchain.errors import InputError
-from subchain.samples import Samples, ess_bulk, ess_tail, r_hat
+from subchain.core.samples import Samples, ess_bulk, ess_tail, r_hat
 
 
 def autoregressive(correlation, n_chains, n_draws, seed=0):

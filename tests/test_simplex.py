@@ -1,7 +1,7 @@
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from subchain import simplex
+from subchain.numerics import simplex
 
 
 def kl_by_definition(ours, theirs):

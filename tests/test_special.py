@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import digamma, gammaln
 
-from subchain.special import digamma_and_gammaln
+from subchain.numerics.special import digamma_and_gammaln
 
 
 @given(st.lists(st.floats(1e-300, 1e300), min_size=1, max_size=30))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numba import TypingError, njit
 
-from subchain.vectors import (
+from subchain.numerics.vectors import (
     LEAST_NORMAL,
     LOWEST_EXPONENT,
     WIDTH,

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _ROOMS = {
-    "subchain.model": ["HMM"],
+    "subchain.models.hmm": ["HMM"],
     "subchain.selection": ["fit_concentrations", "select_priors", "select_states"],
-    "subchain.memory": ["memory_estimate"],
+    "subchain.models.memory": ["memory_estimate"],
     "subchain.reports": ["report"],
     "subchain.inference": [
         "CVI",
@@ -95,8 +95,8 @@ if TYPE_CHECKING:
         Guards,
         Stationary,
     )
-    from subchain.memory import memory_estimate
-    from subchain.model import HMM
+    from subchain.models.memory import memory_estimate
+    from subchain.models.hmm import HMM
     from subchain.reports import report
     from subchain.selection import fit_concentrations, select_priors, select_states
     from subchain.transitions import (

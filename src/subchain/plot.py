@@ -22,7 +22,7 @@ from subchain.tasks.profiles import Numbers, Symbols, profile, shown
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from subchain.model import HMM
+    from subchain.models.hmm import HMM
 
 Array = NDArray[np.float64]
 

@@ -97,7 +97,7 @@ def test_resuming_needs_a_checkpoint(run: Any) -> None:
 
 
 def test_an_interrupted_run_is_written_and_said_so(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from subchain.inference.batch import Passes
+    from subchain.inference.batch.passes import Passes
 
     whole, count = Passes.step, iter(range(100))
 
@@ -119,7 +119,7 @@ def test_a_run_interrupted_before_its_first_iteration_writes_nothing(
     def step(self: Any, state: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("subchain.inference.batch.Passes.step", step)
+    monkeypatch.setattr("subchain.inference.batch.passes.Passes.step", step)
     before = sorted(folder.iterdir())
     result = run("fit", "walk.csv", "--columns", "speed", "--states", 2, status=130)
     assert "before the first whole iteration" in result.stderr

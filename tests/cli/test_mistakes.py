@@ -123,7 +123,7 @@ def test_what_is_read_is_not_written_over(run: Any, walk: Path) -> None:
 
 
 def test_a_checkpoint_that_finds_no_room_does_not_end_the_run(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from subchain.inference import checkpoint
+    from subchain.inference.run import checkpoint
 
     def full(*arguments: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from subchain.data import Evidence, Sequences, evidence
-from subchain.data.legal import LegalStates
+from subchain.data.legal_states import LegalStates
 from subchain.data.missing import BLOCK_VALUES
 
 WORDS = Sequences(np.array([0, 1, 2, -1, 1]), [0, 2, 2, 5])

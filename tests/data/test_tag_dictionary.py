@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from subchain import HMM, TagDictionary
 from subchain.data import Ambiguity, Evidence, Sequences, Vocabulary, as_sequences, read_conllu, read_tagged
-from subchain.digest import digest
+from subchain.data.digest import digest
 from subchain.errors import FileFormatError, InputError, SubchainError
 
 CORPORA = Path(os.environ.get("SUBCHAIN_DATA", Path(__file__).parents[3] / "shared" / "data"))

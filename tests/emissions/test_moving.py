@@ -10,11 +10,11 @@ from examples import FAMILIES, example
 
 from subchain.emissions.base import Frozen
 from subchain.emissions.categorical import Categorical, CategoricalSums, DirichletTable
-from subchain.emissions.moving import Moving
-from subchain.emissions.moving_table import MovingTable
+from subchain.emissions.incremental import Moving
+from subchain.emissions.incremental_table import MovingTable
 from subchain.transitions import Dirichlet, left_right
 from subchain.transitions.base import Chain, FrozenChain
-from subchain.transitions.moving import MovingChain, MovingDirichlet
+from subchain.transitions.incremental import MovingChain, MovingDirichlet
 
 KINDS = ["expected_log", "predictive", "mean"]
 

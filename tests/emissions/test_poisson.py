@@ -13,7 +13,7 @@ from sklearn.base import clone
 from subchain.data.sequences import Sequences
 from subchain.emissions.poisson import GammaRates, Poisson
 from subchain.errors import InputError
-from subchain.special import log_factorial, log_rising
+from subchain.numerics.special import log_factorial, log_rising
 
 COUNTS = np.array([[0, 3], [2, 1], [7, 0], [1, 4], [0, 0], [2, 12]])
 

@@ -19,11 +19,11 @@ from tables import Case, TableLikelihood, random_case
 
 from subchain import EM, HMM
 from subchain.data import Evidence, Sequences, evidence
-from subchain.data.legal import LegalStates
+from subchain.data.legal_states import LegalStates
 from subchain.emissions.base import Likelihood
 from subchain.emissions.categorical import CategoricalTable
 from subchain.engines import CpuEngine, Surrogate, decode, legal, marginals
-from subchain.engines.messages import Messages
+from subchain.engines.cpu.messages import Messages
 from subchain.errors import ImpossibleSequenceError
 
 ENGINE = CpuEngine(1)

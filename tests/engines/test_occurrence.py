@@ -11,9 +11,9 @@ from subchain import HMM, VI, Categorical, Dirichlet
 from subchain.data import Sequences
 from subchain.datasets import load_alice
 from subchain.engines import CpuEngine
-from subchain.engines.occurrence import WAYS, occurrence
+from subchain.engines.cpu.occurrence import WAYS, occurrence
 from subchain.errors import ConvergenceWarning, ImpossibleSequenceError, InputError
-from subchain.propagation.occurrence_methods import METHODS, pairs
+from subchain.propagation.occurrence.methods import METHODS, pairs
 
 ENGINE = CpuEngine(2)
 

@@ -6,7 +6,7 @@ from chains import left_right, nearly_periodic, sticky
 from tables import random_case
 
 from subchain.engines import CpuEngine
-from subchain.engines.paths import sample_paths
+from subchain.engines.cpu.paths import sample_paths
 from subchain.errors import ImpossibleSequenceError
 from subchain.propagation import forward_backward
 from subchain.propagation import sample_paths as sample_tables

@@ -11,13 +11,13 @@ from scipy import stats
 from subchain import HDP, HMM, Beam, Categorical, Dirichlet, Gaussian, Gibbs, Poisson, Sequences
 from subchain.data import Evidence
 from subchain.datasets.published import four_state
-from subchain.engines.cpu import CpuEngine
+from subchain.engines.cpu.engine import CpuEngine
 from subchain.errors import ConvergenceWarning, InputError
-from subchain.inference.beam_walker import BeamWalker
-from subchain.inference.posterior import ModelPosterior
-from subchain.inference.problem import Part, Problem
-from subchain.inference.walkers import Setting
-from subchain.samples import ess_bulk
+from subchain.inference.sampling.beam_walker import BeamWalker
+from subchain.inference.run.posterior import ModelPosterior
+from subchain.inference.run.problem import Part, Problem
+from subchain.inference.sampling.walkers import Setting
+from subchain.core.samples import ess_bulk
 
 DATA = [np.array([0, 1, 0]), np.array([1, 1, 0, 0])]
 HIERARCHY = naive.Hierarchy(0.8, 1.3)
@@ -285,14 +285,14 @@ class TestResults:
         assert again.partial_fit(sentences).n_states_ == fitted.n_states_
 
     def test_threads_change_nothing(self, sentences, monkeypatch):
-        monkeypatch.setattr("subchain.inference.sweeps.SMALL", 0)
+        monkeypatch.setattr("subchain.inference.sampling.sweeps.SMALL", 0)
         one, two = (quiet_fit(model(n_jobs=n), sentences) for n in (1, 2))
         assert one.trace_.objective == two.trace_.objective
         np.testing.assert_array_equal(one.samples_["transition"], two.samples_["transition"])
 
     def test_pieces_change_nothing(self, sentences, monkeypatch):
         whole = quiet_fit(model(), sentences)
-        monkeypatch.setattr("subchain.inference.beam_walker.PIECE", 7)
+        monkeypatch.setattr("subchain.inference.sampling.beam_walker.PIECE", 7)
         np.testing.assert_array_equal(whole.transition_, quiet_fit(model(), sentences).transition_)
 
     def test_concentrations_are_kept_where_they_are_learned(self, sentences):

@@ -15,7 +15,7 @@ from subchain import HMM, VI, Categorical, Dirichlet
 from subchain.data import Sequences
 from subchain.inference import Algorithm
 from subchain.inference.cvi import CVI
-from subchain.inference.ledger import Ledger
+from subchain.inference.collapsed.ledger import Ledger
 
 Array = NDArray[np.float64]
 

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from subchain import CVI, HDP, HMM, Categorical, settled
 from subchain.data import Sequences
-from subchain.inference import cvi_states, visits
-from subchain.inference.ledger import LOOK, Ledger
+from subchain.inference.collapsed import cvi_states
+from subchain.inference.collapsed import visits
+from subchain.inference.collapsed.ledger import LOOK, Ledger
 
 Array = NDArray[np.float64]
 

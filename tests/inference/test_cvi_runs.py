@@ -11,8 +11,8 @@ import pytest
 from subchain import CVI, EM, HMM, VI, Categorical, Dirichlet, Gaussian, Gibbs, TagDictionary
 from subchain.data import Sequences, as_sequences
 from subchain.errors import ConvergenceWarning, ImpossibleSequenceError, InputError
-from subchain.inference.ledger import Ledger
-from subchain.inference.visits import Visits
+from subchain.inference.collapsed.ledger import Ledger
+from subchain.inference.collapsed.visits import Visits
 
 
 @pytest.fixture(autouse=True)
@@ -276,7 +276,7 @@ def test_a_copy_that_has_gone_is_named(tmp_path):
 
 @pytest.mark.parametrize("storage", [False, True])
 def test_a_run_that_is_killed_goes_on_where_it_was(storage, tmp_path, monkeypatch):
-    from subchain.inference.checkpoint import Checkpoint
+    from subchain.inference.run.checkpoint import Checkpoint
 
     data, saved = words(), Checkpoint.save
     folder = tmp_path / "shares" if storage else None

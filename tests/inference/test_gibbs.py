@@ -11,17 +11,17 @@ from scipy import stats
 
 from subchain import HMM, Categorical, Dirichlet, Gaussian, Gibbs, Poisson, Sequences, left_right
 from subchain.data import Evidence
-from subchain.data.legal import LegalStates
-from subchain.engines.cpu import CpuEngine
+from subchain.data.legal_states import LegalStates
+from subchain.engines.cpu.engine import CpuEngine
 from subchain.errors import ConvergenceWarning, InputError
-from subchain.inference.gibbs_any import AnySequences, AnyStates, SampledSequences
-from subchain.inference.gibbs_words import WordSequences, WordStates
-from subchain.inference.joint import emission_sums, log_joint_of_emissions
-from subchain.inference.posterior import ModelPosterior
-from subchain.inference.problem import Part, Problem
-from subchain.inference.reported import beliefs_of
-from subchain.inference.walkers import Setting
-from subchain.samples import ess_bulk
+from subchain.inference.sampling.gibbs_any import AnySequences, AnyStates, SampledSequences
+from subchain.inference.sampling.gibbs_words import WordSequences, WordStates
+from subchain.inference.sampling.joint import emission_sums, log_joint_of_emissions
+from subchain.inference.run.posterior import ModelPosterior
+from subchain.inference.run.problem import Part, Problem
+from subchain.inference.sampling.reported import beliefs_of
+from subchain.inference.sampling.walkers import Setting
+from subchain.core.samples import ess_bulk
 
 COLLAPSED = [WordStates, WordSequences, AnyStates, AnySequences]
 DATA = [[0, 1, 1], [2, 0]]
@@ -55,7 +55,7 @@ def quiet_fit(model, data, **arguments):
 
 def results_of(algorithm, problem, seed=3):
     """What a whole run of the algorithm finds."""
-    from subchain.inference.loop import Known, RunState, run
+    from subchain.inference.run.loop import Known, RunState, run
 
     state = RunState(Known(None, problem.prior.sample(np.random.default_rng(seed))), seed=seed)
     return run(problem, algorithm, state, lambda state: None).results
@@ -357,7 +357,7 @@ class TestResults:
         )
 
     def test_threads_change_nothing(self, sentences, monkeypatch):
-        monkeypatch.setattr("subchain.inference.sweeps.SMALL", 0)
+        monkeypatch.setattr("subchain.inference.sampling.sweeps.SMALL", 0)
         one, two = (quiet_fit(model(Gibbs(**settings_of()), n_jobs=n), sentences) for n in (1, 2))
         assert one.trace_.objective == two.trace_.objective
         np.testing.assert_array_equal(one.transition_, two.transition_)
@@ -464,7 +464,7 @@ class TestResuming:
 
 
     def test_fewer_draws_than_there_are_end_a_run_that_is_resumed(self, sentences, tmp_path, monkeypatch):
-        from subchain.inference.checkpoint import Checkpoint
+        from subchain.inference.run.checkpoint import Checkpoint
 
         saved, calls = Checkpoint.save, []
 

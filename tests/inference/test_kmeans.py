@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from subchain.inference.kmeans import cluster
+from subchain.inference.start.kmeans import cluster
 
 
 @pytest.mark.parametrize("n_points", [60, 30_000])

@@ -9,7 +9,7 @@ import pytest
 
 from subchain import HMM, SVI, Buffer, Guards
 from subchain.datasets import gaussian_chain, reversed_cycles
-from subchain.fitting import FitCall
+from subchain.models.fitting import FitCall
 
 
 def chosen(x: Any, **settings: Any) -> int:

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from subchain import HMM, VI, Categorical, Dirichlet, memory_estimate
 from subchain.data import Evidence, Sequences
-from subchain.engines import marginals
-from subchain.engines.cpu import CpuEngine
-from subchain.engines.messages import Messages
+from subchain.engines.cpu import per_position
+from subchain.engines.cpu.engine import CpuEngine
+from subchain.engines.cpu.messages import Messages
 from subchain.errors import ImpossibleSequenceError, InputError
-from subchain.inference import mean_field
-from subchain.statistics import Statistics
+from subchain.inference.batch import mean_field
+from subchain.core.statistics import Statistics
 from subchain.transitions import left_right
 
 pytestmark = pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")
@@ -111,7 +111,7 @@ def test_a_run_begins_with_the_beliefs_of_whole_sequences_under_its_start():
     after = HMM(3, Categorical(n_categories=5), inference=states(1), init=start).fit(data)
     posterior = after.prior_.update(start.expected_statistics(data))
     beliefs = np.empty((data.n_observations, 3))
-    marginals.smooth(CpuEngine(1), Messages(posterior.expected_log(), data, None), beliefs)
+    per_position.smooth(CpuEngine(1), Messages(posterior.expected_log(), data, None), beliefs)
     beliefs, _ = slow_iteration(posterior, data, None, np.ones(data.n_sequences), beliefs, None)
     assert np.allclose(beliefs_of(after), beliefs, rtol=1e-9, atol=1e-10)
 

@@ -10,9 +10,9 @@ from examples import FAMILIES, example
 
 from subchain import HDP, Gaussian
 from subchain.data import as_sequences
-from subchain.inference.merging import USED, Merge, merges
-from subchain.inference.posterior import ModelPosterior
-from subchain.statistics import Statistics
+from subchain.inference.search.merging import USED, Merge, merges
+from subchain.inference.run.posterior import ModelPosterior
+from subchain.core.statistics import Statistics
 from subchain.transitions.dirichlet import DirichletChain, DirichletRows
 from subchain.transitions.initial import LearnedInitial
 

@@ -11,7 +11,7 @@ from examples import FAMILIES, example
 from subchain import EM, HMM, VI, Categorical, Dirichlet, Gaussian, Product, left_right
 from subchain.errors import ConvergenceWarning, FileFormatError, InferenceError, InputError, SubchainError
 from subchain.inference import resolve_inference
-from subchain.inference.problem import Problem
+from subchain.inference.run.problem import Problem
 
 pytestmark = pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")
 
@@ -170,7 +170,7 @@ class TestCheckpoints:
         assert os.listdir(tmp_path) == ["c"]
 
     def test_writing_takes_a_small_share_of_the_time(self, data, tmp_path, monkeypatch):
-        from subchain.inference import checkpoint
+        from subchain.inference.run import checkpoint
 
         writes = []
         slow = checkpoint.write_arrays

@@ -15,19 +15,19 @@ from examples import example
 from subchain import CVI, HDP, HMM, SCVI, SVI, VI, Categorical, Gaussian
 from subchain.data import Sequences
 from subchain.datasets.published import four_state
-from subchain.inference import search
-from subchain.inference.batch import Passes
-from subchain.inference.ledger import Ledger
-from subchain.inference.search import Search, loosened
-from subchain.inference.visits import Visits
-from subchain.settled import EARLY
-from subchain.statistics import Statistics
+from subchain.inference.search import search
+from subchain.inference.batch.passes import Passes
+from subchain.inference.collapsed.ledger import Ledger
+from subchain.inference.search.search import Search, loosened
+from subchain.inference.collapsed.visits import Visits
+from subchain.core.hyperparameters import EARLY
+from subchain.core.statistics import Statistics
 
 
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stochastic runs of a few updates search too."""
-    monkeypatch.setattr("subchain.inference.stochastic.RIPE", 0.0)
+    monkeypatch.setattr("subchain.inference.stochastic.updates.RIPE", 0.0)
 
 
 @pytest.fixture(autouse=True)

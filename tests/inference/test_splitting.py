@@ -11,13 +11,13 @@ from examples import FAMILIES, example
 from subchain import HDP, HMM, VI
 from subchain.data import Sequences
 from subchain.engines import resolve_engine
-from subchain.engines.occurrence import occurrence
-from subchain.inference.excerpts import Excerpt
-from subchain.inference.posterior import ModelPosterior
-from subchain.inference.problem import Part, Problem
-from subchain.inference.splitting import FREE, LARGE, splits
-from subchain.propagation.occurrence_methods import WAYS
-from subchain.statistics import Statistics
+from subchain.engines.cpu.occurrence import occurrence
+from subchain.inference.search.excerpts import Excerpt
+from subchain.inference.run.posterior import ModelPosterior
+from subchain.inference.run.problem import Part, Problem
+from subchain.inference.search.splitting import FREE, LARGE, splits
+from subchain.propagation.occurrence.methods import WAYS
+from subchain.core.statistics import Statistics
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 STATES = 4

@@ -9,7 +9,7 @@ import pytest
 
 from subchain import HMM, Categorical, Gaussian
 from subchain.data import Evidence, as_sequences
-from subchain.inference.starts import start_statistics
+from subchain.inference.start.starts import start_statistics
 
 MOVES = np.full((3, 3), 0.05) + 0.85 * np.eye(3)
 NUMBERS = Gaussian.from_parameters(means=[[0.0], [4.0], [8.0]], covariances=[np.eye(1)] * 3)

@@ -16,12 +16,12 @@ import pytest
 from subchain import EM, HMM, SCVI, SVI, VI, Buffer, Categorical, Dirichlet, GrowBuffer, Guards, HoldOut, as_sequences
 from subchain.datasets import bernoulli_chain, categorical_chain, gaussian_chain, poisson_chain
 from subchain.errors import InputError
-from subchain.inference.checkpoint import Checkpoint
+from subchain.inference.run.checkpoint import Checkpoint
 from subchain.inference.em import ONLINE, OnlineEM
-from subchain.inference.guards import StoredGuards
-from subchain.inference.stochastic import Updates
-from subchain.inference.validation import HeldOutPositions
-from subchain.inference.words import WordUpdates
+from subchain.inference.stochastic.guards import StoredGuards
+from subchain.inference.stochastic.updates import Updates
+from subchain.inference.run.validation import HeldOutPositions
+from subchain.inference.stochastic.fused_updates import WordUpdates
 
 BOUNDARIES = {
     "stationary": "stationary",

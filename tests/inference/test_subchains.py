@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from small_models import draw, model_of
 
 from subchain.data.sequences import Sequences
-from subchain.engines.cpu import CpuEngine
-from subchain.engines.messages import Messages
+from subchain.engines.cpu.engine import CpuEngine
+from subchain.engines.cpu.messages import Messages
 from subchain.engines.subchains import Anywhere, Grid, Minibatch, MinibatchRun, run_minibatch
-from subchain.inference.boundaries import Boundary, Buffer, OpenBoundary, Stationary
-from subchain.inference.growing_buffer import GrowBuffer, grow
-from subchain.inference.guards import Guards
-from subchain.statistics import Statistics
-from subchain.transitions.moving import MovingChain
+from subchain.inference.stochastic.boundaries import Boundary, Buffer, OpenBoundary, Stationary
+from subchain.inference.stochastic.growing_buffer import GrowBuffer, grow
+from subchain.inference.stochastic.guards import Guards
+from subchain.core.statistics import Statistics
+from subchain.transitions.incremental import MovingChain
 
 ENGINE = CpuEngine(1)
 FAMILIES = ["categorical", "gaussian", "poisson", "bernoulli"]

@@ -6,7 +6,7 @@ import pytest
 
 from subchain import CVI, HMM, Categorical, Dirichlet
 from subchain.datasets import load_alice
-from subchain.inference.trace import Trace
+from subchain.inference.run.trace import Trace
 
 
 def trace(*objectives: float) -> Trace:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
-from subchain.propagation.collapsed import Counts, _other, _weigh_all, _weight, count_paths
-from subchain.propagation.collapsed_rows import (
+from subchain.propagation.collapsed.draw_states import Counts, _other, _weigh_all, _weight, count_paths
+from subchain.propagation.collapsed.rows import (
     Rows,
     count_moves,
     predictive,

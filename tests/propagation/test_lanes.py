@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from subchain.propagation import lanes, products
-from subchain.vectors import WIDTH
+from subchain.propagation.lanes import recursions as lanes
+from subchain.propagation.lanes import products
+from subchain.numerics.vectors import WIDTH
 
 KERNELS = [pytest.param(kernels, id=kernels.__name__.split(".")[-1]) for kernels in (lanes, products)]
 

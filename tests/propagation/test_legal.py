@@ -12,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from subchain.propagation import legal, legal_paths, viterbi
-from subchain.propagation.legal import Lists
+from subchain.propagation import viterbi
+from subchain.propagation.listed import passes as legal
+from subchain.propagation.listed import paths as legal_paths
+from subchain.propagation.listed.passes import Lists
 
 Array = NDArray[Any]
 TOLERANCE = {"rtol": 1e-12, "atol": 1e-13}

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subchain.propagation.mean_field import FORBIDDEN, ROOM, sweep
-from subchain.propagation.one_chain import padded
-from subchain.vectors import aligned
+from subchain.propagation.collapsed.single_chain import padded
+from subchain.numerics.vectors import aligned
 
 
 def table(contents, width, padding=0.0):

@@ -8,9 +8,11 @@ import naive_hdp
 import numpy as np
 import pytest
 
-from subchain.propagation import lanes, occurrence, one_chain
-from subchain.propagation.occurrence_methods import METHODS, conditionals, exact, marginals, mean_field, pairs, sampling
-from subchain.vectors import aligned
+from subchain.propagation.lanes import recursions as lanes
+from subchain.propagation.occurrence import pairs as occurrence
+from subchain.propagation.collapsed import single_chain as one_chain
+from subchain.propagation.occurrence.methods import METHODS, conditionals, exact, marginals, mean_field, pairs, sampling
+from subchain.numerics.vectors import aligned
 
 Array = np.ndarray[Any, Any]
 

@@ -2,8 +2,8 @@ import naive
 import numpy as np
 import pytest
 
-from subchain.propagation.one_chain import add_pair_sums, forward_backward, padded, transpose
-from subchain.vectors import aligned
+from subchain.propagation.collapsed.single_chain import add_pair_sums, forward_backward, padded, transpose
+from subchain.numerics.vectors import aligned
 
 
 def table(rows, width, contents):

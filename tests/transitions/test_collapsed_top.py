@@ -12,8 +12,8 @@ from scipy.optimize import minimize_scalar
 from scipy.special import digamma, gammaln
 
 from subchain import HDP
-from subchain.settled import EARLY, LATE, states_differ
-from subchain.transitions.collapsed import CollapsedChain
+from subchain.core.hyperparameters import EARLY, LATE, states_differ
+from subchain.transitions.hdp.collapsed_top import CollapsedChain
 from subchain.transitions.dirichlet import DirichletChain
 
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from subchain import HDP
-from subchain.settled import EARLY
-from subchain.transitions.direct import DirectChain
+from subchain.core.hyperparameters import EARLY
+from subchain.transitions.hdp.direct import DirectChain
 
 SHAPES = st.tuples(
     st.integers(2, 9),

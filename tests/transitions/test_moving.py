@@ -8,7 +8,7 @@ import pytest
 from subchain import CVI, HDP, HMM
 from subchain.transitions.dirichlet import DirichletChain, DirichletRows
 from subchain.transitions.initial import LearnedInitial
-from subchain.transitions.moving import MovingDirichlet
+from subchain.transitions.incremental import MovingDirichlet
 
 
 def test_rounding_leaves_no_weight_below_zero_where_the_prior_weighs_next_to_nothing() -> None:

@@ -14,10 +14,10 @@ from scipy.special import digamma
 
 from subchain import HDP, HMM, SVI, VI, Categorical
 from subchain.datasets import four_state
-from subchain.engines.cpu import CpuEngine
+from subchain.engines.cpu.engine import CpuEngine
 from subchain.errors import ConvergenceWarning
-from subchain.inference.posterior import ModelPosterior
-from subchain.transitions.sticks import MOST_BYTES, SticksChain
+from subchain.inference.run.posterior import ModelPosterior
+from subchain.transitions.hdp.sticks import MOST_BYTES, SticksChain
 
 K = 5
 

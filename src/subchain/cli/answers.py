@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from subchain.cli.segments import PLACE, BedFile
 from subchain.data import Sequences
 from subchain.errors import InputError
-from subchain.files import replacing, writing
-from subchain.model import HMM
+from subchain.core.files import replacing, writing
+from subchain.models.hmm import HMM
 
 #: Rows that are written together.
 BLOCK = 1 << 16

@@ -100,8 +100,8 @@ def choose(wishes: Wishes, data: Sequences) -> Choices:
 
 def check_wishes(wishes: Wishes) -> None:
     """Look for mistakes in what the user has said, before any data are read."""
-    from subchain.inference.local_starts import LOCAL_STARTS
-    from subchain.inference.starts import STARTS
+    from subchain.inference.start.local_starts import LOCAL_STARTS
+    from subchain.inference.start.starts import STARTS
 
     _check_numbers(wishes)
     _is_infinite(wishes)

@@ -11,7 +11,7 @@ from subchain.cli import options
 from subchain.cli.conversation import conversation
 
 if TYPE_CHECKING:
-    from subchain.model import HMM
+    from subchain.models.hmm import HMM
 
 
 def compare(

@@ -14,7 +14,7 @@ from subchain.cli.conversation import Conversation, conversation
 
 if TYPE_CHECKING:
     from subchain.data import Sequences
-    from subchain.model import HMM
+    from subchain.models.hmm import HMM
 
 #: Chunks of the book that are held out, the largest number of states, and the iterations of every run.
 TEST, MOST_STATES, ITERATIONS = 126, 40, 40

@@ -12,7 +12,7 @@ from subchain.cli.conversation import Conversation, conversation, number_of
 from subchain.cli.exits import Status
 
 if TYPE_CHECKING:
-    from subchain.model import HMM
+    from subchain.models.hmm import HMM
 
 MODEL = "The model"
 RUN = "The run"

@@ -17,7 +17,7 @@ from subchain.errors import InputError
 
 if TYPE_CHECKING:
     from subchain.data import Sequences, Vocabulary
-    from subchain.model import HMM
+    from subchain.models.hmm import HMM
 
 
 def existing(path: Path) -> Path:

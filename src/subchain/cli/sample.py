@@ -12,7 +12,7 @@ from subchain.cli import options
 from subchain.cli.conversation import conversation
 
 if TYPE_CHECKING:
-    from subchain.model import HMM
+    from subchain.models.hmm import HMM
 
 
 def sample(
@@ -32,7 +32,7 @@ def sample(
         from subchain.cli.inputs import Reading, load_model, read_for
         from subchain.cli.writing import check_target
         from subchain.errors import InputError
-        from subchain.files import writing
+        from subchain.core.files import writing
 
         known = (".csv", ".npy", ".txt")
         if output is not None:

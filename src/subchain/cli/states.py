@@ -10,7 +10,7 @@ from subchain.cli.conversation import Conversation
 from subchain.tasks.profiles import Numbers, Symbols, in_words, profile, shown
 
 if TYPE_CHECKING:
-    from subchain.model import HMM
+    from subchain.models.hmm import HMM
     from subchain.tasks.profiles import Profile
 
 #: Symbols of a state that are named, and the least probability for it.

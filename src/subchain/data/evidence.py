@@ -23,7 +23,7 @@ from subchain.data.knowledge import (
     legal_states,
     position_weights,
 )
-from subchain.data.legal import LegalStates
+from subchain.data.legal_states import LegalStates
 from subchain.data.sequences import Sequences
 from subchain.errors import InputError
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from subchain.data.sequences import Sequences
 from subchain.errors import InputError
-from subchain.seeds import seed_sequence
+from subchain.numerics.seeds import seed_sequence
 
 
 class HoldOut:

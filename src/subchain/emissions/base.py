@@ -21,16 +21,16 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.components import Component
-from subchain.data.legal import LegalStates
+from subchain.core.components import Component
+from subchain.data.legal_states import LegalStates
 from subchain.data.missing import is_missing
 from subchain.data.sequences import Sequences
 from subchain.emissions.listed import exponentiate, pick, put
-from subchain.emissions.moving import Moving
+from subchain.emissions.incremental import Moving
 from subchain.emissions.scaling import exponentiate_in_place
 from subchain.errors import InputError
-from subchain.records import Record, Sums
-from subchain.settled import Settled
+from subchain.core.records import Record, Sums
+from subchain.core.hyperparameters import Settled
 
 Values = NDArray[Any]
 Table = NDArray[np.float64]

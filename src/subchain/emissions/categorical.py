@@ -13,8 +13,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from subchain import simplex
-from subchain.data.legal import LegalStates
+from subchain.numerics import simplex
+from subchain.data.legal_states import LegalStates
 from subchain.data.missing import is_missing
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Conjugate, Emission, Likelihood, Parameters, Table, Values
@@ -27,10 +27,10 @@ from subchain.emissions.checks import (
     where_is,
 )
 from subchain.emissions.hyperparameters import check_mode
-from subchain.emissions.moving import Moving
+from subchain.emissions.incremental import Moving
 from subchain.errors import InputError
-from subchain.records import Sums, states_on
-from subchain.vectors import WIDTH, first, load, store, turned
+from subchain.core.records import Sums, states_on
+from subchain.numerics.vectors import WIDTH, first, load, store, turned
 
 #: Weights below exp(−690) would round to zero, which means impossible and not just unheard of.
 SMALLEST_LOG = -690.0
@@ -309,7 +309,7 @@ class DirichletTable(Conjugate):
         return simplex.log_evidence(self.concentration, np.maximum(sums.counts, 0.0), axis=0)
 
     def moving(self, sums: CategoricalSums) -> Moving:
-        from subchain.emissions.moving_table import MovingTable
+        from subchain.emissions.incremental_table import MovingTable
 
         return MovingTable(self, sums)
 

@@ -19,7 +19,7 @@ from subchain.data.sequences import Sequences
 from subchain.emissions.base import Likelihood, Table, Values
 from subchain.emissions.checks import as_matrix, as_vector, first_where, where_is
 from subchain.errors import InputError
-from subchain.records import Sums
+from subchain.core.records import Sums
 
 #: Largest count that floating numbers tell from its neighbours.
 LARGEST_COUNT = 2.0**53

@@ -29,8 +29,8 @@ from subchain.emissions.moments import (
 )
 from subchain.emissions.normal_kernels import centered, separate_moments, separate_products, separate_squares
 from subchain.errors import InferenceError, InputError
-from subchain.records import states_on
-from subchain.special import log_rising
+from subchain.core.records import states_on
+from subchain.numerics.special import log_rising
 
 Array = NDArray[np.float64]
 

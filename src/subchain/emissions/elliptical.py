@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from subchain.emissions.base import Table, Values
 from subchain.emissions.moments import LOG_2PI, CenteredSums, VectorLikelihood, cholesky, patterns, solve, symmetric
 from subchain.emissions.normal_kernels import centered, even, quadratic, weighted_moments
-from subchain.special import log_rising
+from subchain.numerics.special import log_rising
 
 Array = NDArray[np.float64]
 

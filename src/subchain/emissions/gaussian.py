@@ -32,7 +32,7 @@ from subchain.emissions.moments import (
     symmetric,
 )
 from subchain.errors import InferenceError, InputError
-from subchain.records import states_on
+from subchain.core.records import states_on
 
 Array = NDArray[np.float64]
 

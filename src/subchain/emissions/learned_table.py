@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy.special import digamma
 
 from subchain.emissions.categorical import CategoricalSums, DirichletTable
-from subchain.settled import LATE
-from subchain.tables import expected_tables
+from subchain.core.hyperparameters import LATE
+from subchain.numerics.expected_tables import expected_tables
 
 Array = NDArray[np.float64]
 

@@ -20,7 +20,7 @@ from subchain.emissions.base import Emission, Likelihood, Table, Values
 from subchain.emissions.checks import as_matrix, first_where, real_columns, where_is
 from subchain.emissions.scaling import exponentiate_in_place
 from subchain.errors import InferenceError, InputError
-from subchain.records import Sums, states_on
+from subchain.core.records import Sums, states_on
 
 Array = NDArray[np.float64]
 

@@ -27,7 +27,7 @@ from subchain.emissions.counts import (
     weigh_logs,
 )
 from subchain.emissions.hyperparameters import check_mode, per_column, state_table
-from subchain.special import log_factorial, log_rising
+from subchain.numerics.special import log_factorial, log_rising
 
 
 class PoissonLikelihood(CountLikelihood):

@@ -19,9 +19,9 @@ from subchain.emissions.categorical import Categorical
 from subchain.emissions.checks import as_matrix
 from subchain.emissions.counts import PASS_ROWS, as_codes, check_counts
 from subchain.emissions.families import family_of
-from subchain.emissions.moving import Moving
+from subchain.emissions.incremental import Moving
 from subchain.errors import InputError, unknown_name
-from subchain.records import Record, Sums, states_on
+from subchain.core.records import Record, Sums, states_on
 
 
 @dataclasses.dataclass

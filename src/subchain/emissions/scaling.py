@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from subchain.vectors import WIDTH, exponential, first, largest, load, minus, store
+from subchain.numerics.vectors import WIDTH, exponential, first, largest, load, minus, store
 
 #: Columns whose rows stay near the core while they are visited twice.
 STRIP = 320

@@ -1,6 +1,6 @@
 """Who runs propagation over many chains."""
 
-from subchain.engines.cpu import CpuEngine
+from subchain.engines.cpu.engine import CpuEngine
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import unknown_name
 

@@ -15,17 +15,17 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.engines.cpu import CpuEngine
-from subchain.engines.hard import log_pass
-from subchain.engines.messages import Messages, Workspace
-from subchain.engines.partition import Tile, tile_lanes
+from subchain.engines.cpu.engine import CpuEngine
+from subchain.engines.cpu.log_space import log_pass
+from subchain.engines.cpu.messages import Messages, Workspace
+from subchain.engines.cpu.partition import Tile, tile_lanes
 from subchain.errors import impossible_error
-from subchain.propagation import lanes
+from subchain.propagation.lanes import recursions as lanes
 from subchain.propagation.layout import Walks
-from subchain.propagation.occurrence import add_surplus
-from subchain.propagation.occurrence_methods import absence_in, conditionals, expected_moves
+from subchain.propagation.occurrence.pairs import add_surplus
+from subchain.propagation.occurrence.methods import absence_in, conditionals, expected_moves
 from subchain.propagation.underflow import LEAST_SCALE, growth
-from subchain.statistics import Statistics
+from subchain.core.statistics import Statistics
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]

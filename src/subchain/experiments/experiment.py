@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from subchain.files import replace_file
+from subchain.core.files import replace_file
 
 Row = dict[str, Any]
 

@@ -17,7 +17,7 @@ from subchain import CVI, HDP, HMM, SCVI, SVI, VI, Beam, Dirichlet
 from subchain.data import Sequences
 from subchain.experiments.experiment import Row
 from subchain.inference import Algorithm
-from subchain.inference.stochastic import Stochastic
+from subchain.inference.stochastic.updates import Stochastic
 from subchain.tasks.states import effective_states
 from subchain.transitions import TransitionPrior
 

@@ -18,7 +18,7 @@ from subchain import CVI, HDP, HMM, Categorical
 from subchain.data import Sequences
 from subchain.datasets import load_alice
 from subchain.engines import CpuEngine
-from subchain.engines.occurrence import occurrence
+from subchain.engines.cpu.occurrence import occurrence
 from subchain.errors import ConvergenceWarning, InputError
 from subchain.experiments.experiment import Claim, Experiment, Row, mean_of
 from subchain.experiments.tagging import block, penn_sample

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.experiments.experiment import Claim, Experiment, Row, mean_of
-from subchain.propagation.occurrence_methods import exact, mean_field, pairs, sampling
+from subchain.propagation.occurrence.methods import exact, mean_field, pairs, sampling
 
 Array = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from subchain.files import replace_file
+from subchain.core.files import replace_file
 
 PAGE = "index.html"
 _VERDICTS = {"holds": "✓ holds", "doubted": "– does not come out", "failed": "✗ does not hold"}

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from subchain import HMM, Categorical
-from subchain.components import clone
+from subchain.core.components import clone
 from subchain.datasets import four_state, regular_grammar
 from subchain.datasets.chains import CategoricalChain
 from subchain.experiments.experiment import Claim, Experiment, Row, mean_of

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.errors import InputError
-from subchain.inference.base import whole_number
-from subchain.inference.beam_walker import MANY, BeamWalker, check_exchangeable, needed_hierarchy
-from subchain.inference.reported import BestDraw
-from subchain.inference.sampler import Annealing, Sampler
-from subchain.inference.trace import Status, Trace
-from subchain.inference.walkers import Setting, States, Walker
+from subchain.inference.run.algorithm import whole_number
+from subchain.inference.sampling.beam_walker import MANY, BeamWalker, check_exchangeable, needed_hierarchy
+from subchain.inference.sampling.reported import BestDraw
+from subchain.inference.sampling.sampler import Annealing, Sampler
+from subchain.inference.run.trace import Status, Trace
+from subchain.inference.sampling.walkers import Setting, States, Walker
 
 #: Bytes that the filtered beliefs of a position take, roughly.
 REACHED_BYTES = 100

@@ -20,18 +20,18 @@ from numpy.typing import NDArray
 
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import InputError, unknown_name
-from subchain.inference.base import Lists, whole_number
-from subchain.inference.batch import Iterated
-from subchain.inference.ledger import Ledger
-from subchain.inference.loop import RunState
-from subchain.inference.posterior import ModelPosterior, Point
-from subchain.inference.problem import Problem
-from subchain.inference.visits import Visits
-from subchain.settled import LATE, rows_tell
-from subchain.statistics import Statistics
+from subchain.inference.run.algorithm import Lists, whole_number
+from subchain.inference.batch.passes import Iterated
+from subchain.inference.collapsed.ledger import Ledger
+from subchain.inference.run.loop import RunState
+from subchain.inference.run.posterior import ModelPosterior, Point
+from subchain.inference.run.problem import Problem
+from subchain.inference.collapsed.visits import Visits
+from subchain.core.hyperparameters import LATE, rows_tell
+from subchain.core.statistics import Statistics
 
 if TYPE_CHECKING:
-    from subchain.inference.loop import Stepper
+    from subchain.inference.run.loop import Stepper
 
 CLUSTERS = ("auto", "sequence", "state", "subchain")
 #: A sequence that is more than this share of the data has to be cut: the rest would not tell enough.

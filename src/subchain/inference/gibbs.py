@@ -8,17 +8,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.data.legal import no_restriction
+from subchain.data.legal_states import no_restriction
 from subchain.errors import InputError, unknown_name
-from subchain.inference.base import Lists
-from subchain.inference.gibbs_any import AnySequences, AnyStates, SampledSequences
-from subchain.inference.gibbs_words import WordSequences, WordStates, has_plain_rows, has_words
-from subchain.inference.joint import begins_stationary
-from subchain.inference.loop import RunState
-from subchain.inference.problem import Problem
-from subchain.inference.reported import Averages, beliefs_of
-from subchain.inference.sampler import Annealing, Sampler
-from subchain.inference.walkers import Setting, Walker
+from subchain.inference.run.algorithm import Lists
+from subchain.inference.sampling.gibbs_any import AnySequences, AnyStates, SampledSequences
+from subchain.inference.sampling.gibbs_words import WordSequences, WordStates, has_plain_rows, has_words
+from subchain.inference.sampling.joint import begins_stationary
+from subchain.inference.run.loop import RunState
+from subchain.inference.run.problem import Problem
+from subchain.inference.sampling.reported import Averages, beliefs_of
+from subchain.inference.sampling.sampler import Annealing, Sampler
+from subchain.inference.sampling.walkers import Setting, Walker
 
 BLOCKS = ("state", "sequence")
 PARAMETERS = ("collapsed", "sampled")

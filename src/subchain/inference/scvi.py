@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from subchain.inference.stochastic import Stochastic
+from subchain.inference.stochastic.updates import Stochastic
 
 
 class SCVI(Stochastic):

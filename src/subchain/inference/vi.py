@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.data.legal import no_restriction
+from subchain.data.legal_states import no_restriction
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import unknown_name
-from subchain.inference.base import Lists
-from subchain.inference.batch import Batch, Passes
-from subchain.inference.loop import RunState
-from subchain.inference.mean_field import MeanField
-from subchain.inference.posterior import ModelPosterior, Point
-from subchain.inference.problem import Problem
-from subchain.statistics import Statistics
+from subchain.inference.run.algorithm import Lists
+from subchain.inference.batch.passes import Batch, Passes
+from subchain.inference.run.loop import RunState
+from subchain.inference.batch.mean_field import MeanField
+from subchain.inference.run.posterior import ModelPosterior, Point
+from subchain.inference.run.problem import Problem
+from subchain.core.statistics import Statistics
 
 if TYPE_CHECKING:
-    from subchain.inference.loop import Stepper
+    from subchain.inference.run.loop import Stepper
 
 CLUSTERS = ("sequence", "state")
 

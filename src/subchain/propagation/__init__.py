@@ -1,6 +1,6 @@
 """The mathematics of hidden chains on plain arrays: forward-backward, filtering, decoding, sampling; knows no model."""
 
-from subchain.propagation.functions import (
+from subchain.propagation.user.functions import (
     Filtered,
     ForwardBackward,
     ViterbiPath,

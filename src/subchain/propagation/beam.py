@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.propagation.collapsed import kernel, part, stream, uniform
+from subchain.propagation.collapsed.draw_states import kernel, part, stream, uniform
 
 Array = NDArray[np.float64]
 

@@ -16,8 +16,8 @@ import numpy as np
 from numba import njit
 
 from subchain.propagation.compiled import part
-from subchain.propagation.one_chain import product
-from subchain.vectors import WIDTH, exponential, largest, load, minus, spread, store, total, zeros
+from subchain.propagation.collapsed.single_chain import product
+from subchain.numerics.vectors import WIDTH, exponential, largest, load, minus, spread, store, total, zeros
 
 #: Stands for the logarithm of zero where it is multiplied by beliefs: finite, so that zero times it is zero.
 FORBIDDEN = -1e300

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 import subchain
-from subchain.components import Component
+from subchain.core.components import Component
 from subchain.emissions import Emission
-from subchain.fitted import Fitted
+from subchain.models.fitted import Fitted
 from subchain.reports import words
 from subchain.reports.positions import Positions
 from subchain.reports.subject import Subject

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 import subchain
-from subchain.model import HMM
+from subchain.models.hmm import HMM
 from subchain.reports import words
 from subchain.reports.subject import Subject
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from subchain.data import Sequences, read_alike
 from subchain.data.sequences import require_observations
 from subchain.errors import InputError
-from subchain.model import HMM
+from subchain.models.hmm import HMM
 from subchain.reports.kernels import HIDDEN
 from subchain.reports.tracks import plan
 from subchain.reports.walk import Picture, Walk

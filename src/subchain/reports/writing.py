@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from subchain.errors import InputError
-from subchain.files import checked_target, replace_file
+from subchain.core.files import checked_target, replace_file
 from subchain.reports import doubt, facts, words
 from subchain.reports.again import call
 from subchain.reports.cards import borders, cards

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.dirichlet_multinomial import Maximum, TiedRows, maximise
+from subchain.numerics.dirichlet_multinomial import Maximum, TiedRows, maximise
 from subchain.emissions import Frozen
 from subchain.emissions.categorical import DirichletTable
 from subchain.errors import InputError
-from subchain.model import HMM
+from subchain.models.hmm import HMM
 from subchain.selection.folds import parts
 from subchain.selection.grid import Settings, spelled_out
 from subchain.transitions import Dirichlet, DirichletChain, resolve_transition

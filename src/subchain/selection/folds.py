@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.components import clone
+from subchain.core.components import clone
 from subchain.data import Sequences
 from subchain.data.dtypes import signed
 from subchain.emissions import Categorical, Emission, Product, resolve_emission
 from subchain.emissions.moments import RealEmission
 from subchain.errors import InputError
-from subchain.model import HMM
+from subchain.models.hmm import HMM
 from subchain.selection.known import Known
 
 #: Blocks of a single chain that each fold holds out.

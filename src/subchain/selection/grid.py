@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from subchain.components import clone
+from subchain.core.components import clone
 from subchain.emissions import resolve_emission
 from subchain.errors import InputError, unknown_name
 from subchain.inference import Algorithm, resolve_inference
-from subchain.model import HMM
+from subchain.models.hmm import HMM
 from subchain.transitions import resolve_transition
 
 Settings = dict[str, Any]

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from subchain.components import clone
+from subchain.core.components import clone
 from subchain.data import HoldOut, Sequences, as_sequences
 from subchain.errors import ConvergenceWarning, InputError, unknown_name
-from subchain.fitting import FitCall
-from subchain.model import HMM
-from subchain.seeds import seed_sequence
+from subchain.models.fitting import FitCall
+from subchain.models.hmm import HMM
+from subchain.numerics.seeds import seed_sequence
 from subchain.selection.folds import Results, at_least, fit, held_out, settled
 from subchain.selection.grid import (
     Settings,

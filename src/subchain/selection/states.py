@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from subchain.components import clone
+from subchain.core.components import clone
 from subchain.data import Sequences, as_sequences
 from subchain.errors import ConvergenceWarning, InputError, unknown_name
 from subchain.inference import EM, resolve_inference
-from subchain.model import HMM
+from subchain.models.hmm import HMM
 from subchain.selection.folds import Results, at_least, fit, held_out, settled
 from subchain.selection.known import Known
 

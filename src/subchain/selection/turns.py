@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from subchain.data import as_sequences
 from subchain.errors import ConvergenceWarning, InputError
 from subchain.inference import resolve_inference
-from subchain.model import HMM
+from subchain.models.hmm import HMM
 from subchain.selection.concentrations import BOUNDS, Concentrations, checked_bounds, learn
 from subchain.selection.folds import at_least, fit
 from subchain.selection.grid import Settings, spelled_out

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.errors import InputError, unknown_name
-from subchain.files import checked_target, writing
+from subchain.core.files import checked_target, writing
 from subchain.tasks.colours import red_green_blue
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.engines import marginals
+from subchain.engines.cpu import per_position
 from subchain.tasks.output import Out, write
 from subchain.tasks.question import Question
 
@@ -17,13 +17,13 @@ def smoothed(question: Question, out: Out) -> NDArray[Any]:
     if question.stored is not None:
         return write(out, (question.data.n_observations, question.n_states), np.float64, question.stored.write)
     messages, shape = question.messages(), (question.data.n_observations, question.n_states)
-    return write(out, shape, np.float64, lambda table: marginals.smooth(question.engine, messages, table))
+    return write(out, shape, np.float64, lambda table: per_position.smooth(question.engine, messages, table))
 
 
 def filtered(question: Question, out: Out) -> NDArray[Any]:
     """Given the sequence up to the position, (N, K)."""
     messages, shape = question.messages(), (question.data.n_observations, question.n_states)
-    return write(out, shape, np.float64, lambda table: marginals.filter(question.engine, messages, table))
+    return write(out, shape, np.float64, lambda table: per_position.filter(question.engine, messages, table))
 
 
 def of_states(question: Question, states: NDArray[Any]) -> NDArray[np.float32]:
@@ -32,5 +32,5 @@ def of_states(question: Question, states: NDArray[Any]) -> NDArray[np.float32]:
     if question.stored is not None:
         question.stored.of_states(states, found)
     else:
-        marginals.beliefs_of_states(question.engine, question.messages(), states, found)
+        per_position.beliefs_of_states(question.engine, question.messages(), states, found)
     return found

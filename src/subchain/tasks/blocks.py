@@ -13,13 +13,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.engines.borders import Borders
-from subchain.engines.consumers import Consumer, TileRun
-from subchain.engines.hard import LogBlock
-from subchain.engines.messages import Workspace
-from subchain.engines.partition import Partition, Tile, partition
+from subchain.engines.cpu.borders import Borders
+from subchain.engines.cpu.consumers import Consumer, TileRun
+from subchain.engines.cpu.log_space import LogBlock
+from subchain.engines.cpu.messages import Workspace
+from subchain.engines.cpu.partition import Partition, Tile, partition
 from subchain.errors import InputError
-from subchain.inference.training import TrainingBeliefs
+from subchain.inference.run.training import TrainingBeliefs
 from subchain.propagation import serial
 from subchain.tasks.question import Question
 

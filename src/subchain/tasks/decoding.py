@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.engines import CpuEngine, decode, marginals
-from subchain.engines.messages import Messages
+from subchain.engines import CpuEngine
+from subchain.engines.cpu import decode, per_position
+from subchain.engines.cpu.messages import Messages
 from subchain.errors import InputError, unknown_name
 from subchain.tasks.output import Out, write
 from subchain.tasks.question import Question
 
 #: Ways of decoding: functions that write the states of all positions into an array.
 DECODINGS: dict[str, Callable[[CpuEngine, Messages, NDArray[Any]], Any]] = {
-    "posterior": marginals.best_states,
+    "posterior": per_position.best_states,
     "viterbi": decode.viterbi,
 }
 

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from subchain.data import Sequences
 from subchain.emissions import Parameters
 from subchain.emissions.product import ProductParameters
-from subchain.engines.consumers import Consumer, TileRun
-from subchain.engines.hard import LogBlock
+from subchain.engines.cpu.consumers import Consumer, TileRun
+from subchain.engines.cpu.log_space import LogBlock
 from subchain.errors import InputError
 from subchain.tasks.question import Question
 

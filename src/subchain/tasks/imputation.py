@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from subchain.data import is_missing
 from subchain.emissions import Parameters
-from subchain.engines.consumers import Consumer, TileRun
-from subchain.engines.hard import LogBlock
+from subchain.engines.cpu.consumers import Consumer, TileRun
+from subchain.engines.cpu.log_space import LogBlock
 from subchain.tasks.question import Question
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.errors import SubchainError
-from subchain.inference.posterior import ModelPosterior
-from subchain.samples import Samples
+from subchain.inference.run.posterior import ModelPosterior
+from subchain.core.samples import Samples
 
 Array = NDArray[np.float64]
 

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from subchain.data import Evidence, Sequences
 from subchain.engines import CpuEngine, Surrogate
-from subchain.engines.consumers import Consumer
-from subchain.engines.messages import Messages
+from subchain.engines.cpu.consumers import Consumer
+from subchain.engines.cpu.messages import Messages
 from subchain.errors import impossible_error
-from subchain.inference.posterior import Point
-from subchain.inference.training import TrainingBeliefs
+from subchain.inference.run.posterior import Point
+from subchain.inference.run.training import TrainingBeliefs
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.datasets.paths import sample_chain
-from subchain.engines import paths
+from subchain.engines.cpu import paths
 from subchain.errors import InputError
-from subchain.inference.posterior import ModelPosterior, Point
+from subchain.inference.run.posterior import ModelPosterior, Point
 from subchain.tasks.forecast import next_states
 from subchain.tasks.question import Question
 from subchain.transitions import Chain

@@ -15,10 +15,10 @@ from subchain.data import Sequences, missing_rows
 from subchain.emissions import Frozen
 from subchain.emissions.product import ProductPosterior
 from subchain.errors import impossible_error
-from subchain.inference.posterior import ModelPosterior, Point
-from subchain.statistics import Statistics
+from subchain.inference.run.posterior import ModelPosterior, Point
+from subchain.core.statistics import Statistics
 from subchain.tasks.question import Question
-from subchain.transitions.hierarchy import learns_top
+from subchain.transitions.hdp.hierarchy import learns_top
 
 Array = NDArray[np.float64]
 

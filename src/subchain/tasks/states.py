@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from subchain.data.columns import resolve_columns
 from subchain.errors import InputError, unknown_name
-from subchain.inference.posterior import Point
-from subchain.statistics import Statistics
+from subchain.inference.run.posterior import Point
+from subchain.core.statistics import Statistics
 from subchain.transitions import stationary_distribution
 
 Array = NDArray[np.float64]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from subchain.data import Sequences, Vocabulary
 from subchain.emissions import Emission
 from subchain.errors import ImpossibleSequenceError, InputError
-from subchain.inference.posterior import Point
+from subchain.inference.run.posterior import Point
 
 Array = NDArray[np.float64]
 

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from subchain.data import Sequences
 from subchain.emissions.base import Likelihood
-from subchain.engines.consumers import Consumer, TileRun
-from subchain.engines.hard import LogBlock, LogChain
-from subchain.engines.marginals import log_increments
-from subchain.engines.messages import Messages
-from subchain.engines.partition import Tile
+from subchain.engines.cpu.consumers import Consumer, TileRun
+from subchain.engines.cpu.log_space import LogBlock, LogChain
+from subchain.engines.cpu.per_position import log_increments
+from subchain.engines.cpu.messages import Messages
+from subchain.engines.cpu.partition import Tile
 from subchain.errors import InputError
 from subchain.propagation import serial
 from subchain.tasks.question import Question

@@ -3,7 +3,7 @@
 from subchain.errors import unknown_name
 from subchain.transitions.base import Chain, ChainPosterior, FrozenChain, TransitionPrior, check_chain
 from subchain.transitions.dirichlet import Dirichlet, DirichletChain
-from subchain.transitions.hdp import HDP
+from subchain.transitions.hdp.prior import HDP
 from subchain.transitions.stationary import stationary_distribution
 from subchain.transitions.topology import banded, cyclic, left_right
 

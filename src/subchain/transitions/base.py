@@ -13,11 +13,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from subchain.components import Component
+from subchain.core.components import Component
 from subchain.errors import InputError
-from subchain.records import Record, states_on
-from subchain.settled import Settled
-from subchain.simplex import log_weight, logs
+from subchain.core.records import Record, states_on
+from subchain.core.hyperparameters import Settled
+from subchain.numerics.simplex import log_weight, logs
 
 Array = NDArray[np.float64]
 
@@ -124,7 +124,7 @@ class FrozenChain(Record, Settled):
         return 0
 
     def moving(self, initial: Array, pairs: Array) -> Any:
-        from subchain.transitions.moving import MovingChain
+        from subchain.transitions.incremental import MovingChain
 
         return MovingChain(self, initial, pairs)
 

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from subchain import simplex
+from subchain.numerics import simplex
 from subchain.errors import InputError, unknown_name
-from subchain.records import Record, states_on
-from subchain.settled import Settled
+from subchain.core.records import Record, states_on
+from subchain.core.hyperparameters import Settled
 from subchain.transitions.base import Chain, TransitionPrior
 from subchain.transitions.initial import GivenInitial, Initial, LearnedInitial, StationaryInitial
-from subchain.transitions.moving import MovingDirichlet
+from subchain.transitions.incremental import MovingDirichlet
 
 Array = NDArray[np.float64]
 

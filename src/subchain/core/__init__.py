@@ -1,0 +1,1 @@
+"""Foundations that every package may use: records of arrays, statistics, components, files."""

@@ -1,0 +1,56 @@
+"""Posteriors that move in small steps, as stochastic inference wants them.
+
+    S ← keep · S + gain · fresh
+
+A family whose parameters are few needs nothing of its own: `Moving` builds the posterior anew for every surrogate. A
+family whose tables are large (a vocabulary) says so by `Conjugate.moving` and touches only what a minibatch uses.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from subchain.core.records import Sums
+
+if TYPE_CHECKING:
+    from subchain.emissions.base import Likelihood, Posterior
+
+
+class Moving:
+    """The posterior of one component, from a prior and sums that change a little at a time.
+
+    Parameters
+    ----------
+    prior : the component's distribution before the data
+    sums : the component's sums to begin with
+    """
+
+    def __init__(self, prior: Posterior, sums: Any) -> None:
+        self.prior = prior
+        self._sums: Sums = sums
+
+    def surrogate(self, kind: str) -> Likelihood:
+        """The likelihood called `kind` ("expected_log", "predictive", "mean", "mode"); used before the next `move`."""
+        found: Likelihood = getattr(self.prior.update(self._sums), kind)()
+        return found
+
+    def move(self, keep: float, gain: float, fresh: Any) -> None:
+        """Let fresh sums, made by a surrogate of this object, enter the old ones."""
+        self._sums = self._sums.scale(keep) + fresh.scale(gain)
+
+    def adopt(self, prior: Any) -> None:
+        """Go on under another prior with the same sums."""
+        self.prior = prior
+
+    def sums(self) -> Any:
+        """The sums as they stand, for results and files."""
+        return self._sums
+
+    def memory(self) -> dict[str, NDArray[Any]]:
+        """What is needed beside the sums to go on in the same bits."""
+        return {}
+
+    def restore(self, memory: dict[str, NDArray[Any]]) -> None:
+        """The inverse of `memory`."""

@@ -1,0 +1,236 @@
+"""Dirichlet tables over large vocabularies that move in small steps: the cost of a step does not depend on W.
+
+Counts are kept as `factor` times a table, so that forgetting is a multiplication of one number; only the rows of
+symbols that occur in a minibatch are looked at, and each of them once, however often it occurs.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+import dataclasses
+from collections import deque
+from typing import Any, ClassVar
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from subchain.emissions.base import Likelihood, Table, Values
+from subchain.emissions.categorical import (
+    SMALL,
+    SMALLEST_LOG,
+    CategoricalSums,
+    DirichletTable,
+    as_symbols,
+    gather,
+    scatter,
+)
+from subchain.emissions.incremental import Moving
+from subchain.core.records import Sums
+from subchain.numerics.special import exp_digamma
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+#: The factor of the counts is multiplied in before it comes near the end of the doubles.
+LEAST_FACTOR = 1e-100
+#: How rows become weights.
+PREDICTIVE, EXPECTED_LOG, MODE = 0, 1, 2
+KINDS = {"predictive": PREDICTIVE, "mean": PREDICTIVE, "expected_log": EXPECTED_LOG, "mode": MODE}
+
+LEAST_WEIGHT = float(np.exp(SMALLEST_LOG))
+
+
+@njit(nogil=True, cache=True)
+def distinct_symbols(symbols, place, distinct, local):
+    """Number the symbols that occur in the order of their first occurrence; return how many there are.
+
+    Symbol `distinct[i]` has the number i; `local` (n,) are the symbols so numbered, −1 where missing. `place` (W,) may
+    hold anything: an entry counts only if the symbol it leads to leads back.
+    """
+    n, fetched = 0, 0
+    for position in range(symbols.shape[0]):  # a loop that only touches has many memory accesses under way at a time
+        if not -1 <= symbols[position] < place.shape[0]:
+            raise IndexError("the data hold a symbol that the table of a categorical emission does not have")
+        fetched += place[symbols[position]]
+    if symbols.shape[0]:
+        local[0] = fetched
+    for position in range(symbols.shape[0]):
+        symbol = symbols[position]
+        if symbol < 0:
+            local[position] = -1
+            continue
+        at = place[symbol]
+        if at >= n or distinct[at] != symbol:
+            at = n
+            place[symbol] = n
+            distinct[n] = symbol
+            n += 1
+        local[position] = at
+    return n
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def weigh_rows(kind, counts, factor, concentration, divisors, symbols, rows, shift):
+    """Weights of the given symbols in all states into `rows` (n, K); return whether any row had to be scaled.
+
+    `concentration` is (W, K), or (1, K) if it is the same for all symbols.
+
+    A row whose largest weight is very small is divided by it, and `shift` is its logarithm.
+    """
+    any_scaled = False
+    fetched = 0.0  # a loop that only touches the rows has many memory accesses under way at a time
+    for i in range(symbols.shape[0]):
+        fetched += counts[symbols[i], 0] + counts[symbols[i], -1]
+    if symbols.shape[0]:
+        shift[0] = fetched
+    n_states, same = counts.shape[1], concentration.shape[0] == 1
+    for i in range(symbols.shape[0]):
+        symbol = symbols[i]
+        prior = concentration[0 if same else symbol]
+        for k in range(n_states):
+            rows[i, k] = factor * counts[symbol, k] + prior[k]
+    if kind == EXPECTED_LOG:
+        exp_digamma(rows.reshape(1, -1))
+    for i in range(symbols.shape[0]):
+        largest = 0.0
+        for k in range(n_states):
+            value = rows[i, k]
+            if kind == MODE:
+                value = max(value - 1.0, 0.0)
+            value *= divisors[k]
+            if kind == EXPECTED_LOG:
+                value = max(value, LEAST_WEIGHT)
+            rows[i, k] = value
+            largest = max(largest, value)
+        shift[i] = 0.0
+        if 0.0 < largest < SMALL:
+            any_scaled = True
+            shift[i] = np.log(largest)
+            for k in range(n_states):
+                rows[i, k] /= largest
+    return any_scaled
+
+
+@njit(nogil=True, cache=True)
+def add_rows(counts, symbols, rows, gain, totals):
+    """Add gain · rows to the rows of the given symbols, and the sum of what was added, per state, to `totals`."""
+    for i in range(symbols.shape[0]):
+        for k in range(counts.shape[1]):
+            counts[symbols[i], k] += gain * rows[i, k]
+            totals[k] += rows[i, k]
+
+
+@dataclasses.dataclass
+class RowSums(Sums):
+    """Sums of the symbols that occurred, as pieces of (symbols, rows)."""
+
+    pieces: ClassVar[list[tuple[Index, Array]]]
+
+    def __post_init__(self) -> None:
+        self.pieces = []  # type: ignore[misc]
+
+    def absorb(self, other: RowSums) -> None:
+        self.pieces.extend(other.pieces)
+
+
+class LazyTable(Likelihood):
+    """Weights that are worked out for the symbols of a block when they are asked for."""
+
+    def __init__(self, owner: MovingTable, kind: int, divisors: Array) -> None:
+        self.owner = owner
+        self.kind = kind
+        self.divisors = divisors
+
+    @property
+    def n_states(self) -> int:
+        return len(self.divisors)
+
+    def _rows(self, values: Values) -> tuple[Array, Array | None, Index]:
+        """Weights of the distinct symbols, their shifts if any, and each observation's row."""
+        owner, symbols = self.owner, as_symbols(values)
+        distinct, local = owner.distinct(symbols)
+        rows, shift = np.empty((len(distinct), self.n_states)), np.empty(len(distinct))
+        scaled = weigh_rows(
+            self.kind, owner.counts, owner.factor, owner.concentration, self.divisors, distinct, rows, shift
+        )
+        return rows, shift if scaled else None, local
+
+    def scaled(self, values: Values, out: Table) -> Array:
+        rows, shift, local = self._rows(values)
+        gather(rows, local, out)
+        return np.zeros(len(local)) if shift is None else np.where(local >= 0, shift[local], 0.0)
+
+    def log_likelihood(self, values: Values) -> Table:
+        rows, shift, local = self._rows(values)
+        out = np.empty((self.n_states, len(local)))
+        gather(rows, local, out)
+        with np.errstate(divide="ignore"):
+            logs = np.log(out)
+        return logs if shift is None else logs + np.where(local >= 0, shift[local], 0.0)
+
+    def zeros(self) -> RowSums:
+        return RowSums()
+
+    def accumulate(self, values: Values, beliefs: Table, sums: RowSums) -> None:
+        distinct, local = self.owner.distinct(as_symbols(values))
+        rows = np.zeros((len(distinct), self.n_states))
+        scatter(rows, local, np.ascontiguousarray(beliefs))
+        sums.pieces.append((distinct, rows))
+
+
+class MovingTable(Moving):
+    """Posterior of a categorical table: factor · counts + concentration, (W, K)."""
+
+    def __init__(self, prior: DirichletTable, sums: CategoricalSums) -> None:
+        self.adopt(prior)
+        self.counts = np.array(sums.counts, order="C")
+        self.factor = 1.0
+        self.totals = self.counts.sum(axis=0)
+        self._places: deque[NDArray[np.int32]] = deque()
+
+    def adopt(self, prior: DirichletTable) -> None:
+        self.prior = prior
+        concentration = np.ascontiguousarray(prior.concentration)
+        all_alike = bool((concentration == concentration[:1]).all())
+        self.concentration = concentration[:1].copy() if all_alike else concentration
+        self.prior_totals = concentration.sum(axis=0)
+
+    def distinct(self, symbols: Index) -> tuple[Index, Index]:
+        """The symbols that occur, each once, and the number of each observation's symbol among them."""
+        place = self._places.pop() if self._places else np.zeros(len(self.counts), dtype=np.int32)
+        found, local = np.empty(len(symbols), dtype=np.int64), np.empty(len(symbols), dtype=np.int64)
+        n = distinct_symbols(symbols, place, found, local)
+        self._places.append(place)
+        return found[:n], local
+
+    def surrogate(self, kind: str) -> LazyTable:
+        how, totals = KINDS[kind], self.totals + self.prior_totals
+        if how == EXPECTED_LOG:
+            divisors = totals.copy()
+            exp_digamma(divisors[None])
+        else:
+            divisors = totals - len(self.counts) if how == MODE else totals
+        return LazyTable(self, how, np.divide(1.0, divisors, out=np.zeros_like(divisors), where=divisors > 0.0))
+
+    def move(self, keep: float, gain: float, fresh: RowSums) -> None:
+        self.factor *= keep
+        self.totals *= keep
+        if self.factor < LEAST_FACTOR:
+            self.counts *= self.factor
+            self.factor = 1.0
+        added = np.zeros_like(self.totals)
+        for symbols, rows in fresh.pieces:
+            add_rows(self.counts, symbols, rows, gain / self.factor, added)
+        self.totals += gain * added
+
+    def sums(self) -> CategoricalSums:
+        return CategoricalSums(self.counts * self.factor)
+
+    def memory(self) -> dict[str, NDArray[Any]]:
+        return {"counts": self.counts.copy(), "totals": self.totals.copy(), "factor": np.array(self.factor)}
+
+    def restore(self, memory: dict[str, NDArray[Any]]) -> None:
+        self.counts[:], self.totals[:] = memory["counts"], memory["totals"]
+        self.factor = float(memory["factor"])

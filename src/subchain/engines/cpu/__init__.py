@@ -1,0 +1,1 @@
+"""The engine that runs on the cores of this machine."""

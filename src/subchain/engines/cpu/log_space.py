@@ -1,0 +1,135 @@
+"""Sequences that defeat scaled probabilities, worked out in logarithms.
+
+A state that is 1e-400 times less likely than another is a zero to a double; if the other turns out to be impossible
+later, the scaled pass finds a chain of probability zero although it is only improbable. Such sequences are rare; they
+are found by `propagation.underflow` and redone here, block by block, with forward messages kept at the blocks' borders.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.engines.cpu.messages import Messages
+from subchain.propagation import serial
+from subchain.propagation.occurrence.pairs import add_log_surplus
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+BLOCK = 1 << 15
+
+
+@dataclasses.dataclass
+class LogBlock:
+    """A stretch of one sequence: values, filtered and smoothed beliefs (K, n), and its expected moves.
+
+    `pairs` (K, K) counts the transitions within the block and the one that leads out of it; `surplus` (K, K) is what
+    they add to it where it is asked whether a move happens at all (`propagation.occurrence`).
+    """
+
+    positions: Index
+    values: NDArray[Any]
+    alpha: Array
+    beliefs: Array
+    pairs: Array
+    surplus: Array
+    is_first: bool
+
+
+class LogChain:
+    """One sequence under one surrogate, in logarithms."""
+
+    def __init__(self, messages: Messages, start: int, stop: int) -> None:
+        self.messages = messages
+        with np.errstate(divide="ignore"):
+            self.log_initial = np.log(messages.surrogate.initial)
+            self.log_transition = np.log(messages.transition)
+        self.edges = [*range(start, stop, BLOCK), stop]
+        self.predicted: list[Array] = []
+        self.log_total, self.impossible_at = self._forward(start)
+
+    def _forward(self, start: int) -> tuple[float, int | None]:
+        """Log likelihood, and the first position that no path can explain (None if there is a path)."""
+        alpha = self.log_initial.copy()
+        out = np.empty((1, len(alpha)))
+        for first, last in zip(self.edges[:-1], self.edges[1:], strict=True):
+            self.predicted.append(alpha.copy())
+            _, logs = self.messages.log_likelihood(np.arange(first, last))
+            out = np.empty_like(logs)
+            serial.log_forward(logs, self.log_transition, alpha, out)
+            dead = np.flatnonzero(~(out > -np.inf).any(axis=1))
+            if len(dead):
+                return -np.inf, first - start + int(dead[0])
+        return float(np.logaddexp.reduce(out[-1])), None
+
+    def blocks(self) -> Iterator[LogBlock]:
+        """Yield the blocks from the last to the first."""
+        n_states = len(self.log_initial)
+        beta = np.zeros(n_states)
+        next_logs = next_beta = np.empty((0, n_states))
+        for block in range(len(self.edges) - 2, -1, -1):
+            positions = np.arange(self.edges[block], self.edges[block + 1])
+            values, logs = self.messages.log_likelihood(positions)
+            alpha, after = np.empty_like(logs), np.empty_like(logs)
+            serial.log_forward(logs, self.log_transition, self.predicted[block].copy(), alpha)
+            serial.log_backward(logs, self.log_transition, beta, after)
+            pairs, surplus = np.zeros((2, n_states, n_states))
+            later_logs, later_beta = np.vstack((logs[1:], next_logs)), np.vstack((after[1:], next_beta))
+            joint = (alpha[: len(later_logs)], self.log_transition, later_logs, later_beta, self.log_total)
+            serial.log_pair_sums(*joint, pairs)
+            add_log_surplus(*joint, surplus)
+            # Logarithms of long chains are large and lose digits; the number of moves is known.
+            pairs *= len(later_logs) / max(float(pairs.sum()), np.finfo(np.float64).tiny)
+            filtered = alpha - np.logaddexp.reduce(alpha, axis=1, keepdims=True)
+            beliefs = np.exp(alpha + after - self.log_total)
+            beliefs /= beliefs.sum(axis=1, keepdims=True)
+            yield LogBlock(
+                positions, values, np.exp(filtered.T), np.ascontiguousarray(beliefs.T), pairs, surplus, block == 0
+            )
+            next_logs, next_beta = logs[:1], after[:1]
+
+
+class LogPass(NamedTuple):
+    """A short chain worked out at one go: beliefs (K, n), expected moves, their surplus, what it tells neighbours."""
+
+    log_total: float
+    impossible_at: int | None
+    beliefs: Array
+    pairs: Array
+    surplus: Array
+    first_message: Array
+    last_message: Array
+
+
+def log_pass(logs: Array, transition: Array, start: Array, stop: Array) -> LogPass:
+    """Forward-backward in logarithms over log likelihoods (n, K), between weights (K,) that come from outside."""
+    with np.errstate(divide="ignore"):
+        log_transition, predicted, future = np.log(transition), np.log(start), np.log(stop)
+    alpha, beta = np.empty_like(logs), np.empty_like(logs)
+    pairs, surplus = np.zeros_like(transition), np.zeros_like(transition)
+    serial.log_forward(logs, log_transition, predicted, alpha)
+    serial.log_backward(logs, log_transition, future, beta)
+    both = alpha + beta
+    total = float(np.logaddexp.reduce(both[-1]))
+    if not np.isfinite(total):
+        dead = np.flatnonzero(~(alpha > -np.inf).any(axis=1))
+        where = int(dead[0]) if len(dead) else len(logs) - 1
+        return LogPass(-np.inf, where, np.zeros_like(logs.T), pairs, surplus, start, stop)
+    joint = (alpha[:-1], log_transition, logs[1:], beta[1:], total)
+    serial.log_pair_sums(*joint, pairs)
+    add_log_surplus(*joint, surplus)
+    beliefs = np.exp(both - np.logaddexp.reduce(both, axis=1, keepdims=True)).T
+    return LogPass(
+        total,
+        None,
+        np.ascontiguousarray(beliefs),
+        pairs,
+        surplus,
+        np.exp(logs[0] + beta[0] - np.logaddexp.reduce(logs[0] + beta[0])),
+        np.exp(alpha[-1] - np.logaddexp.reduce(alpha[-1])),
+    )

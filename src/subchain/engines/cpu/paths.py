@@ -1,0 +1,153 @@
+"""Paths of all sequences drawn from their posterior, on all cores, in memory that does not grow with a chain's length.
+
+The engine filters; this file walks back through each tile while its messages are at hand. Sequences of one piece are
+drawn in one pass. Chains that were cut take two: in the first each piece finds out where it would be entered, whatever
+follows it; once these maps are followed from the end, the second writes the paths. Draws depend on the seed, the path
+and the position alone (see `propagation.sampling`), so the two passes meet the same ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.engines.cpu.consumers import Consumer, TileRun
+from subchain.engines.cpu.engine import CpuEngine
+from subchain.engines.cpu.log_space import LogBlock
+from subchain.engines.cpu.per_position import log_chain, log_joint, states_array
+from subchain.engines.cpu.messages import Messages
+from subchain.errors import impossible_error
+from subchain.propagation.layout import Walks
+from subchain.propagation.sampling import draw, draw_log, enter, follow, key_of
+
+Index = NDArray[np.int64]
+
+
+class _Entries(NamedTuple):
+    """Maps of some pieces: `first` (lanes, n, K) is the state that enters a piece, given the state that follows it."""
+
+    pieces: Index
+    is_last: NDArray[np.bool_]
+    first: NDArray[Any]
+
+
+def sample_paths(
+    engine: CpuEngine, messages: Messages, n: int, seed: np.random.SeedSequence, out: NDArray[Any] | None = None
+) -> NDArray[Any]:
+    """Draw paths of all sequences from their distribution given all observations.
+
+    Parameters
+    ----------
+    engine : whose cores are used
+    messages : the model and the data
+    n : number of paths
+    seed : decides on the paths, whoever computes them; path i is the same for any `n`
+    out : (n, N) array of integers, possibly memory-mapped; int32 in memory if not given
+
+    Returns
+    -------
+    states : (n, N), each row a path of every sequence, end to end
+
+    Raises
+    ------
+    ImpossibleSequenceError
+        If a sequence has no path.
+    """
+    states = states_array(out, messages, (n,))
+    key, table = key_of(seed), np.asarray(states)
+    results, _, impossible = engine.run(messages, _Survey(messages, key, table))
+    if impossible:
+        raise impossible_error(impossible)
+    maps = [entries for group in results for entries in group]
+    if maps:
+        engine.run(messages, _Write(messages, key, table, _following(maps)))
+    return states
+
+
+class _Survey(Consumer[list[_Entries]]):
+    """Draws sequences of one piece; finds out how the pieces of others are entered."""
+
+    smooth = False
+
+    def __init__(self, messages: Messages, key: NDArray[np.uint64], states: NDArray[Any]) -> None:
+        self.messages, self.key, self.states = messages, key, states
+
+    def begin(self) -> list[_Entries]:
+        return []
+
+    def tile(self, result: list[_Entries], run: TileRun) -> None:
+        alpha, transposed, is_last = run.filtered.alpha, self.messages.transposed, _is_last(run, self.messages)
+        whole, cut = np.flatnonzero(run.is_first & is_last), np.flatnonzero(~(run.is_first & is_last))
+        nothing, n_states = np.full(len(whole), -1), len(transposed)
+        first = np.empty((len(cut), len(self.states), n_states), dtype=np.min_scalar_type(n_states - 1))
+        for path, states in enumerate(self.states):
+            draw(alpha, transposed, _walks(run, whole), nothing, self.key, path, states)
+            enter(alpha, transposed, _walks(run, cut), is_last[cut], self.key, path, first[:, path])
+        if len(cut):
+            result.append(_Entries(run.filtered.tile.pieces[cut], is_last[cut], first))
+
+    def hard(self, result: list[_Entries], sequence: int, block: LogBlock) -> None:
+        if block.is_first:
+            _draw_hard(self.messages, sequence, self.key, self.states)
+
+
+class _Write(Consumer[None]):
+    """Draws the pieces of cut sequences, `following` (P, n) being the states after each piece."""
+
+    smooth = False
+
+    def __init__(self, messages: Messages, key: NDArray[np.uint64], states: NDArray[Any], following: Index) -> None:
+        self.messages, self.key, self.states, self.following = messages, key, states, following
+
+    def begin(self) -> None:
+        return None
+
+    def tile(self, result: None, run: TileRun) -> None:
+        alpha, transposed = run.filtered.alpha, self.messages.transposed
+        cut = np.flatnonzero(~(run.is_first & _is_last(run, self.messages)))
+        walks, following = _walks(run, cut), self.following[run.filtered.tile.pieces[cut]]
+        for path, states in enumerate(self.states):
+            draw(alpha, transposed, walks, following[:, path], self.key, path, states)
+
+    def hard(self, result: None, sequence: int, block: LogBlock) -> None:
+        pass
+
+
+def _is_last(run: TileRun, messages: Messages) -> NDArray[np.bool_]:
+    tile = run.filtered.tile
+    is_last: NDArray[np.bool_] = tile.starts + tile.lengths == messages.data.offsets[run.sequences + 1]
+    return is_last
+
+
+def _walks(run: TileRun, lanes: Index) -> Walks:
+    tile = run.filtered.tile
+    return Walks(tile.lengths[lanes], lanes, tile.offsets, tile.starts[lanes])
+
+
+def _following(maps: list[_Entries]) -> Index:
+    """State after each piece (P, n), −1 where nothing follows."""
+    pieces = np.concatenate([entries.pieces for entries in maps])
+    n_pieces, (_, n, n_states) = int(pieces.max()) + 1, maps[0].first.shape
+    first = np.zeros((n, n_pieces, n_states), dtype=maps[0].first.dtype)
+    is_last = np.ones(n_pieces, dtype=np.bool_)
+    for entries in maps:
+        first[:, entries.pieces] = entries.first.swapaxes(0, 1)
+        is_last[entries.pieces] = entries.is_last
+    following = np.empty((n, n_pieces), dtype=np.int64)
+    for path in range(n):
+        follow(first[path], is_last, following[path])
+    return following.T
+
+
+def _draw_hard(messages: Messages, sequence: int, key: NDArray[np.uint64], states: NDArray[Any]) -> None:
+    """Draw a sequence in logarithms, block by block from its end."""
+    chain = log_chain(messages, sequence)
+    log_transposed = np.ascontiguousarray(chain.log_transition.T)
+    onward = np.zeros((len(states), len(chain.log_initial)))
+    for block in range(len(chain.predicted) - 1, -1, -1):
+        positions, joint = log_joint(chain, block)
+        for path, row in enumerate(states):
+            draw_log(joint, log_transposed, onward[path], positions[0], key, path, row)
+            onward[path] = log_transposed[row[positions[0]]]

@@ -1,0 +1,1 @@
+"""Algorithms whose iterations are passes over all the data."""

@@ -1,0 +1,219 @@
+"""Variational inference with a belief of its own for every single state: q(z) = Π q(z_t), the fullest factorisation.
+
+An iteration sweeps over all positions under the surrogate exp E[log θ] and then renews the posterior of the parameters,
+as in `VI` over sequences; neither lowers the bound. The beliefs of all positions are kept from one iteration to the
+next. A run begins with those that forward and backward messages give under its start.
+
+Positions are swept in blocks that depend on the data and the number of states alone. A long chain is cut into pieces;
+the even ones are swept while the odd ones wait, then the odd ones, so blocks of a turn can run side by side.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.engines.cpu import per_position
+from subchain.engines.cpu.messages import Messages, Workspace
+from subchain.engines.cpu.partition import MAX_GROUPS, WORTH
+from subchain.engines.surrogate import Surrogate
+from subchain.errors import InputError, impossible_error
+from subchain.inference.batch.passes import Batch, Passes
+from subchain.inference.run.loop import Known, RunState, Step
+from subchain.inference.run.posterior import ModelPosterior
+from subchain.inference.run.problem import Problem
+from subchain.inference.search.search import Trial
+from subchain.propagation.mean_field import FORBIDDEN, ROOM, sweep
+from subchain.propagation.collapsed.single_chain import padded
+from subchain.core.statistics import Statistics
+from subchain.transitions.base import Chain
+from subchain.numerics.vectors import aligned
+
+if TYPE_CHECKING:
+    from subchain.data.sequences import Sequences
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+#: Entries of a table over the positions of a block.
+BLOCK_VALUES = 1 << 17
+
+
+class Blocks(NamedTuple):
+    """Stretches of neighbouring positions that are swept at once.
+
+    Attributes
+    ----------
+    edges : (B + 1,) first position of each, and the end of the data
+    is_odd : (B,) whether its turn is the second
+    """
+
+    edges: Index
+    is_odd: NDArray[np.bool_]
+
+
+def cut(offsets: Index, length: int) -> Blocks:
+    """Cut sequences into pieces of at most `length` positions; neighbours that may be swept at once are one block.
+
+    Examples
+    --------
+    >>> cut(np.array([0, 2, 4, 11]), 3)
+    Blocks(edges=array([ 0,  4,  7, 10, 11]), is_odd=array([False, False,  True, False]))
+    """
+    counts = -(-np.diff(offsets) // length)
+    rank = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    starts = np.repeat(offsets[:-1], counts) + rank * length
+    is_odd = rank % 2 == 1
+    opens = np.ones(len(starts), dtype=np.bool_)
+    opens[1:] = (is_odd[1:] != is_odd[:-1]) | (starts[1:] // length != starts[:-1] // length)
+    return Blocks(np.append(starts[opens], offsets[-1]), is_odd[opens])
+
+
+class MeanField(Passes):
+    """The stepper of `VI(cluster="state")`.
+
+    Attributes
+    ----------
+    beliefs : (N, K) those of all positions; None before the first iteration
+    """
+
+    def __init__(self, problem: Problem, algorithm: Batch, state: RunState) -> None:
+        super().__init__(problem, algorithm)
+        if not np.isfinite(problem.prior.chain.log_surrogate().transition).all():
+            raise InputError(
+                "VI(cluster='state') needs moves that are all possible, but some are masked or fixed to zero: where "
+                "neighbours are believed independent, every move between their states has some weight. Use "
+                "cluster='sequence', which keeps impossible moves out."
+            )
+        found = state.results.memory.get("beliefs")
+        self.beliefs: Array | None = None if found is None else np.array(found)
+
+    def step(self, state: RunState) -> Step:
+        with self.interruption:  # beliefs change in place: all of an iteration, or nothing
+            step = super().step(state)
+        assert isinstance(step.results, Known), "a pass knows what it has found"
+        assert self.beliefs is not None, "a pass leaves beliefs"
+        return step._replace(results=dataclasses.replace(step.results, memory={"beliefs": self.beliefs}))
+
+    def go_on(self, prior: ModelPosterior, statistics: Statistics) -> Trial:
+        return super().go_on(prior, statistics)._replace(state=self.beliefs)
+
+    def attempt(self, prior: ModelPosterior, statistics: Statistics) -> Trial:
+        self.beliefs = None  # those of the proposal's counts, to begin with
+        return self.go_on(prior, statistics)
+
+    def adopt(self, trial: Trial) -> None:
+        self.beliefs = trial.state
+
+    def expect(self, posterior: ModelPosterior | None, surrogate: Surrogate) -> Statistics:
+        assert posterior is not None, "a surrogate of expected logarithms is that of a posterior"
+        whole, engine = self.problem.whole, self.problem.engine
+        messages = Messages(surrogate, whole.data, whole.evidence)
+        if self.beliefs is None:
+            beliefs = np.empty((whole.data.n_observations, surrogate.n_states))
+            per_position.smooth(engine, messages, beliefs)
+            self.beliefs = beliefs
+        sweeps = BlockSweeps(messages, posterior.chain.log_surrogate(), whole.weights, self.beliefs)
+        total = Statistics.zeros(surrogate.n_states, surrogate.emission.zeros())
+        with engine.alone():
+            for groups in sweeps.turns():
+                for part in engine.map(sweeps.run, groups):
+                    total.absorb(part)
+        sweeps.finish(total)
+        return total
+
+
+class BlockSweeps:
+    """Sweeps over all blocks under one surrogate.
+
+    Parameters
+    ----------
+    messages : what observations and evidence say
+    logs : log weights of first states and moves
+    weights : (n_sequences,) how often each sequence counts, or None
+    beliefs : (N, K), changed in place
+    """
+
+    def __init__(self, messages: Messages, logs: Chain, weights: Array | None, beliefs: Array) -> None:
+        self.messages = messages
+        self.logs = logs
+        self.weights = weights
+        self.beliefs = beliefs
+        self.n_states = messages.surrogate.n_states
+        self.width = int(padded(self.n_states))
+        self.blocks = cut(self.data.offsets, max(BLOCK_VALUES // self.n_states, 1))
+        self.moves, self.turned = self._padded(logs.transition), self._padded(logs.transition.T)
+        self.first = self._padded(np.maximum(logs.initial, FORBIDDEN)[None])[0]
+
+    @property
+    def data(self) -> Sequences:
+        return self.messages.data
+
+    def _padded(self, table: Array) -> Array:
+        out = aligned(len(table), self.width)
+        out[:, : self.n_states], out[:, self.n_states :] = table, 0.0
+        return np.asarray(out)
+
+    def turns(self) -> list[list[Index]]:
+        """Groups of blocks, first those of the even turn, then the others; fewer where each group's sums are large."""
+        sums_bytes = sum(array.nbytes for array in self.messages.surrogate.emission.zeros().arrays().values())
+        most = min(max(self.beliefs.nbytes // (WORTH * max(sums_bytes, 1)), 2), MAX_GROUPS)
+        turns = [np.flatnonzero(~self.blocks.is_odd), np.flatnonzero(self.blocks.is_odd)]
+        return [np.array_split(blocks, min(most, len(blocks))) for blocks in turns if len(blocks)]
+
+    def run(self, group: Index) -> Statistics:
+        """Sweep over some blocks; return what their positions expect, without moves into a block's first position."""
+        space, emission = Workspace(), self.messages.surrogate.emission
+        result = Statistics.zeros(self.n_states, emission.zeros())
+        for block in group.tolist():
+            first, last = self.blocks.edges[block : block + 2].tolist()
+            values, begins, gains = self._sweep(first, last, space)
+            weights = self._weights(np.arange(first, last))
+            beliefs = self.beliefs[first:last] if weights is None else self.beliefs[first:last] * weights[:, None]
+            result.log_normalizer += float(gains.sum() if weights is None else gains @ weights)
+            result.initial += beliefs[begins[:-1]].sum(axis=0)
+            follows = ~begins[1:-1, None]
+            result.pairs += (self.beliefs[first : last - 1] * follows).T @ beliefs[1:]
+            emission.accumulate(values, np.ascontiguousarray(beliefs.T), result.emission)
+        return result
+
+    def _sweep(self, first: int, last: int, space: Workspace) -> tuple[NDArray[Any], NDArray[np.bool_], Array]:
+        """Give the positions of a block new beliefs; return their values, where chains begin, and their gains."""
+        n, offsets = last - first, self.data.offsets
+        begins = np.zeros(n + 1, dtype=np.bool_)
+        sequences = slice(np.searchsorted(offsets, first, side="left"), np.searchsorted(offsets, last, side="right"))
+        begins[offsets[sequences] - first] = True
+        logs, before = (space.table(name, n, self.width) for name in ("likelihood", "alpha"))
+        beliefs, room = space.table("beliefs", n + 2, self.width), space.table("room", ROOM, self.width)
+        values, found = self.messages.log_likelihood(np.arange(first, last))
+        logs[:, : self.n_states], logs[:, self.n_states :] = found, -np.inf
+        low, high = max(first - 1, 0), min(last + 1, len(self.beliefs))
+        beliefs[low - first + 1 : high - first + 1, : self.n_states] = self.beliefs[low:high]
+        gains = np.empty(n)
+        sweep(logs, self.moves, self.turned, self.first, begins, self.n_states, beliefs, before, room, gains)
+        impossible = np.flatnonzero(gains == -np.inf)
+        if len(impossible):
+            sequence = int(np.searchsorted(offsets, first + impossible[0], side="right")) - 1
+            raise impossible_error({sequence: int(first + impossible[0] - offsets[sequence])})
+        self.beliefs[first:last] = beliefs[1 : n + 1, : self.n_states]
+        return values, begins, gains
+
+    def _weights(self, positions: Index) -> Array | None:
+        """How often positions count."""
+        if self.weights is None:
+            return None
+        return self.weights[np.searchsorted(self.data.offsets, positions, side="right") - 1]
+
+    def finish(self, total: Statistics) -> None:
+        """Add the moves between blocks, and what all moves are worth; then the bound lacks the parameters alone."""
+        at = self.blocks.edges[:-1][~np.isin(self.blocks.edges[:-1], self.data.offsets)]
+        weights = self._weights(at)
+        into = self.beliefs[at] if weights is None else self.beliefs[at] * weights[:, None]
+        total.pairs += self.beliefs[at - 1].T @ into
+        total.log_normalizer += float((total.pairs * self.logs.transition).sum())
+        total.log_normalizer += float(total.initial @ np.maximum(self.logs.initial, FORBIDDEN))
+        lengths = self.data.lengths
+        total.n_observations = float(lengths.sum() if self.weights is None else lengths @ self.weights)

@@ -1,0 +1,312 @@
+"""The ledger of collapsed inference: what has been counted, and what each cluster has put in.
+
+Whatever a cluster has put into the statistics can be taken out again, exactly. The statistics are the sum of all shares
+at any time, to rounding, and are summed anew now and then so that rounding does not add up.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.data.legal_states import LegalStates
+from subchain.emissions.categorical import DirichletTable
+from subchain.emissions.incremental import Moving
+from subchain.engines.cpu.occurrence import occurrence
+from subchain.engines.subchains import Minibatch
+from subchain.errors import InputError
+from subchain.inference.run.algorithm import Algorithm
+from subchain.inference.collapsed.clusters import Clusters, positions_of
+from subchain.inference.sampling.missing_coordinates import has_holes
+from subchain.inference.start.local_starts import LOCAL_STARTS, draw_local
+from subchain.inference.run.loop import Memory
+from subchain.inference.run.posterior import ModelPosterior, Point
+from subchain.inference.run.problem import Problem
+from subchain.inference.collapsed.shares import OwnSums, Shares
+from subchain.propagation.compiled import kernel
+from subchain.core.statistics import Statistics
+from subchain.transitions.hdp.collapsed_top import WAYS, CollapsedChain
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+#: Values of a table of beliefs that are spelt out at a time.
+BLOCK_VALUES = 1 << 20
+#: Passes between two looks at how probable it is that moves happen at all.
+LOOK = 5
+#: Sums that should be zero may differ from it by this.
+ROUNDING = 1e-9
+
+
+class Ledger:
+    """Counts that make the surrogates, and everybody's share in them.
+
+    Attributes
+    ----------
+    chain, emission : the posteriors that the counts make, ready to move
+    shares, clusters : who has put in what
+    measures : whether entropies are wanted
+    since : (2,) log normalisers and entropies of the clusters since the last report
+    """
+
+    def __init__(
+        self, problem: Problem, algorithm: Algorithm, clusters: Clusters, legal: LegalStates | None, listed: bool,
+        folder: Any, prior: ModelPosterior,
+    ) -> None:  # fmt: skip
+        whole, self.problem = problem.whole, problem
+        self.present = prior
+        self.algorithm = algorithm
+        self.clusters = clusters
+        self.data, self.evidence = whole.data, whole.evidence
+        mean = prior.mean()
+        self.n_states = len(mean.chain.initial)
+        self.reference = self.accumulator = mean.emission
+        #: Moves that can happen at all; neighbours that are believed independent may seem to make others.
+        self.possible = mean.chain.transition > 0.0
+        self.shares = Shares(legal, self.n_states, clusters, listed, folder)
+        #: What clusters have put into the emission's sums, where their beliefs do not tell.
+        self.own: OwnSums | None = None
+        if has_holes(self.reference, self.data.values):
+            self.own = OwnSums(self.reference.zeros(), clusters.size)
+        self.cursor, self.iteration = 0, 0
+        self.measures = True
+        self.since = np.zeros(2)
+        self._known: dict[str, Any] = {}
+        self.chain: Any = None
+        self.emission: Any = None
+
+    # ---- beginnings --------------------------------------------------------------------------------------------------
+
+    def draw(self, kind: str, seed: int) -> None:
+        """Begin with local posteriors that are drawn."""
+        if kind == "states" and not self.possible.all():
+            raise InputError(
+                "init='states' draws every state by itself and makes moves that the transition prior forbids; use "
+                "init='posteriors' or init='exponential'."
+            )
+        clusters, shares = self.clusters, self.shares
+        draw_local(
+            LOCAL_STARTS.index(kind), np.uint64(seed), clusters.starts, clusters.lengths,
+            self._weights(clusters.sequences), 0, shares.offsets, shares.states, self.n_states, shares.beliefs,
+            shares.pairs, clusters.share_of, shares.blocks, shares.moves,
+        )  # fmt: skip
+        shares.pairs *= self.possible
+        if self.own is not None:
+            for cluster in range(clusters.size):
+                self.own.put(cluster, self._accumulate(clusters.batch(clusters.pieces(cluster)), shares))
+        self.add_up()
+
+    def begin(self, statistics: Statistics) -> None:
+        """Begin with the counts of a start, in which nobody has a share yet; all legal states are as likely."""
+        shares = self.shares
+        if shares.is_compressed:
+            counts = np.diff(shares.offsets)
+            shares.beliefs[:] = np.repeat(1.0 / counts, counts)
+        else:
+            shares.beliefs[:] = 1.0 / self.n_states
+        self._move_from(statistics)
+
+    def _move_from(self, statistics: Statistics) -> None:
+        self.chain = self.present.chain.moving(statistics.initial, statistics.pairs)
+        prior = self.present.emission
+        if isinstance(prior, DirichletTable):
+            counts: Any = statistics.emission
+            self.emission = prior.moving(counts)
+            self.accumulator = self.emission.surrogate("predictive")
+        else:
+            self.emission, self.accumulator = Moving(prior, statistics.emission), self.reference
+        self.moved()
+
+    # ---- one cluster -------------------------------------------------------------------------------------------------
+
+    def emission_share(self, cluster: int, batch: Minibatch) -> Any:
+        """What a cluster, whose pieces are given, has put into the emission's sums."""
+        return self._accumulate(batch, self.shares) if self.own is None else self.own.of(cluster)
+
+    def keep_emission_share(self, cluster: int, sums: Any) -> None:
+        """Remember what a cluster puts in, if that cannot be told later."""
+        if self.own is not None:
+            self.own.put(cluster, sums)
+
+    def _accumulate(self, batch: Minibatch, shares: Shares) -> Any:
+        positions = positions_of(batch.starts, batch.lengths)
+        beliefs = shares.read(positions)
+        if batch.user_weights is not None:
+            beliefs *= np.repeat(batch.user_weights, batch.lengths)
+        sums = self.accumulator.zeros()
+        self.accumulator.accumulate(np.take(self.data.values, positions, axis=0), beliefs, sums)
+        return sums
+
+    # ---- sums --------------------------------------------------------------------------------------------------------
+
+    def add_up(self) -> None:
+        """Sum all shares anew."""
+        self._move_from(self._sum())
+
+    def _sum(self) -> Statistics:
+        clusters, shares = self.clusters, self.shares
+        total = Statistics.zeros(self.n_states, self.reference.zeros())
+        if self.own is not None:
+            total.emission = self.own.total()
+        else:
+            for first, last in self._blocks():
+                table = self._weighed_table(first, last)
+                self.reference.accumulate(np.asarray(self.data.values[first:last]), table, total.emission)
+        begins = clusters.starts[clusters.is_first]
+        weights = self._weights(clusters.sequences[clusters.is_first])
+        total.initial += shares.read(begins) @ weights
+        total.pairs += shares.all_pairs()
+        inner = np.flatnonzero(~clusters.is_first)
+        for some in np.array_split(inner, max(1, len(inner) * self.n_states // BLOCK_VALUES)):
+            total.pairs += self.border_pairs(some)
+        total.n_observations = float(self.data.n_observations)
+        return total
+
+    def _blocks(self) -> Iterator[tuple[int, int]]:
+        rows = max(BLOCK_VALUES // self.n_states, 1)
+        n = self.data.n_observations
+        return ((first, min(first + rows, n)) for first in range(0, n, rows))
+
+    def _weights(self, sequences: Index) -> Array:
+        weights = self.clusters.weights
+        return np.ones(len(sequences)) if weights is None else weights[sequences]
+
+    def border_pairs(self, pieces: Index) -> Array:
+        """Expected moves into the given pieces from the pieces before them, which are believed independent.
+
+        What they seem to make of moves that cannot happen is left out.
+        """
+        at = self.clusters.starts[pieces]
+        weights = self._weights(self.clusters.sequences[pieces])
+        total = np.zeros((self.n_states, self.n_states))
+        _add_outer(np.ascontiguousarray(self.shares.read(at - 1).T), self.shares.read(at).T.copy(), weights, total)
+        return np.asarray(total * self.possible)
+
+    def expected_log_joint(self) -> float:
+        """Plug-in log joint of observations and states: what the counts would be worth if they were whole."""
+        statistics = self.statistics
+        pairs = np.where(self.possible, np.maximum(statistics.pairs, 0.0), 0.0)  # rounding is not evidence
+        of_moves = float(self.present.chain.log_evidence(np.maximum(statistics.initial, 0.0), pairs))
+        of_data = self._of_emissions(statistics.emission) + self._expected_evidence()
+        return of_moves + of_data + self.present.log_hyper()
+
+    def _of_emissions(self, sums: Any) -> float:
+        """The same for the observations given the states; where sums do not tell, by the bound that is exact here."""
+        prior = self.present.emission
+        known = prior.log_evidence(sums)
+        if known is not None:
+            return float(known)
+        posterior = prior.update(sums)
+        surrogate, total = posterior.expected_log(), 0.0
+        for first, last in self._blocks():
+            table = self._weighed_table(first, last)
+            total += dot(table, surrogate.log_likelihood(np.asarray(self.data.values[first:last])))
+        return total - float(posterior.kl(prior))
+
+    def _expected_evidence(self) -> float:
+        """What soft evidence adds."""
+        shares, weights = self.shares, self.clusters.weights
+        if shares.log_weights is None:
+            return 0.0
+        if weights is None:
+            return dot(shares.beliefs, shares.log_weights)
+        positions = np.repeat(np.arange(self.data.n_observations), np.diff(shares.offsets))
+        of_sequence = np.searchsorted(self.data.offsets, positions, side="right") - 1
+        return dot(shares.beliefs * weights[of_sequence], shares.log_weights)
+
+    def _weighed_table(self, first: int, last: int) -> Array:
+        """Beliefs of neighbouring positions, (K, n), times the weights of their sequences."""
+        table, weights = self.shares.table(first, last), self.clusters.weights
+        if weights is not None:
+            table *= weights[np.searchsorted(self.data.offsets, np.arange(first, last), side="right") - 1]
+        return table
+
+    # ---- results of a run --------------------------------------------------------------------------------------------
+
+    def moved(self) -> None:
+        """The counts have changed: what was spelt out is out of date."""
+        self._known.clear()
+
+    @property
+    def statistics(self) -> Statistics:
+        if "statistics" not in self._known:
+            self._known["statistics"] = Statistics(
+                self.chain.initial.copy(), self.chain.pairs.copy(), self.emission.sums(), 0.0,
+                float(self.data.n_observations),
+            )  # fmt: skip
+        found: Statistics = self._known["statistics"]
+        return found
+
+    reported = statistics
+
+    @property
+    def point(self) -> Point:
+        if "point" not in self._known:
+            self._known["point"], _ = self.algorithm.point(self.present.update(self.statistics), self.statistics, None)
+        found: Point = self._known["point"]
+        return found
+
+    @property
+    def prior(self) -> ModelPosterior | None:
+        return self.present if self.present.moves else None
+
+    def renew(self) -> None:
+        """Move what is learned of the prior."""
+        if isinstance(self.present.chain, CollapsedChain) and self.iteration % LOOK == 1:
+            self.present = dataclasses.replace(self.present, chain=self._observed(self.present.chain))
+        self.present = self.present.renew(self.statistics)
+        self.chain.adopt(self.present.chain)
+        self.emission.adopt(self.present.emission)
+        self.moved()
+
+    def _observed(self, chain: CollapsedChain) -> CollapsedChain:
+        """The prior of the moves, having looked how probable it is that they happen at all."""
+        surrogate, whole = self.present.update(self.statistics).predictive(), self.problem.whole
+        found = occurrence(
+            self.problem.engine, surrogate, whole.data, whole.evidence, whole.weights, WAYS[chain.way]
+        )
+        return chain.observe(found.first - self.chain.initial, found.moves - self.chain.pairs)
+
+    @property
+    def memory(self) -> Memory:
+        memory: Memory = {"cursor": np.array([self.cursor, self.iteration]), "since": self.since.copy()}
+        memory |= {f"emission.{key}": array for key, array in self.emission.memory().items()}
+        if self.own is not None:
+            memory |= self.own.memory()
+        return memory | self.shares.memory()
+
+    def kept(self) -> None:
+        """A checkpoint has been written."""
+        self.shares.kept()
+
+    def restore(self, memory: Memory, statistics: Statistics) -> None:
+        """Go on where a checkpoint was written."""
+        self.shares.restore(memory)
+        self.cursor, self.iteration = (int(number) for number in memory["cursor"])
+        self.since = np.array(memory["since"])
+        self._move_from(statistics)
+        own = {key.removeprefix("emission."): array for key, array in memory.items() if key.startswith("emission.")}
+        self.emission.restore(own)
+        if self.own is not None:
+            self.own.restore(memory)
+
+
+@kernel
+def _add_outer(before: Array, after: Array, weights: Array, pairs: Array) -> None:
+    """Add weights[i] · before[i, j] · after[i, k] to pairs[j, k], (n, K) each, one after the other."""
+    for i in range(before.shape[0]):
+        for j in range(pairs.shape[0]):
+            weight = weights[i] * before[i, j]
+            if weight > 0.0:
+                for k in range(pairs.shape[1]):
+                    pairs[j, k] += weight * after[i, k]
+
+
+def dot(weights: Array, logs: Array) -> float:
+    """Σ weights · logs, where what has no weight, but for rounding, counts nothing."""
+    counts = weights > np.where(logs > -np.inf, 0.0, ROUNDING)
+    return float(np.sum(np.where(counts, weights * np.where(counts, logs, 0.0), 0.0)))

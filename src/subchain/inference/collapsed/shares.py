@@ -1,0 +1,253 @@
+"""What clusters have put into the counts: kept so that it can be taken out again, in memory or in files.
+
+A cluster's beliefs tell what it has put into the emissions' sums, but for families whose sums depend on more; its
+expected moves cannot be told from beliefs, so they are kept too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.data.legal_states import LegalStates, no_restriction, spread_out
+from subchain.errors import InputError
+from subchain.inference.collapsed.clusters import Clusters
+from subchain.inference.collapsed.listed_counts import add_moves, move_blocks
+from subchain.inference.run.loop import Memory
+from subchain.core.records import build_record
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+
+class Shares:
+    """What the clusters have put in: beliefs of all positions, and expected moves of each cluster.
+
+    Parameters
+    ----------
+    legal : legal states, or None if every state is legal everywhere
+    n_states : number of states
+    clusters : who has shares
+    listed : whether expected moves are kept for pairs of legal states only
+    folder : where the tables live, in files with names that nobody else has, or None for memory
+
+    Attributes
+    ----------
+    beliefs : (entries,) one number for each legal state of each position, or for all states of each
+    pairs : (S, K, K) expected moves of each cluster, see `Clusters.share_of`
+    moves, blocks : (entries,), (N + 1,) the same as lists, see `listed_counts`; then `pairs` has a single, empty row
+    """
+
+    def __init__(
+        self, legal: LegalStates | None, n_states: int, clusters: Clusters, listed: bool, folder: Any
+    ) -> None:
+        self.n_states = n_states
+        self.offsets, self.states = no_restriction() if legal is None else (legal.offsets, legal.states)
+        self.log_weights = None if legal is None else legal.log_weights
+        #: What soft evidence multiplies likelihoods by, the largest at each position being one; empty without any.
+        self.factors, self.log_scale = np.empty(0), 0.0
+        if self.log_weights is not None and len(self.log_weights):
+            largest = np.maximum.reduceat(self.log_weights, self.offsets[:-1])
+            self.factors = np.exp(self.log_weights - np.repeat(largest, np.diff(self.offsets)))
+            self.log_scale = float(largest.sum())
+        entries = int(clusters.lengths.sum()) * n_states if legal is None else legal.n_entries
+        self.blocks = np.empty(0, dtype=np.int64)
+        n_pairs, n_moves = clusters.n_shares * n_states**2, 0
+        if listed:
+            self.blocks = move_blocks(clusters.starts, clusters.lengths, self.offsets)
+            n_pairs, n_moves = n_states**2, int(self.blocks[-1])
+        self._sizes = entries, n_pairs, n_moves
+        self.path = None if folder is None else Path(folder) / f"{secrets.token_hex(8)}.shares"
+        self._copies: list[int] = []
+        self._adopt(self._allocate(""))
+        #: Where new shares are written: here, or elsewhere while the old ones are still needed.
+        self.new = self
+
+    @property
+    def is_compressed(self) -> bool:
+        return len(self.offsets) > 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of both tables."""
+        return 8 * sum(self._sizes)
+
+    def _allocate(self, suffix: str) -> Array:
+        if self.path is None:
+            return np.zeros(sum(self._sizes))
+        path = self.path.with_name(self.path.name + suffix)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            return np.memmap(path, dtype=np.float64, mode="w+", shape=(sum(self._sizes),))
+        except OSError as error:
+            raise InputError(
+                f"CVI: storage={str(path.parent)!r} cannot hold {self.nbytes / 1e6:.0f} MB of beliefs and moves: "
+                f"{error.strerror}; choose a folder with room in which files can be made."
+            ) from None
+
+    def _adopt(self, flat: Array) -> None:
+        beliefs, pairs, self.moves = np.split(flat, np.cumsum(self._sizes[:2]))
+        self.beliefs, self.pairs = beliefs, pairs.reshape(-1, self.n_states, self.n_states)
+        self._flat = flat
+
+    @contextlib.contextmanager
+    def writing(self, in_place: bool) -> Iterator[None]:
+        """While this is open, new shares are written over the old ones, or take their place when it is closed."""
+        if in_place:
+            yield
+            return
+        self.new = copy.copy(self)
+        self.new._adopt(self._allocate(".new"))
+        try:
+            yield
+            self._flat[:] = self.new._flat
+        finally:
+            self.new = self
+            if self.path is not None:
+                self.path.with_name(self.path.name + ".new").unlink(missing_ok=True)
+
+    def all_pairs(self) -> Array:
+        """Expected moves inside all clusters together."""
+        if len(self.blocks):
+            return self.listed_pairs(0, len(self.blocks) - 1)
+        return np.asarray(self.pairs.sum(axis=0))
+
+    def listed_pairs(self, first: int, last: int) -> Array:
+        """Expected moves between positions, those between clusters left out, where they are kept as lists."""
+        total, rows = np.zeros((self.n_states, self.n_states)), np.zeros(self.n_states)
+        add_moves(1.0, first, last, self.offsets, self.states, self.blocks, self.moves, total, rows)
+        return total
+
+    # ---- positions ---------------------------------------------------------------------------------------------------
+
+    @property
+    def rows(self) -> Array:
+        """Beliefs as a table (N, K), where every state is legal."""
+        return self.beliefs.reshape(-1, self.n_states)
+
+    def table(self, first: int, last: int) -> Array:
+        """Beliefs of neighbouring positions, (K, n)."""
+        if self.is_compressed:
+            entries = self.beliefs[self.offsets[first] : self.offsets[last]]
+        else:
+            entries = self.beliefs[first * self.n_states : last * self.n_states]
+        return spread_out(entries, first, last, self.offsets, self.states, self.n_states)
+
+    def read(self, positions: Index) -> Array:
+        """Beliefs of any positions, (K, n)."""
+        if not self.is_compressed:
+            return np.ascontiguousarray(self.rows[positions].T)
+        table = np.zeros((self.n_states, len(positions)))
+        entries, columns = self._entries(positions)
+        table[self.states[entries], columns] = self.beliefs[entries]
+        return table
+
+    def write(self, positions: Index, table: Array) -> None:
+        """Replace the beliefs of any positions by those of a table (K, n)."""
+        if not self.is_compressed:
+            self.rows[positions] = table.T
+            return
+        entries, columns = self._entries(positions)
+        self.beliefs[entries] = table[self.states[entries], columns]
+
+    def _entries(self, positions: Index) -> tuple[Index, Index]:
+        """Entries of positions, and the column that each belongs to."""
+        counts = self.offsets[positions + 1] - self.offsets[positions]
+        columns = np.repeat(np.arange(len(positions)), counts)
+        within = np.arange(len(columns)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return self.offsets[positions][columns] + within, columns
+
+    # ---- files -------------------------------------------------------------------------------------------------------
+
+    def memory(self) -> Memory:
+        """What a checkpoint keeps: the tables, or the number in the name of the copy that was just made of them."""
+        if self.path is None:
+            return {"shares": np.array(self._flat)}
+        number = secrets.randbits(63)
+        partial = self._copy(number).with_suffix(".partial")
+        np.asarray(self._flat).tofile(partial)
+        os.replace(partial, self._copy(number))
+        self._copies.append(number)
+        return {"copy": np.array(number)}
+
+    @contextlib.contextmanager
+    def trying(self) -> Iterator[None]:
+        """While this is open, copies are made that nobody needs afterwards."""
+        known = list(self._copies)
+        try:
+            yield
+        finally:
+            for number in set(self._copies) - set(known):
+                self._copy(number).unlink(missing_ok=True)
+            self._copies = known
+
+    def kept(self) -> None:
+        """A checkpoint has been written: older copies are not needed any more."""
+        for number in self._copies[:-1]:
+            self._copy(number).unlink(missing_ok=True)
+        self._copies = self._copies[-1:]
+
+    def restore(self, memory: Memory) -> None:
+        """The inverse of `memory`."""
+        if ("copy" in memory) != (self.path is not None):
+            raise InputError("the checkpoint was written with another CVI(storage=...); resume as the run was begun.")
+        found = memory.get("shares")
+        if self.path is not None:
+            number = int(memory["copy"])
+            if not self._copy(number).exists():
+                raise InputError(
+                    f"{self._copy(number)} is missing, which the checkpoint needs; resume with the folder as it was."
+                )
+            found = np.fromfile(self._copy(number))
+            if number not in self._copies:
+                self._copies = [number]
+        if found is None or len(found) != len(self._flat):
+            raise InputError("the beliefs that the checkpoint knows do not fit the data; it belongs to another fit.")
+        self._flat[:] = found
+
+    def _copy(self, number: int) -> Path:
+        assert self.path is not None
+        return self.path.with_name(f"{number:016x}.copy")
+
+
+class OwnSums:
+    """What each cluster has put into a family's sums, for families whose sums depend on more than beliefs.
+
+    Parameters
+    ----------
+    like : empty sums
+    size : number of clusters
+    """
+
+    def __init__(self, like: Any, size: int) -> None:
+        self.schema = like.schema()
+        self.arrays = {name: np.repeat(array[None], size, axis=0) for name, array in like.arrays().items()}
+
+    def of(self, cluster: int) -> Any:
+        return build_record(self.schema, {name: array[cluster].copy() for name, array in self.arrays.items()})
+
+    def put(self, cluster: int, sums: Any) -> None:
+        for name, array in sums.arrays().items():
+            self.arrays[name][cluster] = array
+
+    def total(self) -> Any:
+        """The sums of all clusters."""
+        total = self.of(0)
+        for cluster in range(1, len(next(iter(self.arrays.values())))):
+            total.absorb(self.of(cluster))
+        return total
+
+    def memory(self) -> Memory:
+        return {f"own.{name}": array.copy() for name, array in self.arrays.items()}
+
+    def restore(self, memory: Memory) -> None:
+        for name, array in self.arrays.items():
+            array[:] = memory[f"own.{name}"]

@@ -1,0 +1,1 @@
+"""What every run goes through: the loop, restarts, checkpoints, traces, progress, validation."""

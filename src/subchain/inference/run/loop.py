@@ -1,0 +1,184 @@
+"""The loop that every run goes through.
+
+A stepper does the inference, an iteration at a time; around it is what every run needs: objective, held-out score,
+stopping, events, checkpoints, progress. The state of a run is one small object; a run that is resumed from it does what
+the first would have done, to the bit.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from numpy.typing import NDArray
+
+from subchain.errors import InferenceError
+from subchain.inference.run.interrupts import Postponed
+from subchain.inference.run.posterior import ModelPosterior, Point
+from subchain.inference.run.problem import Problem
+from subchain.inference.run.trace import Status, Trace
+from subchain.core.records import Record
+from subchain.core.statistics import Statistics
+
+if TYPE_CHECKING:
+    from subchain.inference.run.algorithm import Algorithm
+
+Memory = dict[str, NDArray[Any]]
+
+
+class Results(Protocol):
+    """What a run has found so far; spelt out when it is asked for, which may take time.
+
+    Attributes
+    ----------
+    statistics : what the next surrogate is made from; None before the first pass of a run that starts at a point
+    reported : the statistics that the point is made from, in general the same
+    point : the HMM that would be reported now
+    prior : the prior that goes with the statistics, where the run has changed it; None if it is the problem's
+    memory : whatever else the next iteration needs, by name
+    """
+
+    @property
+    def statistics(self) -> Statistics | None: ...
+    @property
+    def reported(self) -> Statistics | None: ...
+    @property
+    def point(self) -> Point: ...
+    @property
+    def prior(self) -> ModelPosterior | None: ...
+    @property
+    def memory(self) -> Memory: ...
+
+
+@dataclasses.dataclass
+class Known:
+    """Results that are there already."""
+
+    statistics: Statistics | None
+    point: Point
+    memory: Memory = dataclasses.field(default_factory=dict)
+    average: Statistics | None = None
+    prior: ModelPosterior | None = None
+
+    @property
+    def reported(self) -> Statistics | None:
+        return self.statistics if self.average is None else self.average
+
+
+class Step(NamedTuple):
+    """What an iteration gave: results, objective, events, records that must be finite, and measures for the trace."""
+
+    results: Results
+    objective: float | None
+    events: list[str]
+    checked: list[Record]
+    measures: dict[str, float]
+
+
+@dataclasses.dataclass
+class RunState:
+    """Where a run stands.
+
+    Attributes
+    ----------
+    results : what it has found
+    trace : the course of the run so far
+    iteration : number of iterations done
+    status : why the run ended, or None while it goes on
+    seed : where the run's random numbers come from
+    """
+
+    results: Results
+    trace: Trace = dataclasses.field(default_factory=Trace)
+    iteration: int = 0
+    status: Status | None = None
+    seed: int = 0
+
+    @property
+    def statistics(self) -> Statistics | None:
+        return self.results.statistics
+
+    @property
+    def point(self) -> Point:
+        return self.results.point
+
+
+class Stepper(Protocol):
+    """Does one iteration after the other.
+
+    An interruption that comes out of `step` leaves `state` as it was, or its results further on but whole. The loop
+    postpones those that come while it writes down what an iteration gave.
+    """
+
+    interruption: Postponed
+
+    def step(self, state: RunState) -> Step: ...
+    def release(self) -> None:
+        """Let go of files: the run has failed, and a traceback may keep it alive."""
+
+
+AfterIteration = Callable[[RunState], None]
+
+
+def run(problem: Problem, algorithm: Algorithm, state: RunState, after_iteration: AfterIteration) -> RunState:
+    """Iterate until the algorithm has converged or has to stop.
+
+    An interruption (Ctrl-C) ends the run with the state of the last whole iteration.
+    """
+    began = time.perf_counter() - (state.trace.seconds[-1] if state.trace.seconds else 0.0)
+    stepper: Stepper | None = None
+    try:
+        if state.iteration:
+            state.status = algorithm.why_stop(problem, state)
+        stepper = algorithm.stepper(problem, state)
+        while state.status is None:
+            step = stepper.step(state)
+            with stepper.interruption:
+                _advance(problem, state, step, began)
+                state.status = algorithm.why_stop(problem, state)
+                after_iteration(state)
+            stepper.interruption.check()
+    except KeyboardInterrupt:
+        if state.iteration == 0:
+            raise
+        state.status = "interrupted"
+    except BaseException:
+        if stepper is not None:
+            stepper.release()
+        raise
+    return state
+
+
+def _advance(problem: Problem, state: RunState, step: Step, began: float) -> None:
+    """Write down what an iteration gave: first everything that can fail, then all at once."""
+    iteration, trace = state.iteration + 1, state.trace
+    if step.objective is not None and not math.isfinite(step.objective):
+        raise _not_finite(iteration, "the objective")
+    for record in step.checked:
+        culprit = record.not_finite()
+        if culprit is not None:
+            name, of_state = culprit
+            raise _not_finite(iteration, name + (f" of state {of_state}" if of_state >= 0 else ""))
+    measures = dict(step.measures)
+    if problem.validation is not None:
+        before = time.perf_counter()
+        score = problem.validation.score(problem.engine, step.results.point)
+        measures["scoring"] = time.perf_counter() - before
+        trace.validation.append(score)
+    trace.objective.append(math.nan if step.objective is None else step.objective)
+    for message in step.events:
+        trace.tell(iteration, message)
+    for name, value in measures.items():
+        trace.measures.setdefault(name, []).append(value)
+    trace.seconds.append(time.perf_counter() - began)
+    state.results, state.iteration = step.results, iteration
+
+
+def _not_finite(iteration: int, what: str) -> InferenceError:
+    return InferenceError(
+        f"iteration {iteration}: {what} is not finite. The run was stopped; a checkpoint holds the last good one. "
+        "Look for observations of extreme size, or use a stronger prior."
+    )

@@ -1,0 +1,50 @@
+"""What a run is about: the data, what is known of the hidden states, the prior, and who computes."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.data.evidence import Evidence
+from subchain.data.sequences import Sequences
+from subchain.engines.cpu.engine import CpuEngine
+from subchain.engines.surrogate import Surrogate
+from subchain.inference.run.posterior import ModelPosterior
+from subchain.inference.run.validation import Validation
+from subchain.core.statistics import Statistics
+
+
+@dataclasses.dataclass
+class Part:
+    """Sequences that are visited together, with what is known of their states and how often each counts."""
+
+    data: Sequences
+    evidence: Evidence | None = None
+    weights: NDArray[np.float64] | None = None
+
+
+@dataclasses.dataclass
+class Problem:
+    """Everything an algorithm may look at.
+
+    Attributes
+    ----------
+    whole : all the training data
+    prior : distribution over HMMs before the data
+    exact : whether the components' updates maximise the bound
+    validation : what held-out data say of a model, or None
+    subchain_length : how long subchains are if the algorithm leaves that open
+    """
+
+    whole: Part
+    prior: ModelPosterior
+    engine: CpuEngine
+    exact: bool = True
+    validation: Validation | None = None
+    subchain_length: int | None = None
+
+    def statistics(self, surrogate: Surrogate, part: Part) -> Statistics:
+        """Expected statistics of a part of the data."""
+        return self.engine.statistics(surrogate, part.data, part.evidence, part.weights)

@@ -1,0 +1,74 @@
+"""Several runs from different starts; the best by its objective is kept, the others' objectives are remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from subchain.inference.run.algorithm import Algorithm
+from subchain.inference.run.checkpoint import Checkpoint, Journey, RunSummary
+from subchain.inference.run.interrupts import Postponed
+from subchain.inference.run.loop import RunState, run
+from subchain.inference.run.problem import Problem
+from subchain.inference.run.progress import Progress
+
+
+def best_of(
+    problem: Problem,
+    algorithm: Algorithm,
+    starts: list[Callable[[], RunState]],
+    journey: Journey,
+    checkpoint: Checkpoint,
+    progress: Progress,
+) -> Journey:
+    """Run every start that the journey has not seen the end of; an interrupted run ends the journey."""
+
+    def after_iteration(state: RunState) -> None:
+        progress.update(state)
+        checkpoint.save(journey)
+
+    def judge(state: RunState) -> float:
+        """The worth of a run, which is remembered if it is better than all that have ended."""
+        worth = algorithm.worth(problem, state, compared=len(starts) > 1)
+        if journey.best is None or worth > max(summary.objective for summary in journey.summaries):
+            journey.best = state
+        return worth
+
+    _reopen(problem, algorithm, starts, journey)
+    for number in range(len(journey.summaries), len(starts)):
+        progress.begin(number)
+        try:
+            if journey.current is None:
+                journey.current = starts[number]()
+            if journey.current.status == "interrupted":
+                journey.current.status = None
+            state = run(problem, algorithm, journey.current, after_iteration)
+        except KeyboardInterrupt:
+            if journey.best is None:
+                raise
+            journey.interrupted = True
+            return journey
+        if state.status == "interrupted":
+            checkpoint.save(journey, force=True)
+            journey.interrupted = True
+            judge(state)
+            return journey
+        assert state.status is not None
+        with Postponed() as interruption:
+            journey.summaries.append(RunSummary(judge(state), state.status, state.iteration))
+            journey.current = None
+            checkpoint.save(journey, force=True)
+        if interruption.asked:
+            journey.interrupted = number + 1 < len(starts)
+            return journey
+    return journey
+
+
+def _reopen(problem: Problem, algorithm: Algorithm, starts: list[Callable[[], RunState]], journey: Journey) -> None:
+    """Let the one run of a finished journey go on if a limit that has been raised since had ended it."""
+    best = journey.best
+    if best is None or len(starts) > 1 or len(journey.summaries) < len(starts):
+        return
+    if best.status in ("max_iter", "time_limit") and algorithm.why_stop(problem, best) is None:
+        best.status = None
+        journey.summaries.pop()
+        journey.best, journey.current = None, best

@@ -1,0 +1,194 @@
+"""What a sampler keeps of its draws: how probable each is, how many states it uses, and parameters given its states."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.emissions.base import Parameters
+from subchain.inference.run.loop import Memory
+from subchain.inference.run.posterior import ModelPosterior, Point
+from subchain.inference.run.problem import Problem
+from subchain.inference.sampling.walkers import Walker
+from subchain.core.records import STATE_AXES
+from subchain.core.samples import Samples
+from subchain.core.statistics import Statistics
+
+if TYPE_CHECKING:
+    from subchain.inference.sampling.sampler import Sampler
+
+Array = NDArray[np.float64]
+
+#: Tables of more numbers are not kept for every draw.
+LARGE = 10_000
+
+
+class Drawn:
+    """What a run has drawn so far: the chains where they stand, and what is kept of their draws.
+
+    Where the number of states differs between draws, arrays have room for the largest; what a draw does not have is nan
+    (a share of the positions: 0).
+
+    Attributes
+    ----------
+    walkers : the chains
+    room : draws that there is room for
+    sweeps, draws : how many of each have been done
+    log_joint : (chains,) of the present states
+    """
+
+    def __init__(self, problem: Problem, algorithm: Sampler, walkers: list[Walker], room: int) -> None:
+        self.problem = problem
+        self.algorithm = algorithm
+        self.walkers = walkers
+        self.room = room
+        self.sweeps = self.draws = 0
+        self.log_joint = np.full(len(walkers), -math.inf)
+        self._reported = algorithm.reported(walkers, room)
+        self._kept: dict[str, NDArray[Any]] = {}
+        self._growing = threading.Lock()
+        self._known: dict[str, Any] = {}
+
+    # ---- while it runs -----------------------------------------------------------------------------------------------
+
+    def note(self, walker: Walker, sweep: int, *, is_kept: bool) -> None:
+        """Write down where a chain stands after so many sweeps; chains may do so at the same time."""
+        self.log_joint[walker.number] = walker.log_joint()
+        if not is_kept:
+            return
+        statistics = walker.statistics()
+        values = self._values(walker, statistics, sweep)
+        with self._growing:
+            for name, value in values.items():
+                self._put(name, (walker.number, self.draws), np.asarray(value))
+        self._reported.note(walker, statistics, float(self.log_joint[walker.number]))
+
+    def advanced(self, sweeps: int, *, is_kept: bool) -> None:
+        """All chains have done their sweeps."""
+        self.sweeps += sweeps
+        self.draws += is_kept
+        self._known = {}
+
+    def _values(self, walker: Walker, statistics: Statistics, sweep: int) -> dict[str, Any]:
+        """What is kept of a draw."""
+        visits = statistics.initial + statistics.pairs.sum(axis=0)
+        chain = walker.draw_chain(statistics, sweep)
+        found: dict[str, Any] = {"log_joint": self.log_joint[walker.number]} | walker.summary(visits)
+        found["occupancy"] = np.sort(visits)[::-1] / max(visits.sum(), 1.0)
+        found["initial"] = chain.initial
+        if chain.transition.size <= LARGE:
+            found["transition"] = chain.transition
+        if self._is_small(walker.reference):
+            parameters = walker.draw_emission(statistics, sweep)
+            found |= {f"emission.{name}": array for name, array in _of_states(parameters)}
+        if self.algorithm.keep_states:
+            found["states"] = walker.states
+        return found
+
+    @staticmethod
+    def _is_small(parameters: Parameters) -> bool:
+        """Whether parameters of the emissions are kept for every draw."""
+        return sum(array.size for _, array in _of_states(parameters)) <= LARGE
+
+    def _put(self, name: str, place: tuple[int, int], value: NDArray[Any]) -> None:
+        """Keep one value of one draw."""
+        where: tuple[Any, ...] = (*place, *(slice(size) for size in value.shape))
+        self._array(name, value)[where] = value
+
+    def _array(self, name: str, like: NDArray[Any]) -> NDArray[Any]:
+        """The array that holds all values of a name, with room for one of this shape."""
+        kept = self._kept.get(name)
+        shape = like.shape if kept is None else tuple(map(max, kept.shape[2:], like.shape))
+        if kept is None or shape != kept.shape[2:]:
+            kind = np.min_scalar_type(self.walkers[0].most_states - 1) if name == "states" else like.dtype
+            nothing = np.nan if kind.kind == "f" and name != "occupancy" else 0
+            wider = np.full((len(self.walkers), self.room, *shape), nothing, dtype=kind)
+            if kept is not None:
+                wider[tuple(slice(size) for size in kept.shape)] = kept
+            self._kept[name] = wider
+        return self._kept[name]
+
+    # ---- results -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _log_joints(self) -> Array:
+        """Log joints of all draws, (chains, draws); before there are any, that of the present states."""
+        return self._kept["log_joint"][:, : self.draws] if self.draws else self.log_joint[:, None]
+
+    @property
+    def statistics(self) -> Statistics:
+        if "statistics" not in self._known:
+            found = self._reported.statistics(self.walkers, self._log_joints)
+            found.n_observations = float(self.problem.whole.data.n_observations)
+            self._known["statistics"] = found
+        known: Statistics = self._known["statistics"]
+        return known
+
+    reported = statistics
+
+    @property
+    def prior(self) -> ModelPosterior | None:
+        found = self._reported.prior(self.walkers, self._log_joints)
+        return None if found is self.problem.prior else found
+
+    @property
+    def point(self) -> Point:
+        if "point" not in self._known:
+            self._known["point"] = (self.prior or self.problem.prior).update(self.statistics).mean()
+        found: Point = self._known["point"]
+        return found
+
+    @property
+    def samples(self) -> Samples | None:
+        """All kept draws, if there are any."""
+        return samples_of(self.memory)
+
+    @property
+    def memory(self) -> Memory:
+        memory: Memory = {
+            "sweeps": np.array(self.sweeps),
+            "draws": np.array(self.draws),
+            "log_joint": self.log_joint.copy(),
+            "states": np.array([walker.states for walker in self.walkers]),
+        }
+        for walker in self.walkers:
+            memory |= walker.memory()
+        memory |= self._reported.memory()
+        return memory | {f"samples.{name}": array[:, : self.draws] for name, array in self._kept.items()}
+
+    def restore(self, memory: Memory) -> None:
+        """Take up what `memory` gave; the walkers have done so."""
+        self.sweeps, self.draws = int(memory["sweeps"]), int(memory["draws"])
+        self.log_joint = np.array(memory["log_joint"])
+        self._reported.restore(memory, self.walkers, self.draws)
+        for name, array in _samples(memory).items():
+            self._array(name, array[0, 0])[:, : self.draws] = array
+
+
+def _of_states(record: Any, prefix: str = "") -> Iterator[tuple[str, NDArray[Any]]]:
+    """Parameters of states by name, with the states on their first axis; the table of symbols is called by its use."""
+    for item in dataclasses.fields(record):
+        value, axes = getattr(record, item.name), item.metadata.get(STATE_AXES, (0,))
+        name = prefix + ("probabilities" if item.name == "weights" else item.name)
+        if isinstance(value, dict):
+            for part, inner in value.items():
+                yield from _of_states(inner, f"{prefix}{part}.")
+        elif isinstance(value, np.ndarray) and axes:
+            yield name, np.moveaxis(value, axes[0], 0)
+
+
+def _samples(memory: Memory) -> dict[str, NDArray[Any]]:
+    start = "samples."
+    return {name.removeprefix(start): array for name, array in memory.items() if name.startswith(start)}
+
+
+def samples_of(memory: Memory) -> Samples | None:
+    """The draws of a run, from what its results or its checkpoint remember; None if it kept none."""
+    found = _samples(memory)
+    return Samples(found) if found else None

@@ -1,0 +1,142 @@
+"""What a sampler makes of the draws of its chains: the model that is reported.
+
+Where states keep their names from draw to draw, it is the mean of all draws of the best chain, and it is also told how
+often each position had each state. Where states come and go, nothing can be averaged, and the best draw is reported.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.inference.sampling.draws import samples_of
+from subchain.inference.run.loop import Memory
+from subchain.inference.run.posterior import ModelPosterior
+from subchain.inference.sampling.walkers import Walker, tally_states
+from subchain.core.records import build_record
+from subchain.core.statistics import Statistics
+
+Array = NDArray[np.float64]
+
+
+class Reported(Protocol):
+    """What `Drawn` tells of every kept draw, and asks for the result."""
+
+    def note(self, walker: Walker, statistics: Statistics, log_joint: float) -> None:
+        """A chain has made a draw with these statistics, which are nobody else's; chains may do so at the same time."""
+
+    def statistics(self, walkers: list[Walker], log_joints: Array) -> Statistics:
+        """The statistics to report, given the log joints of all draws, (chains, draws)."""
+
+    def prior(self, walkers: list[Walker], log_joints: Array) -> ModelPosterior:
+        """The prior that belongs to them."""
+
+    def memory(self) -> Memory:
+        """What a checkpoint has to keep."""
+
+    def restore(self, memory: Memory, walkers: list[Walker], draws: int) -> None:
+        """Take up what `memory` gave."""
+
+
+class Averages:
+    """Means of all draws of a chain, and how often each position had each state.
+
+    Parameters
+    ----------
+    walkers : the chains
+    room : draws that each of them makes
+    """
+
+    def __init__(self, walkers: list[Walker], room: int) -> None:
+        setting = walkers[0].setting
+        self._lists = setting.choices
+        n_positions, n_states = setting.problem.whole.data.n_observations, setting.reference.n_states
+        entries = (n_positions, n_states) if setting.legal is None else (setting.legal.n_entries,)
+        self._tally = np.zeros((len(walkers), *entries), dtype=np.min_scalar_type(room))
+        self._totals: list[Statistics | None] = [None] * len(walkers)
+
+    def note(self, walker: Walker, statistics: Statistics, log_joint: float) -> None:
+        total = self._totals[walker.number]
+        if total is None:
+            self._totals[walker.number] = statistics
+        else:
+            total.absorb(statistics)
+        tally = self._tally[walker.number].reshape(-1)
+        tally_states(self._lists.offsets, self._lists.states, walker.states, tally)
+
+    def statistics(self, walkers: list[Walker], log_joints: Array) -> Statistics:
+        best = int(log_joints.mean(axis=1).argmax())
+        total = self._totals[best]
+        return walkers[best].statistics() if total is None else total.scale(1.0 / log_joints.shape[1])
+
+    def prior(self, walkers: list[Walker], log_joints: Array) -> ModelPosterior:
+        return walkers[0].prior
+
+    def memory(self) -> Memory:
+        memory: Memory = {"tally": self._tally}
+        for number, total in enumerate(self._totals):
+            if total is not None:
+                memory |= {f"total.{number}.{key}": array for key, array in total.arrays().items()}
+        return memory
+
+    def restore(self, memory: Memory, walkers: list[Walker], draws: int) -> None:
+        self._tally[:] = memory["tally"]
+        if draws:
+            schema = walkers[0].statistics().schema()
+            totals: list[Any] = [build_record(schema, memory, f"total.{walker.number}.") for walker in walkers]
+            self._totals = totals
+
+
+def beliefs_of(memory: Memory) -> Array | None:
+    """Share of the best chain's draws in which each position had each state, from what a run remembers.
+
+    (N, K), or one number for each legal state of each position, in the order of `LegalStates`; None without draws.
+    """
+    samples = samples_of(memory)
+    if samples is None:
+        return None
+    shares: Array = memory["tally"][samples.best_chain] / samples.n_draws
+    return shares
+
+
+class BestDraw:
+    """The draw of each chain that has the largest log joint, with the prior that it had."""
+
+    def __init__(self, walkers: list[Walker]) -> None:
+        self._best: list[tuple[float, Statistics, ModelPosterior] | None] = [None] * len(walkers)
+
+    def note(self, walker: Walker, statistics: Statistics, log_joint: float) -> None:
+        best = self._best[walker.number]
+        if best is None or log_joint > best[0]:
+            self._best[walker.number] = log_joint, statistics, walker.prior
+
+    def statistics(self, walkers: list[Walker], log_joints: Array) -> Statistics:
+        return self._find(walkers, log_joints)[0]
+
+    def prior(self, walkers: list[Walker], log_joints: Array) -> ModelPosterior:
+        return self._find(walkers, log_joints)[1]
+
+    def _find(self, walkers: list[Walker], log_joints: Array) -> tuple[Statistics, ModelPosterior]:
+        chain = int(log_joints.max(axis=1).argmax())
+        best = self._best[chain]
+        return (walkers[chain].statistics(), walkers[chain].prior) if best is None else best[1:]
+
+    def memory(self) -> Memory:
+        memory: Memory = {}
+        for number, best in enumerate(self._best):
+            if best is not None:
+                memory[f"best.{number}.log_joint"] = np.array(best[0])
+                for name, record in (("statistics", best[1]), ("prior", best[2])):
+                    memory |= {f"best.{number}.{name}.{key}": array for key, array in record.arrays().items()}
+        return memory
+
+    def restore(self, memory: Memory, walkers: list[Walker], draws: int) -> None:
+        if not draws:
+            return
+        for walker in walkers:
+            start = f"best.{walker.number}."
+            statistics: Any = build_record(walker.statistics().schema(), memory, f"{start}statistics.")
+            prior: Any = build_record(walker.prior.schema(), memory, f"{start}prior.")
+            self._best[walker.number] = float(memory[f"{start}log_joint"]), statistics, prior

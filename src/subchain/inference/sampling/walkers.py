@@ -1,0 +1,265 @@
+"""Markov chains of hidden states: what every kind of sampler has in common.
+
+A walker holds the states of all positions. It sweeps over them, and says how probable they are. Nearly everything else
+that it holds follows from the states; what does not, it names for checkpoints (`memory`). Its random numbers are
+functions of the seed, of the walker's number and of the number of the sweep.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from subchain.data.legal_states import LegalStates
+from subchain.emissions.base import Frozen, Parameters
+from subchain.inference.sampling.missing_coordinates import fill_holes, has_holes
+from subchain.inference.sampling.joint import (
+    emission_sums,
+    empty_rows,
+    log_joint_of_emissions,
+)
+from subchain.inference.run.loop import Memory
+from subchain.inference.run.posterior import Point
+from subchain.inference.run.problem import Problem
+from subchain.propagation.collapsed.draw_states import Choices
+from subchain.propagation.collapsed.rows import Rows
+from subchain.core.statistics import Statistics
+from subchain.transitions.base import Chain, ChainPosterior
+
+Array = NDArray[np.float64]
+States = NDArray[np.int32]
+
+#: Weights of evidence that are smaller than this, relative to the largest of a position, are taken for this.
+LEAST_WEIGHT = 1e-300
+
+
+class Moved(NamedTuple):
+    """What a sweep did: the share of positions whose state changed, and that of proposals which were accepted."""
+
+    changed: float
+    accepted: float = 1.0
+
+
+@dataclasses.dataclass
+class Setting:
+    """What all walkers of a run share.
+
+    Attributes
+    ----------
+    problem : the data and the prior
+    legal : the states that every position may have; None if all
+    seed : where random numbers come from
+    """
+
+    problem: Problem
+    legal: LegalStates | None
+    seed: int
+
+    @classmethod
+    def of(cls, problem: Problem, seed: int) -> Setting:
+        """The setting of a run."""
+        whole = problem.whole
+        return cls(problem, None if whole.evidence is None else whole.evidence.listed(whole.data), seed)
+
+    @cached_property
+    def reference(self) -> Parameters:
+        """The family at some point, which accumulates."""
+        found: Parameters = self.problem.prior.emission.mean()
+        return found
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The prior of the moves; nobody counts in it."""
+        return empty_rows(self.problem.prior.chain)
+
+    @cached_property
+    def has_holes(self) -> bool:
+        """Whether missing coordinates have to be drawn."""
+        return has_holes(self.reference, np.asarray(self.problem.whole.data.values))
+
+    @cached_property
+    def choices(self) -> Choices:
+        """The legal states for kernels."""
+        if self.legal is None:
+            return Choices(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0))
+        offsets, logs = self.legal.offsets, self.legal.log_weights
+        if logs is None:
+            return Choices(offsets, self.legal.states, np.empty(0))
+        largest = np.maximum.reduceat(logs, offsets[:-1]) if len(logs) else logs
+        weights = np.exp(logs - np.repeat(largest, np.diff(offsets)))
+        return Choices(offsets, self.legal.states, np.maximum(weights, LEAST_WEIGHT))
+
+    @property
+    def anything_goes(self) -> bool:
+        """Whether every legal state may follow every other and have any observation."""
+        possible = (self.rows.concentration > 0.0) | (self.rows.fixed > 0.0)
+        return bool(possible.all()) and not isinstance(self.problem.prior.emission, Frozen)
+
+    def draw_legal(self, number: int) -> States:
+        """Every position's state drawn uniformly from those that are legal there, for one walker."""
+        points = self.rng(number, 0, 6).random(self.problem.whole.data.n_observations)
+        if self.legal is None:
+            return (points * self.reference.n_states).astype(np.int32)
+        counts = np.diff(self.legal.offsets)
+        return self.legal.states[self.legal.offsets[:-1] + (points * counts).astype(np.int64)]
+
+    def rng(self, *numbers: int) -> np.random.Generator:
+        """A generator for one purpose."""
+        return np.random.default_rng([self.seed, *numbers])
+
+
+class Walker(ABC):
+    """One Markov chain.
+
+    Parameters
+    ----------
+    setting : what it shares with others
+    number : which of them it is
+    states : (N,) to begin with; the walker's own from then on
+
+    Attributes
+    ----------
+    prior, reference : the prior of as many states as there are now, and the family at some point of it
+    """
+
+    #: Whether walkers can run on threads of their own; else each of them uses all.
+    side_by_side: ClassVar[bool] = True
+
+    def __init__(self, setting: Setting, number: int, states: States) -> None:
+        self.setting = setting
+        self.number = number
+        self.states = np.array(states, dtype=np.int32)
+        self.prior = setting.problem.prior
+        self.reference = setting.reference
+        self.data = setting.problem.whole.data
+        self.values: NDArray[Any] = self.data.values
+        self.key = np.random.SeedSequence([setting.seed, number]).generate_state(2, np.uint64)
+
+    def begin(self, point: Point) -> None:
+        """Prepare for the first sweep of a run that starts at a point."""
+        if self.setting.has_holes:
+            self._fill(point.emission, 0)
+
+    def restore(self, memory: Memory) -> None:
+        """Prepare for the next sweep of a run that is resumed."""
+        if self.setting.has_holes:
+            self.values = memory[f"values.{self.number}"]
+
+    def memory(self) -> Memory:
+        """What a checkpoint has to keep beside the states."""
+        return {f"values.{self.number}": self.values} if self.setting.has_holes else {}
+
+    @abstractmethod
+    def sweep(self, sweep: int, temperature: float) -> Moved:
+        """Draw all states anew; `sweep` is the number of the sweep."""
+
+    def sweeps(self, first: int, temperatures: Array) -> Moved:
+        """Do several sweeps; what the last of them did."""
+        moved = Moved(0.0)
+        for number, temperature in enumerate(temperatures.tolist(), start=first):
+            moved = self.sweep(number, temperature)
+        return moved
+
+    def _fill(self, emission: Parameters, sweep: int) -> None:
+        rng = self.setting.rng(self.number, sweep, 1)
+        self.values = fill_holes(emission, np.asarray(self.data.values), self.states, rng)
+
+    @property
+    def most_states(self) -> int:
+        """The largest number of states that there can be."""
+        return self.reference.n_states
+
+    def summary(self, visits: Array) -> dict[str, Any]:
+        """Numbers that are kept of every draw whatever its states are called; `visits` (K,) counts positions."""
+        return {"n_used": np.count_nonzero(visits)}
+
+    def measures(self) -> dict[str, float]:
+        """Numbers for the trace beside the log joint."""
+        return {}
+
+    def statistics(self) -> Statistics:
+        """Counts of the present states."""
+        initial, pairs = self.moves()
+        return Statistics(initial, pairs, self.sums(), 0.0, float(len(self.states)))
+
+    def moves(self) -> tuple[Array, Array]:
+        """Counts of first states and of moves."""
+        n_states = self.reference.n_states
+        initial, pairs = np.zeros(n_states), np.zeros((n_states, n_states))
+        _count_moves(self.states, self.data.offsets, initial, pairs)
+        return initial, pairs
+
+    def sums(self) -> Any:
+        """The family's sums."""
+        return emission_sums(self.reference, self.values, self.states)
+
+    def log_joint(self) -> float:
+        """Log probability of observations and states, the parameters being summed out."""
+        initial, pairs = self.moves()
+        of_moves = float(self.prior.chain.log_evidence(initial, pairs))
+        return of_moves + self.log_joint_of_emissions() + self._log_evidence()
+
+    def log_joint_of_emissions(self) -> float:
+        """Log probability of the observations given the states."""
+        return log_joint_of_emissions(self.prior.emission, self.sums(), self.values, self.states)
+
+    def _log_evidence(self) -> float:
+        """What is known of the states says so much of them."""
+        legal = self.setting.legal
+        if legal is None or legal.log_weights is None:
+            return 0.0
+        return float(_sum_listed(legal.offsets, legal.states, legal.log_weights, self.states))
+
+    def draw_chain(self, statistics: Statistics, sweep: int) -> Chain:
+        """A law of moves drawn given the present states, of which these are the statistics."""
+        posterior: ChainPosterior = self.prior.chain.update(statistics.initial, statistics.pairs)
+        return posterior.sample(self.setting.rng(self.number, sweep, 2))
+
+    def draw_emission(self, statistics: Statistics, sweep: int) -> Parameters:
+        """Parameters of the emissions drawn given the present states."""
+        found: Parameters = self.prior.emission.update(statistics.emission).sample(
+            self.setting.rng(self.number, sweep, 3)
+        )
+        return found
+
+
+@njit(nogil=True, cache=True)
+def _count_moves(states, offsets, initial, pairs):
+    for sequence in range(offsets.shape[0] - 1):
+        for position in range(offsets[sequence], offsets[sequence + 1]):
+            if position == offsets[sequence]:
+                initial[states[position]] += 1.0
+            else:
+                pairs[states[position - 1], states[position]] += 1.0
+
+
+@njit(nogil=True, cache=True)
+def _sum_listed(offsets, listed, entries, states):
+    """Sum of the entries that belong to the given states."""
+    total = 0.0
+    for position in range(states.shape[0]):
+        for i in range(offsets[position], offsets[position + 1]):
+            if listed[i] == states[position]:
+                total += entries[i]
+    return total
+
+
+@njit(nogil=True, cache=True)
+def tally_states(offsets, listed, states, out):
+    """Add one to the entry of every position's state: entries of lists (nnz,), or of all states (N · K,)."""
+    n_states = 0 if offsets.shape[0] else out.shape[0] // max(states.shape[0], 1)
+    for position in range(states.shape[0]):
+        if offsets.shape[0]:
+            for i in range(offsets[position], offsets[position + 1]):
+                if listed[i] == states[position]:
+                    out[i] += 1
+        else:
+            out[position * n_states + states[position]] += 1

@@ -1,0 +1,1 @@
+"""Search over the number of states: merges and splits that raise the objective."""

@@ -1,0 +1,63 @@
+"""How long subchains should be, where nobody said.
+
+A subchain that is much longer than the chain's memory pays little for its ends; one that is longer still sees fewer
+places for the same work. So a few updates are tried first, with subchains of a middling length, and the model that
+comes out of them is asked how soon it forgets: from how far away two opposite beliefs become one. Boundaries that know
+something of the rest of the chain let subchains be shorter.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from subchain.core.components import clone
+from subchain.engines.cpu.messages import Messages
+from subchain.inference.stochastic.boundaries import Stationary, resolve_boundary
+from subchain.inference.run.loop import RunState
+from subchain.inference.run.posterior import Point
+from subchain.inference.run.problem import Problem
+
+if TYPE_CHECKING:
+    from subchain.inference.stochastic.updates import Stochastic
+
+#: The trial: updates, and the length and number of their subchains.
+TRIALS, TRIAL_LENGTH, TRIAL_BATCH = 50, 256, 16
+#: Beliefs that differ by no more have become one, at so many of the places that are looked at.
+FORGOTTEN, PLACES, MOST = 0.01, 64, 0.9
+#: Longest memory that is looked for.
+LONGEST = 1024
+#: A subchain is so many times as long as the memory, without and with knowledge of the rest of the chain.
+ALONE, INFORMED = 10, 2
+#: Limits of what is chosen.
+SHORTEST_CHOICE, LONGEST_CHOICE = 10, 4096
+
+
+def choose_length(problem: Problem, algorithm: Stochastic, state: RunState) -> int:
+    """Length of subchains for a run that starts at `state`."""
+    longest = int(problem.whole.data.lengths.max())
+    trial = clone(algorithm).set_params(
+        length=min(TRIAL_LENGTH, longest), batch=TRIAL_BATCH, boundary=Stationary(), max_updates=TRIALS,
+        report_every=TRIALS, average=False, adapt=False,
+        starts="grid",
+    )  # fmt: skip
+    found = trial.stepper(problem, state).step(state).results
+    memory = forgetting_time(problem, found.point)
+    told = not isinstance(resolve_boundary(algorithm.boundary), Stationary)
+    wanted = (INFORMED if told else ALONE) * memory
+    return int(np.clip(wanted, SHORTEST_CHOICE, min(LONGEST_CHOICE, longest)))
+
+
+def forgetting_time(problem: Problem, point: Point) -> int:
+    """Steps after which two opposite beliefs have become one at most places of the data."""
+    data = problem.whole.data
+    long = np.flatnonzero(data.lengths >= min(LONGEST, int(data.lengths.max())))
+    steps = min(LONGEST, int(data.lengths[long].min()))
+    ends = np.cumsum(data.lengths[long] - steps + 1)
+    at = np.linspace(0, ends[-1] - 1, PLACES).astype(np.int64)
+    which = np.searchsorted(ends, at, side="right")
+    starts = data.offsets[long[which]] + at - (ends[which] - (data.lengths[long[which]] - steps + 1))
+    apart = Messages(point.surrogate(), data, problem.whole.evidence).apart(starts, steps)
+    together = np.mean(apart <= FORGOTTEN, axis=1) >= MOST
+    return int(together.argmax()) + 1 if together.any() else steps

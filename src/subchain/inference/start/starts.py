@@ -1,0 +1,180 @@
+"""Where runs begin.
+
+A start is a set of statistics, as if somebody had guessed the hidden states: at random, by clustering the
+observations, or by exponential draws. Or it is another model, whose parameters are taken as they are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from subchain.data.evidence import Evidence
+from subchain.data.sequences import Sequences
+from subchain.emissions.base import Emission, Likelihood
+from subchain.inference.start.kmeans import cluster
+from subchain.core.statistics import Statistics
+
+Index = NDArray[np.int64]
+
+STARTS = ("auto", "context", "exponential", "kmeans", "random")
+
+#: Observations that a start looks at.
+SAMPLE = 1 << 16
+#: Length of the stretches that the sample consists of, so that it holds transitions.
+STRETCH = 256
+#: Neighbours on either side that count in a context, and the most numbers that stand for a symbol.
+NEIGHBOURS, DIMENSIONS = 2, 64
+#: Share of the transitions that are guessed to go anywhere.
+ANYWHERE = 0.1
+#: Share of an observation that is guessed to belong to any state: no state begins with a probability of exactly zero.
+DOUBT = 0.02
+#: Evidence says something where it makes a state so many times as likely as if it said nothing.
+TELLING = 1.1
+
+
+def start_statistics(
+    data: Sequences,
+    emission: Emission,
+    reference: Likelihood,
+    init: str,
+    rng: np.random.Generator,
+    evidence: Evidence | None = None,
+) -> Statistics:
+    """Statistics to begin with, by the rule called `init`, in agreement with states that are known.
+
+    Parameters
+    ----------
+    reference : the family at some sensible point, which accumulates
+    init : "kmeans" (where distances mean something), "context" (k-means on observations and their neighbours, symbols
+        included), "random" (nearest of K random observations), "exponential" (no look at the hidden structure at all),
+        "auto" (k-means if possible, else exponential)
+    """
+    index = _sample(data, rng)
+    known = _by_evidence(data, evidence, index)
+    features = None if init == "exponential" else emission.features(data, index)
+    if init == "context":
+        features = _in_context(data, index, _of_symbols(data, index, rng) if features is None else features)
+    if features is None or not len(features):
+        return _exponential(data, emission, reference, index, known, rng)
+    n_states = reference.n_states
+    labels = _labels(features, _seen(data, reference, index), n_states, rng, init)
+    return _guessed(data, reference, index, labels if known is None else _in_agreement(labels, known))
+
+
+def _of_symbols(data: Sequences, index: Index, rng: np.random.Generator) -> NDArray[np.float64] | None:
+    """Symbols as points that are as far from each other; None where observations are not single symbols."""
+    if data.values.ndim > 1 or data.values.dtype.kind not in "iu":
+        return None
+    symbols = np.take(data.values, index)
+    known, code = np.unique(symbols, return_inverse=True)
+    if len(known) <= DIMENSIONS:
+        points = np.eye(len(known))
+    else:  # random directions are nearly as far from each other
+        points = rng.standard_normal((len(known), DIMENSIONS)) / np.sqrt(DIMENSIONS)
+    points[known < 0] = 0.0
+    return np.asarray(points[code])
+
+
+def _in_context(data: Sequences, index: Index, features: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+    """Features of sampled positions beside those of their neighbours, zero where a sequence or a stretch ends."""
+    if features is None or not len(features):
+        return features
+    sequences = np.searchsorted(data.offsets, index, side="right")
+    parts = [features]
+    for step in range(1, NEIGHBOURS + 1):
+        joined = (index[step:] - index[:-step] == step) & (sequences[step:] == sequences[:-step])
+        before, after = np.zeros_like(features), np.zeros_like(features)
+        before[step:], after[:-step] = features[:-step] * joined[:, None], features[step:] * joined[:, None]
+        parts += [before, after]
+    return np.hstack(parts)
+
+
+def _sample(data: Sequences, rng: np.random.Generator) -> Index:
+    """Positions of a sample of the data: all of it, or random stretches in their order."""
+    if data.n_observations <= SAMPLE:
+        return np.arange(data.n_observations)
+    stretches = rng.choice(data.n_observations // STRETCH, SAMPLE // STRETCH, replace=False)
+    return (np.sort(stretches)[:, None] * STRETCH + np.arange(STRETCH)).ravel()
+
+
+def _by_evidence(data: Sequences, evidence: Evidence | None, index: Index) -> NDArray[np.float64] | None:
+    """What evidence alone says of the states of sampled positions, (K, n); None if there is none."""
+    if evidence is None:
+        return None
+    logs = evidence.log_weights(index, np.take(data.values, index, axis=0))
+    weights = np.exp(logs - logs.max(axis=0))
+    return np.asarray(weights / weights.sum(axis=0))
+
+
+def _seen(data: Sequences, reference: Likelihood, index: Index) -> NDArray[np.bool_]:
+    """Sampled positions at which something was observed: where nothing was, every state is as likely as the other."""
+    return (reference.log_likelihood(np.take(data.values, index, axis=0)) != 0.0).any(axis=0)
+
+
+def _labels(
+    features: NDArray[np.float64], seen: NDArray[np.bool_], n_states: int, rng: np.random.Generator, init: str
+) -> Index:
+    """Clusters of the rows that were seen; the others continue what was last seen."""
+    if not seen.any():
+        return rng.integers(n_states, size=len(features))
+    found = (_nearest_of_random if init == "random" else cluster)(features[seen], n_states, rng)
+    return found[np.maximum(np.cumsum(seen) - 1, 0)]
+
+
+def _in_agreement(labels: Index, known: NDArray[np.float64]) -> Index:
+    """Cluster labels renamed so that evidence speaks for them as much as possible.
+
+    Where it excludes one, the cluster has another among the likeliest, one for each so that clusters stay apart.
+    """
+    n_states = len(known)
+    agreement = np.zeros((n_states, n_states))
+    np.add.at(agreement, labels, (known - 1.0 / n_states).T)
+    labels = linear_sum_assignment(agreement, maximize=True)[1][labels]
+    excluded = np.flatnonzero(known[labels, np.arange(len(labels))] == 0.0)
+    likeliest = known[:, excluded] >= known[:, excluded].max(axis=0) * (1.0 - 1e-9)
+    wanted = 1 + labels[excluded] % likeliest.sum(axis=0)
+    labels[excluded] = (likeliest & (np.cumsum(likeliest, axis=0) == wanted)).argmax(axis=0)
+    return labels
+
+
+def _exponential(
+    data: Sequences, emission: Emission, reference: Likelihood, index: Index, known: NDArray[np.float64] | None,
+    rng: np.random.Generator,
+) -> Statistics:  # fmt: skip
+    n_states = reference.n_states
+    sums = emission.random_sums(data, reference, index, rng)
+    told = np.zeros(len(index), dtype=bool) if known is None else known.max(axis=0) > TELLING / n_states
+    if known is not None and told.any():
+        labelled = reference.zeros()
+        reference.accumulate(np.take(data.values, index[told], axis=0), np.ascontiguousarray(known[:, told]), labelled)
+        sums = sums + labelled.scale(data.n_observations / int(told.sum()))
+    return Statistics(
+        initial=rng.exponential(data.n_sequences / n_states, n_states),
+        pairs=rng.exponential(max(data.n_observations, 1) / n_states**2, (n_states, n_states)),
+        emission=sums,
+    )
+
+
+def _nearest_of_random(features: NDArray[np.float64], n_states: int, rng: np.random.Generator) -> Index:
+    centres = features[rng.choice(len(features), n_states, replace=len(features) < n_states)]
+    distance = (centres**2).sum(axis=1) - 2.0 * features @ centres.T
+    return distance.argmin(axis=1)
+
+
+def _guessed(data: Sequences, reference: Likelihood, index: Index, labels: Index) -> Statistics:
+    """Statistics as if the sampled observations' states were the labels."""
+    n_states = reference.n_states
+    scale = data.n_observations / len(index)
+    sums = reference.zeros()
+    beliefs = (1.0 - DOUBT) * np.eye(n_states)[:, labels] + DOUBT / n_states
+    reference.accumulate(np.take(data.values, index, axis=0), beliefs, sums)
+    joined = np.diff(index) == 1
+    joined &= ~np.isin(index[1:], data.offsets)
+    pairs = np.zeros((n_states, n_states))
+    np.add.at(pairs, (labels[:-1][joined], labels[1:][joined]), scale)
+    moves = max(data.n_observations - data.n_sequences, 1)
+    pairs = (1.0 - ANYWHERE) * pairs + ANYWHERE * moves / n_states**2
+    initial = np.full(n_states, data.n_sequences / n_states)
+    return Statistics(initial, pairs, sums.scale(scale))

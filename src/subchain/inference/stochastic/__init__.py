@@ -1,0 +1,1 @@
+"""Algorithms whose updates see a minibatch of subchains or sequences."""

@@ -1,0 +1,63 @@
+"""How much a minibatch moves the statistics: less and less."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.inference.run.loop import Memory
+
+Array = NDArray[np.float64]
+
+
+class Falling:
+    """ρ_n = (delay + n)^−forgetting, n = 1, 2, … (Robbins & Monro 1951)."""
+
+    def __init__(self, delay: float, forgetting: float) -> None:
+        self.delay = delay
+        self.forgetting = forgetting
+
+    def rate(self, update: int, target: Array, present: Array) -> float:
+        """The rate of an update that would move what is watched from `present` to `target`."""
+        return (self.delay + update) ** -self.forgetting
+
+    def memory(self) -> Memory:
+        """What has to be kept in a checkpoint."""
+        return {}
+
+    def restore(self, memory: Memory) -> None:
+        """The inverse of `memory`."""
+
+
+class Adaptive(Falling):
+    """As large as the noise allows: ρ = |E g|² / E |g|², g being the wanted change (Ranganath et al. 2013).
+
+    Both expectations are averages over a window, which is as long as the rates so far say. Only the expected moves of
+    the hidden chain are watched. The rate never exceeds that of `Falling`'s first update.
+    """
+
+    def __init__(self, delay: float, forgetting: float) -> None:
+        super().__init__(delay, forgetting)
+        self.mean: Array | None = None
+        self.square, self.window = 0.0, 10.0
+
+    def rate(self, update: int, target: Array, present: Array) -> float:
+        wanted = (target - present).ravel()
+        if self.mean is None:
+            self.mean, self.square = wanted / self.window, float(wanted @ wanted) / self.window
+        share = 1.0 / self.window
+        self.mean = (1.0 - share) * self.mean + share * wanted
+        self.square = (1.0 - share) * self.square + share * float(wanted @ wanted)
+        rate = float(self.mean @ self.mean) / self.square if self.square > 0.0 else 0.0
+        self.window = self.window * (1.0 - rate) + 1.0
+        return min(rate, super().rate(1, target, present))
+
+    def memory(self) -> Memory:
+        if self.mean is None:
+            return {}
+        return {"rate.mean": self.mean, "rate.window": np.array([self.square, self.window])}
+
+    def restore(self, memory: Memory) -> None:
+        if "rate.mean" in memory:
+            self.mean = np.array(memory["rate.mean"])
+            self.square, self.window = (float(value) for value in memory["rate.window"])

@@ -1,0 +1,1 @@
+"""Estimators: `HMM` wires data, families, priors, inference and engines together."""

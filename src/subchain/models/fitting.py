@@ -1,0 +1,269 @@
+"""One call of `fit`: its arguments checked and understood, and the starts that its runs begin from."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from subchain.data import Evidence, HoldOut, Sequences, as_sequences, empty_columns, read_alike
+from subchain.data.holding_out import without
+from subchain.data.sequences import is_memory_mapped
+from subchain.data.digest import digest
+from subchain.emissions import Parameters, Product, resolve_emission
+from subchain.emissions.moments import RealEmission
+from subchain.engines import resolve_engine
+from subchain.errors import InputError, unknown_name
+from subchain.models.fitted import Fitted
+from subchain.inference import Algorithm, resolve_inference
+from subchain.inference.start.lengths import choose_length
+from subchain.inference.start.local_starts import LOCAL_STARTS, local_statistics
+from subchain.inference.run.loop import Known, RunState
+from subchain.inference.run.posterior import ModelPosterior, Point
+from subchain.inference.run.problem import Part, Problem
+from subchain.inference.start.starts import STARTS, start_statistics
+from subchain.inference.stochastic.updates import Stochastic
+from subchain.inference.run.training import TrainingBeliefs, contents_of, knowledge_of
+from subchain.inference.run.validation import HeldOutPositions, HeldOutSequences, Validation
+from subchain.numerics.seeds import seed_sequence
+from subchain.models.settings import describe
+from subchain.core.statistics import Statistics
+from subchain.transitions import FrozenChain, resolve_transition
+from subchain.transitions.hdp.hierarchy import learns_top
+
+Array = NDArray[np.float64]
+
+#: Files of more bytes are not read from end to end before a stochastic run; excerpts of them are.
+LARGE_FILE = 1 << 30
+EXCERPTS, EXCERPT_ROWS = 64, 1 << 14
+#: Beliefs of more positions are not drawn one by one unless somebody asks for it.
+MANY_POSITIONS = 5_000_000
+
+
+class FitCall:
+    """One call of `fit`, its arguments checked and understood."""
+
+    def __init__(
+        self,
+        model: Any,
+        x: Any,
+        allowed: Any = None,
+        states: Any = None,
+        evidence: Any = None,
+        sample_weight: Any = None,
+        validation: Any = None,
+        entropy: int | None = None,
+    ) -> None:
+        self.model = model
+        self.knowledge = [allowed, states, evidence]
+        if isinstance(model.n_states, bool) or not isinstance(model.n_states, (int, np.integer)) or model.n_states < 1:
+            raise InputError(f"n_states must be a whole number of at least 1, not {model.n_states!r}.")
+        if not isinstance(model.n_init, (int, np.integer)) or model.n_init < 1:
+            raise InputError(f"n_init must be a whole number of at least 1, not {model.n_init!r}.")
+        n_states = int(model.n_states)
+        self.algorithm = resolve_inference(model.inference)
+        self.algorithm.check()
+        self.emission = resolve_emission(model.emission)
+        self.transition = resolve_transition(model.transition).suited_to(self.algorithm.name)
+        self.start_point = self._given_start(n_states)
+        if self.start_point is None:
+            self.raw = as_sequences(x)
+            self.data = self.emission.prepare(self.raw)
+            self.emission.check(_worth_checking(self.data, self.algorithm))
+        else:
+            start = model.init
+            known = start.vocabularies_  # a model that was made by hand knows none, and its symbols are codes
+            is_read = any(known) or start.columns_ is not None
+            self.raw = read_alike(x, known, start.columns_, start.grouped_by_) if is_read else as_sequences(x)
+            self.data = self.emission.prepare(self.raw)
+            self.emission = self.emission.sized_as(self.start_point.emission)
+            self.emission.check_against(self.data, self.start_point.emission)
+        self._check_observed()
+        flat = self.algorithm.flat
+        likely = self.emission.prior(self.data, n_states, flat=False).mean()
+        self.reference = Point(self.transition.prior(n_states, flat=False).mean(), likely)
+        self.empty = Statistics.zeros(n_states, likely.zeros())
+        prior = ModelPosterior(
+            self.transition.prior(n_states, flat=flat), self.emission.prior(self.data, n_states, flat=flat)
+        )
+        if prior.emission.moves and not self.algorithm.renews:
+            raise InputError(
+                f"a prior of the emissions that is learned needs vi, svi, cvi or scvi, not {self.algorithm.name}; "
+                "give its concentration as a number."
+            )
+        engine = resolve_engine(model.engine, model.n_jobs)
+        whole = Part(
+            self.data,
+            Evidence.build(
+                self.data, n_states, allowed, states, evidence, n_symbols=getattr(likely, "n_categories", None)
+            ),
+            _weights(sample_weight, self.data.n_sequences),
+        )
+        held_out = self._hold_out(validation, whole, likely)
+        is_exact = self.transition.exact and not prior.emission.moves
+        self.problem = Problem(whole, prior, engine, is_exact, held_out)
+        self.root = seed_sequence(model.random_state if entropy is None else entropy)
+        self.seeds = self.root.spawn(int(model.n_init))
+        self._freeze()
+        if isinstance(self.algorithm, Stochastic) and self.algorithm.wants_length(self.problem):
+            self.problem.subchain_length = choose_length(self.problem, self.algorithm, self.starts()[0]())
+
+    def _hold_out(self, validation: Any, whole: Part, likely: Parameters) -> Validation | None:
+        """What held-out data say; positions inside the training data are taken out of `whole`."""
+        if validation is None:
+            return None
+        if not isinstance(validation, HoldOut):
+            return HeldOutSequences(self._like_training(validation))
+        positions = validation.positions(self.data)
+        values = np.take(self.data.values, positions, axis=0)
+        seen = (likely.log_likelihood(values) != 0.0).any(axis=0)  # where nothing was observed nothing can be held out
+        if not seen.any():
+            raise InputError("HoldOut holds out nothing but positions at which nothing was observed.")
+        positions, values = positions[seen], values[seen]
+        keeps_codes = not isinstance(self.emission, (RealEmission, Product))
+        self.data = whole.data = without(self.data, positions, codes=keeps_codes)
+        return HeldOutPositions(self.data, whole.evidence, positions, values)
+
+    def _like_training(self, x: Any) -> Sequences:
+        data = self.emission.prepare(read_alike(x, self.raw.vocabularies, self.raw.columns, self.raw.grouped_by))
+        self.emission.check_against(data, self.reference.emission)
+        return data
+
+    def _check_observed(self) -> None:
+        """Refuse data in which nothing was observed, unless something is known of the states; name empty columns."""
+        empty = empty_columns(self.data.values)
+        if len(empty) == self.data.n_features and all(known is None for known in self.knowledge):
+            raise InputError(
+                "every observation is missing (nan, or -1 among integers); there is nothing to learn from. Check how "
+                "the data were read."
+            )
+        if empty:
+            names = [str(column if self.data.columns is None else self.data.columns[column]) for column in empty]
+            what = f"column {names[0]} is" if len(names) == 1 else f"columns {', '.join(names)} are"
+            warnings.warn(f"{what} missing everywhere; nothing beyond the prior is learned there.", stacklevel=4)
+
+    def _given_start(self, n_states: int) -> Point | None:
+        init = self.model.init
+        if isinstance(init, str):
+            if init not in (*STARTS, *LOCAL_STARTS):
+                raise unknown_name("start", init, (*STARTS, *LOCAL_STARTS))
+            return None
+        if not isinstance(init, Fitted):
+            known = ", ".join(map(repr, (*STARTS, *LOCAL_STARTS)))
+            raise InputError(f"init must be one of {known} or a fitted HMM, not {init!r}.")
+        point = init._point()
+        if len(point.chain.initial) != n_states:
+            raise InputError(f"init has {len(point.chain.initial)} states, the model {n_states}.")
+        if not isinstance(point.emission, self.emission.parameters_type):
+            raise InputError(
+                f"init emits {type(point.emission).__name__}, but emission={self.emission!r} "
+                f"needs {self.emission.parameters_type.__name__}."
+            )
+        return point
+
+    def _freeze(self) -> None:
+        """Put frozen components at the start's point, once and for all restarts."""
+        if not (self.emission.has_frozen or self.transition.frozen):
+            return
+        start = self.start_point or self._guess(self.seeds[0]).point
+        prior = self.problem.prior
+        chain = FrozenChain(start.chain) if self.transition.frozen else prior.chain
+        self.problem.prior = ModelPosterior(chain, self.emission.freeze(prior.emission, start.emission))
+
+    def starts(self) -> list[Callable[[], RunState]]:
+        if self.start_point is not None:
+            point = self.start_point
+            seed = _number(self.seeds[0])
+            return [lambda: RunState(Known(None, point), seed=seed)]
+        return [partial(self._guess, seed) for seed in self.seeds]
+
+    def _guess(self, seed: np.random.SeedSequence) -> RunState:
+        rng = np.random.default_rng(seed)
+        init = self._start()
+        evidence, number, memory = self.problem.whole.evidence, _number(seed), {}
+        if init in LOCAL_STARTS:
+            statistics = local_statistics(
+                self.data, self.reference.emission, init, number, evidence, self.problem.whole.weights
+            )
+            memory["local start"] = np.array(LOCAL_STARTS.index(init))
+        else:
+            statistics = start_statistics(self.data, self.emission, self.reference.emission, init, rng, evidence)
+        point, _ = self.algorithm.point(self.problem.prior.update(statistics), statistics, None)
+        return RunState(Known(statistics, point, memory), seed=number)
+
+    def beliefs(self, state: RunState) -> TrainingBeliefs | None:
+        """What a run believes of each training position, if it has kept that."""
+        found = self.algorithm.beliefs(self.problem, state)
+        if found is None:
+            return None
+        known = knowledge_of(digest(self.knowledge))
+        return TrainingBeliefs(*found, contents_of(self.data), known, int(self.model.n_states))
+
+    @property
+    def numbers_are_free(self) -> bool:
+        """Whether states can be numbered by their use: nobody has said what they are, and some may not be used."""
+        is_open = learns_top(self.problem.prior.chain)
+        return is_open and all(known is None for known in self.knowledge)
+
+    def _start(self) -> str:
+        """The rule that a start is guessed by; symbols with a dictionary begin among their legal states."""
+        init = "auto" if not isinstance(self.model.init, str) else self.model.init
+        evidence, few = self.problem.whole.evidence, self.data.n_observations <= MANY_POSITIONS
+        if init != "auto" or evidence is None or not few:
+            return init
+        return init if self.emission.features(self.data, np.arange(1)) is not None else "posteriors"
+
+    def identity(self) -> dict[str, Any]:
+        """What must agree for a checkpoint to be resumed."""
+        model = self.model
+        return {
+            "data": self.data.fingerprint(),
+            "n_states": int(model.n_states),
+            "emission": describe(self.emission, model.n_states),
+            "transition": describe(self.transition, model.n_states),
+            "inference": _described(self.algorithm.identity(), model.n_states),
+            "n_init": int(model.n_init),
+            "random_state": None if model.random_state is None else digest(self.seeds[0].generate_state(4)),
+            "init": model.init if isinstance(model.init, str) else digest(model.init._point().arrays()),
+            "sample_weight": digest(self.problem.whole.weights),
+            "knowledge of the states": digest(self.knowledge),
+            "validation": digest(None if self.problem.validation is None else self.problem.validation.contents()),
+        }
+
+
+def _worth_checking(data: Sequences, algorithm: Algorithm) -> Sequences:
+    """All of the data, or excerpts of a file so large that a stochastic run may never see all of it."""
+    rows = EXCERPTS * EXCERPT_ROWS
+    large = data.values.nbytes > LARGE_FILE and data.n_observations > rows and is_memory_mapped(data.values)
+    if not large or not isinstance(algorithm, Stochastic):
+        return data
+    starts = np.linspace(0, data.n_observations - EXCERPT_ROWS, EXCERPTS).astype(np.int64)
+    blocks = [np.asarray(data.values[start : start + EXCERPT_ROWS]) for start in starts]
+    return Sequences(np.concatenate(blocks), columns=data.columns, vocabulary=data.vocabularies)
+
+
+def _described(settings: dict[str, Any], n_states: int) -> dict[str, Any]:
+    return {name: describe(value, n_states) for name, value in settings.items()}
+
+
+def _number(seed: np.random.SeedSequence) -> int:
+    """A seed as one number, for random numbers that are drawn during a run."""
+    return int(seed.generate_state(1, np.uint64)[0])
+
+
+def _weights(given: ArrayLike | None, n_sequences: int) -> Array | None:
+    if given is None:
+        return None
+    try:
+        weights = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"sample_weight must hold numbers, one for each sequence, not {given!r}.") from None
+    if weights.shape != (n_sequences,):
+        raise InputError(f"sample_weight has shape {weights.shape}; expected one for each of {n_sequences} sequences.")
+    if not np.isfinite(weights).all() or (weights < 0.0).any() or not weights.any():
+        raise InputError("sample_weight must be finite, not negative, and not all zero.")
+    return None if (weights == 1.0).all() else weights

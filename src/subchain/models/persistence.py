@@ -1,0 +1,127 @@
+"""Models in files: exact, versioned, without pickle.
+
+A model file is a safetensors file with the arrays of the point, the prior and the statistics, and a JSON header with
+the settings, the names of the states, the vocabulary and the course of the run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+import subchain
+from subchain.data import Vocabulary
+from subchain.errors import FileFormatError
+from subchain.core.files import read_arrays, write_arrays
+from subchain.inference.run.checkpoint import RunSummary
+from subchain.inference.run.trace import Trace
+from subchain.core.records import build_record
+from subchain.core.samples import Samples
+from subchain.models.settings import build, describe
+from subchain.transitions import check_chain
+
+if TYPE_CHECKING:
+    from subchain.models.hmm import HMM
+
+    Model = TypeVar("Model", bound=HMM)
+
+KIND = "model"
+VERSION = 1
+RECORDS = ("point_", "prior_", "statistics_")
+#: Records that a file may have beside these.
+OPTIONAL = ("beliefs_",)
+
+
+def save_model(model: HMM, path: str | os.PathLike[str], *, beliefs: bool = True) -> None:
+    """Write a fitted model."""
+    arrays: dict[str, Any] = {}
+    records = [*RECORDS, "beliefs_"] if beliefs and model.beliefs_ is not None else RECORDS
+    for name in records:
+        arrays.update({f"{name}.{key}": array for key, array in getattr(model, name).arrays().items()})
+    if beliefs and model.samples_ is not None:
+        arrays.update({f"samples_.{key}": array for key, array in model.samples_.items()})
+    if model.end_belief_ is not None:
+        arrays["end_belief"] = model.end_belief_
+    n_states = model.n_states_
+    settings = {
+        name: describe(value, n_states)
+        for name, value in model.get_params(deep=False).items()
+        if name not in ("init", "random_state", "progress")
+    }
+    settings["init"] = model.init if isinstance(model.init, str) else "auto"
+    seed = model.random_state
+    settings["random_state"] = int(seed) if isinstance(seed, (int, np.integer)) else None
+    header = {
+        "kind": KIND,
+        "version": VERSION,
+        "subchain": subchain.__version__,
+        "settings": settings,
+        "family": describe(model.family_, n_states),
+        "schemas": {name: getattr(model, name).schema() for name in records},
+        "state_names": list(model.state_names_),
+        "vocabularies": [_plain_vocabulary(vocabulary) for vocabulary in model.vocabularies_],
+        "columns": None if model.columns_ is None else list(model.columns_),
+        "grouped_by": model.grouped_by_,
+        "n_sequences": model.n_sequences_,
+        "n_batches": model.n_batches_,
+        "status": model.status_,
+        "trace": model.trace_.to_json(),
+        "runs": [dataclasses.asdict(run) for run in model.runs_],
+    }
+    write_arrays(path, arrays, header)
+
+
+def load_model(kind: type[Model], path: str | os.PathLike[str]) -> Model:
+    """Read a model file."""
+    arrays, header = read_arrays(path, KIND)
+    if not isinstance(header.get("version"), int) or header["version"] > VERSION:
+        raise FileFormatError(
+            f"{path} was written by subchain {header.get('subchain')} in a newer format; update the package to read it."
+        )
+    try:
+        return _restore(kind, arrays, header)
+    except FileFormatError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise FileFormatError(f"{path} is damaged: its header does not fit its arrays ({error!r}).") from None
+
+
+def _restore(kind: type[Model], arrays: dict[str, Any], header: dict[str, Any]) -> Model:
+    model = kind(**{name: build(value) for name, value in header["settings"].items()})
+    for name in (*RECORDS, *(name for name in OPTIONAL if name in header["schemas"])):
+        setattr(model, name, build_record(header["schemas"][name], arrays, f"{name}."))
+        getattr(model, name).check_states(len(model.point_.chain.initial))
+    if model.point_.not_finite() is not None:
+        raise ValueError(f"{model.point_.not_finite()} is not finite")
+    check_chain(model.point_.chain.initial, model.point_.chain.transition)
+    model.family_ = build(header["family"])
+    model.n_states_ = len(model.point_.chain.initial)
+    model.state_names_ = [str(name) for name in header["state_names"]]
+    model.vocabularies_ = tuple(_vocabulary(plain) for plain in header["vocabularies"])
+    model.columns_ = None if header["columns"] is None else tuple(header["columns"])
+    model.grouped_by_ = header.get("grouped_by")
+    model.n_sequences_ = int(header["n_sequences"])
+    model.n_batches_ = int(header["n_batches"])
+    end = arrays.get("end_belief")
+    if end is not None and end.shape != (model.n_states_,):
+        raise ValueError(f"end_belief has shape {end.shape}")
+    model.end_belief_ = end
+    if model.beliefs_ is not None:
+        model.beliefs_.check(model.n_states_)
+    draws = {key.removeprefix("samples_."): array for key, array in arrays.items() if key.startswith("samples_.")}
+    model.samples_ = Samples(draws) if draws else None
+    model.status_ = header["status"]
+    model.trace_ = Trace.from_json(header["trace"])
+    model.runs_ = [RunSummary(**run) for run in header["runs"]]
+    return model
+
+
+def _plain_vocabulary(vocabulary: Vocabulary | None) -> dict[str, Any] | None:
+    return None if vocabulary is None else {"symbols": vocabulary.to_list(), "unknown": vocabulary.unknown}
+
+
+def _vocabulary(plain: dict[str, Any] | None) -> Vocabulary | None:
+    return None if plain is None else Vocabulary(plain["symbols"], unknown=plain["unknown"])

@@ -1,0 +1,93 @@
+"""Learning from data that come in batches: new sequences, or the pieces of one chain that goes on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.data import Sequences
+from subchain.emissions import Frozen
+from subchain.engines import resolve_engine
+from subchain.engines.cpu.engine import CpuEngine
+from subchain.engines.cpu.messages import Messages
+from subchain.engines.surrogate import Surrogate
+from subchain.errors import InputError
+from subchain.models.fitting import FitCall
+from subchain.inference import resolve_inference
+from subchain.inference.stochastic.rates import Falling
+from subchain.inference.stochastic.updates import Stochastic
+from subchain.core.statistics import Statistics
+from subchain.tasks.forecast import last_beliefs
+from subchain.transitions import FrozenChain
+
+Array = NDArray[np.float64]
+
+#: Step sizes of algorithms that have none of their own.
+DELAY, FORGETTING = 0.0, 0.5
+
+
+def learn_on(model: Any, x: Any, total: float | None, continues: bool) -> None:
+    """Let a model, fitted or not, learn from one more batch; see `HMM.partial_fit`."""
+    is_number = isinstance(total, (int, float, np.number)) and np.isfinite(total)
+    if total is not None and not (is_number and total > 0.0):
+        raise InputError(f"total must be a positive number of observations, not {total!r}.")
+    if continues and model.end_belief_ is None:
+        raise InputError("continues=True, but no partial_fit has come before; begin the chain with continues=False.")
+    if not hasattr(model, "point_"):
+        fit = FitCall(model, x)
+        model._adopt(fit, fit.starts()[0](), [])
+        model.statistics_ = fit.empty
+    if isinstance(model.prior_.emission, Frozen) and isinstance(model.prior_.chain, FrozenChain):
+        raise InputError(
+            "this model's parameters were given, not learned, and it has no prior to learn with; "
+            "start a new one from it with HMM(..., init=model)."
+        )
+    data = model._read(x)
+    algorithm = resolve_inference(model.inference)
+    is_first = model.n_batches_ == 0
+    surrogate = model.point_.surrogate() if is_first else algorithm.surrogate(model.posterior_, model.point_)
+    before = _end_before(model, data) if continues else None
+    fresh, end = _run(resolve_engine(model.engine, model.n_jobs), surrogate, data, before)
+    if total is None:
+        model.statistics_ = model.statistics_ + fresh
+    else:
+        rates = Falling(DELAY, FORGETTING)
+        if isinstance(algorithm, Stochastic):
+            rates = Falling(algorithm.delay, algorithm.forgetting)
+        rate = rates.rate(model.n_batches_ + 1, fresh.pairs, model.statistics_.pairs)
+        scale = total / max(fresh.n_observations, 1.0)
+        model.statistics_ = model.statistics_.scale(1.0 - rate) + fresh.scale(rate * scale)
+    if model.prior_.moves:
+        model.prior_ = model.prior_.renew(model.statistics_)
+    model.n_batches_ += 1
+    model.beliefs_ = model.samples_ = None
+    model.end_belief_ = end
+    model.point_, _ = algorithm.point(model.posterior_, model.statistics_, model.point_)
+
+
+def _end_before(model: Any, data: Sequences) -> Array:
+    if data.n_sequences != 1:
+        raise InputError(f"continues=True needs one sequence, the next piece of the chain, not {data.n_sequences}.")
+    end: Array = model.end_belief_
+    return end
+
+
+def _run(engine: CpuEngine, surrogate: Surrogate, data: Sequences, before: Array | None) -> tuple[Statistics, Array]:
+    """Expected statistics of a batch, and what is believed of its last state.
+
+    `before` is what was believed of the state before the first, where the chain goes on.
+    """
+    if before is not None:
+        predicted = before @ surrogate.transition
+        surrogate = surrogate._replace(initial=predicted)
+    fresh = engine.statistics(surrogate, data)
+    if before is not None:
+        share = np.divide(fresh.initial, predicted, out=np.zeros_like(predicted), where=predicted > 0.0)
+        fresh.pairs += before[:, None] * surrogate.transition * share
+        fresh.initial = np.zeros_like(fresh.initial)
+    ends = np.empty((data.n_sequences, surrogate.n_states))
+    engine.run(Messages(surrogate, data, None), last_beliefs(data, ends))
+    last = int(np.flatnonzero(data.lengths)[-1])
+    return fresh, ends[last]

@@ -1,0 +1,1 @@
+"""Numerical tools without any model: Dirichlet formulas, special functions, vector registers, seeds."""

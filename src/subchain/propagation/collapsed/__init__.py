@@ -1,0 +1,1 @@
+"""Recursions and draws with the parameters summed out."""

@@ -1,0 +1,1 @@
+"""Forward-backward over many chains side by side."""

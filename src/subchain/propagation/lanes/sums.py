@@ -1,0 +1,99 @@
+"""Sums over the steps and lanes of tables: expected moves, and lanes that count more or less than once."""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+import numpy as np
+
+from subchain.propagation.compiled import kernel, part
+from subchain.numerics.vectors import WIDTH, first, load, total, zeros
+
+#: Columns that are multiplied and summed at a time, so that their rows stay in the first-level cache.
+BLOCK = 512
+
+
+@kernel
+def _segments(offsets, out):
+    """Stretches of columns whose predecessors are contiguous as well, as rows (before, at, count); return their number.
+
+    None is longer than `BLOCK` unless it is a single step.
+    """
+    n = 0
+    for step in range(1, offsets.shape[0] - 1):
+        before, at, count = offsets[step - 1], offsets[step], offsets[step + 1] - offsets[step]
+        if n > 0 and out[n - 1, 0] + out[n - 1, 2] == before and out[n - 1, 2] + count <= BLOCK:
+            out[n - 1, 2] += count
+        else:
+            out[n, 0], out[n, 1], out[n, 2] = before, at, count
+            n += 1
+    return n
+
+
+@part
+def _add_products(sums, alpha, weighted, states, j, k, before, at, mask):
+    """Add the products of four rows of `alpha` with four of `weighted`, a vector of columns, to sixteen sums."""
+    x0, x1 = load(alpha, states[j], before, mask), load(alpha, states[j + 1], before, mask)
+    x2, x3 = load(alpha, states[j + 2], before, mask), load(alpha, states[j + 3], before, mask)
+    p0, p1, p2, p3, q0, q1, q2, q3, r0, r1, r2, r3, s0, s1, s2, s3 = sums
+    y = load(weighted, states[k], at, mask)
+    p0, p1, p2, p3 = p0 + x0 * y, p1 + x1 * y, p2 + x2 * y, p3 + x3 * y
+    y = load(weighted, states[k + 1], at, mask)
+    q0, q1, q2, q3 = q0 + x0 * y, q1 + x1 * y, q2 + x2 * y, q3 + x3 * y
+    y = load(weighted, states[k + 2], at, mask)
+    r0, r1, r2, r3 = r0 + x0 * y, r1 + x1 * y, r2 + x2 * y, r3 + x3 * y
+    y = load(weighted, states[k + 3], at, mask)
+    s0, s1, s2, s3 = s0 + x0 * y, s1 + x1 * y, s2 + x2 * y, s3 + x3 * y
+    return p0, p1, p2, p3, q0, q1, q2, q3, r0, r1, r2, r3, s0, s1, s2, s3
+
+
+@part
+def _pair_tile(alpha, weighted, segments, states, j, k, out):
+    """Sums for the states j … j + 3 before the states k … k + 3, added to `out`."""
+    z = zeros()
+    sums = (z, z, z, z, z, z, z, z, z, z, z, z, z, z, z, z)
+    for segment in range(segments.shape[0]):
+        before, at, count = segments[segment, 0], segments[segment, 1], segments[segment, 2]
+        column = 0
+        while column + WIDTH <= count:
+            sums = _add_products(sums, alpha, weighted, states, j, k, before + column, at + column, None)
+            column += WIDTH
+        if column < count:
+            mask = first(count - column)
+            sums = _add_products(sums, alpha, weighted, states, j, k, before + column, at + column, mask)
+    for i in range(16):
+        row, column = j + i % 4, k + i // 4
+        out[row, column] += total(sums[i])
+
+
+@kernel
+def pair_sums(alpha, weighted, offsets, sums):
+    """Add Σ α_{t−1} ⊗ weighted_t over all steps and lanes to `sums`; times the transition matrix, these are counts."""
+    n_states = sums.shape[0]
+    whole = -(-n_states // 4) * 4
+    states = np.minimum(np.arange(whole), n_states - 1)
+    padded = np.zeros((whole, whole))
+    segments = np.empty((offsets.shape[0], 3), dtype=np.int64)
+    n_segments = _segments(offsets, segments)
+    start = 0
+    while start < n_segments:
+        stop, columns = start, 0
+        while stop < n_segments and columns < BLOCK:
+            columns += segments[stop, 2]
+            stop += 1
+        block = segments[start:stop]
+        for j in range(0, whole, 4):
+            for k in range(0, whole, 4):
+                _pair_tile(alpha, weighted, block, states, j, k, padded)
+        start = stop
+    sums += padded[:n_states, :n_states]
+
+
+@kernel
+def weigh(table, offsets, weights):
+    """Multiply each lane's columns by its weight."""
+    for k in range(table.shape[0]):
+        for step in range(offsets.shape[0] - 1):
+            start = offsets[step]
+            for lane in range(offsets[step + 1] - start):
+                table[k, start + lane] *= weights[lane]

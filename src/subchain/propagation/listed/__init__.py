@@ -1,0 +1,1 @@
+"""Forward-backward over the legal states of each position alone."""

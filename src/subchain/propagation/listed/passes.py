@@ -1,0 +1,328 @@
+# mypy: disable-error-code="no-untyped-def"
+"""Passes over chains that visit the legal states of each position alone.
+
+Where a dictionary or labels leave one or two of many states, a step from one position to the next is a handful of
+products instead of K². Tables become lists: entry e belongs to state `states[e]` of the position t for which
+`offsets[t] <= e < offsets[t + 1]`. A position with one legal state cuts its chain in two: given that state, what comes
+before and what comes after know nothing of each other, so a long chain falls into *pieces* that are exact by
+themselves. A piece begins its sequence, or begins after a position whose only legal state is known.
+
+Scaling is as in `lanes`; scaled passes that cannot be believed are reported, not repaired. Best paths are found in
+logarithms (`legal_paths`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.propagation.compiled import kernel, part
+from subchain.propagation.lanes.recursions import LARGEST, LARGEST_PRODUCT, LEAST_PRODUCT
+from subchain.propagation.underflow import LEAST_BELIEF, LEAST_SCALE
+
+Index = NDArray[np.int64]
+
+#: Smallest double above zero: a likelihood that is possible, however improbable.
+LEAST = 5e-324
+#: Whole rows of a matrix are taken where lists are longer than this share of all states, and moves more than these.
+LONG, MANY_MOVES = 1 / 8, 24
+
+
+class Lists(NamedTuple):
+    """Legal states of n positions, and the pieces of chains that these positions are.
+
+    Attributes
+    ----------
+    offsets : (n + 1,) where the entries of each position begin
+    states : (nnz,) legal states, rising within each position
+    starts, stops : (P,) first position of each piece, and the one after its last; no piece is empty
+    before : (P,) the only legal state of the position before each piece, −1 where the piece begins its sequence
+    """
+
+    offsets: Index
+    states: NDArray[np.int32]
+    starts: Index
+    stops: Index
+    before: Index
+
+
+# ---- likelihoods -----------------------------------------------------------------------------------------------------
+
+
+@kernel
+def weigh_states(likelihood, log_weights, offsets, shift):
+    """Multiply likelihoods by weights that are given as logarithms; zeros stay the only zeros."""
+    for position in range(offsets.shape[0] - 1):
+        first, stop = offsets[position], offsets[position + 1]
+        best = log_weights[first]
+        for e in range(first + 1, stop):
+            best = max(best, log_weights[e])
+        shift[position] += best
+        for e in range(first, stop):
+            if likelihood[e] > 0.0:
+                likelihood[e] = max(likelihood[e] * np.exp(log_weights[e] - best), LEAST)
+
+
+# ---- long lists ------------------------------------------------------------------------------------------------------
+#
+# Between short lists moves are taken one by one, inside the passes: a row that is made into an array of its own costs
+# more than a handful of products. If a list is long, whole rows of a matrix are taken, which run through the vector
+# units.
+
+
+@part
+def _is_far(n_sources, n_targets, n_states):
+    """Whether whole rows are worth it."""
+    return n_sources * n_targets > MANY_MOVES and max(n_sources, n_targets) > LONG * n_states
+
+
+@kernel
+def _spread(values, first, stop, states, row):
+    """The entries from `first` to `stop` as a row over all states."""
+    row[:] = 0.0
+    for e in range(first, stop):
+        row[states[e]] = values[e]
+
+
+@kernel
+def _carry_far(values, first, stop, states, matrix, transposed, out, begin, end, row):
+    """out[e] = Σ_f values[f] · matrix[states[f], states[e]], f from `first` to `stop` and e from `begin` to `end`.
+
+    Many sources are spread over a row, with which the rows of the targets are multiplied; the rows of few sources are
+    mixed, and many targets read what they need. `row` (K,) is room for that.
+    """
+    if stop - first >= end - begin:
+        _spread(values, first, stop, states, row)
+        for e in range(begin, end):
+            other, total = transposed[states[e]], 0.0
+            for k in range(row.shape[0]):
+                total += other[k] * row[k]
+            out[e] = total
+    else:
+        row[:] = 0.0
+        for f in range(first, stop):
+            other, value = matrix[states[f]], values[f]
+            for k in range(row.shape[0]):
+                row[k] += value * other[k]
+        for e in range(begin, end):
+            out[e] = row[states[e]]
+
+
+@kernel
+def _add_far(alpha, before, weighted, first, stop, states, sums, row):
+    """Add the moves to the entries from `first` to `stop` from those between `before` and `first`, row by row."""
+    _spread(weighted, first, stop, states, row)
+    for f in range(before, first):
+        other, value = sums[states[f]], alpha[f]
+        for k in range(row.shape[0]):
+            other[k] += value * row[k]
+
+
+# ---- forward ---------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def forward(likelihood, transition, transposed, initial, lists, alpha, scale):
+    """Filtered beliefs of every position.
+
+    Parameters
+    ----------
+    likelihood : (nnz,)
+    transition, transposed : (K, K) the transition matrix, and its transpose
+    initial : (K,)
+    lists : Lists
+    alpha : (nnz,) output, each position's entries sum to one
+    scale : (n,) output, the normalisers; zero where the chain is impossible
+    """
+    offsets, states = lists.offsets, lists.states
+    n_states = initial.shape[0]
+    row = np.empty(n_states)
+    for piece in range(lists.starts.shape[0]):
+        start = lists.starts[piece]
+        weights = initial if lists.before[piece] < 0 else transition[lists.before[piece]]
+        for position in range(start, lists.stops[piece]):
+            first, stop = offsets[position], offsets[position + 1]
+            before = first if position == start else offsets[position - 1]
+            is_far = _is_far(first - before, stop - first, n_states)
+            if is_far:
+                _carry_far(alpha, before, first, states, transition, transposed, alpha, first, stop, row)
+            norm = 0.0
+            for e in range(first, stop):
+                k, predicted = states[e], 0.0
+                if is_far:
+                    predicted = alpha[e]
+                elif position == start:
+                    predicted = weights[k]
+                else:
+                    for f in range(before, first):
+                        predicted += alpha[f] * transition[states[f], k]
+                alpha[e] = predicted * likelihood[e]
+                norm += alpha[e]
+            scale[position] = norm
+            inverse = 1.0 / norm if norm > 0.0 else 0.0
+            for e in range(first, stop):
+                alpha[e] *= inverse
+
+
+@kernel
+def log_totals(scale, shift, lists, out):
+    """Log normaliser of each piece into `out` (P,); nan where a normaliser is too small to be believed.
+
+    Normalisers are multiplied as long as their product is well within the doubles: few logarithms are taken.
+    """
+    for piece in range(lists.starts.shape[0]):
+        total, product, least = 0.0, 1.0, np.inf
+        for position in range(lists.starts[piece], lists.stops[piece]):
+            total += shift[position]
+            product *= scale[position]
+            least = min(least, scale[position])
+            if not LEAST_PRODUCT <= product <= LARGEST_PRODUCT:
+                total += np.log(product)
+                product = 1.0
+        out[piece] = total + np.log(product) if least >= LEAST_SCALE else np.nan
+
+
+@kernel
+def lost(likelihood, transition, initial, lists, alpha, out):
+    """Say for each piece, in `out` (P,), whether a possible state has fallen near the end of the doubles.
+
+    Such a state may still turn out to be the one that explains what comes later.
+    """
+    offsets, states = lists.offsets, lists.states
+    for piece in range(lists.starts.shape[0]):
+        start = lists.starts[piece]
+        weights = initial if lists.before[piece] < 0 else transition[lists.before[piece]]
+        out[piece] = False
+        for position in range(start, lists.stops[piece]):
+            first = offsets[position]
+            for e in range(first, offsets[position + 1]):
+                if not (alpha[e] < LEAST_BELIEF and likelihood[e] > 0.0):
+                    continue
+                if position == start:
+                    out[piece] |= weights[states[e]] > 0.0
+                else:
+                    for f in range(offsets[position - 1], first):
+                        out[piece] |= alpha[f] > 0.0 and transition[states[f], states[e]] > 0.0
+
+
+# ---- backward --------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def backward(likelihood, transition, transposed, lists, alpha, scale, beliefs):
+    """Smoothed beliefs of every position; turns `likelihood` into the weighted messages that pair sums need.
+
+    Parameters
+    ----------
+    likelihood : (nnz,) in: likelihoods; out: likelihood · β / scale, zero for states that were not reached
+    transition, transposed : (K, K) the transition matrix, and its transpose
+    lists : Lists
+    alpha, scale : as written by `forward`
+    beliefs : (nnz,) output, each position's entries sum to one
+    """
+    offsets, states = lists.offsets, lists.states
+    n_states = transition.shape[0]
+    row = np.empty(n_states)
+    for piece in range(lists.starts.shape[0]):
+        last = lists.stops[piece] - 1
+        for position in range(last, lists.starts[piece] - 1, -1):
+            first, stop = offsets[position], offsets[position + 1]
+            after = stop if position == last else offsets[position + 2]
+            is_far = _is_far(stop - first, after - stop, n_states)
+            if is_far:
+                _carry_far(likelihood, stop, after, states, transposed, transition, beliefs, first, stop, row)
+            total = 0.0
+            for e in range(first, stop):
+                j, message = states[e], 0.0
+                if is_far:
+                    message = beliefs[e]
+                elif position == last:
+                    message = 1.0
+                else:
+                    for f in range(stop, after):
+                        message += transition[j, states[f]] * likelihood[f]
+                beliefs[e] = alpha[e] * message
+                total += beliefs[e]
+                likelihood[e] = likelihood[e] * message if alpha[e] > 0.0 else 0.0
+            inverse = 1.0 / total if total > 0.0 else 0.0
+            factor = inverse / scale[position] if scale[position] > 0.0 else 0.0
+            for e in range(first, stop):
+                beliefs[e] *= inverse
+                likelihood[e] = min(likelihood[e] * factor, LARGEST)
+
+
+@kernel
+def pair_sums(alpha, weighted, lists, sums):
+    """Add Σ α_{t−1} ⊗ weighted_t to `sums` (K, K); times the transition matrix, these are counts.
+
+    The move from the known state before a piece counts to the piece.
+    """
+    offsets, states = lists.offsets, lists.states
+    row = np.empty(sums.shape[0])
+    for piece in range(lists.starts.shape[0]):
+        start, known = lists.starts[piece], lists.before[piece]
+        if known >= 0:
+            for e in range(offsets[start], offsets[start + 1]):
+                sums[known, states[e]] += weighted[e]
+        for position in range(start + 1, lists.stops[piece]):
+            before, first, stop = offsets[position - 1], offsets[position], offsets[position + 1]
+            if (first - before) * (stop - first) > MANY_MOVES and stop - first > LONG * row.shape[0]:
+                _add_far(alpha, before, weighted, first, stop, states, sums, row)
+            else:
+                for f in range(before, first):
+                    for e in range(first, stop):
+                        sums[states[f], states[e]] += alpha[f] * weighted[e]
+
+
+@kernel
+def weigh(entries, lists, weights):
+    """Multiply the entries of each piece by its weight."""
+    for piece in range(lists.starts.shape[0]):
+        for e in range(lists.offsets[lists.starts[piece]], lists.offsets[lists.stops[piece]]):
+            entries[e] *= weights[piece]
+
+
+@kernel
+def first_states(beliefs, lists, sums):
+    """Add the beliefs of the positions that begin sequences to `sums` (K,)."""
+    for piece in range(lists.starts.shape[0]):
+        if lists.before[piece] < 0:
+            start = lists.starts[piece]
+            for e in range(lists.offsets[start], lists.offsets[start + 1]):
+                sums[lists.states[e]] += beliefs[e]
+
+
+# ---- tables ----------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def spread(entries, lists, out):
+    """Write entries into the rows of a table (n, K), with zeros for states that are not legal."""
+    for position in range(lists.offsets.shape[0] - 1):
+        for k in range(out.shape[1]):
+            out[position, k] = 0.0
+        for e in range(lists.offsets[position], lists.offsets[position + 1]):
+            out[position, lists.states[e]] = entries[e]
+
+
+@kernel
+def best_states(entries, lists, out):
+    """Write the state with the largest entry of each position into `out` (n,); the lowest among equals."""
+    for position in range(lists.offsets.shape[0] - 1):
+        best = lists.offsets[position]
+        for e in range(best + 1, lists.offsets[position + 1]):
+            if entries[e] > entries[best]:
+                best = e
+        out[position] = lists.states[best]
+
+
+@kernel
+def entries_of(entries, lists, states, out):
+    """Write the entry of one given state of each position into `out` (n,); zero if it is not legal."""
+    for position in range(lists.offsets.shape[0] - 1):
+        out[position] = 0.0
+        for e in range(lists.offsets[position], lists.offsets[position + 1]):
+            if lists.states[e] == states[position]:
+                out[position] = entries[e]

@@ -1,0 +1,1 @@
+"""The probability that a transition occurs at least once."""

@@ -1,0 +1,172 @@
+"""Four ways to find out how surely a move happens in one chain: exactly, with two kinds of independence, by draws.
+
+Beliefs over a chain are a Markov chain: `first` (K,), the belief of its first state, and `moves` (T − 1, K, K), the
+conditional probabilities q(z_t | z_{t−1}), which differ from step to step. Each way returns L = −log q(C = 0), (K, K)
+(thesis, section 5.4).
+
+- `exact` carries, for each move, the probability of having reached every state without it (5.55): O(T K⁴).
+- `pairs` takes neighbouring pairs to be independent of each other (5.67): O(T K²). It is the one to use; whole tables
+  of chains take it from their expected moves, see `occurrence`.
+- `mean_field` takes positions to be independent (5.63): O(T K²), far off where states follow one another in order.
+- `sampling` draws paths (5.65): O(T log K) each, plus O(T K²).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.propagation.compiled import kernel
+from subchain.propagation.occurrence.pairs import absence
+
+Array = NDArray[np.float64]
+Method = Callable[[Array, Array], Array]
+
+#: A probability of zero counts as this one, so that L stays finite.
+LEAST = 1e-300
+
+
+def conditionals(weighted: Array, transition: Array) -> Array:
+    """Conditional beliefs (T − 1, K, K) from the weighted backward messages (T, K) of a chain.
+
+    States from which no path leads on keep rows of zeros.
+
+    Examples
+    --------
+    >>> conditionals(np.array([[1.0, 1.0], [3.0, 1.0]]), np.array([[0.5, 0.5], [0.0, 0.9]]))
+    array([[[0.75, 0.25],
+            [0.  , 1.  ]]])
+    """
+    moves = transition * weighted[1:, None, :]
+    totals = moves.sum(axis=2, keepdims=True)
+    return np.asarray(moves / np.where(totals > 0.0, totals, 1.0))
+
+
+def marginals(first: Array, moves: Array) -> Array:
+    """Beliefs (T, K) of all positions."""
+    beliefs = np.empty((len(moves) + 1, len(first)))
+    beliefs[0] = first
+    for position, step in enumerate(moves):
+        beliefs[position + 1] = beliefs[position] @ step
+    return beliefs
+
+
+def pairs(first: Array, moves: Array) -> Array:
+    """L if neighbouring pairs were independent of each other; every pair counts in full.
+
+    Examples
+    --------
+    >>> pairs(np.array([0.5, 0.5]), np.full((1, 2, 2), 0.5)).round(3)
+    array([[0.288, 0.288],
+           [0.288, 0.288]])
+    """
+    absent = np.zeros((len(first), len(first)))
+    for belief, step in zip(marginals(first, moves), moves, strict=False):
+        absent += absence(belief[:, None] * step)
+    return absent
+
+
+def exact(first: Array, moves: Array) -> Array:
+    """L as it is.
+
+    Examples
+    --------
+    >>> exact(np.array([0.5, 0.5]), np.full((1, 2, 2), 0.5)).round(3)
+    array([[0.288, 0.288],
+           [0.288, 0.288]])
+    """
+    n_states = len(first)
+    # for each move j → k, the probability of all paths without it that end in each state
+    message = np.tile(first, (n_states * n_states, 1))
+    onward = np.empty_like(message)
+    for step in moves:
+        np.matmul(message, step, out=onward)
+        leaving, arriving = (table.reshape(3 * (n_states,)) for table in (message, onward))
+        np.einsum("jkk->jk", arriving)[:] -= np.einsum("jkj->jk", leaving) * step
+        message, onward = onward, message
+    return _negative_log(message.sum(axis=1).reshape(n_states, n_states))
+
+
+def mean_field(first: Array, moves: Array) -> Array:
+    """L if positions were independent of each other.
+
+    Examples
+    --------
+    >>> mean_field(np.array([0.5, 0.5]), np.full((1, 2, 2), 0.5)).round(3)
+    array([[0.288, 0.288],
+           [0.288, 0.288]])
+    """
+    n_states = len(first)
+    # of all paths without the move j → k: their probability, and that of those among them that have just reached j
+    total, leaving = np.ones((n_states, n_states)), np.repeat(first[:, None], n_states, axis=1)
+    for belief in marginals(first, moves)[1:]:
+        lost = leaving * belief
+        leaving = belief[:, None] * total
+        np.einsum("jj->j", leaving)[:] -= np.diag(lost)
+        total -= lost
+    return _negative_log(total)
+
+
+def sampling(first: Array, moves: Array, n_samples: int, rng: np.random.Generator) -> Array:
+    """L from the share of drawn paths that are without a move.
+
+    Examples
+    --------
+    >>> sampling(np.array([0.5, 0.5]), np.full((1, 2, 2), 0.5), 10_000, np.random.default_rng(0)).round(1)
+    array([[0.3, 0.3],
+           [0.3, 0.3]])
+    """
+    with_move = np.zeros((len(first), len(first)))
+    _count_paths(np.cumsum(first), np.cumsum(moves, axis=2), n_samples, rng, with_move)
+    return _negative_log(1.0 - with_move / n_samples)
+
+
+@kernel
+def _count_paths(first, moves, n_samples, rng, out):  # type: ignore[no-untyped-def]
+    """Count the paths on which each move is; probabilities are given as running sums."""
+    latest = np.full(out.shape, -1)
+    last = len(first) - 1
+    for path in range(n_samples):
+        state = min(np.searchsorted(first, rng.random() * first[last], side="right"), last)
+        for step in range(moves.shape[0]):
+            row = moves[step, state]
+            following = min(np.searchsorted(row, rng.random() * row[last], side="right"), last)
+            if latest[state, following] != path:
+                latest[state, following] = path
+                out[state, following] += 1.0
+            state = following
+
+
+def _negative_log(absent: Array) -> Array:
+    return np.asarray(-np.log(np.clip(absent, LEAST, 1.0)))
+
+
+#: Ways without chance.
+METHODS: dict[str, Method] = {"pairs": pairs, "exact": exact, "mean_field": mean_field}
+#: All ways; "pairs" is by far the cheapest and nearly exact.
+WAYS = (*METHODS, "sampling")
+#: Paths that are drawn of a chain.
+SAMPLES = 1000
+
+
+def absence_in(
+    way: str, first: Array, moves: Array, n_samples: int = SAMPLES, key: tuple[int, ...] = (0,)
+) -> Array:  # fmt: skip
+    """L of a chain by any of the ways; `key` is what random numbers depend on."""
+    if way == "sampling":
+        return sampling(first, moves, n_samples, np.random.default_rng(key))
+    return METHODS[way](first, moves)
+
+
+def expected_moves(first: Array, moves: Array) -> Array:
+    """Expected numbers (K, K) of the moves of a chain.
+
+    Examples
+    --------
+    >>> expected_moves(np.array([1.0, 0.0]), np.full((2, 2, 2), 0.5))
+    array([[0.75, 0.75],
+           [0.25, 0.25]])
+    """
+    return np.asarray(np.einsum("tj,tjk->jk", marginals(first, moves)[:-1], moves))

@@ -1,0 +1,1 @@
+"""Forward-backward, filtering, decoding and sampling for likelihoods that the caller brings."""

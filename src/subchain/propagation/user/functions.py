@@ -1,0 +1,281 @@
+"""Forward-backward, filtering, decoding and sampling for models that bring their own likelihoods.
+
+Use these with an emission model of your own: what they take is the log likelihood of every position in every state, and
+the weights of first states and of moves. Results are exact; sequences whose probabilities no double can hold are worked
+out in logarithms.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from subchain.errors import InputError
+from subchain.propagation import sampling
+from subchain.propagation.user.inputs import check
+from subchain.propagation.layout import end_to_end
+from subchain.propagation.user.passes import check_possible, log, log_filter, log_smooth, scaled_filter, scaled_smooth
+from subchain.propagation.viterbi import sweep, trace
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+
+class ForwardBackward(NamedTuple):
+    """What :func:`forward_backward` returns.
+
+    Attributes
+    ----------
+    log_likelihood : array, shape (n_sequences,)
+        Logarithm of each sequence's likelihood.
+    beliefs : array, shape (T, K)
+        Probability of each state at each position, given the whole sequence.
+    pairs : array, shape (K, K)
+        Expected number of moves from row to column, all sequences together.
+    """
+
+    log_likelihood: Array
+    beliefs: Array
+    pairs: Array
+
+
+class Filtered(NamedTuple):
+    """What :func:`filter` returns.
+
+    Attributes
+    ----------
+    beliefs : array, shape (T, K)
+        Probability of each state at each position, given the sequence up to there.
+    log_increments : array, shape (T,)
+        Log probability of each position's observation given those before it; a sequence's sum is its log likelihood.
+    """
+
+    beliefs: Array
+    log_increments: Array
+
+
+class ViterbiPath(NamedTuple):
+    """What :func:`viterbi` returns.
+
+    Attributes
+    ----------
+    states : array of int64, shape (T,)
+        The most probable path of each sequence, end to end.
+    log_probability : array, shape (n_sequences,)
+        Log joint probability of each path and its sequence.
+    """
+
+    states: Index
+    log_probability: Array
+
+
+def forward_backward(
+    log_likelihood: ArrayLike, initial: ArrayLike, transition: ArrayLike, lengths: ArrayLike | None = None
+) -> ForwardBackward:
+    """Compute the probability of every state at every position, given the whole sequence.
+
+    Use it for the expectation step of a model of your own.
+
+    Parameters
+    ----------
+    log_likelihood : array, shape (T, K)
+        Log likelihood of each position's observation in each state, sequences end to end; −inf where it is impossible.
+    initial : array, shape (K,)
+        Probabilities of the first state.
+    transition : array, shape (K, K)
+        Row *j* holds the probabilities of what follows state *j*; it may sum to less than one.
+    lengths : array of int, shape (n_sequences,), optional
+        Length of each sequence; one sequence if not given.
+
+    Returns
+    -------
+    ForwardBackward
+        ``log_likelihood``, ``beliefs`` and ``pairs``.
+
+    Raises
+    ------
+    ImpossibleSequenceError
+        If no path of states explains a sequence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subchain.propagation import forward_backward
+    >>> likelihood = np.array([[0.9, 0.2], [0.9, 0.2], [0.1, 0.8]])
+    >>> found = forward_backward(np.log(likelihood), [0.5, 0.5], [[0.8, 0.2], [0.2, 0.8]])
+    >>> found.beliefs.round(2)
+    array([[0.86, 0.14],
+           [0.79, 0.21],
+           [0.27, 0.73]])
+    >>> float(found.pairs.sum().round(6))
+    2.0
+    """
+    chains = check(log_likelihood, initial, transition, lengths)
+    scaled = scaled_filter(chains)
+    beliefs, pairs = scaled_smooth(chains, scaled)
+    increments = scaled.log_increments()
+    for sequence in scaled.hard.tolist():
+        rows = chains.rows(sequence)
+        joint, increments[rows] = log_filter(chains, sequence)
+        beliefs[rows], more_pairs = log_smooth(chains, sequence, joint)
+        pairs += more_pairs
+    totals = np.array([increments[chains.rows(sequence)].sum() for sequence in range(chains.n_sequences)])
+    return ForwardBackward(totals, beliefs, pairs)
+
+
+def filter(
+    log_likelihood: ArrayLike, initial: ArrayLike, transition: ArrayLike, lengths: ArrayLike | None = None
+) -> Filtered:
+    """Compute the probability of every state at every position, given the past and the present alone.
+
+    Use it where the future must not be known, and for the predictive score of each observation.
+
+    Parameters
+    ----------
+    log_likelihood, initial, transition, lengths
+        As for :func:`forward_backward`.
+
+    Returns
+    -------
+    Filtered
+        ``beliefs`` and ``log_increments``.
+
+    Raises
+    ------
+    ImpossibleSequenceError
+        If no path of states explains a sequence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subchain.propagation import filter
+    >>> found = filter(np.log([[0.9, 0.2], [0.1, 0.8]]), [0.5, 0.5], [[0.8, 0.2], [0.2, 0.8]])
+    >>> found.beliefs.round(2)
+    array([[0.82, 0.18],
+           [0.22, 0.78]])
+    >>> np.exp(found.log_increments).round(3)
+    array([0.55 , 0.316])
+    """
+    chains = check(log_likelihood, initial, transition, lengths)
+    scaled = scaled_filter(chains)
+    beliefs, increments = scaled.alpha, scaled.log_increments()
+    for sequence in scaled.hard.tolist():
+        rows = chains.rows(sequence)
+        joint, increments[rows] = log_filter(chains, sequence)
+        beliefs[rows] = np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
+    return Filtered(beliefs, increments)
+
+
+def viterbi(
+    log_likelihood: ArrayLike, initial: ArrayLike, transition: ArrayLike, lengths: ArrayLike | None = None
+) -> ViterbiPath:
+    """Find the most probable path of states of each sequence.
+
+    Use it to cut a sequence into segments; for the best guess at each single position use the beliefs of
+    :func:`forward_backward`.
+
+    Parameters
+    ----------
+    log_likelihood, initial, transition, lengths
+        As for :func:`forward_backward`.
+
+    Returns
+    -------
+    ViterbiPath
+        ``states`` and ``log_probability``.
+
+    Raises
+    ------
+    ImpossibleSequenceError
+        If no path of states explains a sequence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subchain.propagation import viterbi
+    >>> likelihood = np.array([[0.9, 0.2], [0.4, 0.6], [0.9, 0.2]])
+    >>> viterbi(np.log(likelihood), [0.5, 0.5], [[0.8, 0.2], [0.2, 0.8]]).states
+    array([0, 0, 0])
+    """
+    chains = check(log_likelihood, initial, transition, lengths)
+    log_initial, log_transition = log(chains.initial), log(chains.transition)
+    log_transposed, nothing_after = np.ascontiguousarray(log_transition.T), np.zeros(chains.n_states)
+    states = np.empty(len(chains.log_likelihood), dtype=np.int64)
+    log_probability = np.zeros(chains.n_sequences)
+    for sequence in np.flatnonzero(chains.stops > chains.starts).tolist():
+        rows = chains.rows(sequence)
+        delta = chains.log_likelihood[rows].copy()
+        lost = sweep(delta, log_transition, log_initial)
+        check_possible(delta, sequence)
+        trace(delta, log_transposed, nothing_after, states[rows])
+        log_probability[sequence] = lost + delta[-1].max()
+    return ViterbiPath(states, log_probability)
+
+
+def sample_paths(
+    log_likelihood: ArrayLike,
+    initial: ArrayLike,
+    transition: ArrayLike,
+    n: int,
+    random_state: int | np.random.SeedSequence | np.random.Generator | None = None,
+    lengths: ArrayLike | None = None,
+) -> Index:
+    """Draw paths of states from their distribution given the whole sequence.
+
+    Use it to carry uncertainty about the path into whatever is computed from it.
+
+    Parameters
+    ----------
+    log_likelihood, initial, transition, lengths
+        As for :func:`forward_backward`.
+    n : int
+        Number of paths.
+    random_state : int, SeedSequence, Generator or None
+        Seed. A number or a SeedSequence always gives the same paths, and the first ones are the same for any `n`.
+
+    Returns
+    -------
+    array of int64, shape (n, T)
+
+    Raises
+    ------
+    ImpossibleSequenceError
+        If no path of states explains a sequence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subchain.propagation import sample_paths
+    >>> likelihood = np.array([[1.0, 0.0], [0.4, 0.6], [0.0, 1.0]])
+    >>> with np.errstate(divide="ignore"):
+    ...     paths = sample_paths(np.log(likelihood), [0.5, 0.5], [[0.8, 0.2], [0.2, 0.8]], n=1000, random_state=0)
+    >>> paths.mean(axis=0).round(1)
+    array([0. , 0.6, 1. ])
+    """
+    if n < 0:
+        raise InputError(f"n, the number of paths, must not be negative; given {n}.")
+    chains = check(log_likelihood, initial, transition, lengths)
+    key = sampling.key_of(_seed_sequence(random_state))
+    scaled = scaled_filter(chains)
+    paths = np.empty((n, len(chains.log_likelihood)), dtype=np.int64)
+    easy = chains.of(scaled.easy)
+    walks, following = end_to_end(easy.starts, easy.stops), np.full(easy.n_sequences, -1)
+    transposed = np.ascontiguousarray(chains.transition.T)
+    for path in range(n):
+        sampling.draw(scaled.alpha.T, transposed, walks, following, key, path, paths[path])
+    log_transposed, nothing_after = log(transposed), np.zeros(chains.n_states)
+    for sequence in scaled.hard.tolist():
+        joint, _ = log_filter(chains, sequence)
+        for path in range(n):
+            sampling.draw_log(joint, log_transposed, nothing_after, chains.starts[sequence], key, path, paths[path])
+    return paths
+
+
+def _seed_sequence(random_state: int | np.random.SeedSequence | np.random.Generator | None) -> np.random.SeedSequence:
+    if isinstance(random_state, np.random.SeedSequence):
+        return random_state
+    if isinstance(random_state, np.random.Generator):
+        return np.random.SeedSequence(random_state.integers(1 << 32, size=4).tolist())
+    return np.random.SeedSequence(random_state)
