@@ -71,7 +71,7 @@ class Case:
 
     def _statistics(self) -> int:
         if self.family == "categorical":
-            return self.n_states  # beliefs added to a row of the table
+            return self.n_states  # marginals added to a row of the table
         triangle = self.width * (self.width + 1) // 2
         return self.n_states * (triangle + self.width + 1)  # second moments (symmetric), first moments, visits
 

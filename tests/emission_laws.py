@@ -16,7 +16,7 @@ from subchain.core.records import build_record
 Array = NDArray[Any]
 
 
-def random_beliefs(n_states: int, n: int, seed: int = 0) -> Array:
+def random_marginals(n_states: int, n: int, seed: int = 0) -> Array:
     return np.random.default_rng(seed).dirichlet(np.ones(n_states), n).T.copy()
 
 
@@ -24,7 +24,7 @@ def updated(prior: Any, values: Array, seed: int = 0) -> Any:
     """The posterior after the values, believed at random to come from each state."""
     likelihood = prior.mean()
     sums = likelihood.zeros()
-    likelihood.accumulate(values, random_beliefs(likelihood.n_states, len(values), seed), sums)
+    likelihood.accumulate(values, random_marginals(likelihood.n_states, len(values), seed), sums)
     return prior.update(sums)
 
 
@@ -46,12 +46,12 @@ def check_all(prior: Any, values: Array) -> None:
 def posterior_density_is_prior_times_likelihood(prior: Any, values: Array) -> None:
     """The heart of conjugacy; it ties update, accumulate, log_density and log_likelihood together."""
     rng = np.random.default_rng(1)
-    beliefs = random_beliefs(prior.mean().n_states, len(values))
+    marginals = random_marginals(prior.mean().n_states, len(values))
     posterior = updated(prior, values)
     gaps = []
     for _ in range(5):
         point = prior.sample(rng)
-        likelihood = (beliefs * point.log_likelihood(values)).sum()
+        likelihood = (marginals * point.log_likelihood(values)).sum()
         gaps.append(posterior.log_density(point) - prior.log_density(point) - likelihood)
     np.testing.assert_allclose(gaps, gaps[0], rtol=1e-9, atol=1e-7)
 
@@ -97,12 +97,12 @@ def scaled_likelihoods_tell_the_same(likelihood: Any, values: Array) -> None:
 
 
 def sums_add_up_over_blocks(likelihood: Any, values: Array) -> None:
-    beliefs = random_beliefs(likelihood.n_states, len(values))
+    marginals = random_marginals(likelihood.n_states, len(values))
     cut = len(values) // 3
     whole, head, tail = (likelihood.zeros() for _ in range(3))
-    likelihood.accumulate(values, beliefs, whole)
-    likelihood.accumulate(values[:cut], beliefs[:, :cut], head)
-    likelihood.accumulate(values[cut:], beliefs[:, cut:], tail)
+    likelihood.accumulate(values, marginals, whole)
+    likelihood.accumulate(values[:cut], marginals[:, :cut], head)
+    likelihood.accumulate(values[cut:], marginals[:, cut:], tail)
     assert_same(head + tail, whole)
     assert_same(whole - tail, head)
     assert_same(whole.scale(2.0), whole + whole)

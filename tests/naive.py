@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-class Beliefs(NamedTuple):
+class Marginals(NamedTuple):
     """What is to be known about one chain.
 
     Attributes
@@ -64,8 +64,8 @@ def path_log_probability(path: NDArray[np.int64], log_likelihood: Array, initial
     return float(logs(initial)[path[0]] + moves + log_likelihood[np.arange(len(path)), path].sum())
 
 
-def enumerate_beliefs(log_likelihood: Array, initial: Array, transition: Array) -> Beliefs:
-    """Beliefs as sums over all paths."""
+def enumerate_marginals(log_likelihood: Array, initial: Array, transition: Array) -> Marginals:
+    """Marginals as sums over all paths."""
     n_positions, n_states = log_likelihood.shape
     paths, joint = all_paths(log_likelihood, initial, transition)
     total = log_sum(joint)
@@ -78,10 +78,10 @@ def enumerate_beliefs(log_likelihood: Array, initial: Array, transition: Array) 
             np.add.at(pairs, (paths[:, t - 1], paths[:, t]), probability)
         ends, prefix = all_paths(log_likelihood[: t + 1], initial, transition)
         prefix_totals.append(log_sum(prefix))
-        belief = np.zeros(n_states)
-        np.add.at(belief, ends[:, t], np.exp(prefix - prefix_totals[-1]))
-        filtered.append(belief)
-    return Beliefs(total, smoothed, pairs, np.array(filtered), np.diff(prefix_totals))
+        marginal = np.zeros(n_states)
+        np.add.at(marginal, ends[:, t], np.exp(prefix - prefix_totals[-1]))
+        filtered.append(marginal)
+    return Marginals(total, smoothed, pairs, np.array(filtered), np.diff(prefix_totals))
 
 
 def enumerate_best_path(log_likelihood: Array, initial: Array, transition: Array) -> tuple[NDArray[np.int64], float]:
@@ -94,8 +94,8 @@ def enumerate_best_path(log_likelihood: Array, initial: Array, transition: Array
 # ---- along the chain -------------------------------------------------------------------------------------------------
 
 
-def beliefs(log_likelihood: Array, initial: Array, transition: Array) -> Beliefs:
-    """Beliefs by forward-backward in logarithms, one position after the other, each normalised."""
+def marginals(log_likelihood: Array, initial: Array, transition: Array) -> Marginals:
+    """Marginals by forward-backward in log space, one position after the other, each normalised."""
     n_positions, n_states = log_likelihood.shape
     log_transition = logs(transition)
     past, future = np.empty((n_positions, n_states)), np.zeros((n_positions, n_states))
@@ -112,7 +112,7 @@ def beliefs(log_likelihood: Array, initial: Array, transition: Array) -> Beliefs
         weighted -= log_sum(past[t - 1][:, None] + weighted)
         future[t - 1] = np.logaddexp.reduce(weighted, axis=1)
         pairs += np.exp(past[t - 1][:, None] + weighted)
-    return Beliefs(float(increments.sum()), np.exp(past + future), pairs, np.exp(past), increments)
+    return Marginals(float(increments.sum()), np.exp(past + future), pairs, np.exp(past), increments)
 
 
 def best_path(log_likelihood: Array, initial: Array, transition: Array) -> tuple[NDArray[np.int64], float]:

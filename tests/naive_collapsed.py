@@ -3,10 +3,10 @@
 The parameters are integrated out; what is left is a distribution over the paths of all sequences together (equation
 numbers are those of chapter 3 of Wang's thesis on collapsed variational inference). Tiny problems are solved by listing
 all joint paths. The approximations are written as one pass each, and wherever an expected count is needed it is summed
-anew over all beliefs there are: nothing is carried along, nothing is subtracted.
+anew over all marginals there are: nothing is carried along, nothing is subtracted.
 
 Three kinds of things are used throughout. A `Problem` is what is given. A `Table` is a number for every parameter: a
-count, a concentration, or a parameter itself. Beliefs are a list of clusters for every sequence, each a `Chain`:
+count, a concentration, or a parameter itself. Marginals are a list of clusters for every sequence, each a `Chain`:
 clusters are independent of one another, states inside a cluster are not.
 """
 
@@ -59,15 +59,15 @@ class Table(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """Beliefs about consecutive states: marginals (T, K) and pairs (T − 1, K, K) of neighbours."""
+    """Marginals about consecutive states: marginals (T, K) and pairs (T − 1, K, K) of neighbours."""
 
     marginals: Array
     pairs: Array
 
 
-Beliefs = list[list[Chain]]
+Marginals = list[list[Chain]]
 Visits = Sequence[Sequence[Place]]
-Pass = Callable[[Beliefs, Problem], Beliefs]
+Pass = Callable[[Marginals, Problem], Marginals]
 
 
 def symmetric(data: Data, n_states: int, n_symbols: int, alpha: float, beta: float) -> Problem:
@@ -284,7 +284,7 @@ def gibbs_conditional_by_ratio(paths: Paths, problem: Problem, i: int, t: int) -
 
 
 def forward_backward(first: Array, transition: Array, likelihood: Array, last: Array) -> Chain:
-    """Beliefs of p(z) ∝ first(z_1) · Π transition(z_t−1, z_t) · Π likelihood(t, z_t) · last(z_T).
+    """Marginals of p(z) ∝ first(z_1) · Π transition(z_t−1, z_t) · Π likelihood(t, z_t) · last(z_T).
 
     Parameters
     ----------
@@ -321,29 +321,29 @@ def chain_by_enumeration(first: Array, transition: Array, likelihood: Array, las
     return Chain(marginals / total, pairs / total)
 
 
-def random_beliefs(problem: Problem, rng: np.random.Generator) -> Beliefs:
+def random_marginals(problem: Problem, rng: np.random.Generator) -> Marginals:
     """One chain for each sequence, with q(z_1) and q(z_t | z_t−1) drawn from U[0, 1] over what is legal."""
     n_states = len(problem.alpha_initial)
-    beliefs = []
+    marginals = []
     for i, symbols in enumerate(problem.data):
         first = rng.random(n_states) * (problem.alpha_initial > 0)
         moves = rng.random((len(symbols) - 1, n_states, n_states)) * (problem.alpha_rows > 0)
         legal = np.sign(likelihoods(problem.beta, symbols, factors(problem, i)))
-        beliefs.append([forward_backward(first, moves, legal, np.ones(n_states))])
-    return beliefs
+        marginals.append([forward_backward(first, moves, legal, np.ones(n_states))])
+    return marginals
 
 
-def cut(q: Beliefs, length: int) -> Beliefs:
-    """Beliefs with clusters of `length` states (the last of a sequence may be shorter): what ties them is forgotten."""
+def cut(q: Marginals, length: int) -> Marginals:
+    """Marginals with clusters of `length` states (the last may be shorter): what ties them is forgotten."""
     return [[piece for chain in clusters for piece in pieces(chain, length)] for clusters in q]
 
 
-def places(q: Beliefs) -> list[Place]:
+def places(q: Marginals) -> list[Place]:
     """All clusters in order, as (sequence, cluster)."""
     return [(i, c) for i, clusters in enumerate(q) for c in range(len(clusters))]
 
 
-def far_apart(q: Beliefs, together: int) -> list[list[Place]]:
+def far_apart(q: Marginals, together: int) -> list[list[Place]]:
     """All clusters in groups of `together` (some smaller), the members of a group as far from each other as can be."""
     everyone = places(q)
     n_groups = -(-len(everyone) // together)
@@ -358,11 +358,12 @@ def pieces(chain: Chain, length: int) -> list[Chain]:
 # ---- expected counts -------------------------------------------------------------------------------------------------
 
 
-def expected_counts(q: Beliefs, problem: Problem, without: Collection[Place] = ()) -> Table:
+def expected_counts(q: Marginals, problem: Problem, without: Collection[Place] = ()) -> Table:
     """Expected counts of everything but the clusters `without`, each given as (sequence, cluster).
 
     With a cluster go its symbols and all moves that begin or end in it: T + 1 for T states inside a sequence (3.56).
-    A move from one cluster to the next is expected with the product of the two beliefs, since q makes them independent.
+    A move from one cluster to the next is expected with the product of the two marginals, since q makes them
+    independent.
     """
     counts = zeros_like(concentration(problem))
     for i, clusters in enumerate(q):
@@ -377,9 +378,9 @@ def expected_counts(q: Beliefs, problem: Problem, without: Collection[Place] = (
             elif (i, c - 1) not in without:
                 counts.rows[:] += np.outer(clusters[c - 1].marginals[-1], chain.marginals[0])
             counts.rows[:] += chain.pairs.sum(axis=0)
-            for symbol, belief in zip(symbols, chain.marginals, strict=True):
+            for symbol, marginal in zip(symbols, chain.marginals, strict=True):
                 if symbol >= 0:
-                    counts.emission[symbol] += belief
+                    counts.emission[symbol] += marginal
     return counts
 
 
@@ -399,12 +400,12 @@ def likelihoods(emission: Array, symbols: Sequence[int], factor: Array) -> Array
 # ---- CVI 1: single states --------------------------------------------------------------------------------------------
 
 
-def state(q: Beliefs, i: int, t: int) -> Array:
+def state(q: Marginals, i: int, t: int) -> Array:
     """(K,) q(z_t) of a sequence whose clusters are single states; zero before its first and behind its last."""
     return q[i][t].marginals[0] if 0 <= t < len(q[i]) else np.zeros(q[i][0].marginals.shape[1])
 
 
-def moves_from_before(q: Beliefs, problem: Problem, i: int, t: int, corrections: bool = True) -> Table:
+def moves_from_before(q: Marginals, problem: Problem, i: int, t: int, corrections: bool = True) -> Table:
     """Expected counts whose row j is C^{∖t}_{j·} given z_{t−1} = j.
 
     All moves but those of t − 1 and t, and (3.37)'s one contribution: the move from t − 2 to t − 1 ends in j, so it
@@ -414,7 +415,7 @@ def moves_from_before(q: Beliefs, problem: Problem, i: int, t: int, corrections:
     return counts._replace(rows=counts.rows + np.diag(state(q, i, t - 2))) if corrections else counts
 
 
-def moves_to_after(q: Beliefs, problem: Problem, i: int, t: int, corrections: bool = True) -> Table:
+def moves_to_after(q: Marginals, problem: Problem, i: int, t: int, corrections: bool = True) -> Table:
     """Expected counts whose column l is C^{∖t}_{·l} given z_{t+1} = l.
 
     All moves but those of t and t + 1, and (3.39)'s one contribution of the move from t + 1 to t + 2.
@@ -423,7 +424,7 @@ def moves_to_after(q: Beliefs, problem: Problem, i: int, t: int, corrections: bo
     return counts._replace(rows=counts.rows + np.diag(state(q, i, t + 2))) if corrections else counts
 
 
-def weight_from_before(q: Beliefs, problem: Problem, i: int, t: int, corrections: bool, left: Left) -> Array:
+def weight_from_before(q: Marginals, problem: Problem, i: int, t: int, corrections: bool, left: Left) -> Array:
     """(K,) first factor of (3.33): what z_{t−1} says; at the start of a sequence row 0."""
     if t == 0:
         return updated(expected_counts(q, problem, {(i, t)}), problem).initial
@@ -431,7 +432,7 @@ def weight_from_before(q: Beliefs, problem: Problem, i: int, t: int, corrections
     return averaged(state(q, i, t - 1), shares(rows) if left == "probabilities" else rows)
 
 
-def weight_from_after(q: Beliefs, problem: Problem, i: int, t: int, corrections: bool) -> Array:
+def weight_from_after(q: Marginals, problem: Problem, i: int, t: int, corrections: bool) -> Array:
     """(K,) second factor of (3.33): what z_{t+1} says; at the end of a sequence nothing."""
     if t == len(q[i]) - 1:
         return np.ones(len(problem.alpha_initial))
@@ -444,7 +445,7 @@ def weight_from_after(q: Beliefs, problem: Problem, i: int, t: int, corrections:
     return ratio(numerator + stayed * state(q, i, t + 1), denominator + stayed)
 
 
-def weight_from_symbol(q: Beliefs, problem: Problem, i: int, t: int) -> Array:
+def weight_from_symbol(q: Marginals, problem: Problem, i: int, t: int) -> Array:
     """(K,) third factor of (3.33); C_{·k} is the number of symbols that k emitted."""
     emission = predictive(expected_counts(q, problem, {(i, t)}), problem).emission
     symbol = problem.data[i][t]
@@ -452,13 +453,13 @@ def weight_from_symbol(q: Beliefs, problem: Problem, i: int, t: int) -> Array:
 
 
 def cvi_state_pass(
-    q: Beliefs,
+    q: Marginals,
     problem: Problem,
     corrections: bool = True,
     left: Left = "counts",
     order: Order = "incremental",
     visits: Visits | None = None,
-) -> Beliefs:
+) -> Marginals:
     """CVI 1: every state once by (3.33).
 
     Parameters
@@ -466,7 +467,7 @@ def cvi_state_pass(
     q : clusters of one state
     corrections : with the single contributions of (3.37) and (3.39) and the delta terms of (3.33), or without any
     left : average the raw rows of counts over z_{t−1}, or each row divided by its total
-    order : given the newest beliefs, or ("batch") the beliefs before the pass
+    order : given the newest marginals, or ("batch") the marginals before the pass
     visits : these states in this order, each a group of its own, instead of all in the order of the data
     """
     given, q = q, [list(clusters) for clusters in q]
@@ -483,26 +484,26 @@ def cvi_state_pass(
 
 
 def sequence_under(surrogate: Table, problem: Problem, i: int) -> Chain:
-    """Beliefs of one whole sequence under given parameters."""
+    """Marginals of one whole sequence under given parameters."""
     likelihood = likelihoods(surrogate.emission, problem.data[i], factors(problem, i))
     return forward_backward(surrogate.initial, surrogate.rows, likelihood, np.ones(len(surrogate.initial)))
 
 
 def cvi_sequence_pass(
-    q: Beliefs,
+    q: Marginals,
     problem: Problem,
     exclude: bool = True,
     order: Order = "incremental",
     together: int = 1,
     visits: Visits | None = None,
-) -> Beliefs:
+) -> Marginals:
     """CVI 2: every sequence once by (3.48).
 
     Parameters
     ----------
     q : one cluster for each sequence
     exclude : counts without the visited sequences, as it should be, or with them
-    order : counts of the newest beliefs, or ("batch") of the beliefs before the pass
+    order : counts of the newest marginals, or ("batch") of the marginals before the pass
     together : how many sequences are taken out at once and run under the same surrogate
     visits : these groups of sequences, in this order, instead of those that `together` makes
     """
@@ -517,14 +518,14 @@ def cvi_sequence_pass(
 # ---- CVI 3: subchains ------------------------------------------------------------------------------------------------
 
 
-def message_from_before(q: Beliefs, problem: Problem, place: Place, without: set[Place], left: Left) -> Array:
+def message_from_before(q: Marginals, problem: Problem, place: Place, without: set[Place], left: Left) -> Array:
     """(K,) weights of a cluster's first state (3.68)."""
     i, c = place
     rows = updated(expected_counts(q, problem, without), problem).rows
     return averaged(q[i][c - 1].marginals[-1], shares(rows) if left == "probabilities" else rows)
 
 
-def message_from_after(q: Beliefs, problem: Problem, place: Place, without: set[Place]) -> Array:
+def message_from_after(q: Marginals, problem: Problem, place: Place, without: set[Place]) -> Array:
     """(K,) weights of a cluster's last state (3.69)."""
     i, c = place
     rows = updated(expected_counts(q, problem, without), problem).rows
@@ -532,9 +533,9 @@ def message_from_after(q: Beliefs, problem: Problem, place: Place, without: set[
 
 
 def subchain_under(
-    q: Beliefs, problem: Problem, place: Place, without: set[Place], left: Left, alone: bool = True
+    q: Marginals, problem: Problem, place: Place, without: set[Place], left: Left, alone: bool = True
 ) -> Chain:
-    """New beliefs of one cluster by (3.70), with counts without some clusters, this one among them or not.
+    """New marginals of one cluster by (3.70), with counts without some clusters, this one among them or not.
 
     Parameters
     ----------
@@ -554,14 +555,14 @@ def subchain_under(
 
 
 def cvi_subchain_pass(
-    q: Beliefs,
+    q: Marginals,
     problem: Problem,
     left: Left = "counts",
     exclude: bool = True,
     order: Order = "incremental",
     together: int = 1,
     visits: Visits | None = None,
-) -> Beliefs:
+) -> Marginals:
     """CVI 3: every subchain once; how long they are is how `q` was cut.
 
     Parameters are those of `cvi_state_pass` and `cvi_sequence_pass`. Neighbours are taken out for the messages between
@@ -594,16 +595,16 @@ def exp_expected_log(alpha: Array) -> Array:
     return np.where(possible, value, 0.0)
 
 
-def vi_pass(q: Beliefs, problem: Problem) -> Beliefs:
-    """Mean field with parameters: all sequences under exp E[log θ] of the beliefs before the pass."""
+def vi_pass(q: Marginals, problem: Problem) -> Marginals:
+    """Mean field with parameters: all sequences under exp E[log θ] of the marginals before the pass."""
     surrogate = geometric(expected_counts(q, problem), problem)
     return [[sequence_under(surrogate, problem, i)] for i in range(len(q))]
 
 
-# ---- how good beliefs are --------------------------------------------------------------------------------------------
+# ---- how good marginals are ------------------------------------------------------------------------------------------
 
 
-def entropy(q: Beliefs) -> float:
+def entropy(q: Marginals) -> float:
     """Entropy of q: that of all pairs, less that of the states that two pairs share."""
     return sum(chain_entropy(chain) for clusters in q for chain in clusters)
 
@@ -618,7 +619,7 @@ def plain_entropy(probability: Array) -> float:
     return -float((probability * logs(np.where(probability > 0, probability, 1.0))).sum())
 
 
-def expected_log_factors(q: Beliefs, problem: Problem) -> float:
+def expected_log_factors(q: Marginals, problem: Problem) -> float:
     """E[log legal], which is zero where states are either legal or not."""
     total = 0.0
     for i, clusters in enumerate(q):
@@ -627,7 +628,7 @@ def expected_log_factors(q: Beliefs, problem: Problem) -> float:
     return total
 
 
-def expected_bound(q: Beliefs, problem: Problem) -> float:
+def expected_bound(q: Marginals, problem: Problem) -> float:
     """The collapsed objective with expected counts inside the gamma functions of (3.24), plus the entropy of q.
 
     It is the bound of variational inference with the best q(parameters) for this q(z), since the integral over the
@@ -638,7 +639,7 @@ def expected_bound(q: Beliefs, problem: Problem) -> float:
     return float(log_joint_of_counts(counts, concentration(problem))) + expected_log_factors(q, problem) + entropy(q)
 
 
-def log_probability(q: Beliefs, paths: NDArray[np.int64]) -> Array:
+def log_probability(q: Marginals, paths: NDArray[np.int64]) -> Array:
     """(M,) log q of joint paths (M, N), the positions of all sequences in a row."""
     total, position = np.zeros(len(paths)), 0
     for chain in itertools.chain.from_iterable(q):
@@ -650,14 +651,14 @@ def log_probability(q: Beliefs, paths: NDArray[np.int64]) -> Array:
     return total
 
 
-def exact_bound(q: Beliefs, posterior: Posterior) -> float:
+def exact_bound(q: Marginals, posterior: Posterior) -> float:
     """The collapsed bound (3.27), E_q[log p(x, z) − log q(z)], path by path."""
     log_q = log_probability(q, posterior.paths)
     likely = log_q > -np.inf
     return float((np.exp(log_q[likely]) * (posterior.log_joint[likely] - log_q[likely])).sum())
 
 
-def co_clustering(q: Beliefs) -> Array:
+def co_clustering(q: Marginals) -> Array:
     """(N, N) probability under q that two positions are in the same state."""
     chains = list(itertools.chain.from_iterable(q))
     marginals = np.concatenate([chain.marginals for chain in chains])
@@ -682,7 +683,7 @@ def co_clustering_within(chain: Chain) -> Array:
     return same
 
 
-def co_clustering_error(q: Beliefs, posterior: Posterior) -> float:
+def co_clustering_error(q: Marginals, posterior: Posterior) -> float:
     """Mean absolute error of the co-clustering probabilities of all pairs of different positions."""
     pairs = np.triu_indices(len(posterior.co_clustering), 1)
     return float(np.abs(co_clustering(q) - posterior.co_clustering)[pairs].mean())

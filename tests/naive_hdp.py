@@ -1,4 +1,4 @@
-"""Slow, obviously right versions of what hierarchical priors ask of beliefs: whether moves happen, and tables."""
+"""Slow, obviously right versions of what hierarchical priors ask of marginals: whether moves happen, and tables."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Array = NDArray[np.float64]
 Path = tuple[int, ...]
 
 
-def pair_beliefs(alpha: Array, weighted: Array, transition: Array) -> Array:
+def pair_marginals(alpha: Array, weighted: Array, transition: Array) -> Array:
     """Probability (T − 1, K, K) of neighbouring pairs from messages (T, K) of one chain."""
     return alpha[:-1, :, None] * transition * weighted[1:, None, :]
 
 
 def pairs_occurrence(pairs: Array) -> Array:
-    """−Σ log(1 − q) over pair beliefs (T − 1, K, K)."""
+    """−Σ log(1 − q) over pair marginals (T − 1, K, K)."""
     return -np.log1p(-np.minimum(pairs, 1.0 - 1e-12)).sum(axis=0)
 
 
@@ -35,10 +35,10 @@ def chain_paths(log_likelihood: Array, initial: Array, transition: Array) -> Ite
         yield tuple(path), float(probability)
 
 
-def independent_paths(beliefs: Array) -> Iterator[tuple[Path, float]]:
+def independent_paths(marginals: Array) -> Iterator[tuple[Path, float]]:
     """Every path of positions (T, K) that know nothing of each other, with its probability."""
-    for path in itertools.product(range(beliefs.shape[1]), repeat=len(beliefs)):
-        yield path, float(np.prod(beliefs[np.arange(len(beliefs)), path]))
+    for path in itertools.product(range(marginals.shape[1]), repeat=len(marginals)):
+        yield path, float(np.prod(marginals[np.arange(len(marginals)), path]))
 
 
 def absent(paths: Iterator[tuple[Path, float]], n_states: int) -> Array:

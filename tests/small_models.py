@@ -66,13 +66,13 @@ def with_holes(values: NDArray[Any], seed: int = 0) -> NDArray[Any]:
     return values
 
 
-def enumerated(model: HMM, x: Any, weights: Any = 0.0) -> naive.Beliefs:
+def enumerated(model: HMM, x: Any, weights: Any = 0.0) -> naive.Marginals:
     """Everything about one short sequence by summing over all paths; `weights` (T, K) are further log factors."""
     logs = model.emission_.log_likelihood(np.asarray(x)).T + weights
-    return naive.enumerate_beliefs(logs, model.initial_, model.transition_)
+    return naive.enumerate_marginals(logs, model.initial_, model.transition_)
 
 
-def followed(model: HMM, x: Any, weights: Any = 0.0) -> naive.Beliefs:
-    """The same for a sequence of any length, by plain loops in logarithms."""
+def followed(model: HMM, x: Any, weights: Any = 0.0) -> naive.Marginals:
+    """The same for a sequence of any length, by plain loops in log space."""
     logs = model.emission_.log_likelihood(np.asarray(x)).T + weights
-    return naive.beliefs(logs, model.initial_, model.transition_)
+    return naive.marginals(logs, model.initial_, model.transition_)

@@ -1,6 +1,6 @@
 """Engine cases from tables: data whose every position has log likelihoods of its own, chosen by the test.
 
-Observation i is the number i, and the family looks its row up; the family's sums are then the beliefs themselves.
+Observation i is the number i, and the family looks its row up; the family's sums are then the marginals themselves.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ import numpy as np
 from chains import random_rows
 from numpy.typing import NDArray
 
+from subchain.core.records import Sums, states_on
 from subchain.data import Evidence, Sequences
 from subchain.emissions.base import Likelihood, Table
 from subchain.engines import Surrogate
 from subchain.engines.cpu.messages import Messages
-from subchain.core.records import Sums, states_on
 
 Array = NDArray[np.float64]
 
 
 @dataclasses.dataclass
 class TableSums(Sums):
-    """Beliefs of each row, (N, K)."""
+    """Marginals of each row, (N, K)."""
 
-    beliefs: Array = states_on(1)
+    marginals: Array = states_on(1)
 
 
 @dataclasses.dataclass
@@ -46,8 +46,8 @@ class TableLikelihood(Likelihood):
     def zeros(self) -> TableSums:
         return TableSums(np.zeros_like(self.logs))
 
-    def accumulate(self, values: NDArray[Any], beliefs: Table, sums: TableSums) -> None:
-        np.add.at(sums.beliefs, values[values >= 0], beliefs.T[values >= 0])
+    def accumulate(self, values: NDArray[Any], marginals: Table, sums: TableSums) -> None:
+        np.add.at(sums.marginals, values[values >= 0], marginals.T[values >= 0])
 
 
 @dataclasses.dataclass
@@ -85,9 +85,9 @@ class Case:
             logs += self.evidence.log_weights(np.arange(len(logs)), data.values).T
         return [(part, self.initial, self.transition) for part in data.split(logs) if len(part)]
 
-    def beliefs(self) -> list[naive.Beliefs]:
-        """The judge's beliefs about each sequence that is not empty."""
-        return [naive.beliefs(*chain) for chain in self.chains()]
+    def marginals(self) -> list[naive.Marginals]:
+        """The judge's marginals about each sequence that is not empty."""
+        return [naive.marginals(*chain) for chain in self.chains()]
 
 
 def random_case(

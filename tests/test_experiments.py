@@ -11,29 +11,29 @@ from typing import Any
 import numpy as np
 import pytest
 
-from subchain.experiments.alice_chapters import AliceChapters
-from subchain.experiments.alice_chunks import chapter, whole_book
-from subchain.experiments.alice_truncations import AliceTruncations
-from subchain.experiments.dictionary_tagging import DictionaryTagging
-from subchain.experiments.experiment import Claim, Experiment, Row, mean_of
-from subchain.experiments.hierarchies import (
+from experiments.alice_chapters import AliceChapters
+from experiments.alice_chunks import chapter, whole_book
+from experiments.alice_truncations import AliceTruncations
+from experiments.dictionary_tagging import DictionaryTagging
+from experiments.experiment import Claim, Experiment, Row, mean_of
+from experiments.hierarchies import (
     SEARCH,
     Concentrations,
     batch_methods,
     chosen,
     shared_color,
 )
-from subchain.experiments.hyperparameters import PRIORS, Hyperparameters
-from subchain.experiments.joint_predictive import JointPredictive, earlier_alike, powers_of_ten, running_error
-from subchain.experiments.music import Music
-from subchain.experiments.occurrence_in_text import OccurrenceInText
-from subchain.experiments.occurrence_simulated import errors_by_length, length_until_sure
-from subchain.experiments.registry import EXPERIMENTS
-from subchain.experiments.states_found import SETS, StatesFound, found
-from subchain.experiments.tagging import Task, block, cell, penn_sample, table, with_dictionary
-from subchain.experiments.tagging_convergence import TaggingConvergence
-from subchain.experiments.tagging_ingredients import TaggingIngredients
-from subchain.experiments.unsupervised_tagging import MEASURES, UnsupervisedTagging
+from experiments.hyperparameters import PRIORS, Hyperparameters
+from experiments.joint_predictive import JointPredictive, earlier_alike, powers_of_ten, running_error
+from experiments.music import Music
+from experiments.occurrence_in_text import OccurrenceInText
+from experiments.occurrence_simulated import errors_by_length, length_until_sure
+from experiments.registry import EXPERIMENTS
+from experiments.states_found import SETS, StatesFound, found
+from experiments.tagging import Task, block, cell, penn_sample, table, with_dictionary
+from experiments.tagging_convergence import TaggingConvergence
+from experiments.tagging_ingredients import TaggingIngredients
+from experiments.unsupervised_tagging import MEASURES, UnsupervisedTagging
 
 
 class Tiny(Experiment):
@@ -247,6 +247,8 @@ def test_the_book_is_split_as_in_the_paper() -> None:
 def test_with_and_without_search_a_method_has_one_colour() -> None:
     colors = shared_color(["a", f"a{SEARCH}", "b"])
     assert colors["a"] == colors[f"a{SEARCH}"] != colors["b"]
+
+
 # ---- whether moves happen --------------------------------------------------------------------------------------------
 
 
@@ -265,9 +267,9 @@ def test_all_moves_are_sure_after_some_chains() -> None:
 
 
 def test_errors_in_text_run_from_the_corpora_to_the_verdict(tiny_corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("subchain.experiments.occurrence_in_text.CHUNKS", 20)
-    monkeypatch.setattr("subchain.experiments.occurrence_in_text.CHUNK", 10)
-    monkeypatch.setattr("subchain.experiments.occurrence_in_text.SENTENCES", 20)
+    monkeypatch.setattr("experiments.occurrence_in_text.CHUNKS", 20)
+    monkeypatch.setattr("experiments.occurrence_in_text.CHUNK", 10)
+    monkeypatch.setattr("experiments.occurrence_in_text.SENTENCES", 20)
     claims = OccurrenceInText(quick=True, tell=lambda text: None).run(tiny_corpus)
     assert any("WSJ, K = 50" in claim.text for claim in claims)
     assert (tiny_corpus / "occurrence_in_text.png").stat().st_size > 1000

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
-from subchain.errors import FileFormatError, InputError, SubchainError
 from subchain.core.files import read_arrays, write_arrays
+from subchain.errors import FileFormatError, InputError, SubchainError
 
 
 def test_arrays_and_header_come_back_exactly(tmp_path, rng):

@@ -22,7 +22,7 @@ STATES = {"one state": 1, "three states": 3, "more states than data": 11}
 #: Every algorithm with settings that make a short run; a new one needs an entry.
 BRIEF = {
     "beam": lambda: Beam(n_samples=3, burn_in=2, n_chains=2),
-    "cvi": lambda: CVI(max_iter=6, tolerance=0.0, together=2),
+    "cvi": lambda: CVI(max_iter=6, tolerance=0.0, cluster_size=2),
     "cvi of states": lambda: CVI(cluster="state", max_iter=4, tolerance=0.0),
     "cvi of subchains": lambda: CVI(cluster="subchain", length=10, order="batch", max_iter=4, tolerance=0.0),
     "em": lambda: EM(max_iter=6, tolerance=0.0),
@@ -82,10 +82,10 @@ def test_a_cell(algorithm, family, shape, states, tmp_path):
             assert np.isclose(model.statistics_.pairs.sum(), np.maximum(data.lengths - 1, 0).sum())
             assert np.diff(objective).min() >= -1e-9 * np.abs(objective).max()
 
-        beliefs = model.predict_proba(data)
-        parts = beliefs if data.n_sequences > 1 else [beliefs]
+        marginals = model.predict_proba(data)
+        parts = marginals if data.n_sequences > 1 else [marginals]
         assert [len(part) for part in parts] == data.lengths.tolist()
-        stacked = np.concatenate(beliefs) if isinstance(beliefs, list) else beliefs
+        stacked = np.concatenate(marginals) if isinstance(marginals, list) else marginals
         assert stacked.shape == (data.n_observations, n_states)
         assert np.allclose(stacked.sum(axis=1), 1.0)
         assert np.isfinite(model.score(data))

@@ -137,9 +137,9 @@ def test_states_come_in_the_order_of_their_use(inference: str) -> None:
     rows = chain.hierarchy.concentration * chain.weights()
     assert chain.rows.concentration == pytest.approx(np.tile(rows, (6, 1)))
     assert fitted.posterior_.mean().chain.transition == pytest.approx(fitted.transition_)
-    if fitted.beliefs_ is not None:
-        beliefs = np.concatenate(fitted.predict_proba(example("categorical", "many")[1]))
-        assert beliefs.sum(axis=0) == pytest.approx(visits, rel=1e-6, abs=1e-6)
+    if fitted.training_marginals_ is not None:
+        marginals = np.concatenate(fitted.predict_proba(example("categorical", "many")[1]))
+        assert marginals.sum(axis=0) == pytest.approx(visits, rel=1e-6, abs=1e-6)
 
 
 def test_states_whose_weights_were_given_keep_their_numbers() -> None:

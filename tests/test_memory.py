@@ -68,7 +68,7 @@ def test_a_chain_of_1e8_symbols_takes_less_than_a_gigabyte(tmp_path):
 def test_collapsed_inference_says_what_it_keeps_of_every_position():
     x = [np.zeros(20, dtype=int)] * 100
     collapsed = {
-        together: memory_estimate(HMM(10, "categorical", inference=CVI(together=together)), x).kept
+        together: memory_estimate(HMM(10, "categorical", inference=CVI(cluster_size=together)), x).kept
         for together in (1, 10)
     }
     assert collapsed[1] == 8 * (2000 * 10 + 101 * 100)

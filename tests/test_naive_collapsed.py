@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from naive_collapsed import Beliefs, Chain, Problem
+from naive_collapsed import Chain, Marginals, Problem
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
@@ -47,7 +47,7 @@ def problems(draw: st.DrawFn) -> tuple[Problem, np.random.Generator]:
     return random_problem(rng, lengths, n_states, draw(st.integers(2, 3)), draw(st.sampled_from([0.0, 0.3]))), rng
 
 
-def same_beliefs(a: Beliefs, b: Beliefs, tolerance: float) -> bool:
+def same_marginals(a: Marginals, b: Marginals, tolerance: float) -> bool:
     """The marginals and pairs of all clusters are equal."""
     clusters = zip(itertools.chain(*a), itertools.chain(*b), strict=True)
     tables = (pair for left, right in clusters for pair in zip(left, right, strict=True))
@@ -60,7 +60,7 @@ def split(flat: NDArray[np.int64], problem: Problem) -> list[list[int]]:
     return [[int(k) for k in path] for path in np.split(flat, ends[:-1])]
 
 
-def weighted_paths(q: Beliefs, problem: Problem) -> list[tuple[float, list[list[int]]]]:
+def weighted_paths(q: Marginals, problem: Problem) -> list[tuple[float, list[list[int]]]]:
     """Every joint path with its probability under q."""
     n_positions = sum(len(symbols) for symbols in problem.data)
     flat = np.array(list(itertools.product(range(len(problem.alpha_initial)), repeat=n_positions)))
@@ -166,13 +166,13 @@ def test_forward_backward_is_the_sum_over_paths(n_states: int, n_positions: int,
     rng = np.random.default_rng(seed)
     first, last = rng.random((2, n_states))
     chain = first, rng.random((n_states, n_states)), rng.random((n_positions, n_states)), last
-    assert same_beliefs([[naive.forward_backward(*chain)]], [[naive.chain_by_enumeration(*chain)]], 1e-13)
+    assert same_marginals([[naive.forward_backward(*chain)]], [[naive.chain_by_enumeration(*chain)]], 1e-13)
 
 
 @given(problems(), st.integers(1, 6))
 def test_expected_counts_are_mean_counts(drawn: tuple[Problem, np.random.Generator], length: int) -> None:
     problem, rng = drawn
-    q = naive.cut(naive.random_beliefs(problem, rng), length)
+    q = naive.cut(naive.random_marginals(problem, rng), length)
     mean = naive.zeros_like(naive.concentration(problem))
     for p, paths in weighted_paths(q, problem):
         for path, symbols in zip(paths, problem.data, strict=True):
@@ -184,7 +184,7 @@ def test_expected_counts_are_mean_counts(drawn: tuple[Problem, np.random.Generat
 @given(problems())
 def test_counts_without_a_state_are_mean_counts_without_it(drawn: tuple[Problem, np.random.Generator]) -> None:
     problem, rng = drawn
-    q = naive.cut(naive.random_beliefs(problem, rng), 1)
+    q = naive.cut(naive.random_marginals(problem, rng), 1)
     i = len(problem.data) - 1
     t = int(rng.integers(len(problem.data[i])))
     mean = naive.zeros_like(naive.concentration(problem))
@@ -197,7 +197,7 @@ def test_counts_without_a_state_are_mean_counts_without_it(drawn: tuple[Problem,
 
 def test_a_cluster_of_three_states_inside_a_sequence_takes_four_moves_along() -> None:
     problem = naive.symmetric([[0] * 9, [0] * 2], 2, 1, 1.0, 1.0)
-    q = naive.cut(naive.random_beliefs(problem, np.random.default_rng(0)), 3)
+    q = naive.cut(naive.random_marginals(problem, np.random.default_rng(0)), 3)
     everything, others = naive.expected_counts(q, problem), naive.expected_counts(q, problem, {(0, 1)})
     assert (everything.rows - others.rows).sum() == pytest.approx(4.0)
     assert (everything.emission - others.emission).sum() == pytest.approx(3.0)
@@ -207,7 +207,7 @@ def test_a_cluster_of_three_states_inside_a_sequence_takes_four_moves_along() ->
 # ---- CVI 1 -----------------------------------------------------------------------------------------------------------
 
 
-def enumerated_state_update(q: Beliefs, problem: Problem, i: int, t: int) -> Array:
+def enumerated_state_update(q: Marginals, problem: Problem, i: int, t: int) -> Array:
     """(3.33) with every expectation taken over all joint paths; forbidden moves are not counted."""
     n_states = len(problem.alpha_initial)
     left, numerator, denominator, symbol = (np.zeros(n_states) for _ in range(4))
@@ -231,7 +231,7 @@ def enumerated_state_update(q: Beliefs, problem: Problem, i: int, t: int) -> Arr
 def test_moves_from_before_and_to_after_are_expectations(drawn: tuple[Problem, np.random.Generator]) -> None:
     """Equations (3.37) and (3.39)."""
     problem, rng = drawn
-    q = naive.cut(naive.random_beliefs(problem, rng), 1)
+    q = naive.cut(naive.random_marginals(problem, rng), 1)
     i = len(problem.data) - 1
     for t in range(len(problem.data[i])):
         into, out_of = np.zeros(len(problem.alpha_initial)), np.zeros(len(problem.alpha_initial))
@@ -251,19 +251,19 @@ def test_moves_from_before_and_to_after_are_expectations(drawn: tuple[Problem, n
 def test_a_pass_of_cvi_1_is_its_equation_with_expectations_over_all_paths(seed: int) -> None:
     rng = np.random.default_rng(seed)
     problem = random_problem(rng, [[4, 2], [1, 5], [6]][seed % 3], 2, 3, 0.3 * (seed % 2))
-    q = naive.cut(naive.random_beliefs(problem, rng), 1)
+    q = naive.cut(naive.random_marginals(problem, rng), 1)
     by_enumeration = [list(clusters) for clusters in q]
     for i, clusters in enumerate(by_enumeration):
         for t, chain in enumerate(clusters):
-            belief = enumerated_state_update(by_enumeration, problem, i, t)
-            clusters[t] = Chain(belief[None], chain.pairs)
-    assert same_beliefs(naive.cvi_state_pass(q, problem), by_enumeration, 1e-12)
+            marginal = enumerated_state_update(by_enumeration, problem, i, t)
+            clusters[t] = Chain(marginal[None], chain.pairs)
+    assert same_marginals(naive.cvi_state_pass(q, problem), by_enumeration, 1e-12)
 
 
 @given(problems())
 def test_the_denominator_of_cvi_1_is_all_moves_out_but_the_own(drawn: tuple[Problem, np.random.Generator]) -> None:
     problem, rng = drawn
-    q = naive.cut(naive.random_beliefs(problem, rng), 1)
+    q = naive.cut(naive.random_marginals(problem, rng), 1)
     everything = naive.expected_counts(q, problem).rows.sum(axis=1)
     for i, clusters in enumerate(q):
         for t in range(len(clusters) - 1):
@@ -288,9 +288,9 @@ def test_rows_of_unequal_size_are_averaged_as_counts_or_as_probabilities() -> No
     """Once rows are averaged, their sizes matter: raw rows follow the frequent state alone."""
     frequent, rare = [0] * 40, [1] * 4
     problem = naive.symmetric([frequent, rare, [-1, -1]], 2, 2, 0.1, 0.1)
-    belief = {0: [1.0, 0.0], 1: [0.0, 1.0], -1: [0.5, 0.5]}
+    marginal = {0: [1.0, 0.0], 1: [0.0, 1.0], -1: [0.5, 0.5]}
     nothing = np.zeros((0, 2, 2))
-    q = [[Chain(np.array([belief[symbol]]), nothing) for symbol in symbols] for symbols in problem.data]
+    q = [[Chain(np.array([marginal[symbol]]), nothing) for symbol in symbols] for symbols in problem.data]
     raw = naive.weight_from_before(q, problem, 2, 1, True, "counts")
     shares = naive.weight_from_before(q, problem, 2, 1, True, "probabilities")
     assert raw == pytest.approx([0.5 * 39.2, 0.5 * 3.2])
@@ -301,7 +301,7 @@ def test_rows_of_unequal_size_are_averaged_as_counts_or_as_probabilities() -> No
 # ---- CVI 2 -----------------------------------------------------------------------------------------------------------
 
 
-def enumerated_sequence_update(q: Beliefs, problem: Problem, i: int) -> Chain:
+def enumerated_sequence_update(q: Marginals, problem: Problem, i: int) -> Chain:
     """(3.47) for every path of a sequence, with the mean counts of all others."""
     n_states, symbols = len(problem.alpha_initial), problem.data[i]
     rest = [clusters for j, clusters in enumerate(q) if j != i]
@@ -328,36 +328,36 @@ def without(problem: Problem, i: int) -> Problem:
 @given(problems())
 def test_a_pass_of_cvi_2_is_its_equation_for_every_path(drawn: tuple[Problem, np.random.Generator]) -> None:
     problem, rng = drawn
-    q = naive.random_beliefs(problem, rng)
+    q = naive.random_marginals(problem, rng)
     by_enumeration = list(q)
     for i in range(len(q)):
         by_enumeration[i] = [enumerated_sequence_update(by_enumeration, problem, i)]
-    assert same_beliefs(naive.cvi_sequence_pass(q, problem), by_enumeration, 1e-12)
+    assert same_marginals(naive.cvi_sequence_pass(q, problem), by_enumeration, 1e-12)
     batch = [[enumerated_sequence_update(q, problem, i)] for i in range(len(q))]
-    assert same_beliefs(naive.cvi_sequence_pass(q, problem, order="batch"), batch, 1e-12)
+    assert same_marginals(naive.cvi_sequence_pass(q, problem, order="batch"), batch, 1e-12)
 
 
 @given(problems())
 def test_sequences_taken_out_all_together_see_the_prior_alone(drawn: tuple[Problem, np.random.Generator]) -> None:
     problem, rng = drawn
-    q = naive.random_beliefs(problem, rng)
+    q = naive.random_marginals(problem, rng)
     prior = naive.predictive(naive.zeros_like(naive.concentration(problem)), problem)
     alone = [[naive.sequence_under(prior, problem, i)] for i in range(len(q))]
-    assert same_beliefs(naive.cvi_sequence_pass(q, problem, together=len(q)), alone, 1e-12)
+    assert same_marginals(naive.cvi_sequence_pass(q, problem, together=len(q)), alone, 1e-12)
 
 
 def test_sequences_taken_out_in_twos_run_under_the_counts_of_the_others() -> None:
     rng = np.random.default_rng(3)
     problem = random_problem(rng, [2, 3, 1, 4, 2], 3, 3, 0.0)
-    q = naive.random_beliefs(problem, rng)
+    q = naive.random_marginals(problem, rng)
     expected = [list(clusters) for clusters in q]
     for pair in [(0, 3), (1, 4), (2,)]:
         surrogate = naive.predictive(naive.expected_counts(expected, problem, [(i, 0) for i in pair]), problem)
         for i in pair:
             expected[i] = [naive.sequence_under(surrogate, problem, i)]
-    assert same_beliefs(naive.cvi_sequence_pass(q, problem, together=2), expected, 1e-12)
+    assert same_marginals(naive.cvi_sequence_pass(q, problem, cluster_size=2), expected, 1e-12)
     pairs = [[(0, 0), (3, 0)], [(1, 0), (4, 0)], [(2, 0)]]
-    assert same_beliefs(naive.cvi_sequence_pass(q, problem, visits=pairs), expected, 1e-12)
+    assert same_marginals(naive.cvi_sequence_pass(q, problem, visits=pairs), expected, 1e-12)
 
 
 @given(problems())
@@ -365,10 +365,10 @@ def test_without_exclusion_in_batches_all_run_under_the_mean_parameters(
     drawn: tuple[Problem, np.random.Generator],
 ) -> None:
     problem, rng = drawn
-    q = naive.random_beliefs(problem, rng)
+    q = naive.random_marginals(problem, rng)
     surrogate = naive.predictive(naive.expected_counts(q, problem), problem)
     expected = [[naive.sequence_under(surrogate, problem, i)] for i in range(len(q))]
-    assert same_beliefs(naive.cvi_sequence_pass(q, problem, exclude=False, order="batch"), expected, 1e-12)
+    assert same_marginals(naive.cvi_sequence_pass(q, problem, exclude=False, order="batch"), expected, 1e-12)
 
 
 # ---- CVI 3 -----------------------------------------------------------------------------------------------------------
@@ -379,11 +379,11 @@ def test_cvi_3_with_one_cluster_for_a_sequence_is_cvi_2(
     drawn: tuple[Problem, np.random.Generator], left: naive.Left
 ) -> None:
     problem, rng = drawn
-    sequences = subchains = naive.random_beliefs(problem, rng)
+    sequences = subchains = naive.random_marginals(problem, rng)
     for _ in range(5):
         sequences = naive.cvi_sequence_pass(sequences, problem)
         subchains = naive.cvi_subchain_pass(subchains, problem, left)
-    assert same_beliefs(sequences, subchains, 1e-12)
+    assert same_marginals(sequences, subchains, 1e-12)
 
 
 @given(problems(), st.sampled_from(["counts", "probabilities"]))
@@ -391,18 +391,18 @@ def test_cvi_3_with_single_states_is_cvi_1_without_corrections(
     drawn: tuple[Problem, np.random.Generator], left: naive.Left
 ) -> None:
     problem, rng = drawn
-    states = subchains = naive.cut(naive.random_beliefs(problem, rng), 1)
+    states = subchains = naive.cut(naive.random_marginals(problem, rng), 1)
     for _ in range(5):
         states = naive.cvi_state_pass(states, problem, corrections=False, left=left)
         subchains = naive.cvi_subchain_pass(subchains, problem, left)
-    assert same_beliefs(states, subchains, 1e-12)
+    assert same_marginals(states, subchains, 1e-12)
 
 
 def test_a_cluster_inside_a_sequence_hears_both_neighbours() -> None:
     """(3.70) for every path of the middle one of three clusters."""
     rng = np.random.default_rng(8)
     problem = random_problem(rng, [7, 3], 2, 3, 0.0)
-    q = naive.cut(naive.random_beliefs(problem, rng), 3)
+    q = naive.cut(naive.random_marginals(problem, rng), 3)
     first = naive.cvi_subchain_pass([q[0][:1], *q[1:]], problem._replace(data=[problem.data[0][:3], problem.data[1]]))
     visited = naive.cvi_subchain_pass(q, problem)
     q[0][0] = visited[0][0]
@@ -422,8 +422,8 @@ def test_a_cluster_inside_a_sequence_hears_both_neighbours() -> None:
     stop = (behind @ q[0][2].marginals[0]) / behind.sum(axis=1)
     inside = moves({1}) / moves({1}).sum(axis=1, keepdims=True)
     emission = problem.beta + sum(
-        np.outer(np.arange(3) == symbol, belief)
-        for symbol, belief in [
+        np.outer(np.arange(3) == symbol, marginal)
+        for symbol, marginal in [
             *zip(problem.data[0][:3], q[0][0].marginals, strict=True),
             *zip(problem.data[0][6:], q[0][2].marginals, strict=True),
             *zip(problem.data[1], q[1][0].marginals, strict=True),
@@ -432,8 +432,8 @@ def test_a_cluster_inside_a_sequence_hears_both_neighbours() -> None:
     phi = emission / emission.sum(axis=0)
     likelihood = np.array([np.ones(2) if symbol < 0 else phi[symbol] for symbol in problem.data[0][3:6]])
     expected = naive.chain_by_enumeration(start, inside, likelihood, stop)
-    assert same_beliefs([[visited[0][1]]], [[expected]], 1e-12)
-    assert not same_beliefs([[visited[0][0]]], [[first[0][0]]], 1e-3)
+    assert same_marginals([[visited[0][1]]], [[expected]], 1e-12)
+    assert not same_marginals([[visited[0][0]]], [[first[0][0]]], 1e-3)
 
 
 # ---- all of them -----------------------------------------------------------------------------------------------------
@@ -451,24 +451,24 @@ PASSES = {
 @given(drawn=problems())
 def test_states_have_no_names(name: str, drawn: tuple[Problem, np.random.Generator]) -> None:
     problem, rng = drawn
-    q = naive.random_beliefs(problem, rng)
+    q = naive.random_marginals(problem, rng)
     new = rng.permutation(len(problem.alpha_initial))
     legal = None if problem.legal is None else [own[:, new] for own in problem.legal]
     renamed = Problem(
         problem.data, problem.alpha_initial[new], problem.alpha_rows[np.ix_(new, new)], problem.beta[:, new], legal
     )
 
-    def moved(q: Beliefs) -> Beliefs:
+    def moved(q: Marginals) -> Marginals:
         return [[Chain(c.marginals[:, new], c.pairs[:, new][:, :, new]) for c in clusters] for clusters in q]
 
-    assert same_beliefs(PASSES[name](moved(q), renamed), moved(PASSES[name](q, problem)), 1e-12)
+    assert same_marginals(PASSES[name](moved(q), renamed), moved(PASSES[name](q, problem)), 1e-12)
 
 
 @pytest.mark.parametrize("name", PASSES)
 @given(drawn=problems())
 def test_nothing_illegal_is_believed(name: str, drawn: tuple[Problem, np.random.Generator]) -> None:
     problem, rng = drawn
-    q = naive.random_beliefs(problem, rng)
+    q = naive.random_marginals(problem, rng)
     for _ in range(2):
         q = PASSES[name](q, problem)
     for i, clusters in enumerate(q):
@@ -478,7 +478,7 @@ def test_nothing_illegal_is_believed(name: str, drawn: tuple[Problem, np.random.
         assert all((chain.pairs[:, problem.alpha_rows == 0] == 0).all() for chain in clusters)
 
 
-# ---- how good beliefs are --------------------------------------------------------------------------------------------
+# ---- how good marginals are ------------------------------------------------------------------------------------------
 
 
 @given(problems(), st.integers(1, 6))
@@ -487,7 +487,7 @@ def test_the_bounds_lie_below_the_evidence(drawn: tuple[Problem, np.random.Gener
     problem, rng = drawn
     if (problem.alpha_rows == 0).any():
         length = len(max(problem.data, key=len))  # independent clusters believe in forbidden moves
-    q = naive.cut(naive.random_beliefs(problem, rng), length)
+    q = naive.cut(naive.random_marginals(problem, rng), length)
     posterior = naive.exact_posterior(*problem)
     plug_in, exact = naive.expected_bound(q, problem), naive.exact_bound(q, posterior)
     assert plug_in <= exact + 1e-10
@@ -518,7 +518,7 @@ def test_variational_inference_never_lowers_the_bound_with_expected_counts(
     drawn: tuple[Problem, np.random.Generator],
 ) -> None:
     problem, rng = drawn
-    q = naive.random_beliefs(problem, rng)
+    q = naive.random_marginals(problem, rng)
     bounds = []
     for _ in range(6):
         bounds.append(naive.expected_bound(q, problem))
@@ -531,7 +531,7 @@ def test_entropy_and_co_clustering_are_those_of_the_listed_paths(
     drawn: tuple[Problem, np.random.Generator], length: int
 ) -> None:
     problem, rng = drawn
-    q = naive.cut(naive.random_beliefs(problem, rng), length)
+    q = naive.cut(naive.random_marginals(problem, rng), length)
     n_positions = sum(len(symbols) for symbols in problem.data)
     entropy, same, total = 0.0, np.zeros((n_positions, n_positions)), 0.0
     for p, paths in weighted_paths(q, problem):
@@ -567,16 +567,16 @@ def drawn_from_the_prior(rng: np.random.Generator, alpha: float) -> Problem:
     return naive.symmetric(data, 2, 4, alpha, alpha)
 
 
-def converged(step: naive.Pass, q: Beliefs, problem: Problem, passes: int = 200) -> Beliefs:
-    """Passes until the beliefs stand still."""
+def converged(step: naive.Pass, q: Marginals, problem: Problem, passes: int = 200) -> Marginals:
+    """Passes until the marginals stand still."""
     for _ in range(passes):
         old, q = q, step(q, problem)
-        if same_beliefs(old, q, 1e-5):
+        if same_marginals(old, q, 1e-5):
             break
     return q
 
 
-def best_error(step: naive.Pass, starts: list[Beliefs], problem: Problem, posterior: naive.Posterior) -> float:
+def best_error(step: naive.Pass, starts: list[Marginals], problem: Problem, posterior: naive.Posterior) -> float:
     """Co-clustering error of the start that ends with the best bound."""
     ends = [converged(step, start, problem) for start in starts]
     return naive.co_clustering_error(max(ends, key=lambda q: naive.exact_bound(q, posterior)), posterior)
@@ -588,7 +588,7 @@ def mean_errors(alpha: float, draws: int) -> dict[str, float]:
         rng = np.random.default_rng([seed, 2016])
         problem = drawn_from_the_prior(rng, alpha)
         posterior = naive.exact_posterior(*problem)
-        starts = [naive.random_beliefs(problem, rng) for _ in range(5)]
+        starts = [naive.random_marginals(problem, rng) for _ in range(5)]
         for name, found in errors.items():
             found.append(best_error(PASSES[name], starts, problem, posterior))
     return {name: float(np.mean(found)) for name, found in errors.items()}

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subchain import CVI, EM, HMM, VI, Categorical, Dirichlet, left_right
-from subchain.errors import FileFormatError, InputError, SubchainError
 from subchain.core.files import read_arrays, write_arrays
+from subchain.errors import FileFormatError, InputError, SubchainError
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -170,7 +170,7 @@ def test_beliefs_that_do_not_fit_are_refused(name, tmp_path):
         model.fit([[0, 1, 1], [1, 0]] * 3, allowed=allowed)
     model.save(tmp_path / "model")
     arrays, header = read_arrays(tmp_path / "model", "model")
-    key = f"beliefs_.{name}"
+    key = f"training_marginals_.{name}"
     write_arrays(tmp_path / "bad", arrays | {key: arrays[key][:-1]}, header)
     with pytest.raises(FileFormatError, match="damaged"):
         HMM.load(tmp_path / "bad")

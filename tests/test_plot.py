@@ -117,7 +117,7 @@ def test_labels_of_bars_stay_inside_the_frame(model) -> None:
         assert all(text.get_window_extent().x1 < frame.x1 for text in ax.texts)
 
 
-def test_a_segmentation_stacks_the_beliefs(model) -> None:
+def test_a_segmentation_stacks_the_marginals(model) -> None:
     ax = plot.segmentation(model, X, start=10, stop=50)
     assert len(ax.collections) == 3
     tops = np.max([collection.get_paths()[0].vertices[:, 1].max() for collection in ax.collections])
@@ -125,12 +125,12 @@ def test_a_segmentation_stacks_the_beliefs(model) -> None:
     ax.figure.canvas.draw()
 
 
-def test_shares_of_a_long_segmentation_are_means_of_the_beliefs(model, monkeypatch) -> None:
+def test_shares_of_a_long_segmentation_are_means_of_the_marginals(model, monkeypatch) -> None:
     monkeypatch.setattr("subchain.plot.COLUMNS", 7)
     data = [X[:30], X]
     shares, edges = plot._shares(model, model._read(data)[[1]], 5, 300)
-    beliefs = model.predict_proba(data)[1]
-    expected = [beliefs[int(a) : int(b)].mean(axis=0) for a, b in pairwise(edges)]
+    marginals = model.predict_proba(data)[1]
+    expected = [marginals[int(a) : int(b)].mean(axis=0) for a, b in pairwise(edges)]
     np.testing.assert_allclose(shares, expected, atol=1e-9)
 
 

@@ -5,8 +5,8 @@ import warnings
 import numpy as np
 import pytest
 
-from subchain.errors import InputError
 from subchain.core.samples import Samples, ess_bulk, ess_tail, r_hat
+from subchain.errors import InputError
 
 
 def autoregressive(correlation, n_chains, n_draws, seed=0):

@@ -8,8 +8,8 @@ import naive_hdp
 import numpy as np
 import pytest
 
-from subchain.propagation.occurrence.methods import exact, pairs
 from subchain.numerics.expected_tables import expected_tables, expected_tables_of
+from subchain.propagation.occurrence.methods import exact, pairs
 
 
 @pytest.mark.parametrize("base", [1e-300, 1e-40, 1e-8, 1e-3, 0.5, 1.0, 7.3, 50.0, 1e4, 1e10, 1e15])

@@ -95,8 +95,8 @@ if TYPE_CHECKING:
         Guards,
         Stationary,
     )
-    from subchain.models.memory import memory_estimate
     from subchain.models.hmm import HMM
+    from subchain.models.memory import memory_estimate
     from subchain.reports import report
     from subchain.selection import fit_concentrations, select_priors, select_states
     from subchain.transitions import (

@@ -385,15 +385,15 @@ def segmentation(
 
 
 def _shares(model: HMM, data: Any, first: int, last: int) -> tuple[Array, Array]:
-    """Mean beliefs in at most so many columns between two positions, and the columns' edges."""
+    """Mean marginals in at most so many columns between two positions, and the columns' edges."""
     n_bins = min(COLUMNS, last - first)
     edges = first + np.arange(n_bins + 1) * (last - first) // n_bins
     sums = np.zeros((n_bins, model.n_states_))
-    for start, beliefs in model.predict_proba_blocks(data):
-        low, high = max(start, first), min(start + len(beliefs), last)
+    for start, marginals in model.predict_proba_blocks(data):
+        low, high = max(start, first), min(start + len(marginals), last)
         if low >= high:
             continue
         bins = np.searchsorted(edges, np.arange(low, high), side="right") - 1
         begins = np.flatnonzero(np.diff(bins, prepend=-1))
-        sums[bins[begins]] += np.add.reduceat(beliefs[low - start : high - start], begins, axis=0)
+        sums[bins[begins]] += np.add.reduceat(marginals[low - start : high - start], begins, axis=0)
     return sums / np.diff(edges)[:, None], edges.astype(np.float64)

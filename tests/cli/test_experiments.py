@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from subchain.experiments import registry
-from subchain.experiments.experiment import Claim, Experiment, Row
+from experiments import registry
+from experiments.experiment import Claim, Experiment, Row
 
 
 class Small(Experiment):

@@ -75,9 +75,7 @@ def test_models_of_different_kinds_are_compared_with_a_warning(run: Any, walk: P
     assert "do not measure the same" in run("compare", "other.safetensors", walk, "walk.csv").stderr
 
 
-def test_a_report_is_written_by_the_report(
-    answer: Any, walk: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_report_is_written_by_the_report(answer: Any, walk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def write(model: HMM, x: Any, path: Path, *, title: Any, step: float, unit: Any, offset: float) -> None:
         Path(path).write_text(f"{title} {x.n_observations} {model.n_states_} {step:g} {unit} {offset:g}")
 
@@ -94,9 +92,7 @@ def test_a_step_of_nothing_is_one_sentence(run: Any, walk: Path) -> None:
     assert not Path("report.html").exists()
 
 
-def test_the_demonstration_shows_states_and_scores(
-    run: Any, answer: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_demonstration_shows_states_and_scores(run: Any, answer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def write(model: HMM, x: Any, path: Path, *, title: str | None = None) -> None:
         Path(path).write_text("report")
 

@@ -102,10 +102,10 @@ def test_every_law_holds_for_scalars() -> None:
 def test_numbers_of_any_type_give_the_same_as_doubles(dtype: Any) -> None:
     parameters = random_parameters(0, 2, 3)
     values = np.random.default_rng(1).integers(0, 2, (40, 3))
-    beliefs = laws.random_beliefs(2, 40)
+    marginals = laws.random_marginals(2, 40)
     sums, expected = parameters.zeros(), parameters.zeros()
-    parameters.accumulate(values.astype(dtype), beliefs, sums)
-    parameters.accumulate(values.astype(np.float64), beliefs, expected)
+    parameters.accumulate(values.astype(dtype), marginals, sums)
+    parameters.accumulate(values.astype(np.float64), marginals, expected)
     laws.assert_same(sums, expected)
 
 
@@ -136,25 +136,25 @@ def test_filling_takes_the_expected_values() -> None:
 @given(st.integers(1, 9), st.integers(1, 5), st.integers(2, 700), st.integers(0, 99))
 def test_statistics_are_weighted_moments_of_what_is_known(n_features: int, n_states: int, n: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    values, beliefs = with_holes(rng.normal(size=(n, n_features)), seed), rng.random((n_states, n))
+    values, marginals = with_holes(rng.normal(size=(n, n_features)), seed), rng.random((n_states, n))
     parameters = random_parameters(seed, n_states, n_features)
     sums = parameters.zeros()
-    parameters.accumulate(values, beliefs, sums)
+    parameters.accumulate(values, marginals, sums)
     shifted = np.nan_to_num(values - parameters.origin)
-    np.testing.assert_allclose(sums.weight, beliefs @ ~np.isnan(values), atol=1e-9)
-    np.testing.assert_allclose(sums.first, beliefs @ shifted, atol=1e-9)
-    np.testing.assert_allclose(sums.second, beliefs @ shifted**2, atol=1e-9)
+    np.testing.assert_allclose(sums.weight, marginals @ ~np.isnan(values), atol=1e-9)
+    np.testing.assert_allclose(sums.first, marginals @ shifted, atol=1e-9)
+    np.testing.assert_allclose(sums.second, marginals @ shifted**2, atol=1e-9)
 
 
 def test_posterior_is_that_of_the_textbook() -> None:
     prior, rng = random_nig(2, 2, 3), np.random.default_rng(0)
-    values, beliefs = rng.normal(size=(30, 3)), rng.random((2, 30))
+    values, marginals = rng.normal(size=(30, 3)), rng.random((2, 30))
     sums = prior.mean().zeros()
-    prior.mean().accumulate(values, beliefs, sums)
+    prior.mean().accumulate(values, marginals, sums)
     posterior = prior.update(sums)
-    weight = beliefs.sum(axis=1, keepdims=True)
-    mean = beliefs @ values / weight
-    scatter = np.einsum("kn,knd->kd", beliefs, (values - mean[:, None]) ** 2)
+    weight = marginals.sum(axis=1, keepdims=True)
+    mean = marginals @ values / weight
+    scatter = np.einsum("kn,knd->kd", marginals, (values - mean[:, None]) ** 2)
     strength = prior.strength + weight
     np.testing.assert_allclose(posterior.strength, strength)
     np.testing.assert_allclose(posterior.shape, prior.shape + 0.5 * weight)
@@ -166,10 +166,10 @@ def test_posterior_is_that_of_the_textbook() -> None:
 def test_sums_about_another_origin_are_the_same_sums() -> None:
     near = random_parameters(0, 2, 3)
     far = dataclasses.replace(near, means=near.means + 5.0)
-    values, beliefs = with_holes(np.random.default_rng(1).normal(size=(40, 3))), laws.random_beliefs(2, 40)
+    values, marginals = with_holes(np.random.default_rng(1).normal(size=(40, 3))), laws.random_marginals(2, 40)
     first, second = near.zeros(), far.zeros()
-    near.accumulate(values, beliefs, first)
-    far.accumulate(values, beliefs, second)
+    near.accumulate(values, marginals, first)
+    far.accumulate(values, marginals, second)
     laws.assert_same(second.about(near.origin), first)
     laws.assert_same(first + second, first.scale(2.0))
     prior = random_nig(0, 2, 3)
@@ -178,15 +178,15 @@ def test_sums_about_another_origin_are_the_same_sums() -> None:
 
 def test_flat_prior_gives_maximum_likelihood() -> None:
     rng = np.random.default_rng(0)
-    values, beliefs = rng.normal(size=(60, 3)) + 7.0, laws.random_beliefs(3, 60)
+    values, marginals = rng.normal(size=(60, 3)) + 7.0, laws.random_marginals(3, 60)
     prior = DiagonalGaussian().prior(Sequences(values), 3, flat=True)
     sums = prior.mode().zeros()
-    prior.mode().accumulate(values, beliefs, sums)
+    prior.mode().accumulate(values, marginals, sums)
     mode = prior.update(sums).mode()
     for k in range(3):
-        mean = np.average(values, axis=0, weights=beliefs[k])
+        mean = np.average(values, axis=0, weights=marginals[k])
         np.testing.assert_allclose(mode.means[k], mean)
-        np.testing.assert_allclose(mode.variances[k], np.average((values - mean) ** 2, axis=0, weights=beliefs[k]))
+        np.testing.assert_allclose(mode.variances[k], np.average((values - mean) ** 2, axis=0, weights=marginals[k]))
     assert prior.log_density(mode) == 0.0
 
 
@@ -194,10 +194,10 @@ def test_coordinates_without_data_get_the_datas_moments_under_a_flat_prior() -> 
     values = np.random.default_rng(0).normal(size=(60, 2)) + 7.0
     values[30:, 1] = NAN
     prior = DiagonalGaussian().prior(Sequences(values), 2, flat=True)
-    beliefs = np.zeros((2, 60))
-    beliefs[0, :30] = beliefs[1, 30:] = 1.0  # the second state never sees the second column
+    marginals = np.zeros((2, 60))
+    marginals[0, :30] = marginals[1, 30:] = 1.0  # the second state never sees the second column
     sums = prior.mode().zeros()
-    prior.mode().accumulate(values, beliefs, sums)
+    prior.mode().accumulate(values, marginals, sums)
     for point in (prior.update(sums).mode(), prior.update(sums).mean()):
         np.testing.assert_allclose(point.means[1], [values[30:, 0].mean(), values[:30, 1].mean()])
         assert point.variances[1, 1] == pytest.approx(values[:30, 1].var())

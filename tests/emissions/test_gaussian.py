@@ -109,10 +109,10 @@ def test_scalars_are_vectors_of_one_coordinate() -> None:
 def test_numbers_of_any_type_give_the_same_as_doubles(dtype: Any) -> None:
     parameters = random_parameters(0, 2, 3)
     values = np.random.default_rng(1).integers(0, 2, (40, 3))
-    beliefs = laws.random_beliefs(2, 40)
+    marginals = laws.random_marginals(2, 40)
     sums, expected = parameters.zeros(), parameters.zeros()
-    parameters.accumulate(values.astype(dtype), beliefs, sums)
-    parameters.accumulate(values.astype(np.float64), beliefs, expected)
+    parameters.accumulate(values.astype(dtype), marginals, sums)
+    parameters.accumulate(values.astype(np.float64), marginals, expected)
     laws.assert_same(sums, expected)
     np.testing.assert_array_equal(
         parameters.log_likelihood(values.astype(dtype)), parameters.log_likelihood(values.astype(np.float64))
@@ -214,23 +214,23 @@ def test_statistics_of_missing_coordinates_are_expectations(surrogate: str) -> N
     shifted = draws - likelihood.origin
 
     sums = likelihood.zeros()
-    beliefs = np.array([[0.3], [0.7]])
-    likelihood.accumulate(np.array([[NAN, known[0], NAN]]), beliefs, sums)
-    np.testing.assert_allclose(sums.weight, beliefs[:, 0])
-    np.testing.assert_allclose(sums.first, beliefs * (weights @ shifted), atol=0.04)
+    marginals = np.array([[0.3], [0.7]])
+    likelihood.accumulate(np.array([[NAN, known[0], NAN]]), marginals, sums)
+    np.testing.assert_allclose(sums.weight, marginals[:, 0])
+    np.testing.assert_allclose(sums.first, marginals * (weights @ shifted), atol=0.04)
     expected = np.einsum("kn,ni,nj->kij", weights, shifted, shifted, optimize=True)
-    np.testing.assert_allclose(sums.second, beliefs[:, :, None] * expected, rtol=0.03, atol=0.05)
+    np.testing.assert_allclose(sums.second, marginals[:, :, None] * expected, rtol=0.03, atol=0.05)
 
 
 @pytest.mark.parametrize("surrogate", ["mode", "expected_log", "predictive"])
 def test_statistics_with_missing_coordinates_add_up_row_by_row(surrogate: str) -> None:
     likelihood = getattr(random_niw(4, 3, 4), surrogate)()
     values = with_holes(np.random.default_rng(0).normal(size=(25, 4)))
-    beliefs = laws.random_beliefs(3, 25)
+    marginals = laws.random_marginals(3, 25)
     whole, single = likelihood.zeros(), likelihood.zeros()
-    likelihood.accumulate(values, beliefs, whole)
+    likelihood.accumulate(values, marginals, whole)
     for row in range(25):
-        likelihood.accumulate(values[row : row + 1], beliefs[:, row : row + 1], single)
+        likelihood.accumulate(values[row : row + 1], marginals[:, row : row + 1], single)
     laws.assert_same(single, whole)
     assert whole.weight.sum() == pytest.approx(24.0)  # one row is entirely missing
 
@@ -273,27 +273,27 @@ def test_filling_uses_the_known_coordinates_of_the_row() -> None:
 @given(st.integers(1, 9), st.integers(1, 5), st.integers(0, 700), st.integers(0, 99))
 def test_statistics_are_weighted_moments(n_features: int, n_states: int, n: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    values, beliefs = rng.normal(size=(n, n_features)), rng.random((n_states, n))
+    values, marginals = rng.normal(size=(n, n_features)), rng.random((n_states, n))
     parameters = random_parameters(seed, n_states, n_features)
     sums = parameters.zeros()
-    parameters.accumulate(values, beliefs, sums)
+    parameters.accumulate(values, marginals, sums)
     shifted = values - parameters.origin
-    np.testing.assert_allclose(sums.weight, beliefs.sum(axis=1))
-    np.testing.assert_allclose(sums.first, beliefs @ shifted, atol=1e-9)
-    np.testing.assert_allclose(sums.second, np.einsum("kn,ni,nj->kij", beliefs, shifted, shifted), atol=1e-9)
+    np.testing.assert_allclose(sums.weight, marginals.sum(axis=1))
+    np.testing.assert_allclose(sums.first, marginals @ shifted, atol=1e-9)
+    np.testing.assert_allclose(sums.second, np.einsum("kn,ni,nj->kij", marginals, shifted, shifted), atol=1e-9)
     np.testing.assert_array_equal(sums.second, sums.second.transpose(0, 2, 1))
 
 
 def test_posterior_is_that_of_the_textbook() -> None:
     prior, rng = random_niw(2, 2, 3), np.random.default_rng(0)
-    values, beliefs = rng.normal(size=(30, 3)), rng.random((2, 30))
+    values, marginals = rng.normal(size=(30, 3)), rng.random((2, 30))
     sums = prior.mean().zeros()
-    prior.mean().accumulate(values, beliefs, sums)
+    prior.mean().accumulate(values, marginals, sums)
     posterior = prior.update(sums)
     for k in range(2):
-        weight = beliefs[k].sum()
-        mean = beliefs[k] @ values / weight
-        scatter = (beliefs[k, :, None] * (values - mean)).T @ (values - mean)
+        weight = marginals[k].sum()
+        mean = marginals[k] @ values / weight
+        scatter = (marginals[k, :, None] * (values - mean)).T @ (values - mean)
         gap = mean - prior.location[k]
         strength = prior.strength[k] + weight
         np.testing.assert_allclose(posterior.strength[k], strength)
@@ -307,30 +307,30 @@ def test_sums_about_another_origin_are_the_same_sums() -> None:
     """A start given by hand has its own origin; mixing its sums with those of the data's must be harmless."""
     near = random_parameters(0, 2, 3)
     far = dataclasses.replace(near, means=near.means + 5.0)
-    values, beliefs = np.random.default_rng(1).normal(size=(40, 3)), laws.random_beliefs(2, 40)
+    values, marginals = np.random.default_rng(1).normal(size=(40, 3)), laws.random_marginals(2, 40)
     first, second = near.zeros(), far.zeros()
-    near.accumulate(values, beliefs, first)
-    far.accumulate(values, beliefs, second)
+    near.accumulate(values, marginals, first)
+    far.accumulate(values, marginals, second)
     laws.assert_same(second.about(near.origin), first)
     laws.assert_same(first + second, first.scale(2.0))
     laws.assert_same(first - second, near.zeros())
     prior = random_niw(0, 2, 3)
     laws.assert_same(prior.update(first), prior.update(second))
-    far.accumulate(values, beliefs, first)  # a likelihood adds to whatever sums it is given
+    far.accumulate(values, marginals, first)  # a likelihood adds to whatever sums it is given
     laws.assert_same(first, second.about(near.origin).scale(2.0))
 
 
 def test_flat_prior_gives_maximum_likelihood() -> None:
     rng = np.random.default_rng(0)
-    values, beliefs = rng.normal(size=(60, 3)) + 7.0, laws.random_beliefs(3, 60)
+    values, marginals = rng.normal(size=(60, 3)) + 7.0, laws.random_marginals(3, 60)
     prior = Gaussian().prior(Sequences(values), 3, flat=True)
     sums = prior.mode().zeros()
-    prior.mode().accumulate(values, beliefs, sums)
+    prior.mode().accumulate(values, marginals, sums)
     mode = prior.update(sums).mode()
     for k in range(3):
-        np.testing.assert_allclose(mode.means[k], np.average(values, axis=0, weights=beliefs[k]))
+        np.testing.assert_allclose(mode.means[k], np.average(values, axis=0, weights=marginals[k]))
         np.testing.assert_allclose(
-            mode.covariances[k], np.cov(values.T, aweights=beliefs[k], bias=True), rtol=1e-9, atol=1e-12
+            mode.covariances[k], np.cov(values.T, aweights=marginals[k], bias=True), rtol=1e-9, atol=1e-12
         )
     assert prior.log_density(mode) == 0.0
 
@@ -338,9 +338,9 @@ def test_flat_prior_gives_maximum_likelihood() -> None:
 def test_states_without_data_get_the_datas_moments_under_a_flat_prior() -> None:
     values = np.random.default_rng(0).normal(size=(60, 2)) + 7.0
     prior = Gaussian().prior(Sequences(values), 2, flat=True)
-    beliefs = np.vstack((np.ones(60), np.zeros(60)))
+    marginals = np.vstack((np.ones(60), np.zeros(60)))
     sums = prior.mode().zeros()
-    prior.mode().accumulate(values, beliefs, sums)
+    prior.mode().accumulate(values, marginals, sums)
     for point in (prior.update(sums).mode(), prior.update(sums).mean()):
         np.testing.assert_allclose(point.means[1], values.mean(axis=0))
         np.testing.assert_allclose(point.covariances[1], np.cov(values.T, bias=True))
@@ -403,11 +403,11 @@ def test_observations_are_drawn_from_their_states() -> None:
 def test_collapsed_states_stop_at_the_floor() -> None:
     values = np.random.default_rng(0).normal(size=(50, 3)) * [1.0, 10.0, 1e-3]
     prior = Gaussian().prior(Sequences(values), 2, flat=True)
-    beliefs = np.zeros((2, 50))
-    beliefs[0, 0] = 1.0  # one point: no variance at all
-    beliefs[1, 1:] = 1.0
+    marginals = np.zeros((2, 50))
+    marginals[0, 0] = 1.0  # one point: no variance at all
+    marginals[1, 1:] = 1.0
     sums = prior.mode().zeros()
-    prior.mode().accumulate(values, beliefs, sums)
+    prior.mode().accumulate(values, marginals, sums)
     mode = prior.update(sums).mode()
     floor = 1e-6 * np.diagonal(prior.data_covariance)
     np.testing.assert_allclose(mode.covariances[0], np.diag(floor), rtol=1e-6, atol=1e-18)

@@ -10,11 +10,11 @@ from examples import FAMILIES, example
 
 from subchain.emissions.base import Frozen
 from subchain.emissions.categorical import Categorical, CategoricalSums, DirichletTable
-from subchain.emissions.incremental import Moving
-from subchain.emissions.incremental_table import MovingTable
+from subchain.emissions.incremental import Incremental
+from subchain.emissions.incremental_table import IncrementalTable
 from subchain.transitions import Dirichlet, left_right
 from subchain.transitions.base import Chain, FrozenChain
-from subchain.transitions.incremental import MovingChain, MovingDirichlet
+from subchain.transitions.incremental import IncrementalChain, IncrementalDirichlet
 
 KINDS = ["expected_log", "predictive", "mean"]
 
@@ -27,15 +27,15 @@ def test_every_family_moves_as_its_sums_do(family: str, kind: str) -> None:
     prior = emission.prior(data, 3, flat=False)
     rng = np.random.default_rng(0)
     plain = prior.mean().zeros()
-    moving = prior.moving(prior.mean().zeros())
+    moving = prior.incremental(prior.mean().zeros())
     for keep, gain in ((1.0, 1.0), (0.5, 3.0), (0.9, 0.2)):
         index = rng.integers(data.n_observations, size=9)
-        beliefs = np.ascontiguousarray(rng.dirichlet(np.ones(3), 9).T)
+        marginals = np.ascontiguousarray(rng.dirichlet(np.ones(3), 9).T)
         surrogate = moving.surrogate(kind)
         fresh, expected = surrogate.zeros(), prior.mean().zeros()
-        surrogate.accumulate(data.values[index], beliefs, fresh)
-        prior.mean().accumulate(data.values[index], beliefs, expected)
-        moving.move(keep, gain, fresh)
+        surrogate.accumulate(data.values[index], marginals, fresh)
+        prior.mean().accumulate(data.values[index], marginals, expected)
+        moving.blend(keep, gain, fresh)
         plain = plain.scale(keep) + expected.scale(gain)
     for name, array in prior.update(plain).mean().arrays().items():
         np.testing.assert_allclose(prior.update(moving.sums()).mean().arrays()[name], array, rtol=1e-9)
@@ -52,8 +52,8 @@ def test_rows_of_a_table_are_worked_out_when_they_are_asked_for(kind: str, conce
     prior = DirichletTable(np.full((50, 11), concentration))
     sums = CategoricalSums(rng.exponential(3.0, (50, 11)) * (rng.random((50, 11)) < 0.5))
     symbols = rng.integers(-1, 50, size=203)
-    moving = prior.moving(sums)
-    assert isinstance(moving, MovingTable)
+    moving = prior.incremental(sums)
+    assert isinstance(moving, IncrementalTable)
     surrogate, plain = moving.surrogate(kind), getattr(prior.update(sums), kind)()
     with np.errstate(divide="ignore"):
         expected = plain.log_likelihood(symbols)
@@ -66,29 +66,29 @@ def test_rows_of_a_table_are_worked_out_when_they_are_asked_for(kind: str, conce
 
 def test_forgetting_for_ever_does_not_underflow() -> None:
     prior = DirichletTable(np.ones((4, 2)))
-    moving: Any = prior.moving(CategoricalSums(np.ones((4, 2))))
+    moving: Any = prior.incremental(CategoricalSums(np.ones((4, 2))))
     for _ in range(3000):
         surrogate = moving.surrogate("predictive")
         fresh = surrogate.zeros()
         surrogate.accumulate(np.array([1, 1, 3]), np.full((2, 3), 0.5), fresh)
-        moving.move(0.5, 0.5, fresh)
+        moving.blend(0.5, 0.5, fresh)
     np.testing.assert_allclose(moving.sums().counts, [[0, 0], [1, 1], [0, 0], [0.5, 0.5]], atol=1e-12)
     np.testing.assert_allclose(moving.totals, 1.5)
     assert moving.factor > 1e-200
 
 
 def test_a_symbol_beyond_the_table_is_refused() -> None:
-    moving = DirichletTable(np.ones((4, 2))).moving(CategoricalSums(np.ones((4, 2))))
+    moving = DirichletTable(np.ones((4, 2))).incremental(CategoricalSums(np.ones((4, 2))))
     with pytest.raises(IndexError, match="symbol"):
         moving.surrogate("predictive").scaled(np.array([0, 4]), np.empty((2, 2)))
 
 
 def test_a_frozen_component_does_not_move() -> None:
     parameters = Categorical.from_parameters([[0.9, 0.1], [0.2, 0.8]])
-    moving: Moving = Frozen(parameters).moving(parameters.zeros())
+    moving: Incremental = Frozen(parameters).incremental(parameters.zeros())
     fresh = parameters.zeros()
     parameters.accumulate(np.array([0, 1]), np.full((2, 2), 0.5), fresh)
-    moving.move(0.5, 10.0, fresh)
+    moving.blend(0.5, 10.0, fresh)
     np.testing.assert_allclose(moving.surrogate("predictive").log_likelihood(np.array([0])).ravel(), np.log([0.9, 0.2]))
 
 
@@ -107,12 +107,12 @@ def test_chains_move_as_their_counts_do(name: str, kind: str) -> None:
     prior: Any = PRIORS[name].prior(4, flat=False)
     rng = np.random.default_rng(2)
     initial, pairs = rng.random(4), rng.random((4, 4))
-    fast, plain = prior.moving(initial, pairs), MovingChain(prior, initial, pairs)
-    assert isinstance(fast, MovingDirichlet)
+    fast, plain = prior.incremental(initial, pairs), IncrementalChain(prior, initial, pairs)
+    assert isinstance(fast, IncrementalDirichlet)
     for keep in (0.9, 0.3):
         fresh_initial, fresh_pairs = rng.random(4), rng.random((4, 4)) * 5
         for chain in (fast, plain):
-            chain.move(keep, 2.0, 0.7, fresh_initial, fresh_pairs)
+            chain.blend(keep, 2.0, 0.7, fresh_initial, fresh_pairs)
         ours, theirs = fast.surrogate(kind), plain.surrogate(kind)
         np.testing.assert_allclose(ours.transition, theirs.transition, rtol=1e-11)
         np.testing.assert_allclose(ours.initial, theirs.initial, rtol=1e-9)
@@ -122,13 +122,13 @@ def test_chains_move_as_their_counts_do(name: str, kind: str) -> None:
 def test_the_mode_of_a_chain() -> None:
     prior: Any = Dirichlet(1.0).prior(3, flat=True)
     pairs = np.array([[4.0, 1.0, 0.0], [0.0, 0.0, 0.0], [2.0, 2.0, 4.0]])
-    fast, plain = prior.moving(np.ones(3), pairs), MovingChain(prior, np.ones(3), pairs)
+    fast, plain = prior.incremental(np.ones(3), pairs), IncrementalChain(prior, np.ones(3), pairs)
     np.testing.assert_allclose(fast.surrogate("mode").transition, plain.surrogate("mode").transition)
 
 
 def test_a_frozen_chain_does_not_move() -> None:
     chain = Chain(np.array([0.5, 0.5]), np.array([[0.9, 0.1], [0.2, 0.8]]))
-    moving = FrozenChain(chain).moving(np.zeros(2), np.zeros((2, 2)))
-    moving.move(0.5, 1.0, 1.0, np.ones(2), np.ones((2, 2)))
+    moving = FrozenChain(chain).incremental(np.zeros(2), np.zeros((2, 2)))
+    moving.blend(0.5, 1.0, 1.0, np.ones(2), np.ones((2, 2)))
     assert moving.surrogate("expected_log") is chain
     np.testing.assert_allclose(moving.stationary(), [2 / 3, 1 / 3])

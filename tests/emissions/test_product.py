@@ -294,12 +294,12 @@ def test_gaps_are_filled_by_each_part() -> None:
         counts=Poisson.from_parameters([[1.0, 2.0], [3.0, 4.0]]),
         columns={"page": 1, "counts": [2, 0]},
     )
-    beliefs = np.array([[1.0, 0.5], [0.0, 0.5]])
+    marginals = np.array([[1.0, 0.5], [0.0, 0.5]])
     gaps = np.array([[7.0, np.nan, np.nan], [np.nan, 0.0, 5.0]])
     expected = np.array([[7.0, 1.0, 1.0], [3.0, 0.0, 5.0]])
-    np.testing.assert_allclose(point.fill(gaps, beliefs), expected)
+    np.testing.assert_allclose(point.fill(gaps, marginals), expected)
     codes = np.where(np.isnan(gaps), -1, gaps).astype(np.int64)
-    np.testing.assert_allclose(point.fill(codes, beliefs), expected)
+    np.testing.assert_allclose(point.fill(codes, marginals), expected)
 
 
 def test_symbols_keep_the_vocabulary_of_their_column() -> None:

@@ -18,18 +18,18 @@ ENGINE = CpuEngine(1)
 
 def assert_statistics_equal_the_judge(case: Case, weights=None, tolerance: float = 1e-12) -> None:
     statistics = ENGINE.statistics(case.surrogate, case.data, case.evidence, weights)
-    truth = case.beliefs()
+    truth = case.marginals()
     share = np.ones(len(truth)) if weights is None else weights[np.array(case.lengths) > 0]
     total = sum(w * one.log_likelihood for w, one in zip(share, truth, strict=True))
     initial = sum(w * one.smoothed[0] for w, one in zip(share, truth, strict=True))
     pairs = sum(w * one.pairs for w, one in zip(share, truth, strict=True))
-    beliefs = np.concatenate([w * one.smoothed for w, one in zip(share, truth, strict=True)])
+    marginals = np.concatenate([w * one.smoothed for w, one in zip(share, truth, strict=True)])
     if case.missing is not None:
-        beliefs[case.missing] = 0.0
+        marginals[case.missing] = 0.0
     assert statistics.log_normalizer == pytest.approx(total, rel=tolerance, abs=tolerance)
     np.testing.assert_allclose(statistics.initial, initial, rtol=0.0, atol=tolerance * initial.max())
     np.testing.assert_allclose(statistics.pairs, pairs, rtol=0.0, atol=tolerance * max(pairs.max(), 1.0))
-    np.testing.assert_allclose(statistics.emission.beliefs, beliefs, rtol=0.0, atol=tolerance * share.max())
+    np.testing.assert_allclose(statistics.emission.marginals, marginals, rtol=0.0, atol=tolerance * share.max())
 
     scores, _ = ENGINE.scores(case.surrogate, case.data, case.evidence)
     expected = [one.log_likelihood for one in truth]
@@ -175,7 +175,7 @@ def test_an_impossible_position_within_a_long_chain(transition):
     totals, impossible = ENGINE.scores(case.surrogate, case.data)
     assert impossible == {1: 33_333}
     assert totals[1] == -np.inf
-    assert totals[0] == pytest.approx(naive.beliefs(*case.chains()[0]).log_likelihood, rel=1e-12)
+    assert totals[0] == pytest.approx(naive.marginals(*case.chains()[0]).log_likelihood, rel=1e-12)
 
 
 def test_moves_that_are_forbidden_make_a_sequence_impossible():

@@ -62,7 +62,7 @@ def answers(
         out[write.__name__] = table
     given = np.arange(data.n_observations) % surrogate.n_states
     out["beliefs of states"] = np.empty(data.n_observations)
-    marginals.beliefs_of_states(engine, messages, given, out["beliefs of states"])
+    marginals.marginals_of_states(engine, messages, given, out["beliefs of states"])
     np.testing.assert_allclose(out["beliefs of states"], out["smooth"][np.arange(len(given)), given], atol=1e-14)
     path, out["best paths"] = decode.viterbi(engine, messages)
     np.testing.assert_allclose(path_scores(messages, path), out["best paths"], rtol=1e-11, atol=1e-11)
@@ -303,9 +303,9 @@ def test_families_say_the_same_of_lists_and_of_tables(family: str) -> None:
     scaled = np.empty(lists.n_entries)
     shift = likelihood.scaled_listed(values, lists, scaled)
     np.testing.assert_allclose(np.log(scaled) + np.repeat(shift, possible.sum(axis=1)), logs, rtol=1e-12, atol=1e-12)
-    beliefs = rng.random(possible.shape) * possible
+    marginals = rng.random(possible.shape) * possible
     ours, theirs = likelihood.zeros(), likelihood.zeros()
-    likelihood.accumulate_listed(values, lists, beliefs[possible], ours)
-    likelihood.accumulate(values, np.ascontiguousarray(beliefs.T), theirs)
+    likelihood.accumulate_listed(values, lists, marginals[possible], ours)
+    likelihood.accumulate(values, np.ascontiguousarray(marginals.T), theirs)
     for name, array in ours.arrays().items():
         np.testing.assert_allclose(array, theirs.arrays()[name], rtol=1e-12, atol=1e-12, err_msg=name)

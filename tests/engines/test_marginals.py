@@ -1,4 +1,4 @@
-"""Beliefs, best states and predictive scores of every position, written where the caller wants them."""
+"""Marginals, best states and predictive scores of every position, written where the caller wants them."""
 
 import numpy as np
 import pytest
@@ -31,14 +31,14 @@ CASES = {
     "almost periodic": random_case([4001, 20], 3, nearly_periodic(3, 1e-12), 0.01),
     "rows that lose weight": random_case([3001, 20], 3, 0.6 * sticky(3, 0.5)),
     "many states": random_case([60] * 5 + [2000], 50),
-    "in logarithms": hard_case(),
+    "in log space": hard_case(),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_every_position_equals_the_judge(name: str):
     case = CASES[name]
-    truth = case.beliefs()
+    truth = case.marginals()
     answers, totals = [], []
     for write, n_axes, dtype in ANSWERS:
         answers.append(np.empty(case.logs.shape[:n_axes], dtype))
@@ -53,23 +53,23 @@ def test_every_position_equals_the_judge(name: str):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_beliefs_in_given_states_are_entries_of_the_beliefs(name: str):
+def test_beliefs_in_given_states_are_entries_of_the_marginals(name: str):
     case = CASES[name]
-    beliefs = np.empty(case.logs.shape)
-    marginals.smooth(ENGINE, case.messages, beliefs)
-    states = np.arange(len(beliefs)).astype(np.uint8) % beliefs.shape[1]
-    found = np.empty(len(beliefs))
-    marginals.beliefs_of_states(ENGINE, case.messages, states, found)
-    np.testing.assert_allclose(found, beliefs[np.arange(len(beliefs)), states], rtol=1e-12)
+    marginals = np.empty(case.logs.shape)
+    marginals.smooth(ENGINE, case.messages, marginals)
+    states = np.arange(len(marginals)).astype(np.uint8) % marginals.shape[1]
+    found = np.empty(len(marginals))
+    marginals.marginals_of_states(ENGINE, case.messages, states, found)
+    np.testing.assert_allclose(found, marginals[np.arange(len(marginals)), states], rtol=1e-12)
 
 
 def test_answers_go_into_files_of_single_precision(tmp_path):
     case = CASES["cut"]
-    beliefs, increments = np.empty(case.logs.shape), np.empty(len(case.logs))
-    marginals.smooth(ENGINE, case.messages, beliefs)
+    marginals, increments = np.empty(case.logs.shape), np.empty(len(case.logs))
+    marginals.smooth(ENGINE, case.messages, marginals)
     marginals.log_increments(ENGINE, case.messages, increments)
     for name, write, expected in (
-        ("beliefs", marginals.smooth, beliefs),
+        ("beliefs", marginals.smooth, marginals),
         ("increments", marginals.log_increments, increments),
     ):
         path = tmp_path / f"{name}.npy"

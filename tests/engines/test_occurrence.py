@@ -1,4 +1,4 @@
-"""One pass that asks whether moves happen: ragged sequences, cut chains, chains in logarithms, weights."""
+"""One pass that asks whether moves happen: ragged sequences, cut chains, chains in log space, weights."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ CASES = {
     "ragged": random_case([6, 0, 1, 5, 5], 3, spread=3.0),
     "cut": random_case([7, 0, 300, 5003], 3, spread=5.0),
     "many states": random_case([60] * 5 + [20], 50, spread=9.0),
-    "in logarithms": hard_case(),
+    "in log space": hard_case(),
 }
 
 
 def chains(case: Case) -> list[tuple[np.ndarray, np.ndarray]]:
-    """First beliefs and conditional moves of all sequences that are not empty, in logarithms throughout."""
+    """First marginals and conditional moves of all sequences that are not empty, in log space throughout."""
     out = []
     with np.errstate(divide="ignore"):
         for logs, initial, transition in case.chains():

@@ -41,10 +41,10 @@ def test_one_core_and_two_draw_the_same(name: str):
 def test_states_are_as_frequent_as_believed():
     case = random_case([300, 4000], 3, sticky(3, 0.8))
     paths = sample_paths(CpuEngine(1), case.messages, 400, SEED)
-    beliefs = forward_backward(case.logs, case.initial, case.transition, case.lengths).beliefs
+    marginals = forward_backward(case.logs, case.initial, case.transition, case.lengths).marginals
     share = (paths[:, :, None] == np.arange(3)).mean(axis=0)
-    assert np.abs(share - beliefs).max() < 0.15
-    assert np.abs(share - beliefs).mean() < 0.02
+    assert np.abs(share - marginals).max() < 0.15
+    assert np.abs(share - marginals).mean() < 0.02
 
 
 def test_sequences_worked_out_in_logarithms():

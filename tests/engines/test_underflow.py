@@ -36,13 +36,13 @@ def test_all_that_is_asked_of_a_model_is_right(name: str, n: int, more: int) -> 
     model = HMM.from_parameters([0.5, 0.5], CHAINS[name], Categorical.from_parameters(EMISSION))
     x = hard_sequence(name, n, more)
     logs = model.emission_.log_likelihood(x).T
-    expected = naive.beliefs(logs, model.initial_, model.transition_)
+    expected = naive.marginals(logs, model.initial_, model.transition_)
     assert model.score(x) == pytest.approx(expected.log_likelihood, rel=1e-10)
     np.testing.assert_allclose(model.predict_proba(x), expected.smoothed, atol=1e-9)
     np.testing.assert_allclose(model.filter(x), expected.filtered, atol=1e-9)
     np.testing.assert_allclose(model.expected_statistics(x).pairs, expected.pairs, rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(
-        forward_backward(logs, model.initial_, model.transition_).beliefs, expected.smoothed, atol=1e-9
+        forward_backward(logs, model.initial_, model.transition_).marginals, expected.smoothed, atol=1e-9
     )
 
 
@@ -52,7 +52,7 @@ def test_so_is_a_chain_that_is_cut(name: str, n: int) -> None:
     """Weight that is lost in one piece and comes back in another."""
     model = HMM.from_parameters([0.5, 0.5], CHAINS[name], Categorical.from_parameters([[0.6, 0.4], [0.4, 0.6]]))
     x = hard_sequence(name, n, n + 300)
-    expected = naive.beliefs(model.emission_.log_likelihood(x).T, model.initial_, model.transition_)
+    expected = naive.marginals(model.emission_.log_likelihood(x).T, model.initial_, model.transition_)
     assert model.score(x) == pytest.approx(expected.log_likelihood, rel=1e-10)
     np.testing.assert_allclose(model.predict_proba(x), expected.smoothed, atol=1e-7)
     np.testing.assert_allclose(model.filter(x), expected.filtered, atol=1e-7)

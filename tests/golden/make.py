@@ -1,6 +1,6 @@
 """Write the golden model files of a release, once, when its format is final:
 
-    PYTHONPATH=src:tests python tests/golden/make.py 0.1.0
+PYTHONPATH=src:tests python tests/golden/make.py 0.1.0
 """
 
 import json

@@ -9,15 +9,15 @@ from examples import FAMILIES, example
 from scipy import stats
 
 from subchain import HDP, HMM, Beam, Categorical, Dirichlet, Gaussian, Gibbs, Poisson, Sequences
+from subchain.core.samples import ess_bulk
 from subchain.data import Evidence
 from subchain.datasets.published import four_state
 from subchain.engines.cpu.engine import CpuEngine
 from subchain.errors import ConvergenceWarning, InputError
-from subchain.inference.sampling.beam_walker import BeamWalker
 from subchain.inference.run.posterior import ModelPosterior
 from subchain.inference.run.problem import Part, Problem
+from subchain.inference.sampling.beam_walker import BeamWalker
 from subchain.inference.sampling.walkers import Setting
-from subchain.core.samples import ess_bulk
 
 DATA = [np.array([0, 1, 0]), np.array([1, 1, 0, 0])]
 HIERARCHY = naive.Hierarchy(0.8, 1.3)

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 import naive_collapsed as naive
 import numpy as np
 import pytest
-from naive_collapsed import Beliefs, Chain
+from naive_collapsed import Chain, Marginals
 from numpy.typing import NDArray
 
 from subchain import HMM, VI, Categorical, Dirichlet
 from subchain.data import Sequences
 from subchain.inference import Algorithm
-from subchain.inference.cvi import CVI
 from subchain.inference.collapsed.ledger import Ledger
+from subchain.inference.cvi import CVI
 
 Array = NDArray[np.float64]
 
@@ -30,13 +30,13 @@ class Run(NamedTuple):
     """A fit, what it started with, what it kept, and its seed."""
 
     model: HMM
-    start: Beliefs
+    start: Marginals
     ledger: Any
     seed: int
 
     @property
-    def beliefs(self) -> Array:
-        """(N, K) beliefs at the end."""
+    def marginals(self) -> Array:
+        """(N, K) marginals at the end."""
         return np.asarray(self.ledger.shares.table(0, self.ledger.data.n_observations).T)
 
 
@@ -46,7 +46,7 @@ Fit = Callable[..., Run]
 @pytest.fixture
 def fit(monkeypatch: pytest.MonkeyPatch) -> Fit:
     """Fits that remember the local posteriors they began with."""
-    kept: list[tuple[Beliefs, Ledger, int]] = []
+    kept: list[tuple[Marginals, Ledger, int]] = []
     draw = Ledger.draw
 
     def remember(ledger: Ledger, kind: str, seed: int) -> None:
@@ -77,14 +77,14 @@ def as_sequences(data: naive.Data) -> Sequences:
     return Sequences(np.concatenate([np.asarray(symbols) for symbols in data]), np.cumsum([0, *map(len, data)]))
 
 
-def shares_of(ledger: Ledger) -> Beliefs:
-    """The ledger's beliefs as clusters.
+def shares_of(ledger: Ledger) -> Marginals:
+    """The ledger's marginals as clusters.
 
     Pieces that are visited together share one table of moves, which the first of them is given here.
     """
     layout, shares = ledger.clusters, ledger.shares
     nothing = np.zeros((0, ledger.n_states, ledger.n_states))
-    beliefs: Beliefs = [[] for _ in range(len(ledger.data.offsets) - 1)]
+    marginals: Marginals = [[] for _ in range(len(ledger.data.offsets) - 1)]
     given: set[int] = {0}
     for piece, sequence in enumerate(layout.sequences):
         first, last = int(layout.starts[piece]), int(layout.starts[piece] + layout.lengths[piece])
@@ -94,11 +94,11 @@ def shares_of(ledger: Ledger) -> Beliefs:
         else:
             pairs = nothing if row in given else shares.pairs[row : row + 1].copy()
         given.add(row)
-        beliefs[sequence].append(Chain(shares.table(first, last).T.copy(), pairs))
-    return beliefs
+        marginals[sequence].append(Chain(shares.table(first, last).T.copy(), pairs))
+    return marginals
 
 
-def marginals(q: Beliefs) -> Array:
+def marginals(q: Marginals) -> Array:
     return np.concatenate([chain.marginals for clusters in q for chain in clusters])
 
 
@@ -112,7 +112,7 @@ def problem_of(n_states: int, seed: int = 0, lengths: list[int] = LENGTHS) -> na
     )
 
 
-def follow(run: Run, problem: naive.Problem, step: Callable[..., Beliefs], **settings: Any) -> Beliefs:
+def follow(run: Run, problem: naive.Problem, step: Callable[..., Marginals], **settings: Any) -> Marginals:
     """As many passes of the slow version."""
     q = run.start
     for _ in range(PASSES):
@@ -120,9 +120,9 @@ def follow(run: Run, problem: naive.Problem, step: Callable[..., Beliefs], **set
     return q
 
 
-def assert_same(run: Run, q: Beliefs, problem: naive.Problem, tolerance: float = 1e-11) -> None:
-    """Beliefs, counts and objective are those of the slow version."""
-    assert run.beliefs == pytest.approx(marginals(q), abs=tolerance)
+def assert_same(run: Run, q: Marginals, problem: naive.Problem, tolerance: float = 1e-11) -> None:
+    """Marginals, counts and objective are those of the slow version."""
+    assert run.marginals == pytest.approx(marginals(q), abs=tolerance)
     counts, found = naive.expected_counts(q, problem), run.ledger.statistics
     assert found.initial == pytest.approx(counts.initial, abs=tolerance)
     assert found.pairs == pytest.approx(counts.rows, abs=tolerance)
@@ -145,19 +145,19 @@ SEQUENCES: list[dict[str, Any]] = [
     {"exclude": False},
     {"order": "batch"},
     {"order": "batch", "exclude": False},
-    {"together": 2},
-    {"together": 5},
-    {"together": 2, "exclude": False},
+    {"cluster_size": 2},
+    {"cluster_size": 5},
+    {"cluster_size": 2, "exclude": False},
 ]
 SUBCHAINS: list[dict[str, Any]] = [
-    {"left": "counts"},
-    {"left": "probabilities"},
-    {"left": "probabilities", "exclude": False},
-    {"left": "counts", "exclude": False},
-    {"left": "probabilities", "order": "batch"},
-    {"left": "counts", "order": "batch"},
-    {"left": "probabilities", "together": 2},
-    {"left": "counts", "together": 3},
+    {"neighbour_weighting": "counts"},
+    {"neighbour_weighting": "probabilities"},
+    {"neighbour_weighting": "probabilities", "exclude": False},
+    {"neighbour_weighting": "counts", "exclude": False},
+    {"neighbour_weighting": "probabilities", "order": "batch"},
+    {"neighbour_weighting": "counts", "order": "batch"},
+    {"neighbour_weighting": "probabilities", "cluster_size": 2},
+    {"neighbour_weighting": "counts", "cluster_size": 3},
 ]
 
 
@@ -186,7 +186,7 @@ def test_passes_over_states(fit: Fit, order: str, n_states: int) -> None:
     assert_same(run, follow(run, problem, naive.cvi_state_pass, order=order), problem)
 
 
-@pytest.mark.parametrize("left", ["counts", "probabilities"])
+@pytest.mark.parametrize("neighbour_weighting", ["counts", "probabilities"])
 def test_passes_over_states_without_corrections(fit: Fit, left: str) -> None:
     problem = problem_of(5)
     run = fit(collapsed(cluster="state", corrections=False, left=left), problem)
@@ -201,11 +201,15 @@ def test_states_that_see_themselves_need_no_corrections(fit: Fit) -> None:
 
 # ---- knowledge of the states -----------------------------------------------------------------------------------------
 
-CLUSTERS: dict[str, tuple[dict[str, Any], Callable[..., Beliefs], dict[str, Any]]] = {
+CLUSTERS: dict[str, tuple[dict[str, Any], Callable[..., Marginals], dict[str, Any]]] = {
     "sequence": ({}, naive.cvi_sequence_pass, {}),
-    "together": ({"together": 2}, naive.cvi_sequence_pass, {"together": 2}),
+    "cluster_size": ({"cluster_size": 2}, naive.cvi_sequence_pass, {"cluster_size": 2}),
     "state": ({"cluster": "state"}, naive.cvi_state_pass, {}),
-    "subchain": ({"cluster": "subchain", "length": 2}, naive.cvi_subchain_pass, {"left": "probabilities"}),
+    "subchain": (
+        {"cluster": "subchain", "length": 2},
+        naive.cvi_subchain_pass,
+        {"neighbour_weighting": "probabilities"},
+    ),
 }
 
 
@@ -252,19 +256,19 @@ def test_a_start_with_one_state_a_position(fit: Fit, cluster: str) -> None:
     assert_same(run, follow(run, problem, step, **slow), problem)
 
 
-@pytest.mark.parametrize("cluster", ["sequence", "together", "subchain"])
+@pytest.mark.parametrize("cluster", ["sequence", "cluster_size", "subchain"])
 def test_masked_moves_stay_impossible(fit: Fit, cluster: str) -> None:
     settings, step, slow = CLUSTERS[cluster]
     problem = problem_of(3)
     mask = np.triu(np.ones((3, 3), dtype=bool))
     problem = problem._replace(alpha_rows=problem.alpha_rows * mask)
     run = fit(collapsed(**settings), problem, mask=mask)
-    assert run.beliefs == pytest.approx(marginals(follow(run, problem, step, **slow)), abs=1e-11)
+    assert run.marginals == pytest.approx(marginals(follow(run, problem, step, **slow)), abs=1e-11)
     assert (run.model.transition_[~mask] == 0).all()
     assert len(run.model.trace_.objective) == PASSES
 
 
-@pytest.mark.parametrize("together", [1, 2])
+@pytest.mark.parametrize("cluster_size", [1, 2])
 def test_masked_moves_leave_the_objective_finite(fit: Fit, together: int) -> None:
     problem = problem_of(3)
     mask = np.triu(np.ones((3, 3), dtype=bool))
@@ -283,7 +287,7 @@ def test_weights_of_one_change_nothing(fit: Fit, settings: dict[str, Any]) -> No
     assert_same(run, follow(run, problem, naive.cvi_sequence_pass, **settings), problem)
 
 
-@pytest.mark.parametrize("left", ["counts", "probabilities"])
+@pytest.mark.parametrize("neighbour_weighting", ["counts", "probabilities"])
 def test_weights_of_one_change_nothing_for_subchains(fit: Fit, left: str) -> None:
     problem = problem_of(5)
     run = fit(collapsed(cluster="subchain", length=2, left=left), problem, sample_weight=np.ones(len(LENGTHS)))
@@ -300,7 +304,7 @@ def test_a_sequence_that_counts_twice_is_two_sequences_visited_together(fit: Fit
     q = [[Chain(own.marginals, own.pairs / w)] for (own,), w in zip(run.start, weights, strict=True) for _ in range(w)]
     for _ in range(PASSES):
         q = naive.cvi_sequence_pass(q, problem._replace(data=data), visits=visits)
-    assert run.beliefs == pytest.approx(marginals([q[group[0][0]] for group in visits]), abs=1e-11)
+    assert run.marginals == pytest.approx(marginals([q[group[0][0]] for group in visits]), abs=1e-11)
     counts = naive.expected_counts(q, problem._replace(data=data))
     assert run.ledger.statistics.pairs == pytest.approx(counts.rows, abs=1e-11)
     assert emitted(run) == pytest.approx(counts.emission, abs=1e-11)
@@ -331,15 +335,15 @@ def test_one_subchain_for_a_sequence_is_a_sequence(fit: Fit) -> None:
     problem = problem_of(5)
     whole = fit(collapsed(), problem)
     parts = fit(collapsed(cluster="subchain", length=max(LENGTHS)), problem)
-    assert parts.beliefs == pytest.approx(whole.beliefs, abs=1e-12)
+    assert parts.marginals == pytest.approx(whole.marginals, abs=1e-12)
 
 
-@pytest.mark.parametrize("left", ["counts", "probabilities"])
+@pytest.mark.parametrize("neighbour_weighting", ["counts", "probabilities"])
 def test_subchains_of_one_state_are_states_without_corrections(fit: Fit, left: str) -> None:
     problem = problem_of(5)
     states = fit(collapsed(cluster="state", corrections=False, left=left), problem)
     parts = fit(collapsed(cluster="subchain", length=1, left=left), problem)
-    assert parts.beliefs == pytest.approx(states.beliefs, abs=1e-12)
+    assert parts.marginals == pytest.approx(states.marginals, abs=1e-12)
 
 
 def test_variational_inference_begins_with_the_same_local_posteriors(fit: Fit) -> None:

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from subchain import CVI, HDP, HMM, Categorical, settled
 from subchain.data import Sequences
-from subchain.inference.collapsed import cvi_states
-from subchain.inference.collapsed import visits
+from subchain.inference.collapsed import cvi_states, visits
 from subchain.inference.collapsed.ledger import LOOK, Ledger
 
 Array = NDArray[np.float64]
@@ -34,20 +33,20 @@ def symbols() -> list[list[int]]:
 
 
 @pytest.fixture
-def begun(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Ledger, naive_collapsed.Beliefs]]:
-    """Ledgers of fits, and the beliefs that these began with."""
-    kept: list[tuple[Ledger, naive_collapsed.Beliefs]] = []
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Ledger, naive_collapsed.Marginals]]:
+    """Ledgers of fits, and the marginals that these began with."""
+    kept: list[tuple[Ledger, naive_collapsed.Marginals]] = []
     draw = Ledger.draw
 
     def remember(ledger: Ledger, kind: str, seed: int) -> None:
         draw(ledger, kind, seed)
-        kept.append((ledger, beliefs_of(ledger)))
+        kept.append((ledger, marginals_of(ledger)))
 
     monkeypatch.setattr(Ledger, "draw", remember)
     return kept
 
 
-def beliefs_of(ledger: Ledger) -> naive_collapsed.Beliefs:
+def marginals_of(ledger: Ledger) -> naive_collapsed.Marginals:
     """One chain a sequence; those that are visited together have one table of moves, which the first is given."""
     shares, clusters, found = ledger.shares, ledger.clusters, []
     given = {0}

@@ -52,8 +52,8 @@ def ledgers(monkeypatch):
 
 
 @pytest.mark.parametrize("settings", [
-    {}, {"order": "shuffled"}, {"order": "batch"}, {"together": 4}, {"exclude": False},
-    {"cluster": "subchain", "length": 3}, {"cluster": "subchain", "length": 3, "together": 3}, {"cluster": "state"},
+    {}, {"order": "shuffled"}, {"order": "batch"}, {"cluster_size": 4}, {"exclude": False},
+    {"cluster": "subchain", "length": 3}, {"cluster": "subchain", "length": 3, "cluster_size": 3}, {"cluster": "state"},
 ])  # fmt: skip
 @pytest.mark.parametrize("allowed", [None, {0: [0, 1], 1: [1], 2: [1, 2]}])
 def test_stored_shares_add_up_to_the_counts_after_any_number_of_passes(settings, allowed, ledgers):
@@ -89,8 +89,8 @@ def test_a_long_sequence_is_cut_if_nothing_else_is_said(ledgers):
 
 
 @pytest.mark.parametrize("settings", [
-    {"cluster": "sequence"}, {"cluster": "subchain", "length": 300}, {"together": 500},
-    {"cluster": "subchain", "length": 10, "together": 30},
+    {"cluster": "sequence"}, {"cluster": "subchain", "length": 300}, {"cluster_size": 500},
+    {"cluster": "subchain", "length": 10, "cluster_size": 30},
 ])  # fmt: skip
 def test_data_that_are_one_cluster_are_refused_since_nothing_would_be_left(settings):
     with pytest.raises(InputError, match="nothing is left"):
@@ -105,7 +105,7 @@ def test_evidence_of_any_size_is_understood(cluster, level):
     near, far = (
         model(CVI(cluster, max_iter=5, tolerance=0.0)).fit(data, evidence=evidence + shift) for shift in (0.0, level)
     )
-    assert np.allclose(near.beliefs_.entries, far.beliefs_.entries, atol=1e-9)
+    assert np.allclose(near.training_marginals_.entries, far.training_marginals_.entries, atol=1e-9)
     assert far.trace_.objective[-1] - near.trace_.objective[-1] == pytest.approx(level * data.n_observations)
     if cluster == "sequence":
         left_out = far.trace_.measures["left_out"][-1] - near.trace_.measures["left_out"][-1]
@@ -157,11 +157,11 @@ def test_a_time_limit_is_kept_inside_a_pass():
 def test_the_training_data_are_decoded_with_the_beliefs_of_the_run():
     data = words()
     fitted = model(CVI(max_iter=8, tolerance=0.0)).fit(data)
-    beliefs = np.concatenate(fitted.predict_proba(data))
-    assert np.array_equal(beliefs, fitted.beliefs_.table(0, data.n_observations).T)
-    assert np.array_equal(np.concatenate(fitted.predict(data)), beliefs.argmax(axis=1))
+    marginals = np.concatenate(fitted.predict_proba(data))
+    assert np.array_equal(marginals, fitted.training_marginals_.table(0, data.n_observations).T)
+    assert np.array_equal(np.concatenate(fitted.predict(data)), marginals.argmax(axis=1))
     by_parameters = np.concatenate(fitted.predict_proba(data[:-1]))
-    assert not np.allclose(by_parameters, beliefs[: len(by_parameters)], atol=1e-3)
+    assert not np.allclose(by_parameters, marginals[: len(by_parameters)], atol=1e-3)
 
 
 def test_fit_predict_is_fit_and_then_predict():
@@ -207,34 +207,34 @@ def test_beliefs_follow_the_order_of_the_states_and_go_into_files(tmp_path):
         before = np.concatenate(fitted.predict_proba(data, allowed=allowed))
         order = np.argsort(-fitted.state_occupancy_, kind="stable")
         fitted.order_states(by="occupancy")
-        assert np.array_equal(fitted.beliefs_.table(0, data.n_observations).T, before[:, order])
+        assert np.array_equal(fitted.training_marginals_.table(0, data.n_observations).T, before[:, order])
         fitted.save(tmp_path / "with")
-        fitted.save(tmp_path / "without", beliefs=False)
+        fitted.save(tmp_path / "without", marginals=False)
         loaded = HMM.load(tmp_path / "with")
-        assert np.array_equal(loaded.beliefs_.table(0, data.n_observations).T, before[:, order])
+        assert np.array_equal(loaded.training_marginals_.table(0, data.n_observations).T, before[:, order])
         if allowed is None:
             assert np.array_equal(np.concatenate(loaded.predict_proba(data)), before[:, order])
-        assert HMM.load(tmp_path / "without").beliefs_ is None
+        assert HMM.load(tmp_path / "without").training_marginals_ is None
 
 
 def test_learning_on_makes_stored_beliefs_void():
     data = words()
     fitted = model(CVI(max_iter=5, tolerance=0.0)).fit(data)
     fitted.partial_fit(words(seed=1))
-    assert fitted.beliefs_ is None
+    assert fitted.training_marginals_ is None
 
 
 # ---- files and interruption ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("settings", [{}, {"cluster": "subchain", "length": 4, "order": "batch"}, {"together": 3}])
+@pytest.mark.parametrize("settings", [{}, {"cluster": "subchain", "length": 4, "order": "batch"}, {"cluster_size": 3}])
 def test_beliefs_in_files_change_nothing(settings, tmp_path):
     data = words()
     in_memory = model(CVI(max_iter=6, tolerance=0.0, **settings)).fit(data)
     on_disk = model(CVI(max_iter=6, tolerance=0.0, storage=tmp_path / "shares", **settings), n_init=2).fit(data)
     again = model(CVI(max_iter=6, tolerance=0.0, **settings), n_init=2).fit(data)
     assert np.array_equal(on_disk.transition_, again.transition_)
-    assert in_memory.beliefs_ is not None
+    assert in_memory.training_marginals_ is not None
     assert list((tmp_path / "shares").glob("*.shares"))
     assert np.array_equal(np.concatenate(on_disk.predict_proba(data)), np.concatenate(again.predict_proba(data)))
 
@@ -243,10 +243,10 @@ def test_fits_that_share_a_folder_leave_each_other_alone(tmp_path):
     one, other = words(), words(seed=5, n=10)
     inference = CVI(max_iter=3, tolerance=0.0, storage=tmp_path)
     first = model(inference).fit(one)
-    before = np.array(first.beliefs_.entries)
+    before = np.array(first.training_marginals_.entries)
     model(inference).fit(other)
     model(inference).fit(Sequences(one.values[::-1].copy(), one.offsets))
-    assert np.array_equal(first.beliefs_.entries, before)
+    assert np.array_equal(first.training_marginals_.entries, before)
 
 
 def test_a_resumed_fit_takes_its_own_beliefs_out_of_a_shared_folder(tmp_path):
@@ -303,7 +303,7 @@ def test_a_run_that_is_killed_goes_on_where_it_was(storage, tmp_path, monkeypatc
     monkeypatch.setattr(Checkpoint, "save", saved)
     resumed = fit(checkpoint=tmp_path / "checkpoint", resume=True)
     assert np.array_equal(resumed.transition_, whole.transition_)
-    assert np.array_equal(resumed.beliefs_.entries, whole.beliefs_.entries)
+    assert np.array_equal(resumed.training_marginals_.entries, whole.training_marginals_.entries)
 
 
 @pytest.mark.parametrize("order", ["incremental", "batch"])
@@ -383,18 +383,18 @@ def test_a_dictionary_holds_for_every_algorithm(algorithm):
 @pytest.mark.parametrize(("settings", "message"), [
     ({"cluster": "word"}, "cluster 'word'"),
     ({"order": "random"}, "order 'random'"),
-    ({"left": "x"}, "left 'x'"),
+    ({"neighbour_weighting": "x"}, "neighbour_weighting 'x'"),
     ({"cluster": "subchain"}, "needs length="),
     ({"cluster": "subchain", "length": 0}, "length must be a whole number of at least 1"),
     ({"cluster": "subchain", "length": 100}, "the longest sequence has 11 positions"),
     ({"length": 5}, "length=5 is for cluster='subchain'"),
-    ({"together": 0}, "together must be a whole number"),
-    ({"together": 2, "order": "batch"}, "together=2 is for"),
-    ({"cluster": "state", "together": 2}, "together=2 is for"),
-    ({"cluster": "state", "left": "probabilities"}, "goes with corrections=False"),
+    ({"cluster_size": 0}, "cluster_size must be a whole number"),
+    ({"cluster_size": 2, "order": "batch"}, "cluster_size=2 is for"),
+    ({"cluster": "state", "cluster_size": 2}, "cluster_size=2 is for"),
+    ({"cluster": "state", "neighbour_weighting": "probabilities"}, "goes with corrections=False"),
     ({"max_iter": 0}, "max_iter must be"),
     ({"exclude": "no"}, "exclude must be True or False"),
-    ({"cluster": "sequence", "left": "counts"}, "whole sequences have no neighbours"),
+    ({"cluster": "sequence", "neighbour_weighting": "counts"}, "whole sequences have no neighbours"),
     ({"cluster": "sequence", "corrections": False}, "corrections=False is for"),
 ])  # fmt: skip
 def test_wrong_settings_are_refused_in_words(settings, message):
@@ -408,14 +408,14 @@ def test_single_states_with_fixed_moves_are_refused():
 
 
 @pytest.mark.parametrize("settings", [
-    {"cluster": "subchain", "length": 5, "left": "counts"}, {"cluster": "state", "corrections": False},
+    {"cluster": "subchain", "length": 5, "neighbour_weighting": "counts"}, {"cluster": "state", "corrections": False},
 ])  # fmt: skip
 def test_frozen_moves_have_no_counts_to_weigh_by(settings):
     start = model(VI(max_iter=1)).fit(words())
     frozen = HMM(3, Categorical(0.2, n_categories=7), Dirichlet(frozen=True), CVI(max_iter=2, **settings), init=start)
-    with pytest.raises(InputError, match="left='probabilities'"):
+    with pytest.raises(InputError, match="neighbour_weighting='probabilities'"):
         frozen.fit(words())
-    frozen.inference.set_params(left="probabilities")
+    frozen.inference.set_params(neighbour_weighting="probabilities")
     assert np.array_equal(frozen.fit(words()).transition_, start.transition_)
 
 

@@ -10,18 +10,18 @@ from examples import FAMILIES, example
 from scipy import stats
 
 from subchain import HMM, Categorical, Dirichlet, Gaussian, Gibbs, Poisson, Sequences, left_right
+from subchain.core.samples import ess_bulk
 from subchain.data import Evidence
 from subchain.data.legal_states import LegalStates
 from subchain.engines.cpu.engine import CpuEngine
 from subchain.errors import ConvergenceWarning, InputError
+from subchain.inference.run.posterior import ModelPosterior
+from subchain.inference.run.problem import Part, Problem
 from subchain.inference.sampling.gibbs_any import AnySequences, AnyStates, SampledSequences
 from subchain.inference.sampling.gibbs_words import WordSequences, WordStates
 from subchain.inference.sampling.joint import emission_sums, log_joint_of_emissions
-from subchain.inference.run.posterior import ModelPosterior
-from subchain.inference.run.problem import Part, Problem
-from subchain.inference.sampling.reported import beliefs_of
+from subchain.inference.sampling.reported import marginals_of
 from subchain.inference.sampling.walkers import Setting
-from subchain.core.samples import ess_bulk
 
 COLLAPSED = [WordStates, WordSequences, AnyStates, AnySequences]
 DATA = [[0, 1, 1], [2, 0]]
@@ -326,7 +326,7 @@ class TestResults:
         assert found.statistics.pairs.sum() == pytest.approx(3.0)
         assert found.statistics.emission.counts[1, 0] == pytest.approx((draws[:, [1, 2]] == 0).sum(axis=1).mean())
         shares = np.stack([(draws == state).mean(axis=0) for state in (0, 1)], axis=1)
-        assert beliefs_of(found.memory) == pytest.approx(shares)
+        assert marginals_of(found.memory) == pytest.approx(shares)
         expected = found.problem.prior.update(found.statistics).mean()
         assert found.point.chain.transition == pytest.approx(expected.chain.transition)
 
@@ -409,7 +409,7 @@ class TestKnowledge:
                 legal[symbol, states] = True
             assert legal[sentences.values, found.samples["states"]].all()
             lists = LegalStates.of(evidence, sentences)
-            sums = np.add.reduceat(beliefs_of(found.memory), lists.offsets[:-1])
+            sums = np.add.reduceat(marginals_of(found.memory), lists.offsets[:-1])
             assert sums == pytest.approx(np.ones(sentences.n_observations))
 
     def test_known_states_stay(self, sentences):
@@ -462,7 +462,6 @@ class TestResuming:
         for key, array in whole.statistics_.arrays().items():
             np.testing.assert_array_equal(array, fitted.statistics_.arrays()[key])
 
-
     def test_fewer_draws_than_there_are_end_a_run_that_is_resumed(self, sentences, tmp_path, monkeypatch):
         from subchain.inference.run.checkpoint import Checkpoint
 
@@ -501,14 +500,14 @@ class TestModels:
         return quiet_fit(model(Gibbs(**settings_of(n_samples=20, keep_states=True))), sentences)
 
     def test_states_in_another_order_are_so_in_all_draws(self, fitted, sentences):
-        before, beliefs = fitted.samples_, fitted.predict_proba(sentences)
+        before, marginals = fitted.samples_, fitted.predict_proba(sentences)
         order = np.argsort(fitted.state_occupancy_)[::-1]
         fitted.order_states()
         after = fitted.samples_
         np.testing.assert_array_equal(after["transition"], before["transition"][..., order, :][..., order])
         np.testing.assert_array_equal(after["emission.probabilities"], before["emission.probabilities"][:, :, order])
         np.testing.assert_array_equal(order[after["states"]], before["states"])
-        for ours, theirs in zip(fitted.predict_proba(sentences), beliefs, strict=True):
+        for ours, theirs in zip(fitted.predict_proba(sentences), marginals, strict=True):
             np.testing.assert_allclose(ours, theirs[:, order])
 
     def test_draws_are_saved(self, fitted, tmp_path):
@@ -573,4 +572,4 @@ class TestFrozen:
         prior = ModelPosterior(FrozenChain(begin.point_.chain), Frozen(begin.emission_))
         for settings in ({}, {"block": "sequence"}, SAMPLED):
             found = results_of(Gibbs(n_samples=800, n_chains=1, **settings), Problem(Part(data), prior, CpuEngine(1)))
-            assert np.abs(beliefs_of(found.memory) - begin.predict_proba(x)).max() < 0.07
+            assert np.abs(marginals_of(found.memory) - begin.predict_proba(x)).max() < 0.07

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from subchain import HMM, VI, Categorical, Dirichlet, memory_estimate
+from subchain.core.statistics import Statistics
 from subchain.data import Evidence, Sequences
 from subchain.engines.cpu import per_position
 from subchain.engines.cpu.engine import CpuEngine
 from subchain.engines.cpu.messages import Messages
 from subchain.errors import ImpossibleSequenceError, InputError
 from subchain.inference.batch import mean_field
-from subchain.core.statistics import Statistics
 from subchain.transitions import left_right
 
 pytestmark = pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")
@@ -38,9 +38,9 @@ def words(seed=0, lengths=(9, 1, 0, 14, 6), n_symbols=5):
     return Sequences(values, np.concatenate(([0], np.cumsum(lengths))))
 
 
-def beliefs_of(model):
-    """Beliefs (N, K) that a run has kept."""
-    return model.beliefs_.entries.reshape(-1, model.n_states_)
+def marginals_of(model):
+    """Marginals (N, K) that a run has kept."""
+    return model.training_marginals_.entries.reshape(-1, model.n_states_)
 
 
 def log_tables(posterior, data, evidence):
@@ -52,21 +52,21 @@ def log_tables(posterior, data, evidence):
     return logs, naive.logs(surrogate.initial), naive.logs(surrogate.transition)
 
 
-def slow_iteration(posterior, data, evidence, weights, beliefs, piece):
-    """Beliefs, statistics and the bound without the parameters, sequence by sequence."""
+def slow_iteration(posterior, data, evidence, weights, marginals, piece):
+    """Marginals, statistics and the bound without the parameters, sequence by sequence."""
     logs, first, moves = log_tables(posterior, data, evidence)
     emission = posterior.expected_log().emission
-    total, beliefs = Statistics.zeros(len(first), emission.zeros()), beliefs.copy()
+    total, marginals = Statistics.zeros(len(first), emission.zeros()), marginals.copy()
     for i in range(data.n_sequences):
         part = slice(*data.offsets[i : i + 2])
         if part.start == part.stop:
             continue
-        beliefs[part] = naive_mean_field.sweep(logs[part], first, moves, beliefs[part], piece)
-        total.initial += weights[i] * beliefs[part][0]
-        total.pairs += weights[i] * naive_mean_field.pairs(beliefs[part])
-        emission.accumulate(data.values[part], np.ascontiguousarray(weights[i] * beliefs[part].T), total.emission)
-        total.log_normalizer += weights[i] * naive_mean_field.bound(logs[part], first, moves, beliefs[part])
-    return beliefs, total
+        marginals[part] = naive_mean_field.sweep(logs[part], first, moves, marginals[part], piece)
+        total.initial += weights[i] * marginals[part][0]
+        total.pairs += weights[i] * naive_mean_field.pairs(marginals[part])
+        emission.accumulate(data.values[part], np.ascontiguousarray(weights[i] * marginals[part].T), total.emission)
+        total.log_normalizer += weights[i] * naive_mean_field.bound(logs[part], first, moves, marginals[part])
+    return marginals, total
 
 
 @pytest.mark.parametrize("piece", [1, 3, None])
@@ -91,11 +91,11 @@ def test_sweep_by_sweep_a_run_is_that_of_the_slow_version(family, given, piece, 
         return model.fit(data, sample_weight=weights, **known)
 
     before = fit(1)
-    beliefs = beliefs_of(before)
+    marginals = marginals_of(before)
     for iterations in (2, 3, 4):
         after, posterior = fit(iterations), before.posterior_
-        beliefs, total = slow_iteration(posterior, data, evidence, weights, beliefs, piece)
-        assert np.allclose(beliefs_of(after), beliefs, rtol=1e-9, atol=1e-10)
+        marginals, total = slow_iteration(posterior, data, evidence, weights, marginals, piece)
+        assert np.allclose(marginals_of(after), marginals, rtol=1e-9, atol=1e-10)
         assert np.allclose(after.statistics_.pairs, total.pairs, rtol=1e-9, atol=1e-10)
         assert np.allclose(after.statistics_.initial, total.initial, rtol=1e-9, atol=1e-10)
         for name, array in total.emission.arrays().items():
@@ -110,10 +110,10 @@ def test_a_run_begins_with_the_beliefs_of_whole_sequences_under_its_start():
     start = HMM(3, Categorical(n_categories=5), inference=sequences(), random_state=0).fit(data)
     after = HMM(3, Categorical(n_categories=5), inference=states(1), init=start).fit(data)
     posterior = after.prior_.update(start.expected_statistics(data))
-    beliefs = np.empty((data.n_observations, 3))
-    per_position.smooth(CpuEngine(1), Messages(posterior.expected_log(), data, None), beliefs)
-    beliefs, _ = slow_iteration(posterior, data, None, np.ones(data.n_sequences), beliefs, None)
-    assert np.allclose(beliefs_of(after), beliefs, rtol=1e-9, atol=1e-10)
+    marginals = np.empty((data.n_observations, 3))
+    per_position.smooth(CpuEngine(1), Messages(posterior.expected_log(), data, None), marginals)
+    marginals, _ = slow_iteration(posterior, data, None, np.ones(data.n_sequences), marginals, None)
+    assert np.allclose(marginals_of(after), marginals, rtol=1e-9, atol=1e-10)
 
 
 # ---- the bound -------------------------------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ def test_one_state_is_certain():
         for inference in (states(), sequences())
     ]
     assert np.allclose(fits[0].trace_.objective, fits[1].trace_.objective, rtol=1e-12)
-    assert (beliefs_of(fits[0]) == 1.0).all()
+    assert (marginals_of(fits[0]) == 1.0).all()
 
 
 def test_moves_whose_weight_is_too_small_for_a_double_are_not_impossible():
@@ -202,7 +202,7 @@ def test_the_number_of_threads_changes_no_bit(given, monkeypatch):
         for n in (1, 3)
     )
     assert one.trace_.objective == more.trace_.objective
-    assert np.array_equal(one.beliefs_.entries, more.beliefs_.entries)
+    assert np.array_equal(one.training_marginals_.entries, more.training_marginals_.entries)
     assert np.array_equal(one.statistics_.pairs, more.statistics_.pairs)
 
 
@@ -237,7 +237,7 @@ def test_an_interruption_waits_for_the_end_of_the_sweeps_and_the_run_can_go_on(m
     assert len(cut_short.trace_.objective) == 4
     whole, resumed = fit(), fit(checkpoint=tmp_path / "c", resume=True)
     assert resumed.trace_.objective == whole.trace_.objective
-    assert np.array_equal(resumed.beliefs_.entries, whole.beliefs_.entries)
+    assert np.array_equal(resumed.training_marginals_.entries, whole.training_marginals_.entries)
 
 
 # ---- what a user meets -----------------------------------------------------------------------------------------------
@@ -246,22 +246,22 @@ def test_an_interruption_waits_for_the_end_of_the_sweeps_and_the_run_can_go_on(m
 def test_the_training_data_are_decoded_with_the_beliefs_of_the_run():
     data = words()
     model = HMM(3, Categorical(n_categories=5), inference=states(), random_state=0).fit(data)
-    assert np.array_equal(np.concatenate(model.predict_proba(data)), beliefs_of(model))
-    assert HMM(3, Categorical(n_categories=5), inference=sequences()).fit(data).beliefs_ is None
+    assert np.array_equal(np.concatenate(model.predict_proba(data)), marginals_of(model))
+    assert HMM(3, Categorical(n_categories=5), inference=sequences()).fit(data).training_marginals_ is None
 
 
 def test_known_states_are_believed_and_forbidden_ones_are_not():
     data = words()
     known = np.where(np.arange(30) % 3 == 0, 1, -1)
     model = HMM(3, Categorical(n_categories=5), inference=states(6), random_state=0).fit(data, states=known)
-    assert (beliefs_of(model)[known == 1] == [0.0, 1.0, 0.0]).all()
+    assert (marginals_of(model)[known == 1] == [0.0, 1.0, 0.0]).all()
 
 
 def test_a_first_state_that_cannot_be_is_not_believed():
     data = words()
     model = HMM(3, Categorical(n_categories=5), Dirichlet(initial=[0.5, 0.0, 0.5]), states(6), random_state=0).fit(data)
     firsts = data.offsets[:-1][data.lengths > 0]
-    assert (beliefs_of(model)[firsts, 1] == 0.0).all()
+    assert (marginals_of(model)[firsts, 1] == 0.0).all()
     assert np.isfinite(model.trace_.objective).all()
 
 

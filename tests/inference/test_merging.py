@@ -9,10 +9,10 @@ import pytest
 from examples import FAMILIES, example
 
 from subchain import HDP, Gaussian
-from subchain.data import as_sequences
-from subchain.inference.search.merging import USED, Merge, merges
-from subchain.inference.run.posterior import ModelPosterior
 from subchain.core.statistics import Statistics
+from subchain.data import as_sequences
+from subchain.inference.run.posterior import ModelPosterior
+from subchain.inference.search.merging import USED, Merge, merges
 from subchain.transitions.dirichlet import DirichletChain, DirichletRows
 from subchain.transitions.initial import LearnedInitial
 
@@ -28,24 +28,24 @@ def given(family: str, n_states: int = STATES, **hierarchy: Any) -> tuple[ModelP
     emission = specification.prior(data, n_states, flat=False)
     chain = HDP(**hierarchy, construction="direct").prior(n_states, flat=False)
     found = Statistics.zeros(n_states, emission.mean().zeros())
-    beliefs = np.eye(n_states)[:, states]
-    emission.mean().accumulate(data.values, np.ascontiguousarray(beliefs), found.emission)
+    marginals = np.eye(n_states)[:, states]
+    emission.mean().accumulate(data.values, np.ascontiguousarray(marginals), found.emission)
     found.initial[states[0]] += 1.0
     np.add.at(found.pairs, (states[:-1], states[1:]), 1.0)
-    chain = chain.renew(found.initial, found.pairs)
+    chain = chain.update_hyperparameters(found.initial, found.pairs)
     return ModelPosterior(chain, emission), found, [data.values[states == k] for k in range(n_states)]
 
 
 def by_chain_rule(prior: Any, values: Any, state: int) -> float:
     """Log probability of one state's observations, one after the other, each given those before."""
     sums, total = prior.mean().zeros(), 0.0
-    beliefs = np.zeros((prior.mean().n_states, 1))
-    beliefs[state] = 1.0
+    marginals = np.zeros((prior.mean().n_states, 1))
+    marginals[state] = 1.0
     for value in values:
         predictive = prior.update(sums).predictive()
         total += float(predictive.log_likelihood(value[None])[state, 0])
         more = prior.mean().zeros()
-        prior.mean().accumulate(value[None], beliefs, more)
+        prior.mean().accumulate(value[None], marginals, more)
         sums = sums + more
     return total
 
@@ -161,7 +161,11 @@ def test_corners_of_one_regime_promise_most_as_a_group() -> None:
     statistics = Statistics.zeros(STATES, emission.mean().zeros())
     emission.mean().accumulate(data.values, np.ascontiguousarray(np.eye(STATES)[:, corners]), statistics.emission)
     np.add.at(statistics.pairs, (corners[:-1], corners[1:]), 1.0)
-    chain = HDP(construction="direct").prior(STATES, flat=False).renew(statistics.initial, statistics.pairs)
+    chain = (
+        HDP(construction="direct")
+        .prior(STATES, flat=False)
+        .update_hyperparameters(statistics.initial, statistics.pairs)
+    )
     best = merges(ModelPosterior(chain, emission), statistics, 3)[0]
     assert sorted((best.into, *best.gone)) == [0, 1, 2, 3]
     assert str(best).endswith(f"were taken into state {best.into}")

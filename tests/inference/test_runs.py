@@ -110,9 +110,7 @@ class TestInterruption:
         assert np.array_equal(fitted.transition_, whole.transition_)
         monkeypatch.undo()
         resumed = model(inference=VI(max_iter=9, tolerance=0.0)).fit(data, checkpoint=tmp_path / "c", resume=True)
-        assert np.array_equal(
-            resumed.transition_, model(inference=VI(max_iter=9, tolerance=0.0)).fit(data).transition_
-        )
+        assert np.array_equal(resumed.transition_, model(inference=VI(max_iter=9, tolerance=0.0)).fit(data).transition_)
 
 
 class TestCheckpoints:
@@ -183,7 +181,6 @@ class TestCheckpoints:
         monkeypatch.setattr(checkpoint, "write_arrays", write)
         model(inference=VI(max_iter=30, tolerance=0.0)).fit(data, checkpoint=tmp_path / "c")
         assert len(writes) <= 3
-
 
     def test_a_fit_without_a_seed_is_resumed_with_the_seed_it_had(self, data, tmp_path):
         first = model(random_state=None, n_init=2).fit(data, checkpoint=tmp_path / "c")
@@ -303,7 +300,7 @@ class TestKnowledge:
         fitted = model().fit(data, allowed=allowed)
         assert not fitted.statistics_.emission.counts[~allowed].any()
 
-    def test_soft_evidence_moves_beliefs(self, data):
+    def test_soft_evidence_moves_marginals(self, data):
         weights = np.zeros((data.n_observations, 3))
         fitted = model().fit(data)
         before = np.concatenate(fitted.predict_proba(data))

@@ -13,15 +13,15 @@ import pytest
 from examples import example
 
 from subchain import CVI, HDP, HMM, SCVI, SVI, VI, Categorical, Gaussian
-from subchain.data import Sequences
-from subchain.datasets.published import four_state
-from subchain.inference.search import search
-from subchain.inference.batch.passes import Passes
-from subchain.inference.collapsed.ledger import Ledger
-from subchain.inference.search.search import Search, loosened
-from subchain.inference.collapsed.visits import Visits
 from subchain.core.hyperparameters import EARLY
 from subchain.core.statistics import Statistics
+from subchain.data import Sequences
+from subchain.datasets.published import four_state
+from subchain.inference.batch.passes import Passes
+from subchain.inference.collapsed.ledger import Ledger
+from subchain.inference.collapsed.visits import Visits
+from subchain.inference.search import search
+from subchain.inference.search.search import Search, loosened
 
 
 @pytest.fixture(autouse=True)
@@ -137,7 +137,7 @@ FUTILE: dict[str, Any] = {
     "cvi of states": (CVI(max_iter=14, tolerance=0.0, cluster="state"), "categorical", "many"),
     "cvi of subchains": (CVI(max_iter=14, tolerance=0.0, cluster="subchain", length=5), "categorical", "many"),
     "cvi, holes": (CVI(max_iter=5, tolerance=0.0), "gaussian", "missing"),
-    "cvi, reals": (CVI(max_iter=14, tolerance=0.0, together=2), "gaussian", "many"),
+    "cvi, reals": (CVI(max_iter=14, tolerance=0.0, cluster_size=2), "gaussian", "many"),
     "cvi, parts": (CVI(max_iter=14, tolerance=0.0), "product", "many"),
     "svi": (SVI(length=None, batch=4, max_updates=140, report_every=10), "categorical", "many"),
     "scvi": (SCVI(length=None, batch=4, max_updates=140, report_every=10, average=True), "categorical", "many"),
@@ -163,10 +163,10 @@ def test_a_rejected_proposal_leaves_the_run_as_if_it_had_not_been_made(
     def refused(self: Search, here: Any, run: Any, *keep: Any) -> Any:
         for into, gone in ((0, 1), (2, 0)):
             folded = here.statistics.fold(into, gone)
-            run(here.prior.renew(folded), folded)
+            run(here.prior.update_hyperparameters(folded), folded)
             tried.append("merge")
         for split in search.splits(self.problem, self.algorithm, here.prior, here.statistics, np.random.default_rng(0)):
-            run(here.prior.renew(split.statistics), split.statistics)
+            run(here.prior.update_hyperparameters(split.statistics), split.statistics)
         return here, []
 
     monkeypatch.setattr(Search, "is_due", lambda self, prior, statistics, **more: self.iteration % 4 == 0)

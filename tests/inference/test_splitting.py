@@ -9,15 +9,15 @@ import pytest
 from examples import FAMILIES, example
 
 from subchain import HDP, HMM, VI
+from subchain.core.statistics import Statistics
 from subchain.data import Sequences
 from subchain.engines import resolve_engine
 from subchain.engines.cpu.occurrence import occurrence
-from subchain.inference.search.excerpts import Excerpt
 from subchain.inference.run.posterior import ModelPosterior
 from subchain.inference.run.problem import Part, Problem
+from subchain.inference.search.excerpts import Excerpt
 from subchain.inference.search.splitting import FREE, LARGE, splits
 from subchain.propagation.occurrence.methods import WAYS
-from subchain.core.statistics import Statistics
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 STATES = 4
@@ -30,7 +30,7 @@ def fitted(family: str, shape: str = "many", weights: Any = None) -> tuple[Probl
     data = specification.prepare(data)
     problem = Problem(Part(data, None, weights), model.prior_, resolve_engine("cpu", 1), True, None)
     statistics = problem.statistics(model.posterior_.expected_log(), problem.whole).fold(0, STATES - 1)
-    return problem, model.prior_.renew(statistics), statistics
+    return problem, model.prior_.update_hyperparameters(statistics), statistics
 
 
 @pytest.mark.parametrize("family", FAMILIES)

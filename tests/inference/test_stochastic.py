@@ -16,12 +16,12 @@ import pytest
 from subchain import EM, HMM, SCVI, SVI, VI, Buffer, Categorical, Dirichlet, GrowBuffer, Guards, HoldOut, as_sequences
 from subchain.datasets import bernoulli_chain, categorical_chain, gaussian_chain, poisson_chain
 from subchain.errors import InputError
-from subchain.inference.run.checkpoint import Checkpoint
 from subchain.inference.em import ONLINE, OnlineEM
-from subchain.inference.stochastic.guards import StoredGuards
-from subchain.inference.stochastic.updates import Updates
+from subchain.inference.run.checkpoint import Checkpoint
 from subchain.inference.run.validation import HeldOutPositions
 from subchain.inference.stochastic.fused_updates import WordUpdates
+from subchain.inference.stochastic.guards import StoredGuards
+from subchain.inference.stochastic.updates import Updates
 
 BOUNDARIES = {
     "stationary": "stationary",
@@ -78,7 +78,7 @@ def test_one_update_by_hand(algorithm: type[SVI], monkeypatch: pytest.MonkeyPatc
         symbols = x[start : start + length]
         first = surrogate.initial if start == 0 else stationary
         logs = surrogate.emission.log_likelihood(symbols).T
-        found = naive.beliefs(logs, first, surrogate.transition)
+        found = naive.marginals(logs, first, surrogate.transition)
         initial += found.smoothed[0] * (start == 0)
         pairs += found.pairs
         np.add.at(counts, symbols, found.smoothed)
@@ -254,9 +254,7 @@ class TestInterruption:
         )
         whole = words(inference).fit(text())
         saved, updates = Checkpoint.save, Updates._update
-        monkeypatch.setattr(
-            Checkpoint, "save", lambda self, journey, force=False: saved(self, journey, force=True)
-        )
+        monkeypatch.setattr(Checkpoint, "save", lambda self, journey, force=False: saved(self, journey, force=True))
 
         def die(self: Any) -> None:
             updates(self)
@@ -318,8 +316,8 @@ class TestHoldOut:
         at = held.positions(as_sequences(x))
         masked = x.copy()
         masked[at] = -1
-        beliefs = fitted.predict_proba(masked)[at]
-        expected = np.log((beliefs * fitted.emission_.probabilities[:, x[at]].T).sum(axis=1)).mean()  # type: ignore[attr-defined]
+        marginals = fitted.predict_proba(masked)[at]
+        expected = np.log((marginals * fitted.emission_.probabilities[:, x[at]].T).sum(axis=1)).mean()  # type: ignore[attr-defined]
         assert fitted.trace_.validation[-1] == pytest.approx(expected)
 
     def test_what_was_never_observed_is_not_held_out(self) -> None:
@@ -421,9 +419,7 @@ def test_ctrl_c_while_scoring_goes_on_in_the_same_bits(tmp_path: Path, monkeypat
 
 class TestGuardsAndCheckpoints:
     def fit(self, folder: Path, **settings: Any) -> HMM:
-        inference = SCVI(
-            length=4, batch=30, boundary=Guards(storage=folder / "g"), max_updates=50, report_every=10
-        )
+        inference = SCVI(length=4, batch=30, boundary=Guards(storage=folder / "g"), max_updates=50, report_every=10)
         return words(inference).fit(text(), checkpoint=folder / "c", **settings)
 
     def killed(self, folder: Path, monkeypatch: pytest.MonkeyPatch, at: int = 27) -> None:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_models import draw, model_of
 
+from subchain.core.statistics import Statistics
 from subchain.data.sequences import Sequences
 from subchain.engines.cpu.engine import CpuEngine
 from subchain.engines.cpu.messages import Messages
@@ -17,14 +18,13 @@ from subchain.engines.subchains import Anywhere, Grid, Minibatch, MinibatchRun, 
 from subchain.inference.stochastic.boundaries import Boundary, Buffer, OpenBoundary, Stationary
 from subchain.inference.stochastic.growing_buffer import GrowBuffer, grow
 from subchain.inference.stochastic.guards import Guards
-from subchain.core.statistics import Statistics
-from subchain.transitions.incremental import MovingChain
+from subchain.transitions.incremental import IncrementalChain
 
 ENGINE = CpuEngine(1)
 FAMILIES = ["categorical", "gaussian", "poisson", "bernoulli"]
 
 
-class Frozen(MovingChain):
+class Frozen(IncrementalChain):
     """A chain that stays, for boundaries that want to know its stationary distribution."""
 
     def __init__(self, transition: np.ndarray[Any, Any]) -> None:
@@ -37,7 +37,7 @@ class Frozen(MovingChain):
 
 
 class Case:
-    """A model, data drawn from it, and exact beliefs."""
+    """A model, data drawn from it, and exact marginals."""
 
     def __init__(self, family: str = "categorical", lengths: tuple[int, ...] = (61,), seed: int = 0) -> None:
         model = model_of(family)
@@ -46,8 +46,8 @@ class Case:
         self.point = model.point_
         self.messages = Messages(self.point.surrogate(), self.data, None)
         self.chain = Frozen(self.point.chain.transition)
-        beliefs = model.predict_proba(list(parts))
-        self.beliefs = np.concatenate(beliefs).T
+        marginals = model.predict_proba(list(parts))
+        self.marginals = np.concatenate(marginals).T
 
     def run(self, batch: Minibatch, boundary: OpenBoundary) -> MinibatchRun:
         start, stop = boundary.enter(self.messages, batch, self.chain)
@@ -83,8 +83,8 @@ def test_with_all_the_rest_in_sight_subchains_are_exact(family: str, lengths: An
     grid = Grid(case.data.offsets, 5)
     batch = grid.batch(np.arange(grid.size))
     run = case.run(batch, open_for(case, boundary, grid))
-    np.testing.assert_allclose(run.ends.first_belief, case.beliefs[:, batch.starts], atol=1e-9)
-    np.testing.assert_allclose(run.ends.last_belief, case.beliefs[:, batch.starts + batch.lengths - 1], atol=1e-9)
+    np.testing.assert_allclose(run.ends.first_marginal, case.marginals[:, batch.starts], atol=1e-9)
+    np.testing.assert_allclose(run.ends.last_marginal, case.marginals[:, batch.starts + batch.lengths - 1], atol=1e-9)
 
 
 def _batch_statistics(case: Case) -> Statistics:
@@ -120,8 +120,8 @@ def test_subchains_that_begin_anywhere_stand_for_all_but_the_ends() -> None:
     gains = anywhere.gains(anywhere.size)
     run = case.run(anywhere.batch(np.arange(anywhere.size)), open_for(case, Buffer(39), anywhere))
     coverage = np.minimum(np.minimum(np.arange(60) + 1, 60 - np.arange(60)), length) / length
-    expected = np.zeros((case.beliefs.shape[0], 1 + int(case.data.values.max())))
-    np.add.at(expected.T, case.data.values, (case.beliefs * coverage).T)
+    expected = np.zeros((case.marginals.shape[0], 1 + int(case.data.values.max())))
+    np.add.at(expected.T, case.data.values, (case.marginals * coverage).T)
     counts = run.statistics.emission.arrays()["counts"] * gains.emission
     np.testing.assert_allclose(counts[: expected.shape[1]].T, expected * 60 / anywhere.size, rtol=1e-7)
     assert run.statistics.pairs.sum() * gains.pairs == pytest.approx(59)
@@ -158,7 +158,7 @@ def test_guards_that_were_carried_to_and_fro_are_exact(family: str, lengths: Any
         run = case.run(grid.batch(np.array([piece])), guards)
     batch = grid.batch(np.arange(grid.size))
     run = case.run(batch, guards)
-    np.testing.assert_allclose(run.ends.first_belief, case.beliefs[:, batch.starts], atol=1e-12)
+    np.testing.assert_allclose(run.ends.first_marginal, case.marginals[:, batch.starts], atol=1e-12)
 
 
 def test_guards_of_neighbours_that_were_never_visited_say_nothing() -> None:
@@ -167,7 +167,7 @@ def test_guards_of_neighbours_that_were_never_visited_say_nothing() -> None:
     batch = grid.batch(np.array([3, 0, 9]))
     alone = case.run(batch, open_for(case, Stationary(), grid))
     guarded = case.run(batch, open_for(case, Guards(), grid))
-    np.testing.assert_allclose(guarded.ends.first_belief, alone.ends.first_belief, rtol=1e-12)
+    np.testing.assert_allclose(guarded.ends.first_marginal, alone.ends.first_marginal, rtol=1e-12)
 
 
 def test_marginals_are_what_guards_keep_if_they_are_told_to() -> None:
@@ -175,8 +175,8 @@ def test_marginals_are_what_guards_keep_if_they_are_told_to() -> None:
     grid = Grid(case.data.offsets, 4)
     guards: Any = open_for(case, Guards("marginals"), grid)
     run = case.run(grid.batch(np.array([5])), guards)
-    np.testing.assert_allclose(guards.firsts[5], run.ends.first_belief[:, 0], rtol=1e-6)
-    np.testing.assert_allclose(guards.lasts[5], run.ends.last_belief[:, 0], rtol=1e-6)
+    np.testing.assert_allclose(guards.firsts[5], run.ends.first_marginal[:, 0], rtol=1e-6)
+    np.testing.assert_allclose(guards.lasts[5], run.ends.last_marginal[:, 0], rtol=1e-6)
     run = case.run(grid.batch(np.array([6])), guards)
     start, _ = guards.enter(case.messages, grid.batch(np.array([6])), case.chain)
     np.testing.assert_allclose(start[:, 0], guards.lasts[5].astype(float) @ case.point.chain.transition, rtol=1e-6)
@@ -191,8 +191,11 @@ def test_grown_buffers_find_the_beliefs_of_the_whole_chain(family: str, toleranc
     growth = GrowBuffer(tolerance=tolerance, step=2)
     start, stop, grown = grow(case.messages, batch, case.chain.stationary(), growth)
     run = run_minibatch(ENGINE, case.messages, batch, start, stop)
-    for found, at in ((run.ends.first_belief, batch.starts), (run.ends.last_belief, batch.starts + batch.lengths - 1)):
-        assert 0.5 * np.abs(found - case.beliefs[:, at]).sum(axis=0).max() <= tolerance
+    for found, at in (
+        (run.ends.first_marginal, batch.starts),
+        (run.ends.last_marginal, batch.starts + batch.lengths - 1),
+    ):
+        assert 0.5 * np.abs(found - case.marginals[:, at]).sum(axis=0).max() <= tolerance
     assert grown.max() < 100
 
 

@@ -1,4 +1,4 @@
-"""Beliefs and draws between slices are those of all paths that pass them."""
+"""Marginals and draws between slices are those of all paths that pass them."""
 
 import itertools
 
@@ -35,7 +35,7 @@ def passing(moves, table, slices, first, last):
 @pytest.mark.parametrize("spread", [1.0, 3000.0])
 @pytest.mark.parametrize("seed", range(6))
 def test_beliefs_are_sums_over_all_paths(seed, spread):
-    """Also where likelihoods are so far apart that beliefs are zero to rounding."""
+    """Also where likelihoods are so far apart that marginals are zero to rounding."""
     moves, table, slices, begins = problem(seed, spread)
     found, possible = reach(rank(moves), slices, begins, table, np.arange(5), 0, nothing_reached())
     assert possible
@@ -43,12 +43,12 @@ def test_beliefs_are_sums_over_all_paths(seed, spread):
         paths, logs = passing(moves, table, slices, first, position + 1)
         expected = np.array([np.logaddexp.reduce(logs[paths[:, -1] == k], initial=-np.inf) for k in range(3)])
         here = slice(found.offsets[position], found.offsets[position + 1])
-        beliefs = np.full(3, -np.inf)
+        marginals = np.full(3, -np.inf)
         with np.errstate(divide="ignore"):
-            beliefs[found.states[here]] = np.where(
-                found.beliefs[here] > 0.0, np.log(found.beliefs[here]), found.logs[here]
+            marginals[found.states[here]] = np.where(
+                found.marginals[here] > 0.0, np.log(found.marginals[here]), found.logs[here]
             )
-        np.testing.assert_allclose(beliefs, expected - expected.max(), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(marginals, expected - expected.max(), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("spread", [1.0, 3000.0])

@@ -32,9 +32,9 @@ def test_beliefs_are_sums_over_all_paths(chain: Chain):
         with pytest.raises(ImpossibleSequenceError):
             forward_backward(*chain)
         return
-    truth, found = naive.enumerate_beliefs(*chain), forward_backward(*chain)
+    truth, found = naive.enumerate_marginals(*chain), forward_backward(*chain)
     np.testing.assert_allclose(found.log_likelihood, [truth.log_likelihood], rtol=1e-12)
-    np.testing.assert_allclose(found.beliefs, truth.smoothed, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found.marginals, truth.smoothed, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(found.pairs, truth.pairs, rtol=1e-9, atol=1e-12)
 
 
@@ -44,8 +44,8 @@ def test_filtered_beliefs_know_the_past_alone(chain: Chain):
         with pytest.raises(ImpossibleSequenceError):
             filter(*chain)
         return
-    truth, found = naive.enumerate_beliefs(*chain), filter(*chain)
-    np.testing.assert_allclose(found.beliefs, truth.filtered, rtol=1e-9, atol=1e-12)
+    truth, found = naive.enumerate_marginals(*chain), filter(*chain)
+    np.testing.assert_allclose(found.marginals, truth.filtered, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(found.log_increments, truth.increments, rtol=1e-9, atol=1e-10)
 
 
@@ -80,11 +80,11 @@ def test_sampled_paths_are_possible_and_as_frequent_as_probable(chain: Chain):
 @pytest.mark.parametrize("n_states", [1, 3, 5, 12, 50])
 def test_long_chains_equal_the_slow_recursions(n_states: int):
     chain = random_chain(311, n_states)
-    truth, found, filtered = naive.beliefs(*chain), forward_backward(*chain), filter(*chain)
+    truth, found, filtered = naive.marginals(*chain), forward_backward(*chain), filter(*chain)
     np.testing.assert_allclose(found.log_likelihood, [truth.log_likelihood], rtol=1e-13)
-    np.testing.assert_allclose(found.beliefs, truth.smoothed, rtol=1e-11)
+    np.testing.assert_allclose(found.marginals, truth.smoothed, rtol=1e-11)
     np.testing.assert_allclose(found.pairs, truth.pairs, rtol=1e-11)
-    np.testing.assert_allclose(filtered.beliefs, truth.filtered, rtol=1e-11)
+    np.testing.assert_allclose(filtered.marginals, truth.filtered, rtol=1e-11)
     np.testing.assert_allclose(filtered.log_increments, truth.increments, rtol=1e-10, atol=1e-13)
     np.testing.assert_array_equal(viterbi(*chain).states, naive.best_path(*chain)[0])
 
@@ -102,11 +102,11 @@ def test_missing_observations_are_summed_out():
 
 
 def assert_equals_slow_recursions(chain: Chain) -> None:
-    truth, found, filtered = naive.beliefs(*chain), forward_backward(*chain), filter(*chain)
+    truth, found, filtered = naive.marginals(*chain), forward_backward(*chain), filter(*chain)
     np.testing.assert_allclose(found.log_likelihood, [truth.log_likelihood], rtol=1e-12)
-    np.testing.assert_allclose(found.beliefs, truth.smoothed, rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(found.marginals, truth.smoothed, rtol=1e-8, atol=1e-12)
     np.testing.assert_allclose(found.pairs, truth.pairs, rtol=1e-8, atol=1e-12)
-    np.testing.assert_allclose(filtered.beliefs, truth.filtered, rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(filtered.marginals, truth.filtered, rtol=1e-8, atol=1e-12)
     np.testing.assert_allclose(filtered.log_increments, truth.increments, rtol=1e-8, atol=1e-10)
     assert (sample_paths(*chain, n=20, random_state=0) == truth.smoothed.argmax(axis=1)).mean() > 0.9
 
@@ -132,7 +132,7 @@ def test_states_that_cannot_be_reached_do_not_disturb():
     logs = np.zeros((400, 2))
     logs[:, 0] = -100.0
     found = forward_backward(logs, [1.0, 0.0], np.eye(2))
-    np.testing.assert_array_equal(found.beliefs, np.tile([1.0, 0.0], (400, 1)))
+    np.testing.assert_array_equal(found.marginals, np.tile([1.0, 0.0], (400, 1)))
     np.testing.assert_array_equal(found.pairs, [[399.0, 0.0], [0.0, 0.0]])
     assert found.log_likelihood[0] == pytest.approx(-40_000.0, rel=1e-13)
 
@@ -153,7 +153,7 @@ def test_sequences_do_not_know_of_each_other(n_states: int, lengths: list[int]):
     parts = [logs[start:stop] for start, stop in itertools.pairwise(edges)]
     together = forward_backward(logs, initial, transition, lengths)
     apart = [forward_backward(part, initial, transition) for part in parts]
-    np.testing.assert_allclose(together.beliefs, np.concatenate([one.beliefs for one in apart]), rtol=1e-12)
+    np.testing.assert_allclose(together.marginals, np.concatenate([one.marginals for one in apart]), rtol=1e-12)
     np.testing.assert_allclose(together.pairs, np.sum([one.pairs for one in apart], axis=0), rtol=1e-11, atol=1e-14)
     np.testing.assert_allclose(together.log_likelihood, [one.log_likelihood[0] for one in apart], rtol=1e-12)
     decoded = viterbi(logs, initial, transition, lengths)
@@ -167,7 +167,7 @@ def test_an_empty_sequence_has_probability_one():
     assert forward_backward(logs, initial, transition, [0, 5, 0]).log_likelihood[[0, 2]].tolist() == [0.0, 0.0]
     assert viterbi(logs, initial, transition, [0, 5, 0]).log_probability[[0, 2]].tolist() == [0.0, 0.0]
     nothing = forward_backward(np.empty((0, 2)), initial, transition, [])
-    assert nothing.beliefs.shape == (0, 2)
+    assert nothing.marginals.shape == (0, 2)
     assert nothing.pairs.sum() == 0.0
 
 
@@ -175,7 +175,7 @@ def test_hard_and_easy_sequences_mix():
     logs, initial, _ = random_chain(30, 2)
     logs[10:20] = [[-800.0, 0.0]] * 5 + [[0.0, -800.0]] * 5
     together = forward_backward(logs, initial, np.eye(2), [10, 10, 10])
-    apart = [naive.beliefs(logs[start : start + 10], initial, np.eye(2)) for start in (0, 10, 20)]
+    apart = [naive.marginals(logs[start : start + 10], initial, np.eye(2)) for start in (0, 10, 20)]
     np.testing.assert_allclose(together.log_likelihood, [one.log_likelihood for one in apart], rtol=1e-12)
     np.testing.assert_allclose(together.pairs, sum(one.pairs for one in apart), rtol=1e-9)
 
@@ -195,11 +195,11 @@ def test_a_generator_gives_new_paths_every_time():
     assert (sample_paths(*chain, n=1, random_state=rng) != sample_paths(*chain, n=1, random_state=rng)).any()
 
 
-def test_sampled_marginals_approach_the_beliefs():
+def test_sampled_marginals_approach_the_marginals():
     chain = Chain(random_chain(120, 4).log_likelihood, np.full(4, 0.25), sticky(4, 0.9))
     paths = sample_paths(*chain, n=3000, random_state=0)
     share = (paths[:, :, None] == np.arange(4)).mean(axis=0)
-    assert np.abs(share - forward_backward(*chain).beliefs).max() < 0.05
+    assert np.abs(share - forward_backward(*chain).marginals).max() < 0.05
     pairs = np.zeros((4, 4))
     np.add.at(pairs, (paths[:, :-1], paths[:, 1:]), 1.0 / len(paths))
     np.testing.assert_allclose(pairs, forward_backward(*chain).pairs, rtol=0.1, atol=0.3)

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from subchain.propagation.lanes import recursions as lanes
-from subchain.propagation.lanes import products
 from subchain.numerics.vectors import WIDTH
+from subchain.propagation.lanes import products
+from subchain.propagation.lanes import recursions as lanes
 
 KERNELS = [pytest.param(kernels, id=kernels.__name__.split(".")[-1]) for kernels in (lanes, products)]
 
@@ -31,7 +31,7 @@ class Problem(NamedTuple):
 class Passed(NamedTuple):
     alpha: Array
     scale: Array
-    beliefs: Array
+    marginals: Array
     pairs: Array
 
 
@@ -50,13 +50,13 @@ def problem(n_states: int, lengths: list[int], seed: int = 0) -> Problem:
 
 def run(kernels: ModuleType, given: Problem) -> Passed:
     n_states, columns = given.likelihood.shape
-    alpha, beliefs, scale = np.empty((n_states, columns)), np.empty((n_states, columns)), np.empty(columns)
+    alpha, marginals, scale = np.empty((n_states, columns)), np.empty((n_states, columns)), np.empty(columns)
     weighted, pairs = given.likelihood.copy(), np.zeros((n_states, n_states))
     kernels.forward(given.likelihood, given.transition, given.start, given.offsets, alpha, scale)
     transposed = np.ascontiguousarray(given.transition.T)
-    kernels.backward(weighted, transposed, given.stop, given.offsets, alpha, scale, beliefs)
+    kernels.backward(weighted, transposed, given.stop, given.offsets, alpha, scale, marginals)
     kernels.pair_sums(alpha, weighted, given.offsets, pairs)
-    return Passed(alpha, scale, beliefs, pairs * given.transition)
+    return Passed(alpha, scale, marginals, pairs * given.transition)
 
 
 def one_after_the_other(given: Problem) -> Passed:
@@ -73,7 +73,7 @@ def one_after_the_other(given: Problem) -> Passed:
             before = out.alpha[:, column] @ given.transition
         for number in range(len(columns) - 1, -1, -1):
             alpha = out.alpha[:, columns[number]]
-            out.beliefs[:, columns[number]] = alpha * after / (alpha @ after)
+            out.marginals[:, columns[number]] = alpha * after / (alpha @ after)
             after = after / (alpha @ after)
             weighted = given.likelihood[:, columns[number]] * after / out.scale[columns[number]]
             if number > 0:
@@ -94,8 +94,8 @@ def test_lanes_equal_one_chain_after_the_other(kernels: ModuleType, n_states: in
 
 @pytest.mark.parametrize("kernels", KERNELS)
 def test_rounding_does_not_pile_up_along_a_chain(kernels: ModuleType) -> None:
-    beliefs = run(kernels, problem(4, [5000] * 3)).beliefs
-    assert np.abs(beliefs.sum(axis=0) - 1.0).max() < 4e-15
+    marginals = run(kernels, problem(4, [5000] * 3)).marginals
+    assert np.abs(marginals.sum(axis=0) - 1.0).max() < 4e-15
 
 
 @pytest.mark.parametrize("kernels", KERNELS)
@@ -104,9 +104,9 @@ def test_a_state_that_cannot_be_reached_does_no_harm_however_well_it_explains(ke
     given_problem.likelihood[:] = [[1e-4], [2e-4], [1.0]]
     given_problem.transition[2, :2] = given_problem.transition[:2, 2] = given_problem.start[2] = 0.0
     passed = run(kernels, given_problem)
-    np.testing.assert_allclose(passed.beliefs.sum(axis=0), 1.0)
+    np.testing.assert_allclose(passed.marginals.sum(axis=0), 1.0)
     np.testing.assert_allclose(passed.pairs.sum(), 2 * 599)
-    assert np.all(passed.beliefs[2] == 0.0)
+    assert np.all(passed.marginals[2] == 0.0)
 
 
 RAGGED = [[6] * (WIDTH + 2), [3, 1], [1], [40] * 3 + [7] * WIDTH + [2] * (3 * WIDTH + 1), [9] * 200 + [8] * 3 + [1]]
@@ -140,10 +140,10 @@ def test_advance_finds_the_beliefs_of_last_steps(kernels: ModuleType, lengths: l
     for lane, length in enumerate(lengths):
         predicted = given_problem.start[:, lane]
         for step in range(steps - length, steps):
-            belief = predicted * given_problem.likelihood[:, offsets[step] + lane]
-            belief = belief / belief.sum()
-            predicted = given_problem.transition.T @ belief
-        np.testing.assert_allclose(last[:, lane], belief, rtol=1e-12)
+            marginal = predicted * given_problem.likelihood[:, offsets[step] + lane]
+            marginal = marginal / marginal.sum()
+            predicted = given_problem.transition.T @ marginal
+        np.testing.assert_allclose(last[:, lane], marginal, rtol=1e-12)
 
 
 @pytest.mark.parametrize("scales", [(0.1, 1.0), (1e-99, 1e-90), (1e90, 1e99)])

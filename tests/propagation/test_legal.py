@@ -53,18 +53,18 @@ def run(chain: Chain, possible: NDArray[np.bool_], lists: Lists) -> Pass:
     shift[shift == -np.inf] = 0.0
     likelihood = np.exp(logs - shift[:, None])[possible]
     transposed = np.ascontiguousarray(transition.T)
-    alpha, beliefs, scale = np.empty_like(likelihood), np.empty_like(likelihood), np.empty(len(logs))
+    alpha, marginals, scale = np.empty_like(likelihood), np.empty_like(likelihood), np.empty(len(logs))
     totals, is_lost = np.empty(len(lists.starts)), np.empty(len(lists.starts), dtype=np.bool_)
     legal.forward(likelihood, transition, transposed, initial, lists, alpha, scale)
     legal.log_totals(scale, shift, lists, totals)
     legal.lost(likelihood, transition, initial, lists, alpha, is_lost)
-    legal.backward(likelihood, transition, transposed, lists, alpha, scale, beliefs)
+    legal.backward(likelihood, transition, transposed, lists, alpha, scale, marginals)
     pairs, first = np.zeros_like(transition), np.zeros_like(initial)
     legal.pair_sums(alpha, likelihood, lists, pairs)
-    legal.first_states(beliefs, lists, first)
+    legal.first_states(marginals, lists, first)
     filtered, smoothed = np.full(logs.shape, np.nan), np.full(logs.shape, np.nan)
     legal.spread(alpha, lists, filtered)
-    legal.spread(beliefs, lists, smoothed)
+    legal.spread(marginals, lists, smoothed)
     return Pass(float(totals.sum()), filtered, smoothed, pairs * transition, first, bool(is_lost.any()))
 
 
@@ -79,7 +79,7 @@ def random_chain(seed: int, n: int, n_states: int, share: float) -> tuple[Chain,
 
 def assert_equals_the_judge(chain: Chain, possible: NDArray[np.bool_], lists: Lists) -> None:
     found = run(chain, possible, lists)
-    truth = naive.beliefs(np.where(possible, chain.log_likelihood, -np.inf), chain.initial, chain.transition)
+    truth = naive.marginals(np.where(possible, chain.log_likelihood, -np.inf), chain.initial, chain.transition)
     assert found.log_total == pytest.approx(truth.log_likelihood, rel=1e-12)
     np.testing.assert_allclose(found.filtered, truth.filtered, **TOLERANCE)
     np.testing.assert_allclose(found.smoothed, truth.smoothed, **TOLERANCE)

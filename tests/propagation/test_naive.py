@@ -10,7 +10,7 @@ from hypothesis import assume, given
 @given(small_chains())
 def test_recursions_equal_sums_over_all_paths(chain: Chain):
     assume(naive.impossible_at(*chain) is None)
-    ours, truth = naive.beliefs(*chain), naive.enumerate_beliefs(*chain)
+    ours, truth = naive.marginals(*chain), naive.enumerate_marginals(*chain)
     assert ours.log_likelihood == pytest.approx(truth.log_likelihood, rel=1e-12)
     for name in ("smoothed", "pairs", "filtered", "increments"):
         np.testing.assert_allclose(getattr(ours, name), getattr(truth, name), rtol=1e-9, atol=1e-12, err_msg=name)

@@ -8,11 +8,11 @@ import naive_hdp
 import numpy as np
 import pytest
 
+from subchain.numerics.vectors import aligned
+from subchain.propagation.collapsed import single_chain as one_chain
 from subchain.propagation.lanes import recursions as lanes
 from subchain.propagation.occurrence import pairs as occurrence
-from subchain.propagation.collapsed import single_chain as one_chain
 from subchain.propagation.occurrence.methods import METHODS, conditionals, exact, marginals, mean_field, pairs, sampling
-from subchain.numerics.vectors import aligned
 
 Array = np.ndarray[Any, Any]
 
@@ -32,7 +32,7 @@ class Problem(NamedTuple):
 class Passed(NamedTuple):
     alpha: Array
     weighted: Array
-    beliefs: Array
+    marginals: Array
     pairs: Array
 
 
@@ -50,18 +50,22 @@ def problem(n_states: int, lengths: list[int], *, sharpness: float = 1.0, seed: 
 
 
 def run(given: Problem) -> Passed:
-    alpha, beliefs, weighted = np.empty_like(given.likelihood), np.empty_like(given.likelihood), given.likelihood.copy()
+    alpha, marginals, weighted = (
+        np.empty_like(given.likelihood),
+        np.empty_like(given.likelihood),
+        given.likelihood.copy(),
+    )
     scale, sums = np.empty(alpha.shape[1]), np.zeros_like(given.transition)
     transposed = np.ascontiguousarray(given.transition.T)
     lanes.forward(given.likelihood, given.transition, given.start, given.offsets, alpha, scale)
-    lanes.backward(weighted, transposed, np.ones_like(given.start), given.offsets, alpha, scale, beliefs)
+    lanes.backward(weighted, transposed, np.ones_like(given.start), given.offsets, alpha, scale, marginals)
     lanes.pair_sums(alpha, weighted, given.offsets, sums)
-    return Passed(alpha, weighted, beliefs, sums * given.transition)
+    return Passed(alpha, weighted, marginals, sums * given.transition)
 
 
-def pair_beliefs(given: Problem, passed: Passed, lane: int) -> Array:
+def pair_marginals(given: Problem, passed: Passed, lane: int) -> Array:
     columns = given.columns(lane)
-    return naive_hdp.pair_beliefs(passed.alpha[:, columns].T, passed.weighted[:, columns].T, given.transition)
+    return naive_hdp.pair_marginals(passed.alpha[:, columns].T, passed.weighted[:, columns].T, given.transition)
 
 
 def assert_slightly_less(found: Array, full: Array) -> None:
@@ -79,10 +83,10 @@ def test_counts_and_their_surplus_are_the_pairs_formula(n_states: int, sharpness
     given_problem = problem(n_states, [9] * 130 + [4, 1, 1], sharpness=sharpness)
     passed, weights = run(given_problem), np.random.default_rng(1).uniform(0.5, 3.0, 133)
     found, full = np.zeros((n_states, n_states)), np.zeros((n_states, n_states))
-    alpha, weighted, beliefs, _ = passed
-    occurrence.add_surplus(alpha, weighted, given_problem.transition, beliefs, given_problem.offsets, weights, found)
+    alpha, weighted, marginals, _ = passed
+    occurrence.add_surplus(alpha, weighted, given_problem.transition, marginals, given_problem.offsets, weights, found)
     for lane, weight in enumerate(weights):
-        pairs = pair_beliefs(given_problem, passed, lane)
+        pairs = pair_marginals(given_problem, passed, lane)
         full += weight * naive_hdp.pairs_occurrence(pairs)
         found += weight * pairs.sum(axis=0)
     assert_slightly_less(found, full)
@@ -94,17 +98,17 @@ def test_a_chain_whose_states_fill_vectors_has_the_same_surplus(n_states: int) -
     passed, width = run(given_problem), one_chain.padded(n_states)
     tables = [aligned(len(table), width) for table in (*(given_problem.likelihood.T,) * 3, given_problem.transition)]
     for table, contents in zip(
-        tables, (passed.alpha.T, passed.weighted.T, passed.beliefs.T, given_problem.transition), strict=True
+        tables, (passed.alpha.T, passed.weighted.T, passed.marginals.T, given_problem.transition), strict=True
     ):
         table[:] = 0.0
         table[:, :n_states] = contents
-    alpha, weighted, beliefs, transition = tables
+    alpha, weighted, marginals, transition = tables
     found, expected = aligned(n_states, width), np.zeros((n_states, n_states))
     found[:] = 0.0
-    occurrence.add_chain_surplus(alpha, weighted, transition, beliefs, 12, n_states, 2.0, found)
+    occurrence.add_chain_surplus(alpha, weighted, transition, marginals, 12, n_states, 2.0, found)
     occurrence.add_surplus(
-        passed.alpha, passed.weighted, given_problem.transition, passed.beliefs, given_problem.offsets, np.full(1, 2.0),
-        expected,
+        passed.alpha, passed.weighted, given_problem.transition, passed.marginals, given_problem.offsets, np.full(1,
+        2.0), expected,
     )  # fmt: skip
     assert expected.any()
     np.testing.assert_allclose(found[:, :n_states], expected, rtol=1e-6)
@@ -139,7 +143,7 @@ def test_a_chain_in_logarithms_has_the_same_surplus() -> None:
 
 
 def random_chain(n_states: int, length: int, seed: int = 0) -> tuple[Array, Array]:
-    """The first belief of a chain and its moves, some of which cannot be."""
+    """The first marginal of a chain and its moves, some of which cannot be."""
     rng = np.random.default_rng((n_states, length, seed))
     moves = rng.random((length - 1, n_states, n_states)) ** 3
     moves[rng.random(moves.shape) < 0.1] = 0.0
@@ -173,10 +177,10 @@ def test_messages_of_ragged_lanes_are_the_chains_that_exact_takes() -> None:
         moves = conditionals(passed.weighted[:, columns].T, given_problem.transition)
         logs, start = np.log(given_problem.likelihood[:, columns].T), given_problem.start[:, lane]
         expected = naive_hdp.absent(naive_hdp.chain_paths(logs, start, given_problem.transition), 3)
-        np.testing.assert_allclose(np.exp(-exact(passed.beliefs[:, lane], moves)), expected, atol=1e-12)
+        np.testing.assert_allclose(np.exp(-exact(passed.marginals[:, lane], moves)), expected, atol=1e-12)
         np.testing.assert_allclose(
-            pairs(passed.beliefs[:, lane], moves),
-            naive_hdp.pairs_occurrence(pair_beliefs(given_problem, passed, lane)), rtol=1e-9, atol=1e-14,
+            pairs(passed.marginals[:, lane], moves),
+            naive_hdp.pairs_occurrence(pair_marginals(given_problem, passed, lane)), rtol=1e-9, atol=1e-14,
         )  # fmt: skip
 
 

@@ -26,7 +26,7 @@ def filtered(n_positions: int, transition, scale: float = 1.0):
     n_states = len(transition)
     rng = np.random.default_rng(3)
     logs = scale * np.log(rng.random((n_positions, n_states)))
-    return np.ascontiguousarray(filter(logs, np.full(n_states, 1.0 / n_states), transition).beliefs.T)
+    return np.ascontiguousarray(filter(logs, np.full(n_states, 1.0 / n_states), transition).marginals.T)
 
 
 def whole_path(alpha, transition, path: int = 0):

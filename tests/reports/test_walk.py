@@ -1,4 +1,4 @@
-"""A walk along blocks finds what one finds with all beliefs in one table."""
+"""A walk along blocks finds what one finds with all marginals in one table."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def walk(model, data, plan, block, hidden=None):
 @pytest.mark.parametrize("block", [7, 50, 10_000])
 def test_bins_hold_the_mean_beliefs_entropies_and_numbers_of_their_positions(subject, block) -> None:
     model, data = subject
-    beliefs = np.vstack(model.predict_proba(data))
-    entropy = -(beliefs * np.log(np.maximum(beliefs, 1e-300))).sum(axis=1)
+    marginals = np.vstack(model.predict_proba(data))
+    entropy = -(marginals * np.log(np.maximum(marginals, 1e-300))).sum(axis=1)
     plan = [tracks.Track(3, "3", 71, 333, 10, True, 0), tracks.Track(0, "0", 0, 70, 70, True, 0)]
     picture = walk(model, data, plan, block)
     for found in picture.tracks:
@@ -46,14 +46,14 @@ def test_bins_hold_the_mean_beliefs_entropies_and_numbers_of_their_positions(sub
         for b in range(track.n_bins):
             inside = [p for p in range(track.length) if p * track.n_bins // track.length == b]
             rows = track.start + np.array(inside)
-            np.testing.assert_allclose(found.bins.mean_shares()[b], beliefs[rows].mean(axis=0), atol=1e-9)
+            np.testing.assert_allclose(found.bins.mean_shares()[b], marginals[rows].mean(axis=0), atol=1e-9)
             np.testing.assert_allclose(found.bins.mean_doubts()[b], entropy[rows].mean(), atol=1e-9)
             if np.isnan(data.values[rows]).all():
                 assert np.isnan(found.numbers[b]).all()
                 continue
             expected = [summary(data.values[rows], axis=0) for summary in (np.nanmin, np.nanmean, np.nanmax)]
             np.testing.assert_allclose(found.numbers[b].T, expected, atol=1e-9)
-    np.testing.assert_allclose(picture.whole.shares.sum(axis=0), beliefs.sum(axis=0), atol=1e-9)
+    np.testing.assert_allclose(picture.whole.shares.sum(axis=0), marginals.sum(axis=0), atol=1e-9)
     assert picture.certainty.sum() == data.n_observations
 
 
@@ -136,9 +136,9 @@ def test_too_many_runs_are_left_out(monkeypatch) -> None:
 
 def test_states_that_are_not_shown_take_part_in_nothing(subject) -> None:
     model, data = subject
-    beliefs = np.vstack(model.predict_proba(data))
+    marginals = np.vstack(model.predict_proba(data))
     picture = walk(model, data, tracks.plan(data, 10), 50, hidden=1)
-    np.testing.assert_allclose(picture.whole.shares.sum(axis=0), beliefs[:, [0, 2]].sum(axis=0), atol=1e-9)
+    np.testing.assert_allclose(picture.whole.shares.sum(axis=0), marginals[:, [0, 2]].sum(axis=0), atol=1e-9)
     assert len(picture.runs) == 2
 
 

@@ -34,9 +34,9 @@ def test_correlated_columns_tell_about_each_other():
     model = model_of("gaussian", n_jobs=1)
     x = draw(model, 6)
     x[2, 1] = np.nan
-    beliefs, emission = enumerated(model, x).smoothed[2], model.emission_
+    marginals, emission = enumerated(model, x).smoothed[2], model.emission_
     slopes = emission.covariances[:, 1, 0] / emission.covariances[:, 0, 0]
-    expected = beliefs @ (emission.means[:, 1] + slopes * (x[2, 0] - emission.means[:, 0]))
+    expected = marginals @ (emission.means[:, 1] + slopes * (x[2, 0] - emission.means[:, 0]))
     assert model.impute(x)[2, 1] == pytest.approx(expected)
 
 

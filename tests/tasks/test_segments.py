@@ -72,7 +72,7 @@ def test_what_is_known_of_the_states_is_kept(decoding: str) -> None:
 def test_training_data_are_answered_for_by_the_run() -> None:
     x = [np.array([0, 0, 0, 1, 1, 1] * 10), np.array([1, 1, 0, 0])]
     model = HMM(2, "categorical", inference=CVI(max_iter=3), random_state=0, n_jobs=1).fit(x)
-    assert model.beliefs_ is not None
+    assert model.training_marginals_ is not None
     check(model.segments(x), slowly(model, x, "posterior"))
 
 

@@ -14,7 +14,7 @@ def log_likelihood(model, x, hidden=()):
     """Log probability of a sequence, the hidden observations being summed out."""
     logs = model.emission_.log_likelihood(np.asarray(x)).T.copy()
     logs[list(hidden)] = 0.0
-    return naive.beliefs(logs, model.initial_, model.transition_).log_likelihood
+    return naive.marginals(logs, model.initial_, model.transition_).log_likelihood
 
 
 def left_out(model, x):
@@ -27,7 +27,7 @@ def test_steps_are_the_factors_of_the_likelihood(family):
     model = model_of(family, n_jobs=1)
     x = with_holes(draw(model, 20))
     logs = model.emission_.log_likelihood(x).T
-    expected = naive.beliefs(logs, model.initial_, model.transition_).increments
+    expected = naive.marginals(logs, model.initial_, model.transition_).increments
     np.testing.assert_allclose(model.score_steps(x), expected, atol=1e-12)
     long = [draw(model, n, seed=n) for n in (3000, 1, 20)]
     np.testing.assert_allclose([part.sum() for part in model.score_steps(long)], model.score_sequences(long))
@@ -60,7 +60,7 @@ def test_long_chains_that_are_cut_into_pieces_give_the_same():
         for hidden in ([], [left]):
             window = logs[around].copy()
             window[hidden] = 0.0
-            totals.append(naive.beliefs(window, start, model.transition_).log_likelihood)
+            totals.append(naive.marginals(window, start, model.transition_).log_likelihood)
         assert found[t] == pytest.approx(totals[0] - totals[1], abs=1e-9)
 
 

@@ -13,8 +13,8 @@ from scipy.special import digamma, gammaln
 
 from subchain import HDP
 from subchain.core.hyperparameters import EARLY, LATE, states_differ
-from subchain.transitions.hdp.collapsed_top import CollapsedChain
 from subchain.transitions.dirichlet import DirichletChain
+from subchain.transitions.hdp.collapsed_top import CollapsedChain
 
 
 def chain_of(n_states: int, **numbers: Any) -> CollapsedChain:
@@ -35,7 +35,9 @@ def certain(chain: CollapsedChain) -> CollapsedChain:
 
 
 def test_tables_of_whole_counts_are_those_of_stirling_numbers() -> None:
-    chain = certain(chain_of(3, concentration=2.5)).renew(np.array([1.0, 3.0, 0.0]), np.diag([5.0, 2.0, 1.0]))
+    chain = certain(chain_of(3, concentration=2.5)).update_hyperparameters(
+        np.array([1.0, 3.0, 0.0]), np.diag([5.0, 2.0, 1.0])
+    )
     initial, pairs = np.array([4.0, 0.0, 1.0]), np.array([[7.0, 1.0, 2.0], [0.0, 12.0, 1.0], [3.0, 0.0, 0.0]])
     base = np.vstack([chain.initial.concentration, chain.rows.concentration])  # type: ignore[union-attr]
     whole = np.vstack([initial, pairs]).astype(int)
@@ -47,7 +49,7 @@ def test_tables_of_whole_counts_are_those_of_stirling_numbers() -> None:
 @pytest.mark.parametrize("stickiness", [0.0, 4.0])
 def test_counts_that_are_certain_are_worth_what_dirichlet_rows_say(stickiness: float) -> None:
     initial, pairs = np.array([2.0, 1.0, 5.0]), np.array([[3.0, 1.0, 2.0], [4.0, 9.0, 1.0], [2.0, 1.0, 6.0]])
-    chain = certain(chain_of(3, concentration=2.0, stickiness=stickiness)).renew(initial, pairs)
+    chain = certain(chain_of(3, concentration=2.0, stickiness=stickiness)).update_hyperparameters(initial, pairs)
     finite = DirichletChain(chain.initial, chain.rows)
     assert chain.log_evidence(initial, pairs) == pytest.approx(finite.log_evidence(initial, pairs), rel=1e-12)
 
@@ -63,7 +65,7 @@ def test_sticks_learn_by_the_formula() -> None:
     initial, pairs = counts_of(5)
     chain = chain_of(5, top_concentration=2.0, concentration=3.0)
     dishes = chain.tables(initial, pairs).sum(axis=0)
-    renewed = chain.renew(initial, pairs)
+    renewed = chain.update_hyperparameters(initial, pairs)
     order = np.argsort(-dishes)
     assert renewed.u == pytest.approx(1.0 + dishes)
     behind = [dishes[order[rank + 1 :]].sum() for rank in range(5)]
@@ -83,7 +85,7 @@ def test_sticks_are_the_maximum_of_the_bound() -> None:
         ranks = np.argsort(there.order)
         logs = (digamma(there.u) - whole)[ranks]
         logs[1:] += np.cumsum((digamma(there.v) - whole)[ranks])[:-1]
-        return float(dishes[ranks] @ logs + there.log_hyper())
+        return float(dishes[ranks] @ logs + there.log_hyperprior())
 
     rng = np.random.default_rng(0)
     for size in (1e-3, 0.1, 1.0):
@@ -93,12 +95,12 @@ def test_sticks_are_the_maximum_of_the_bound() -> None:
 
 
 def test_the_best_top_concentration_is_the_maximum_of_what_sticks_are_worth() -> None:
-    chain = chain_of(6).renew(*counts_of(6, 2))
+    chain = chain_of(6).update_hyperparameters(*counts_of(6, 2))
     best = chain.best_top_concentration()
 
     def loss(logarithm: float) -> float:
         hierarchy = dataclasses.replace(chain.hierarchy, top_concentration=float(np.exp(logarithm)))
-        return -dataclasses.replace(chain, hierarchy=hierarchy).log_hyper()
+        return -dataclasses.replace(chain, hierarchy=hierarchy).log_hyperprior()
 
     assert best == pytest.approx(np.exp(minimize_scalar(loss, bounds=(-5.0, 5.0), method="bounded").x), rel=1e-4)
 
@@ -142,7 +144,7 @@ def test_tables_of_staying_that_asked_the_top_are_those_of_a_sticky_franchise() 
 def test_a_slow_renewal_goes_a_part_of_the_way() -> None:
     initial, pairs = counts_of(4)
     chain = chain_of(4)
-    slow, whole = chain.renew(initial, pairs, 0.25), chain.renew(initial, pairs)
+    slow, whole = chain.update_hyperparameters(initial, pairs, 0.25), chain.update_hyperparameters(initial, pairs)
     assert slow.u == pytest.approx(0.75 * chain.u + 0.25 * whole.u)
     assert slow.v == pytest.approx(0.75 * chain.v + 0.25 * whole.v)
 
@@ -152,10 +154,10 @@ def test_concentrations_do_not_run_away_while_all_states_are_alike(construction:
     alike = np.full((8, 8), 20.0)
     chain: Any = HDP("learned", "learned", construction=construction).prior(8, flat=False)
     for _ in range(LATE - 1):
-        chain = chain.renew(alike[0], alike)
+        chain = chain.update_hyperparameters(alike[0], alike)
     assert (chain.hierarchy.concentration, chain.hierarchy.top_concentration) == (1.0, 1.0)
     for _ in range(300):
-        chain = chain.renew(alike[0], alike)
+        chain = chain.update_hyperparameters(alike[0], alike)
     assert chain.hierarchy.concentration <= 1e4
     assert chain.hierarchy.top_concentration <= 1e4
 

@@ -34,7 +34,7 @@ def learned(seed: int, *, steps: int = 2, **hierarchy: Any) -> tuple[SticksChain
     chain: Any = HDP(construction="sticks", **hierarchy).prior(K, flat=False)
     for step in range(steps):
         initial, pairs = counted(seed + step)
-        chain = chain.renew(initial, pairs)
+        chain = chain.update_hyperparameters(initial, pairs)
     return chain, np.vstack(counted(seed + steps - 1))
 
 
@@ -117,9 +117,7 @@ def test_a_stick_points_where_counted_moves_gain_most() -> None:
     sizes, rest, log_top = np.exp(chain._sizes.size), chain._rest, chain._log_top
     for row in range(1 + K):
         for stick in range(chain.used[row]):
-            others = rest[row] + sum(
-                expected[row, m] * sizes[row, m] for m in range(chain.used[row]) if m != stick
-            )
+            others = rest[row] + sum(expected[row, m] * sizes[row, m] for m in range(chain.used[row]) if m != stick)
             gains = counts[row] * np.log1p(sizes[row, stick] / others)
             gains[gains <= 0.01] = 0.0
             logs = log_top + gains
@@ -146,8 +144,9 @@ class TestInARun:
             found = engine.statistics(posterior.expected_log(), data)
             return found.log_normalizer - posterior.kl(prior), found
 
-        chain, emission = prior.chain.update(statistics.initial, statistics.pairs), prior.emission.update(
-            statistics.emission
+        chain, emission = (
+            prior.chain.update(statistics.initial, statistics.pairs),
+            prior.emission.update(statistics.emission),
         )
         before, seen = measured(ModelPosterior(chain, emission))
         for _ in range(12):
@@ -224,6 +223,6 @@ def test_five_hundred_states_fit_into_memory() -> None:
     chain: Any = HDP(construction="sticks").prior(500, flat=False)
     begun = chain.begin(rng.exponential(3.0, 500), rng.exponential(3.0, (500, 500)))
     assert begun.points.nbytes <= MOST_BYTES
-    renewed = begun.renew(rng.exponential(3.0, 500), rng.exponential(3.0, (500, 500)))
+    renewed = begun.update_hyperparameters(rng.exponential(3.0, 500), rng.exponential(3.0, (500, 500)))
     assert renewed.points.nbytes <= MOST_BYTES
     assert renewed.mean().transition.sum(axis=1) == pytest.approx(1.0)

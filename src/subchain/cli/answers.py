@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.cli.segments import PLACE, BedFile
+from subchain.core.files import replacing, writing
 from subchain.data import Sequences
 from subchain.errors import InputError
-from subchain.core.files import replacing, writing
 from subchain.models.hmm import HMM
 
 #: Rows that are written together.

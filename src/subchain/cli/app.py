@@ -9,7 +9,6 @@ import typer
 from subchain.cli.compare import compare
 from subchain.cli.demo import demo
 from subchain.cli.exits import MEANINGS
-from subchain.cli.experiments import list_experiments, run_experiments
 from subchain.cli.fit import fit
 from subchain.cli.info import info
 from subchain.cli.options import examples
@@ -49,8 +48,7 @@ app.command(
     epilog=examples(
         "subchain predict model.safetensors walk.csv -o states.csv",
         "subchain predict model.safetensors walk.csv --probabilities -o p.npy",
-        "subchain predict model.safetensors marks.npz --decoding viterbi "
-        "-o segments.bed --chrom chr11 --bin 200",
+        "subchain predict model.safetensors marks.npz --decoding viterbi -o segments.bed --chrom chr11 --bin 200",
         "subchain predict model.safetensors marks.npz --array GM12878,K562 --chrom chr11 --bin 200 -o '{sequence}.bed'",
     )
 )(predict)
@@ -74,27 +72,6 @@ app.command(
         "subchain report model.safetensors bins.npy --step 200 --step-unit bp -o report.html",
     )
 )(report)
-
-experiments = typer.Typer(
-    help="Figures and tables of papers, done again.",
-    epilog=examples(
-        "subchain experiments list",
-        "subchain experiments run reversed_cycles --quick",
-        "subchain experiments run --all --quick -o results",
-    ),
-    no_args_is_help=True,
-)
-experiments.command("list", epilog=examples("subchain experiments list", "subchain experiments list --json"))(
-    list_experiments
-)
-experiments.command(
-    "run",
-    epilog=examples(
-        "subchain experiments run sentences --quick --data ~/corpora",
-        "subchain experiments run --all --quick -o results",
-    ),
-)(run_experiments)
-app.add_typer(experiments, name="experiments")
 
 
 def _version(wanted: bool) -> None:

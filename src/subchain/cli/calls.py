@@ -56,14 +56,14 @@ def _source(value: Any) -> str:
     return str(value) if isinstance(value, Call) else repr(value)
 
 
-def script(data: Call, model: Call, fit: Mapping[str, Any], path: str, beliefs: bool = True) -> str:
+def script(data: Call, model: Call, fit: Mapping[str, Any], path: str, marginals: bool = True) -> str:
     """The program that reads data, fits a model and saves it, with or without what it believes of the data."""
     knowledge = "".join(f", {key}={_source(value)}" for key, value in fit.items())
     calls = [data, model, *(value for value in fit.values() if isinstance(value, Call))]
     names = ", ".join(sorted(set().union(*(call.names() for call in calls))))
     lines = [
         f"from subchain import {names}", "", f"data = {data}", f"model = {model}", f"model.fit(data{knowledge})",
-        f"model.save({path!r}{'' if beliefs else ', beliefs=False'})",
+        f"model.save({path!r}{'' if marginals else ', marginals=False'})",
     ]  # fmt: skip
     return "\n".join(lines)
 

@@ -35,7 +35,7 @@ LIMITS = {"SVI": "max_passes=3", "SCVI": "max_passes=3", "Gibbs": "n_samples=200
 #: Algorithms that learn how many states there are.
 FINDS_STATES = ("VI", "CVI", "SVI", "SCVI", "Beam")
 
-#: More observations than this are learned from in small parts: symbols, for which beliefs are kept, and numbers.
+#: More observations than this are learned from in small parts: symbols, for which marginals are kept, and numbers.
 MANY_SYMBOLS, MANY_NUMBERS = 1_000_000, 3_000_000
 #: The largest number of states that is tried if nobody has said it, and observations that a state should have then.
 MOST_STATES, FOR_EACH = 30, 20

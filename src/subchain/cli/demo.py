@@ -59,9 +59,7 @@ def _demo(talk: Conversation, output: Path) -> None:
     seconds = time.perf_counter() - began
     scores = {"unigram": _unigram(train, test)}
     for n_states in FINITE:
-        finite = HMM(
-            n_states, Categorical(LETTERS), inference=CVI(max_iter=ITERATIONS), random_state=0, progress=quiet
-        )
+        finite = HMM(n_states, Categorical(LETTERS), inference=CVI(max_iter=ITERATIONS), random_state=0, progress=quiet)
         scores[f"finite HMM, {n_states} states"] = _score(_quietly(finite, train), test)
     found = n_used(model)
     best = max(list(scores)[1:], key=lambda name: scores[name])

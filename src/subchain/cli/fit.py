@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MODEL = "The model"
 RUN = "The run"
-#: Bytes of beliefs of the training data that go into a model file.
+#: Bytes of marginals of the training data that go into a model file.
 LARGEST_BELIEFS = 100_000_000
 #: What the names of model files end in.
 SUFFIX = ".safetensors"
@@ -31,7 +31,9 @@ def fit(
     emission: Annotated[
         str | None,
         typer.Option(
-            "--emission", metavar="FAMILY", rich_help_panel=MODEL,
+            "--emission",
+            metavar="FAMILY",
+            rich_help_panel=MODEL,
             help="categorical, gaussian, diagonal_gaussian, poisson, bernoulli, or a call such as 'Categorical(0.1)'; "
             "by the kind of data if not given.",
         ),
@@ -52,14 +54,18 @@ def fit(
     transition: Annotated[
         str | None,
         typer.Option(
-            "--transition", metavar="PRIOR", rich_help_panel=MODEL,
+            "--transition",
+            metavar="PRIOR",
+            rich_help_panel=MODEL,
             help="dirichlet, hdp, or a call such as 'HDP(stickiness=10)'.",
         ),
     ] = None,
     inference: Annotated[
         str | None,
         typer.Option(
-            "--inference", metavar="ALGORITHM", rich_help_panel=RUN,
+            "--inference",
+            metavar="ALGORITHM",
+            rich_help_panel=RUN,
             help="vi, em, cvi, svi, scvi, gibbs, beam, or a call such as 'CVI(max_iter=50)'; if not given cvi for "
             "symbols and vi for numbers, scvi and svi for more than a million symbols or three million numbers.",
         ),
@@ -92,9 +98,7 @@ def fit(
         Path | None,
         typer.Option("--checkpoint", metavar="FILE", help="Keep the state of the run there.", rich_help_panel=RUN),
     ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the checkpoint.", rich_help_panel=RUN)
-    ] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.", rich_help_panel=RUN)] = False,
     jobs: Annotated[
         int | None, typer.Option("--jobs", help="Processor cores; all if not given.", rich_help_panel=RUN)
     ] = None,
@@ -146,10 +150,10 @@ def _fit(talk: Conversation, wishes: Any, reading: Any, settings: dict[str, Any]
     data = read.make()
     choices = choose(wishes, data)
     model: HMM = choices.model.make()
-    beliefs = model.inference.kept_bytes(data.lengths, model.n_states) <= LARGEST_BELIEFS  # type: ignore[union-attr]
-    if not beliefs:
+    marginals = model.inference.kept_bytes(data.lengths, model.n_states) <= LARGEST_BELIEFS  # type: ignore[union-attr]
+    if not marginals:
         choices.reasons.append("what the run believes of each position is too large to go into the model file.")
-    program = script(read, choices.model, settings, str(target), beliefs)
+    program = script(read, choices.model, settings, str(target), marginals)
     talk.say(
         f"{number_of(data.n_observations, 'observation')} in {number_of(data.n_sequences, 'sequence')}, "
         f"{number_of(data.n_features, 'column')}"
@@ -165,7 +169,7 @@ def _fit(talk: Conversation, wishes: Any, reading: Any, settings: dict[str, Any]
     except KeyboardInterrupt:
         talk.fail(Status.INTERRUPTED, "interrupted before the first whole iteration; no model was written.")
         raise typer.Exit(Status.INTERRUPTED) from None
-    _save(model, target, beliefs)
+    _save(model, target, marginals)
     talk.fact(model=str(target), python=program, **summary(model))
     _tell_end(talk, model)
     show_states(talk, model)
@@ -174,15 +178,15 @@ def _fit(talk: Conversation, wishes: Any, reading: Any, settings: dict[str, Any]
         talk.status = Status.INTERRUPTED
 
 
-def _save(model: HMM, target: Path, beliefs: bool) -> None:
+def _save(model: HMM, target: Path, marginals: bool) -> None:
     """Write the model; if there is no room for it, elsewhere, for what was learned may have taken hours."""
     from subchain.cli.exits import UnwritableError, explain
     from subchain.cli.writing import somewhere_else
 
     try:
-        model.save(target, beliefs=beliefs)
+        model.save(target, marginals=marginals)
     except OSError as error:
-        rescued = somewhere_else(target.name, lambda path: model.save(path, beliefs=False))
+        rescued = somewhere_else(target.name, lambda path: model.save(path, marginals=False))
         if rescued is None:
             raise
         raise UnwritableError(f"{explain(error)[1]} The model itself is safe in {str(rescued)!r}.") from None

@@ -47,5 +47,3 @@ def report(
         subchain.report(fitted, x, output, title=title, step=step, unit=step_unit, offset=offset)
         talk.fact(report=str(output))
         talk.say(f"report written to {output}")
-
-

@@ -31,8 +31,8 @@ def sample(
     with conversation(as_json) as talk:
         from subchain.cli.inputs import Reading, load_model, read_for
         from subchain.cli.writing import check_target
-        from subchain.errors import InputError
         from subchain.core.files import writing
+        from subchain.errors import InputError
 
         known = (".csv", ".npy", ".txt")
         if output is not None:

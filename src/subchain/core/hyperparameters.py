@@ -1,7 +1,8 @@
 """Priors of which nothing is learned: what a hierarchical prior does between iterations, they do by doing nothing.
 
 A prior may itself be learned: the parent that rows of moves share, a concentration. Then a run keeps a prior of the
-moment, which is moved between iterations by `renew`; the posterior is a function of this prior and of the statistics.
+moment, which is moved between iterations by `update_hyperparameters`; the posterior is a function of this prior and of
+the statistics.
 """
 
 from __future__ import annotations
@@ -31,18 +32,18 @@ def rows_tell(counts: NDArray[np.float64]) -> bool:
     return float((joint[row, column] * (np.log(joint[row, column]) - alone)).sum()) > TELLING
 
 
-class Settled:
+class FixedHyperparameters:
     """The verbs of a prior that stays as it was."""
 
     @property
-    def moves(self) -> bool:
+    def is_learned(self) -> bool:
         """Whether anything of the prior is learned."""
         return False
 
-    def renew(self, *observed: Any) -> Self:
+    def update_hyperparameters(self, *observed: Any) -> Self:
         """This prior with what is learned of it moved towards what suits the statistics."""
         return self
 
-    def log_hyper(self) -> float:
+    def log_hyperprior(self) -> float:
         """What the present state of the prior is worth: its log density, or less its divergence from its own prior."""
         return 0.0

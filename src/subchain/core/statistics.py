@@ -23,7 +23,7 @@ class Statistics(Sums):
     initial : (K,) expected number of chains that begin in each state
     pairs : (K, K) expected number of transitions from row to column
     emission : the family's own sums
-    log_normalizer : sum of the chains' log normalisers under the surrogate that made these beliefs
+    log_normalizer : sum of the chains' log normalisers under the surrogate that made these marginals
     n_observations : number of positions visited (weighted)
     """
 

@@ -125,7 +125,7 @@ def spread_out(
     states: NDArray[np.int32],
     n_states: int,
 ) -> NDArray[np.float64]:
-    """Beliefs of neighbouring positions as a table (K, n); `entries` are those of the legal states, in their order."""
+    """Marginals of neighbouring positions as a table (K, n); `entries` are those of the legal states, in order."""
     if not len(offsets):
         return np.ascontiguousarray(entries.reshape(last - first, n_states).T)
     table = np.zeros((n_states, last - first))

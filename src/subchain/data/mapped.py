@@ -69,7 +69,6 @@ class MappedFile:
         for address, size in zip(aligned.tolist(), (first - aligned + lengths * self._row_bytes).tolist(), strict=True):
             self._advise(ctypes.c_void_p(address), ctypes.c_size_t(size), mmap.MADV_WILLNEED)
 
-
     def forget(self) -> None:
         """Hand back the memory that shows what was read; the system may keep the file's contents as long as it likes.
 

@@ -22,15 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.components import Component
+from subchain.core.hyperparameters import FixedHyperparameters
+from subchain.core.records import Record, Sums
 from subchain.data.legal_states import LegalStates
 from subchain.data.missing import is_missing
 from subchain.data.sequences import Sequences
+from subchain.emissions.incremental import Incremental
 from subchain.emissions.listed import exponentiate, pick, put
-from subchain.emissions.incremental import Moving
 from subchain.emissions.scaling import exponentiate_in_place
 from subchain.errors import InputError
-from subchain.core.records import Record, Sums
-from subchain.core.hyperparameters import Settled
 
 Values = NDArray[Any]
 Table = NDArray[np.float64]
@@ -62,8 +62,8 @@ class Likelihood(ABC):
         """Empty sums for this family and number of states."""
 
     @abstractmethod
-    def accumulate(self, values: Values, beliefs: Table, sums: Any) -> None:
-        """Add the sufficient statistics of n observations, weighted by `beliefs` (K, n), to `sums` in place."""
+    def accumulate(self, values: Values, marginals: Table, sums: Any) -> None:
+        """Add the sufficient statistics of n observations, weighted by `marginals` (K, n), to `sums` in place."""
 
     # Where few states are legal, the same for lists of them; families that can do without tables override these.
 
@@ -83,10 +83,10 @@ class Likelihood(ABC):
         exponentiate(out, legal.offsets, shift)
         return shift
 
-    def accumulate_listed(self, values: Values, legal: LegalStates, beliefs: NDArray[np.float64], sums: Any) -> None:
-        """Add the sufficient statistics of n observations, weighted by `beliefs` (nnz,), to `sums` in place."""
+    def accumulate_listed(self, values: Values, legal: LegalStates, marginals: NDArray[np.float64], sums: Any) -> None:
+        """Add the sufficient statistics of n observations, weighted by `marginals` (nnz,), to `sums` in place."""
         table = np.empty((self.n_states, len(values)))
-        put(beliefs, legal.offsets, legal.states, table)
+        put(marginals, legal.offsets, legal.states, table)
         self.accumulate(values, table, sums)
 
 
@@ -107,13 +107,13 @@ class Parameters(Record, Likelihood):
     def expectation(self) -> NDArray[np.float64]:
         """Mean observation of each state, (K, D); for codes the probabilities of the symbols, (K, W)."""
 
-    def fill(self, values: Values, beliefs: Table) -> Values:
-        """Observations with every missing entry replaced by what is expected there, the states having `beliefs` (K, n).
+    def fill(self, values: Values, marginals: Table) -> Values:
+        """Observations with every missing entry replaced by its expectation under state `marginals` (K, n).
 
         Floating numbers, except for symbols, of which the most probable one is taken. Families whose columns depend on
         each other within a state override this.
         """
-        expected = (beliefs.T @ self.expectation()).reshape(values.shape)
+        expected = (marginals.T @ self.expectation()).reshape(values.shape)
         filled = np.where(is_missing(values), expected, values)
         return filled.astype(values.dtype) if values.dtype.kind == "f" else filled
 
@@ -129,7 +129,7 @@ class Posterior(Protocol):
     """What inference asks of a component: a `Conjugate`, or a `Frozen` one."""
 
     @property
-    def moves(self) -> bool: ...
+    def is_learned(self) -> bool: ...
     def update(self, sums: Any) -> Posterior: ...
     def mean(self) -> Parameters: ...
     def mode(self) -> Parameters: ...
@@ -140,13 +140,13 @@ class Posterior(Protocol):
     def log_density(self, parameters: Any) -> float: ...
     def log_partition(self) -> NDArray[np.float64]: ...
     def log_evidence(self, sums: Any) -> float | None: ...
-    def renew(self, sums: Any, rate: float) -> Posterior: ...
-    def log_hyper(self) -> float: ...
-    def moving(self, sums: Any) -> Moving: ...
+    def update_hyperparameters(self, sums: Any, rate: float) -> Posterior: ...
+    def log_hyperprior(self) -> float: ...
+    def incremental(self, sums: Any) -> Incremental: ...
 
 
 @dataclasses.dataclass
-class Conjugate(Record, Settled, ABC):
+class Conjugate(Record, FixedHyperparameters, ABC):
     """A conjugate distribution over the parameters of K states."""
 
     @abstractmethod
@@ -193,13 +193,13 @@ class Conjugate(Record, Settled, ABC):
         """Log probability of what made these sums, the parameters being summed out; None if sums alone do not tell."""
         return None
 
-    def moving(self, sums: Any) -> Moving:
+    def incremental(self, sums: Any) -> Incremental:
         """The posterior that these sums make, this being the prior, ready to move in small steps."""
-        return Moving(self, sums)
+        return Incremental(self, sums)
 
 
 @dataclasses.dataclass
-class Frozen(Record, Settled):
+class Frozen(Record, FixedHyperparameters):
     """A posterior that is one point and learns nothing: components that are frozen or were given by hand."""
 
     parameters: Parameters
@@ -227,8 +227,8 @@ class Frozen(Record, Settled):
     def log_evidence(self, sums: Any) -> float | None:
         return None
 
-    def moving(self, sums: Any) -> Moving:
-        return Moving(self, sums)
+    def incremental(self, sums: Any) -> Incremental:
+        return Incremental(self, sums)
 
 
 class Emission(Component, ABC):

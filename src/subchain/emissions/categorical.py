@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from subchain.numerics import simplex
+from subchain.core.records import Sums, states_on
 from subchain.data.legal_states import LegalStates
 from subchain.data.missing import is_missing
 from subchain.data.sequences import Sequences
@@ -27,14 +27,14 @@ from subchain.emissions.checks import (
     where_is,
 )
 from subchain.emissions.hyperparameters import check_mode
-from subchain.emissions.incremental import Moving
+from subchain.emissions.incremental import Incremental
 from subchain.errors import InputError
-from subchain.core.records import Sums, states_on
+from subchain.numerics import simplex
 from subchain.numerics.vectors import WIDTH, first, load, store, turned
 
 #: Weights below exp(−690) would round to zero, which means impossible and not just unheard of.
 SMALLEST_LOG = -690.0
-#: Weights that need no scaling to be multiplied with beliefs.
+#: Weights that need no scaling to be multiplied with marginals.
 SMALL = 1e-30
 
 
@@ -78,33 +78,33 @@ def gather(table, symbols, out):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def _add_to_row(counts, symbol, k, mask, beliefs):  # type: ignore[no-untyped-def]
+def _add_to_row(counts, symbol, k, mask, marginals):  # type: ignore[no-untyped-def]
     if symbol >= 0:
-        store(counts, symbol, k, mask, load(counts, symbol, k, mask) + beliefs)
+        store(counts, symbol, k, mask, load(counts, symbol, k, mask) + marginals)
 
 
 @njit(nogil=True, cache=True)
-def scatter(counts, symbols, beliefs):  # type: ignore[no-untyped-def]
-    """counts[symbols[i], k] += beliefs[k, i], but nowhere where the symbol is −1; the way back of `gather`."""
+def scatter(counts, symbols, marginals):  # type: ignore[no-untyped-def]
+    """counts[symbols[i], k] += marginals[k, i], but nowhere where the symbol is −1; the way back of `gather`."""
     n_states, n = counts.shape[1], symbols.shape[0]
     _any_missing(symbols, counts.shape[0])
     whole = n - n % WIDTH if n_states >= WIDTH else 0
     states = np.minimum(np.arange(n_states + WIDTH), n_states - 1)
     for position in range(0, whole, WIDTH):
         for k in range(0, n_states - WIDTH + 1, WIDTH):
-            rows = turned(beliefs, states, k, position, None)
+            rows = turned(marginals, states, k, position, None)
             for i in range(WIDTH):
                 _add_to_row(counts, symbols[position + i], k, None, rows[i])
         k = n_states - n_states % WIDTH
         if k < n_states:
-            rows = turned(beliefs, states, k, position, None)
+            rows = turned(marginals, states, k, position, None)
             for i in range(WIDTH):
                 _add_to_row(counts, symbols[position + i], k, first(n_states - k), rows[i])
     for position in range(whole, n):
         symbol = symbols[position]
         if symbol >= 0:
             for k in range(n_states):
-                counts[symbol, k] += beliefs[k, position]
+                counts[symbol, k] += marginals[k, position]
 
 
 @njit(nogil=True, cache=True)
@@ -132,14 +132,14 @@ def scale_lists(entries, offsets, shift):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def add_up(counts, symbols, offsets, states, beliefs):  # type: ignore[no-untyped-def]
-    """counts[symbols[i], states[e]] += beliefs[e], but nowhere where the symbol is −1; the way back of `look_up`."""
+def add_up(counts, symbols, offsets, states, marginals):  # type: ignore[no-untyped-def]
+    """counts[symbols[i], states[e]] += marginals[e], but nowhere where the symbol is −1; the way back of `look_up`."""
     _any_missing(symbols, counts.shape[0])
     for position in range(symbols.shape[0]):
         symbol = symbols[position]
         if symbol >= 0:
             for e in range(offsets[position], offsets[position + 1]):
-                counts[symbol, states[e]] += beliefs[e]
+                counts[symbol, states[e]] += marginals[e]
 
 
 def as_symbols(values: Values) -> NDArray[np.int64]:
@@ -203,8 +203,8 @@ class CategoricalLikelihood(Likelihood):
     def zeros(self) -> CategoricalSums:
         return CategoricalSums(np.zeros(self.weights.shape))
 
-    def accumulate(self, values: Values, beliefs: Table, sums: CategoricalSums) -> None:
-        scatter(sums.counts, as_symbols(values), np.ascontiguousarray(beliefs))
+    def accumulate(self, values: Values, marginals: Table, sums: CategoricalSums) -> None:
+        scatter(sums.counts, as_symbols(values), np.ascontiguousarray(marginals))
 
     def log_likelihood_listed(self, values: Values, legal: LegalStates) -> NDArray[np.float64]:
         out = np.empty(legal.n_entries)
@@ -220,9 +220,9 @@ class CategoricalLikelihood(Likelihood):
         return shift
 
     def accumulate_listed(
-        self, values: Values, legal: LegalStates, beliefs: NDArray[np.float64], sums: CategoricalSums
+        self, values: Values, legal: LegalStates, marginals: NDArray[np.float64], sums: CategoricalSums
     ) -> None:
-        add_up(sums.counts, as_symbols(values), legal.offsets, legal.states, beliefs)
+        add_up(sums.counts, as_symbols(values), legal.offsets, legal.states, marginals)
 
 
 @dataclasses.dataclass
@@ -260,10 +260,10 @@ class CategoricalParameters(CategoricalLikelihood, Parameters):
     def expectation(self) -> NDArray[np.float64]:
         return self.probabilities
 
-    def fill(self, values: Values, beliefs: Table) -> Values:
+    def fill(self, values: Values, marginals: Table) -> Values:
         """Codes with every missing one replaced by the most probable symbol."""
         filled, missing = values.copy(), is_missing(as_vector(values))
-        as_vector(filled)[missing] = (self.weights @ beliefs[:, missing]).argmax(axis=0)
+        as_vector(filled)[missing] = (self.weights @ marginals[:, missing]).argmax(axis=0)
         return filled
 
 
@@ -308,10 +308,10 @@ class DirichletTable(Conjugate):
     def log_evidence(self, sums: CategoricalSums) -> float:
         return simplex.log_evidence(self.concentration, np.maximum(sums.counts, 0.0), axis=0)
 
-    def moving(self, sums: CategoricalSums) -> Moving:
-        from subchain.emissions.incremental_table import MovingTable
+    def incremental(self, sums: CategoricalSums) -> Incremental:
+        from subchain.emissions.incremental_table import IncrementalTable
 
-        return MovingTable(self, sums)
+        return IncrementalTable(self, sums)
 
 
 #: Concentrations that are learned.

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.records import Sums
 from subchain.data.missing import is_missing
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Likelihood, Table, Values
 from subchain.emissions.checks import as_matrix, as_vector, first_where, where_is
 from subchain.errors import InputError
-from subchain.core.records import Sums
 
 #: Largest count that floating numbers tell from its neighbours.
 LARGEST_COUNT = 2.0**53
@@ -102,10 +102,10 @@ class CountLikelihood(Likelihood):
     def zeros(self) -> CountSums:
         return CountSums(np.zeros(self.dimensions), np.zeros(self.dimensions))
 
-    def accumulate(self, values: Values, beliefs: Table, sums: CountSums) -> None:
+    def accumulate(self, values: Values, marginals: Table, sums: CountSums) -> None:
         amounts, known = read_block(values)
-        sums.total += beliefs @ amounts.T
-        sums.weight += beliefs.sum(axis=1)[:, None] if known is None else beliefs @ known.T
+        sums.total += marginals @ amounts.T
+        sums.weight += marginals.sum(axis=1)[:, None] if known is None else marginals @ known.T
 
 
 def as_codes(column: Values) -> NDArray[Any]:
@@ -117,7 +117,6 @@ def as_codes(column: Values) -> NDArray[Any]:
 
 def check_counts(data: Sequences, family: str, expected: str, largest: float = LARGEST_COUNT) -> None:
     """Raise an `InputError` at the first entry that is not a whole number from 0 to `largest`, nor missing."""
-
 
     def unusable(block: Values) -> NDArray[np.bool_]:
         usable = (block >= 0) & (block <= largest) & (np.floor(block) == block)

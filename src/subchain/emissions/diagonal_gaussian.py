@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import digamma, gammaln
 
+from subchain.core.records import states_on
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Conjugate, Parameters, Table, Values
 from subchain.emissions.hyperparameters import per_column
@@ -29,7 +30,6 @@ from subchain.emissions.moments import (
 )
 from subchain.emissions.normal_kernels import centered, separate_moments, separate_products, separate_squares
 from subchain.errors import InferenceError, InputError
-from subchain.core.records import states_on
 from subchain.numerics.special import log_rising
 
 Array = NDArray[np.float64]
@@ -77,10 +77,10 @@ class SeparateLikelihood(VectorLikelihood):
         weight, first, second = np.zeros((3, *self.means.shape))
         return DiagonalGaussianSums(weight, first, second, self.origin)
 
-    def accumulate(self, values: Values, beliefs: Table, sums: DiagonalGaussianSums) -> None:
+    def accumulate(self, values: Values, marginals: Table, sums: DiagonalGaussianSums) -> None:
         x, missing = _filled(values, sums.origin)
-        separate_moments(x, np.ascontiguousarray(beliefs), sums.first, sums.second)
-        sums.weight += beliefs.sum(axis=1)[:, None] if missing is None else beliefs @ (1.0 - missing).T
+        separate_moments(x, np.ascontiguousarray(marginals), sums.first, sums.second)
+        sums.weight += marginals.sum(axis=1)[:, None] if missing is None else marginals @ (1.0 - missing).T
 
 
 def _filled(values: Values, origin: Array) -> tuple[Array, Array | None]:
@@ -186,9 +186,9 @@ class DiagonalGaussianParameters(SeparateForm, Parameters):
     def expectation(self) -> Array:
         return self.means
 
-    def fill(self, values: Values, beliefs: Table) -> Values:
+    def fill(self, values: Values, marginals: Table) -> Values:
         """Missing coordinates take their means, averaged over the states; integers are never missing."""
-        return super().fill(values, beliefs) if values.dtype.kind == "f" else values
+        return super().fill(values, marginals) if values.dtype.kind == "f" else values
 
     def marginals(self) -> Any:
         from scipy import stats

@@ -158,14 +158,14 @@ class EllipticalLikelihood(VectorLikelihood):
             self.origin,
         )
 
-    def accumulate(self, values: Values, beliefs: Table, sums: GaussianSums) -> None:
+    def accumulate(self, values: Values, marginals: Table, sums: GaussianSums) -> None:
         x, any_missing = centered(values, sums.origin)
         if not any_missing:
-            self._add(sums, *weighted_moments(x, beliefs, self.n_features))
+            self._add(sums, *weighted_moments(x, marginals, self.n_features))
             return
         for known, rows, part in self._grouped(x):
             if known.any():
-                moments = weighted_moments(part, beliefs[:, rows], int(known.sum()))
+                moments = weighted_moments(part, marginals[:, rows], int(known.sum()))
                 self._add(sums, *(moments if known.all() else self._completed(known, sums.origin, *moments)))
 
     @staticmethod

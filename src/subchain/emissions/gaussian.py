@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import digamma, multigammaln
 
+from subchain.core.records import states_on
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Conjugate, Parameters, Table, Values
 from subchain.emissions.checks import as_matrix, positive
@@ -32,7 +33,6 @@ from subchain.emissions.moments import (
     symmetric,
 )
 from subchain.errors import InferenceError, InputError
-from subchain.core.records import states_on
 
 Array = NDArray[np.float64]
 
@@ -67,7 +67,7 @@ class GaussianParameters(GaussianForm, Parameters):
     def expectation(self) -> Array:
         return self.means
 
-    def fill(self, values: Values, beliefs: Table) -> Values:
+    def fill(self, values: Values, marginals: Table) -> Values:
         """Missing coordinates take their means given the known ones of the row, averaged over the states."""
         table = as_matrix(values)
         if table.dtype.kind != "f":
@@ -76,8 +76,8 @@ class GaussianParameters(GaussianForm, Parameters):
         for known, rows in patterns(np.isnan(table.T)):
             gain = self._partial(known).gain if known.any() else np.zeros((self.n_states, self.n_features, 0))
             constants = self.means[:, ~known] - apply(gain, self.means[:, known])
-            expected = beliefs[:, rows].T @ constants
-            expected += np.einsum("kn,kij,nj->ni", beliefs[:, rows], gain, filled[rows][:, known], optimize=True)
+            expected = marginals[:, rows].T @ constants
+            expected += np.einsum("kn,kij,nj->ni", marginals[:, rows], gain, filled[rows][:, known], optimize=True)
             filled[np.ix_(rows, ~known)] = expected
         return filled.reshape(values.shape).astype(values.dtype)
 

@@ -2,8 +2,8 @@
 
     S ← keep · S + gain · fresh
 
-A family whose parameters are few needs nothing of its own: `Moving` builds the posterior anew for every surrogate. A
-family whose tables are large (a vocabulary) says so by `Conjugate.moving` and touches only what a minibatch uses.
+A family whose parameters are few needs nothing of its own: `Incremental` builds the posterior anew for every surrogate.
+A family whose tables are large (a vocabulary) says so by `Conjugate.moving` and touches only what a minibatch uses.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from subchain.emissions.base import Likelihood, Posterior
 
 
-class Moving:
+class Incremental:
     """The posterior of one component, from a prior and sums that change a little at a time.
 
     Parameters
@@ -36,7 +36,7 @@ class Moving:
         found: Likelihood = getattr(self.prior.update(self._sums), kind)()
         return found
 
-    def move(self, keep: float, gain: float, fresh: Any) -> None:
+    def blend(self, keep: float, gain: float, fresh: Any) -> None:
         """Let fresh sums, made by a surrogate of this object, enter the old ones."""
         self._sums = self._sums.scale(keep) + fresh.scale(gain)
 

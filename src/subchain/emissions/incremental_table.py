@@ -16,6 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from subchain.core.records import Sums
 from subchain.emissions.base import Likelihood, Table, Values
 from subchain.emissions.categorical import (
     SMALL,
@@ -26,8 +27,7 @@ from subchain.emissions.categorical import (
     gather,
     scatter,
 )
-from subchain.emissions.incremental import Moving
-from subchain.core.records import Sums
+from subchain.emissions.incremental import Incremental
 from subchain.numerics.special import exp_digamma
 
 Array = NDArray[np.float64]
@@ -138,7 +138,7 @@ class RowSums(Sums):
 class LazyTable(Likelihood):
     """Weights that are worked out for the symbols of a block when they are asked for."""
 
-    def __init__(self, owner: MovingTable, kind: int, divisors: Array) -> None:
+    def __init__(self, owner: IncrementalTable, kind: int, divisors: Array) -> None:
         self.owner = owner
         self.kind = kind
         self.divisors = divisors
@@ -173,14 +173,14 @@ class LazyTable(Likelihood):
     def zeros(self) -> RowSums:
         return RowSums()
 
-    def accumulate(self, values: Values, beliefs: Table, sums: RowSums) -> None:
+    def accumulate(self, values: Values, marginals: Table, sums: RowSums) -> None:
         distinct, local = self.owner.distinct(as_symbols(values))
         rows = np.zeros((len(distinct), self.n_states))
-        scatter(rows, local, np.ascontiguousarray(beliefs))
+        scatter(rows, local, np.ascontiguousarray(marginals))
         sums.pieces.append((distinct, rows))
 
 
-class MovingTable(Moving):
+class IncrementalTable(Incremental):
     """Posterior of a categorical table: factor · counts + concentration, (W, K)."""
 
     def __init__(self, prior: DirichletTable, sums: CategoricalSums) -> None:
@@ -214,7 +214,7 @@ class MovingTable(Moving):
             divisors = totals - len(self.counts) if how == MODE else totals
         return LazyTable(self, how, np.divide(1.0, divisors, out=np.zeros_like(divisors), where=divisors > 0.0))
 
-    def move(self, keep: float, gain: float, fresh: RowSums) -> None:
+    def blend(self, keep: float, gain: float, fresh: RowSums) -> None:
         self.factor *= keep
         self.totals *= keep
         if self.factor < LEAST_FACTOR:

@@ -1,8 +1,8 @@
 """Dirichlet tables whose concentration is learned: one number for all symbols, or one a symbol that all states share.
 
-Each number is the share of tables in customers' chances to open one (`tables.py`), where the counts are beliefs: a word
-that occurs once and may belong to forty states has opened one table, not forty. The numbers are learned after a good
-number of renewals; before, tables that are all alike would make them run away.
+Each number is the share of tables in customers' chances to open one (`tables.py`), where the counts are marginals: a
+word that occurs once and may belong to forty states has opened one table, not forty. The numbers are learned after a
+good number of renewals; before, tables that are all alike would make them run away.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma
 
-from subchain.emissions.categorical import CategoricalSums, DirichletTable
 from subchain.core.hyperparameters import LATE
+from subchain.emissions.categorical import CategoricalSums, DirichletTable
 from subchain.numerics.expected_tables import expected_tables
 
 Array = NDArray[np.float64]
@@ -40,13 +40,13 @@ class LearnedTable(DirichletTable):
     renewals: int = 0
 
     @property
-    def moves(self) -> bool:
+    def is_learned(self) -> bool:
         return True
 
     def update(self, sums: CategoricalSums) -> Any:
         return DirichletTable(self.concentration + sums.counts)
 
-    def renew(self, sums: CategoricalSums, rate: float = 1.0) -> Self:
+    def update_hyperparameters(self, sums: CategoricalSums, rate: float = 1.0) -> Self:
         renewals = self.renewals + 1
         if renewals < LATE:
             return dataclasses.replace(self, renewals=renewals)

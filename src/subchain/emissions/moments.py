@@ -15,12 +15,12 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.records import Sums, states_on
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Emission, Likelihood, Table, Values
 from subchain.emissions.checks import as_matrix, first_where, real_columns, where_is
 from subchain.emissions.scaling import exponentiate_in_place
 from subchain.errors import InferenceError, InputError
-from subchain.core.records import Sums, states_on
 
 Array = NDArray[np.float64]
 

@@ -259,12 +259,12 @@ def _products_with_two(x, i, j, start, width, t, second):  # type: ignore[no-unt
 
 
 @njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
-def _moments(x, beliefs, weight, first, second):  # type: ignore[no-untyped-def]
+def _moments(x, marginals, weight, first, second):  # type: ignore[no-untyped-def]
     t = np.empty((2, STRIP))
     for start in range(0, x.shape[1], STRIP):
         width = min(STRIP, x.shape[1] - start)
-        for k in range(beliefs.shape[0]):
-            weights = beliefs[k][start : start + width]
+        for k in range(marginals.shape[0]):
+            weights = marginals[k][start : start + width]
             total = 0.0
             for r in range(width):
                 total += weights[r]
@@ -276,19 +276,19 @@ def _moments(x, beliefs, weight, first, second):  # type: ignore[no-untyped-def]
                     _products_with_four(x, i, j, start, width, t, second[k])
                 if fours < i:
                     _products_with_two(x, i, fours, start, width, t, second[k])
-    for k in range(beliefs.shape[0]):
+    for k in range(marginals.shape[0]):
         for i in range(x.shape[0]):
             for j in range(i):
                 second[k, j, i] = second[k, i, j]
 
 
-def weighted_moments(x: Array, beliefs: Array, n_features: int) -> tuple[Array, Array, Array]:
-    """Σ γ (K,), Σ γ x (K, D) and Σ γ x xᵀ (K, D, D) of observations `x` (even(D), n) weighted by `beliefs` (K, n)."""
-    n_states, padded = len(beliefs), len(x)
+def weighted_moments(x: Array, marginals: Array, n_features: int) -> tuple[Array, Array, Array]:
+    """Σ γ (K,), Σ γ x (K, D) and Σ γ x xᵀ (K, D, D) of observations `x` (even(D), n) weighted by `marginals` (K, n)."""
+    n_states, padded = len(marginals), len(x)
     weight = np.zeros(n_states)
     first = np.zeros((n_states, padded))
     second = np.zeros((n_states, padded, padded))
-    _moments(x, np.ascontiguousarray(beliefs), weight, first, second)
+    _moments(x, np.ascontiguousarray(marginals), weight, first, second)
     return weight, first[:, :n_features], second[:, :n_features, :n_features]
 
 
@@ -337,12 +337,12 @@ def separate_products(x, scales, offsets, out):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
-def separate_moments(x, beliefs, first, second):  # type: ignore[no-untyped-def]
+def separate_moments(x, marginals, first, second):  # type: ignore[no-untyped-def]
     """Add Σ γ x and Σ γ x² of observations `x` (D, n) to `first` and `second` (K, D)."""
     for start in range(0, x.shape[1], STRIP):
         width = min(STRIP, x.shape[1] - start)
-        for k in range(beliefs.shape[0]):
-            weights = beliefs[k][start : start + width]
+        for k in range(marginals.shape[0]):
+            weights = marginals[k][start : start + width]
             for d in range(first.shape[1]):
                 x0 = x[d][start : start + width]
                 s, ss = 0.0, 0.0

@@ -13,15 +13,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.records import Record, Sums, states_on
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Conjugate, Emission, Likelihood, Parameters, Posterior, Table, Values
 from subchain.emissions.categorical import Categorical
 from subchain.emissions.checks import as_matrix
 from subchain.emissions.counts import PASS_ROWS, as_codes, check_counts
 from subchain.emissions.families import family_of
-from subchain.emissions.incremental import Moving
+from subchain.emissions.incremental import Incremental
 from subchain.errors import InputError, unknown_name
-from subchain.core.records import Record, Sums, states_on
 
 
 @dataclasses.dataclass
@@ -84,9 +84,9 @@ class ProductLikelihood(Likelihood):
     def zeros(self) -> ProductSums:
         return ProductSums({name: part.zeros() for name, part in self.parts.items()})
 
-    def accumulate(self, values: Values, beliefs: Table, sums: ProductSums) -> None:
+    def accumulate(self, values: Values, marginals: Table, sums: ProductSums) -> None:
         for (name, part), block in zip(self.parts.items(), self.layout.take_apart(values), strict=True):
-            part.accumulate(block, beliefs, sums.parts[name])
+            part.accumulate(block, marginals, sums.parts[name])
 
 
 @dataclasses.dataclass
@@ -122,23 +122,23 @@ class ProductParameters(ProductLikelihood, Parameters):
         """The parts' expectations side by side, in the order of the parts."""
         return np.hstack([part.expectation() for part in self.parts.values()])
 
-    def fill(self, values: Values, beliefs: Table) -> Values:
+    def fill(self, values: Values, marginals: Table) -> Values:
         """Each part fills its own columns; floating numbers if any part's are."""
         table = as_matrix(values)
         blocks = zip(self.parts.values(), self.layout.take_apart(table), strict=True)
-        parts = [part.fill(block, beliefs) for part, block in blocks]
+        parts = [part.fill(block, marginals) for part, block in blocks]
         filled = table.astype(np.result_type(table, *parts))
         for columns, part in zip(self.layout.slots(), parts, strict=True):
             filled[:, columns] = part
         return filled.reshape(values.shape)
 
 
-class MovingProduct(Moving):
+class MovingProduct(Incremental):
     """Every part moves by itself."""
 
     def __init__(self, prior: ProductPosterior, sums: ProductSums) -> None:
         self.layout = prior.layout
-        self.parts = {name: part.moving(sums.parts[name]) for name, part in prior.parts.items()}
+        self.parts = {name: part.incremental(sums.parts[name]) for name, part in prior.parts.items()}
 
     def surrogate(self, kind: str) -> ProductTable:
         return ProductTable({name: part.surrogate(kind) for name, part in self.parts.items()}, self.layout)
@@ -147,9 +147,9 @@ class MovingProduct(Moving):
         for name, part in self.parts.items():
             part.adopt(prior.parts[name])
 
-    def move(self, keep: float, gain: float, fresh: ProductSums) -> None:
+    def blend(self, keep: float, gain: float, fresh: ProductSums) -> None:
         for name, part in self.parts.items():
-            part.move(keep, gain, fresh.parts[name])
+            part.blend(keep, gain, fresh.parts[name])
 
     def sums(self) -> ProductSums:
         return ProductSums({name: part.sums() for name, part in self.parts.items()})
@@ -187,7 +187,7 @@ class ProductPosterior(Conjugate):
     def predictive(self) -> ProductTable:
         return ProductTable({name: part.predictive() for name, part in self.parts.items()}, self.layout)
 
-    def moving(self, sums: ProductSums) -> MovingProduct:
+    def incremental(self, sums: ProductSums) -> MovingProduct:
         return MovingProduct(self, sums)
 
     def sample(self, rng: np.random.Generator) -> ProductParameters:

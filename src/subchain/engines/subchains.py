@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.statistics import Statistics
 from subchain.engines.cpu.engine import CpuEngine
 from subchain.engines.cpu.log_space import log_pass
 from subchain.engines.cpu.messages import Messages, Workspace
@@ -22,10 +23,9 @@ from subchain.engines.cpu.partition import Tile, tile_lanes
 from subchain.errors import impossible_error
 from subchain.propagation.lanes import recursions as lanes
 from subchain.propagation.layout import Walks
-from subchain.propagation.occurrence.pairs import add_surplus
 from subchain.propagation.occurrence.methods import absence_in, conditionals, expected_moves
+from subchain.propagation.occurrence.pairs import add_surplus
 from subchain.propagation.underflow import LEAST_SCALE, growth
-from subchain.core.statistics import Statistics
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -134,9 +134,7 @@ class Anywhere:
         sequences = np.searchsorted(self.firsts, pieces, side="right") - 1
         starts = self.offsets[sequences] + pieces - self.firsts[sequences]
         lengths = np.full(len(starts), self.length)
-        return _batch(
-            starts, sequences, starts, lengths, self.offsets, weights, self._for_each, self._for_each_move
-        )
+        return _batch(starts, sequences, starts, lengths, self.offsets, weights, self._for_each, self._for_each_move)
 
 
 def _ratio(wanted: Index, there: Index) -> Array:
@@ -180,12 +178,12 @@ def _batch(
 
 class Ends(NamedTuple):
     """What subchains tell their neighbours, all (K, M): the first position's backward message times its likelihood, the
-    last position's filtered belief, and the smoothed beliefs of both."""
+    last position's filtered marginal, and the smoothed marginals of both."""
 
     first_message: Array
     last_message: Array
-    first_belief: Array
-    last_belief: Array
+    first_marginal: Array
+    last_marginal: Array
 
 
 @dataclasses.dataclass
@@ -206,7 +204,7 @@ class MinibatchRun:
     surplus: Array | None = None
 
 
-#: Is handed flat positions (n,) and their smoothed beliefs (K, n).
+#: Is handed flat positions (n,) and their smoothed marginals (K, n).
 Keep = Callable[[Index, Array], None]
 
 
@@ -220,7 +218,7 @@ def run_minibatch(
     ----------
     start : (K, M) weights of the first positions' states before anything in the subchain is seen
     stop : (K, M) backward messages of the last positions, in any scale
-    keep : what is to be done with the beliefs of every position
+    keep : what is to be done with the marginals of every position
     surplus : by which way to find out how probable it is that moves happen at all, if somebody wants to know
     """
     n_states = messages.surrogate.n_states
@@ -250,7 +248,7 @@ class _Lanes:
         #: Likelihoods, which the backward pass turns into the messages that pair sums are made from.
         self.weighted = self._space.table("likelihood", n_states, tile.columns)
         self.alpha = self._space.table("alpha", n_states, tile.columns)
-        self.beliefs = self._space.table("beliefs", n_states, tile.columns)
+        self.marginals = self._space.table("marginals", n_states, tile.columns)
         self.scale = self._space.table("scale", 1, tile.columns)[0]
         self.log_totals = np.empty(tile.lanes)
 
@@ -260,38 +258,38 @@ class _Lanes:
         is_hard = self._forward_backward(shift)
         n_lanes, last = self.tile.lanes, self.tile.last_columns
         ends = Ends(
-            self.weighted[:, :n_lanes].copy(), self.alpha[:, last], self.beliefs[:, :n_lanes].copy(),
-            self.beliefs[:, last],
+            self.weighted[:, :n_lanes].copy(), self.alpha[:, last], self.marginals[:, :n_lanes].copy(),
+            self.marginals[:, last],
         )  # fmt: skip
-        hard_pairs = {int(lane): self._in_logarithms(int(lane), ends) for lane in np.flatnonzero(is_hard)}
+        hard_pairs = {int(lane): self._in_log_space(int(lane), ends) for lane in np.flatnonzero(is_hard)}
         if keep is not None:
-            keep(self.tile.positions, self.beliefs)
+            keep(self.tile.positions, self.marginals)
         initial = self._first_states()
         weights, pair_weights = (
             None if table is None else table[self.part] for table in (self.batch.weights, self.batch.pair_weights)
         )
         more = None if surplus is None else self._surplus(surplus, pair_weights)
         if weights is not None:
-            lanes.weigh(self.beliefs, self.tile.offsets, weights)
+            lanes.weigh(self.marginals, self.tile.offsets, weights)
         sums = self.messages.surrogate.emission.zeros()
-        self.messages.surrogate.emission.accumulate(values, self.beliefs, sums)
+        self.messages.surrogate.emission.accumulate(values, self.marginals, sums)
         pairs = self._pairs(hard_pairs, pair_weights)
         statistics = Statistics(initial, pairs, sums, float(self.log_totals.sum()), float(self.tile.columns))
         return MinibatchRun(statistics, self.log_totals, ends, more)
 
     def _surplus(self, way: str, weights: Array | None) -> Array:
-        """See `propagation.occurrence`; lanes that were worked out in logarithms are left out."""
+        """See `propagation.occurrence`; lanes that were worked out in log space are left out."""
         transition, tile = np.ascontiguousarray(self.messages.transition), self.tile
         found = np.zeros_like(transition)
         each = np.ones(tile.lanes) if weights is None else weights
         if way == "pairs":
-            add_surplus(self.alpha, self.weighted, transition, self.beliefs, tile.offsets, each, found)
+            add_surplus(self.alpha, self.weighted, transition, self.marginals, tile.offsets, each, found)
             return found
         for lane in range(tile.lanes):
             columns = tile.offsets[: tile.lengths[lane]] + lane
             moves = conditionals(self.weighted[:, columns].T, transition)
             if len(moves) and moves.any():
-                first = self.beliefs[:, lane]
+                first = self.marginals[:, lane]
                 absent = absence_in(way, first, moves, key=(0, int(tile.starts[lane])))
                 found += each[lane] * (absent - expected_moves(first, moves))
         return found
@@ -304,7 +302,7 @@ class _Lanes:
         if messages.every_way:
             kernels.forward_backward(
                 self.weighted, transition, transposed, self.start, self.stop, offsets, shift, alpha, scale,
-                self.beliefs, self.log_totals,
+                self.marginals, self.log_totals,
             )  # fmt: skip
             is_hard = np.zeros(tile.lanes, dtype=np.bool_)
         else:
@@ -312,7 +310,7 @@ class _Lanes:
             kernels.log_totals(scale, shift, offsets, self.log_totals)
             walks = Walks(tile.lengths, np.arange(tile.lanes), offsets, tile.starts)
             is_hard = growth(self.weighted, self.start, transition, messages.covers, walks, alpha, scale).matters()
-            kernels.backward(self.weighted, transposed, self.stop, offsets, alpha, scale, self.beliefs)
+            kernels.backward(self.weighted, transposed, self.stop, offsets, alpha, scale, self.marginals)
         is_hard |= ~np.isfinite(self.log_totals)
         if not scale.min() >= LEAST_SCALE:
             lane_of = np.arange(tile.columns) - np.repeat(offsets[:-1], np.diff(offsets))
@@ -320,13 +318,13 @@ class _Lanes:
         return is_hard
 
     def _first_states(self) -> Array:
-        """Beliefs of the states that sequences begin with, added up; users' weights count, others do not."""
+        """Marginals of the states that sequences begin with, added up; users' weights count, others do not."""
         begins, given = self.batch.is_first[self.part], self.batch.user_weights
         weights = begins if given is None else begins * given[self.part]
-        return np.asarray(self.beliefs[:, : self.tile.lanes] @ weights)
+        return np.asarray(self.marginals[:, : self.tile.lanes] @ weights)
 
     def _pairs(self, hard_pairs: dict[int, Array], weights: Array | None) -> Array:
-        """Expected moves; those of lanes that were worked out in logarithms are given."""
+        """Expected moves; those of lanes that were worked out in log space are given."""
         if weights is not None:
             lanes.weigh(self.weighted, self.tile.offsets, weights)
         pairs = np.zeros_like(self.messages.transition)
@@ -336,8 +334,8 @@ class _Lanes:
             pairs += found if weights is None else weights[lane] * found
         return pairs
 
-    def _in_logarithms(self, lane: int, ends: Ends) -> Array:
-        """Work a lane out anew: write its beliefs in their place, keep it out of pair sums, return its own."""
+    def _in_log_space(self, lane: int, ends: Ends) -> Array:
+        """Work a lane out anew: write its marginals in their place, keep it out of pair sums, return its own."""
         tile, messages = self.tile, self.messages
         positions = tile.starts[lane] + np.arange(tile.lengths[lane])
         columns = tile.offsets[: len(positions)] + lane
@@ -347,8 +345,8 @@ class _Lanes:
             sequence = int(self.batch.sequences[tile.pieces[lane]])
             first = int(messages.data.offsets[sequence])
             raise impossible_error({sequence: int(positions[0]) - first + found.impossible_at})
-        self.beliefs[:, columns], self.weighted[:, columns] = found.beliefs, 0.0
+        self.marginals[:, columns], self.weighted[:, columns] = found.marginals, 0.0
         self.log_totals[lane] = found.log_total
         ends.first_message[:, lane], ends.last_message[:, lane] = found.first_message, found.last_message
-        ends.first_belief[:, lane], ends.last_belief[:, lane] = found.beliefs[:, 0], found.beliefs[:, -1]
+        ends.first_marginal[:, lane], ends.last_marginal[:, lane] = found.marginals[:, 0], found.marginals[:, -1]
         return found.pairs

@@ -1,15 +1,15 @@
 """How posteriors are found: the loop, and the algorithms that run in it."""
 
 from subchain.errors import unknown_name
-from subchain.inference.run.algorithm import Algorithm
 from subchain.inference.beam import Beam
-from subchain.inference.stochastic.boundaries import Boundary, Buffer, Stationary
 from subchain.inference.cvi import CVI
 from subchain.inference.em import EM
 from subchain.inference.gibbs import Gibbs
+from subchain.inference.run.algorithm import Algorithm
+from subchain.inference.scvi import SCVI
+from subchain.inference.stochastic.boundaries import Boundary, Buffer, Stationary
 from subchain.inference.stochastic.growing_buffer import GrowBuffer
 from subchain.inference.stochastic.guards import Guards
-from subchain.inference.scvi import SCVI
 from subchain.inference.svi import SVI
 from subchain.inference.vi import VI
 

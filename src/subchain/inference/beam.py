@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from subchain.errors import InputError
 from subchain.inference.run.algorithm import whole_number
+from subchain.inference.run.trace import Status, Trace
 from subchain.inference.sampling.beam_walker import MANY, BeamWalker, check_exchangeable, needed_hierarchy
 from subchain.inference.sampling.reported import BestDraw
 from subchain.inference.sampling.sampler import Annealing, Sampler
-from subchain.inference.run.trace import Status, Trace
 from subchain.inference.sampling.walkers import Setting, States, Walker
 
-#: Bytes that the filtered beliefs of a position take, roughly.
+#: Bytes that the filtered marginals of a position take, roughly.
 REACHED_BYTES = 100
 
 

@@ -2,12 +2,12 @@
 
     own       = what the cluster has put into the counts                        ledger.py
     surrogate = the posterior predictive of the counts without it
-    beliefs   = those of the cluster under it
+    marginals   = those of the cluster under it
     S         = S − own + new
 
 A cluster is a single state (algorithm 1, mean field), a whole sequence (algorithm 2), or a stretch of a sequence whose
 neighbours send messages (algorithm 3). The plug-in objective that is reported need not rise: it is the bound of the
-beliefs as they are, not what the updates climb.
+marginals as they are, not what the updates climb.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.hyperparameters import LATE, rows_tell
+from subchain.core.renamed import renamed_arguments
+from subchain.core.statistics import Statistics
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import InputError, unknown_name
-from subchain.inference.run.algorithm import Lists, whole_number
 from subchain.inference.batch.passes import Iterated
 from subchain.inference.collapsed.ledger import Ledger
+from subchain.inference.collapsed.visits import Visits
+from subchain.inference.run.algorithm import Lists, whole_number
 from subchain.inference.run.loop import RunState
 from subchain.inference.run.posterior import ModelPosterior, Point
 from subchain.inference.run.problem import Problem
-from subchain.inference.collapsed.visits import Visits
-from subchain.core.hyperparameters import LATE, rows_tell
-from subchain.core.statistics import Statistics
 
 if TYPE_CHECKING:
     from subchain.inference.run.loop import Stepper
@@ -39,15 +40,15 @@ LARGE_SHARE = 0.1
 #: Subchains that the data are cut into, and their greatest length, if nothing else was said.
 MANY, LONG = 100, 100
 ORDERS = ("incremental", "shuffled", "batch")
-LEFTS = ("counts", "probabilities")
+WEIGHTINGS = ("counts", "probabilities")
 
 
 class CVI(Iterated):
     """Collapsed variational inference: better than `VI` where counts are sparse, as in text.
 
     What a cluster of states has contributed to the expected counts is taken out before the cluster is visited, so it
-    never sees itself. That needs the beliefs of all positions, and the expected moves of each cluster, to be kept: 8 K
-    bytes a position (fewer with legal states) and 8 K² bytes a cluster, in memory or in files.
+    never sees itself. That needs the marginals of all positions, and the expected moves of each cluster, to be kept: 8
+    K bytes a position (fewer with legal states) and 8 K² bytes a cluster, in memory or in files.
 
     Parameters
     ----------
@@ -61,16 +62,16 @@ class CVI(Iterated):
         Whether a cluster's own share is taken out before it is visited.
     order : "incremental", "shuffled" or "batch"
         One cluster after the other in the order of the data, or in random order; or all under the same counts.
-    together : int
+    cluster_size : int
         Sequences or subchains of a cluster: they are taken out, run and put back together. More of them are
         faster and need less memory; a little of the accuracy is lost.
-    left : "counts" or "probabilities", optional
+    neighbour_weighting : "counts" or "probabilities", optional
         How moves out of an uncertain neighbour are averaged: states weigh as often as they were left, or all the same.
         By default as in the thesis for single states, and by probabilities for subchains.
     corrections : bool
         For single states: whether the neighbours' own moves count as the thesis has it.
     storage : path, optional
-        Folder for files with beliefs and moves that are too large for memory.
+        Folder for files with marginals and moves that are too large for memory.
     max_iter, tolerance, time_limit, patience
         As in `VI`. The objective may fall; the run has converged when it changes by less than `tolerance`. With many
         positions it is estimated in every fifth iteration only, and is nan in the others.
@@ -87,14 +88,15 @@ class CVI(Iterated):
     name = "cvi"
     flat = False
 
+    @renamed_arguments(together="cluster_size", left="neighbour_weighting")
     def __init__(
         self,
         cluster: str = "auto",
         length: int | None = None,
         exclude: bool = True,
         order: str = "incremental",
-        together: int = 1,
-        left: str | None = None,
+        cluster_size: int = 1,
+        neighbour_weighting: str | None = None,
         corrections: bool = True,
         storage: str | os.PathLike[str] | None = None,
         max_iter: int = 100,
@@ -107,8 +109,8 @@ class CVI(Iterated):
         self.length = length
         self.exclude = exclude
         self.order = order
-        self.together = together
-        self.left = left
+        self.cluster_size = cluster_size
+        self.neighbour_weighting = neighbour_weighting
         self.corrections = corrections
         self.storage = storage
 
@@ -124,34 +126,36 @@ class CVI(Iterated):
         for what, given, known in (
             ("cluster", self.cluster, CLUSTERS),
             ("order", self.order, ORDERS),
-            ("left", self.left, LEFTS),
+            ("neighbour_weighting", self.neighbour_weighting, WEIGHTINGS),
         ):
-            if given not in known and not (what == "left" and given is None):
+            if given not in known and not (what == "neighbour_weighting" and given is None):
                 raise unknown_name(what, given, known)
         for name in ("exclude", "corrections"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise InputError(f"CVI: {name} must be True or False, not {getattr(self, name)!r}.")
-        whole_number(self, "together")
+        whole_number(self, "cluster_size")
         if self.cluster == "subchain":
             if self.length is None:
                 raise InputError("CVI(cluster='subchain') needs length=, the positions of a subchain.")
             whole_number(self, "length")
         elif self.length is not None:
             raise InputError(f"CVI: length={self.length} is for cluster='subchain', not for {self.cluster!r}.")
-        if self.cluster == "sequence" and self.left is not None:
-            raise InputError("CVI: left= is for subchains and single states; whole sequences have no neighbours.")
+        if self.cluster == "sequence" and self.neighbour_weighting is not None:
+            raise InputError(
+                "CVI: neighbour_weighting= is for subchains and single states; whole sequences have no neighbours."
+            )
         if self.cluster != "state" and not self.corrections:
             raise InputError("CVI: corrections=False is for cluster='state'.")
-        if self.together > 1 and (self.cluster == "state" or self.order == "batch"):
+        if self.cluster_size > 1 and (self.cluster == "state" or self.order == "batch"):
             raise InputError(
-                f"CVI: together={self.together} is for sequences or subchains that are visited one cluster after the "
-                "other, not for single states, nor for order='batch'."
+                f"CVI: cluster_size={self.cluster_size} is for sequences or subchains that are visited one cluster "
+                "after the other, not for single states, nor for order='batch'."
             )
 
     @property
     def by_counts(self) -> bool:
         """Whether states weigh as often as they were left."""
-        return self.left == "counts" or (self.left is None and self.cluster == "state")
+        return self.neighbour_weighting == "counts" or (self.neighbour_weighting is None and self.cluster == "state")
 
     def piece_length(self, lengths: NDArray[np.int64]) -> int | None:
         """Positions of a piece of sequences of these lengths; None for whole sequences."""
@@ -175,7 +179,7 @@ class CVI(Iterated):
             return 0
         length = self.piece_length(lengths)
         pieces = np.count_nonzero(lengths) if length is None else int((-(-lengths // length)).sum())
-        with_moves = 0 if length == 1 else -(-int(pieces) // self.together)
+        with_moves = 0 if length == 1 else -(-int(pieces) // self.cluster_size)
         tables = 2 if self.order == "batch" else 1
         return tables * 8 * (int(lengths.sum()) * n_states + (with_moves + 1) * n_states**2)
 
@@ -186,9 +190,9 @@ class CVI(Iterated):
     def stepper(self, problem: Problem, state: RunState) -> Stepper:
         return Visits(problem, self, state)
 
-    def beliefs(self, problem: Problem, state: RunState) -> Lists:
+    def marginals(self, problem: Problem, state: RunState) -> Lists:
         ledger = state.results if isinstance(state.results, Ledger) else Visits(problem, self, state).ledger
-        return np.asarray(ledger.shares.beliefs), ledger.shares.offsets, ledger.shares.states
+        return np.asarray(ledger.shares.marginals), ledger.shares.offsets, ledger.shares.states
 
     def surrogate(self, posterior: ModelPosterior, point: Point) -> Surrogate:
         return posterior.predictive()

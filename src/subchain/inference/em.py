@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from subchain.core.statistics import Statistics
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import InputError
-from subchain.inference.run.algorithm import Algorithm
 from subchain.inference.batch.passes import Batch
-from subchain.inference.stochastic.boundaries import Boundary
+from subchain.inference.run.algorithm import Algorithm
 from subchain.inference.run.posterior import ModelPosterior, Point
+from subchain.inference.stochastic.boundaries import Boundary
 from subchain.inference.stochastic.updates import Stochastic
-from subchain.core.statistics import Statistics
 
 #: Expected number of visits below which a state counts as empty.
 EMPTY = 1e-8

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from subchain.data.legal_states import no_restriction
 from subchain.errors import InputError, unknown_name
 from subchain.inference.run.algorithm import Lists
+from subchain.inference.run.loop import RunState
+from subchain.inference.run.problem import Problem
 from subchain.inference.sampling.gibbs_any import AnySequences, AnyStates, SampledSequences
 from subchain.inference.sampling.gibbs_words import WordSequences, WordStates, has_plain_rows, has_words
 from subchain.inference.sampling.joint import begins_stationary
-from subchain.inference.run.loop import RunState
-from subchain.inference.run.problem import Problem
-from subchain.inference.sampling.reported import Averages, beliefs_of
+from subchain.inference.sampling.reported import Averages, marginals_of
 from subchain.inference.sampling.sampler import Annealing, Sampler
 from subchain.inference.sampling.walkers import Setting, Walker
 
@@ -28,8 +28,8 @@ class Gibbs(Sampler):
     """Draws of the hidden states, and of the parameters, from their posterior.
 
     What is reported is the mean of the kept draws of the chain with the largest mean log joint; labels of the states
-    may differ between chains. All draws are in `model.samples_`, and `model.beliefs_` tells how often each position had
-    each state.
+    may differ between chains. All draws are in `model.samples_`, and `model.training_marginals_` tells how often each
+    position had each state.
 
     Words are drawn by compiled sweeps. For other families take sequences and sampled parameters: everything else draws
     one state or one sequence after the other in Python.
@@ -133,8 +133,8 @@ class Gibbs(Sampler):
     def reported(self, walkers: list[Walker], room: int) -> Averages:
         return Averages(walkers, room)
 
-    def beliefs(self, problem: Problem, state: RunState) -> Lists | None:
-        found, evidence = beliefs_of(state.results.memory), problem.whole.evidence
+    def marginals(self, problem: Problem, state: RunState) -> Lists | None:
+        found, evidence = marginals_of(state.results.memory), problem.whole.evidence
         if found is None:
             return None
         if evidence is None:

@@ -1,6 +1,6 @@
 """Variational inference (Beal 2003): the surrogate is exp E[log θ] under the posterior of the parameters.
 
-Beliefs over the hidden chains and a distribution over the parameters take turns; each turn raises a lower bound on
+Marginals over the hidden chains and a distribution over the parameters take turns; each turn raises a lower bound on
 the log evidence. The bound is the log normaliser of the surrogate less the divergence of the parameters from their
 prior. What is believed of a chain is exact given the parameters, or factorised over its states (`mean_field.py`).
 """
@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.statistics import Statistics
 from subchain.data.legal_states import no_restriction
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import unknown_name
-from subchain.inference.run.algorithm import Lists
-from subchain.inference.batch.passes import Batch, Passes
-from subchain.inference.run.loop import RunState
 from subchain.inference.batch.mean_field import MeanField
+from subchain.inference.batch.passes import Batch, Passes
+from subchain.inference.run.algorithm import Lists
+from subchain.inference.run.loop import RunState
 from subchain.inference.run.posterior import ModelPosterior, Point
 from subchain.inference.run.problem import Problem
-from subchain.core.statistics import Statistics
 
 if TYPE_CHECKING:
     from subchain.inference.run.loop import Stepper
@@ -43,10 +43,10 @@ class VI(Batch):
     patience : int, optional
         With validation data: iterations without a better held-out score after which the run ends.
     cluster : "sequence" or "state"
-        What is believed as a whole given the parameters. With "state" every position has a belief of its own,
+        What is believed as a whole given the parameters. With "state" every position has a marginal of its own,
         independent of its neighbours' (mean field): a looser bound, a worse prediction, and moves that are all
         possible; for comparisons. It keeps 8 K bytes a position, and the training data are decoded with these
-        beliefs.
+        marginals.
 
     Examples
     --------
@@ -83,8 +83,8 @@ class VI(Batch):
     def kept_bytes(self, lengths: NDArray[np.int64], n_states: int) -> int:
         return 8 * int(lengths.sum()) * n_states if self.cluster == "state" else 0
 
-    def beliefs(self, problem: Problem, state: RunState) -> Lists | None:
-        found = state.results.memory.get("beliefs")
+    def marginals(self, problem: Problem, state: RunState) -> Lists | None:
+        found = state.results.memory.get("marginals")
         return None if found is None else (found.reshape(-1), *no_restriction())
 
     def surrogate(self, posterior: ModelPosterior, point: Point) -> Surrogate:
@@ -99,4 +99,4 @@ class VI(Batch):
         self, prior: ModelPosterior, posterior: ModelPosterior | None, point: Point, log_normalizer: float
     ) -> float:
         assert posterior is not None, "a bound is that of a posterior"
-        return log_normalizer - posterior.kl(prior) + prior.log_hyper()
+        return log_normalizer - posterior.kl(prior) + prior.log_hyperprior()

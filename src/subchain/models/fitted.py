@@ -12,15 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from subchain.core.components import Component
+from subchain.core.renamed import renamed_attribute
+from subchain.core.samples import Samples
+from subchain.core.statistics import Statistics
 from subchain.data import Sequences, Vocabulary, read_alike
 from subchain.emissions import Emission, Frozen, Parameters
 from subchain.errors import not_fitted
 from subchain.inference.run.checkpoint import RunSummary
 from subchain.inference.run.posterior import ModelPosterior, Point
 from subchain.inference.run.trace import Status, Trace
-from subchain.inference.run.training import TrainingBeliefs
-from subchain.core.samples import Samples
-from subchain.core.statistics import Statistics
+from subchain.inference.run.training import TrainingMarginals
 from subchain.tasks.markup import settings_table, states_table
 from subchain.tasks.matching import emission_distance, match, overlap
 from subchain.tasks.states import (
@@ -37,7 +38,6 @@ from subchain.transitions import FrozenChain
 Array = NDArray[np.float64]
 
 
-
 class Fitted(Component):
     """The results of an HMM.
 
@@ -48,16 +48,18 @@ class Fitted(Component):
     statistics_ : expected counts
     trace_, status_, runs_ : the course of the best run, why it ended, and every restart's objective
     family_ : the family of emissions
-    end_belief_ : what `partial_fit` believes of the last state it saw, (K,); None after `fit`
-    beliefs_ : what the run believes of each training position, where it has kept that (`CVI`, `Gibbs`,
+    end_marginal_ : what `partial_fit` believes of the last state it saw, (K,); None after `fit`
+    training_marginals_ : what the run believes of each training position, where it has kept that (`CVI`, `Gibbs`,
         `VI(cluster="state")`); else None
     samples_ : draws from the posterior (`Gibbs`, `Beam`); else None
     n_batches_ : how many batches `partial_fit` has seen, a `fit` counting as one
     vocabularies_, columns_ : what the training data's codes and columns were
     """
 
-    end_belief_: Array | None = None
-    beliefs_: TrainingBeliefs | None = None
+    end_marginal_: Array | None = None
+    training_marginals_: TrainingMarginals | None = None
+    beliefs_ = renamed_attribute("beliefs_", "training_marginals_")
+    end_belief_ = renamed_attribute("end_belief_", "end_marginal_")
     samples_: Samples | None = None
     point_: Point
     prior_: ModelPosterior
@@ -83,7 +85,7 @@ class Fitted(Component):
         self.trace_, self.status_, self.runs_ = Trace(), "converged", []
         self.n_states_ = len(point.chain.initial)
         self.family_ = family
-        self.beliefs_ = self.samples_ = None
+        self.training_marginals_ = self.samples_ = None
         self.vocabularies_ = ()
         self.columns_ = self.grouped_by_ = None
         self.n_sequences_ = self.n_batches_ = 0
@@ -232,8 +234,8 @@ class Fitted(Component):
     def _reorder(self, order: NDArray[np.int64]) -> Self:
         self.point_, self.prior_ = self.point_.take(order), self.prior_.take(order)
         self.statistics_ = self.statistics_.take(order)
-        self.end_belief_ = None if self.end_belief_ is None else self.end_belief_[order]
-        self.beliefs_ = None if self.beliefs_ is None else self.beliefs_.take(order)
+        self.end_marginal_ = None if self.end_marginal_ is None else self.end_marginal_[order]
+        self.training_marginals_ = None if self.training_marginals_ is None else self.training_marginals_.take(order)
         self.samples_ = None if self.samples_ is None else self.samples_.take(order)
         numbers = [str(state) for state in range(self.n_states_)]
         if self.state_names_ != numbers:  # names go with their states, numbers count anew

@@ -10,28 +10,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from subchain.core.statistics import Statistics
 from subchain.data import Evidence, HoldOut, Sequences, as_sequences, empty_columns, read_alike
+from subchain.data.digest import digest
 from subchain.data.holding_out import without
 from subchain.data.sequences import is_memory_mapped
-from subchain.data.digest import digest
 from subchain.emissions import Parameters, Product, resolve_emission
 from subchain.emissions.moments import RealEmission
 from subchain.engines import resolve_engine
 from subchain.errors import InputError, unknown_name
-from subchain.models.fitted import Fitted
 from subchain.inference import Algorithm, resolve_inference
-from subchain.inference.start.lengths import choose_length
-from subchain.inference.start.local_starts import LOCAL_STARTS, local_statistics
 from subchain.inference.run.loop import Known, RunState
 from subchain.inference.run.posterior import ModelPosterior, Point
 from subchain.inference.run.problem import Part, Problem
-from subchain.inference.start.starts import STARTS, start_statistics
-from subchain.inference.stochastic.updates import Stochastic
-from subchain.inference.run.training import TrainingBeliefs, contents_of, knowledge_of
+from subchain.inference.run.training import TrainingMarginals, contents_of, knowledge_of
 from subchain.inference.run.validation import HeldOutPositions, HeldOutSequences, Validation
-from subchain.numerics.seeds import seed_sequence
+from subchain.inference.start.local_starts import LOCAL_STARTS, local_statistics
+from subchain.inference.start.starts import STARTS, start_statistics
+from subchain.inference.stochastic.lengths import choose_length
+from subchain.inference.stochastic.updates import Stochastic
+from subchain.models.fitted import Fitted
 from subchain.models.settings import describe
-from subchain.core.statistics import Statistics
+from subchain.numerics.seeds import seed_sequence
 from subchain.transitions import FrozenChain, resolve_transition
 from subchain.transitions.hdp.hierarchy import learns_top
 
@@ -40,7 +40,7 @@ Array = NDArray[np.float64]
 #: Files of more bytes are not read from end to end before a stochastic run; excerpts of them are.
 LARGE_FILE = 1 << 30
 EXCERPTS, EXCERPT_ROWS = 64, 1 << 14
-#: Beliefs of more positions are not drawn one by one unless somebody asks for it.
+#: Marginals of more positions are not drawn one by one unless somebody asks for it.
 MANY_POSITIONS = 5_000_000
 
 
@@ -90,7 +90,7 @@ class FitCall:
         prior = ModelPosterior(
             self.transition.prior(n_states, flat=flat), self.emission.prior(self.data, n_states, flat=flat)
         )
-        if prior.emission.moves and not self.algorithm.renews:
+        if prior.emission.is_learned and not self.algorithm.updates_hyperparameters:
             raise InputError(
                 f"a prior of the emissions that is learned needs vi, svi, cvi or scvi, not {self.algorithm.name}; "
                 "give its concentration as a number."
@@ -104,7 +104,7 @@ class FitCall:
             _weights(sample_weight, self.data.n_sequences),
         )
         held_out = self._hold_out(validation, whole, likely)
-        is_exact = self.transition.exact and not prior.emission.moves
+        is_exact = self.transition.exact and not prior.emission.is_learned
         self.problem = Problem(whole, prior, engine, is_exact, held_out)
         self.root = seed_sequence(model.random_state if entropy is None else entropy)
         self.seeds = self.root.spawn(int(model.n_init))
@@ -195,13 +195,13 @@ class FitCall:
         point, _ = self.algorithm.point(self.problem.prior.update(statistics), statistics, None)
         return RunState(Known(statistics, point, memory), seed=number)
 
-    def beliefs(self, state: RunState) -> TrainingBeliefs | None:
+    def marginals(self, state: RunState) -> TrainingMarginals | None:
         """What a run believes of each training position, if it has kept that."""
-        found = self.algorithm.beliefs(self.problem, state)
+        found = self.algorithm.marginals(self.problem, state)
         if found is None:
             return None
         known = knowledge_of(digest(self.knowledge))
-        return TrainingBeliefs(*found, contents_of(self.data), known, int(self.model.n_states))
+        return TrainingMarginals(*found, contents_of(self.data), known, int(self.model.n_states))
 
     @property
     def numbers_are_free(self) -> bool:

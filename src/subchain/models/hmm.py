@@ -14,21 +14,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from subchain.core.components import clone
+from subchain.core.renamed import renamed_arguments
 from subchain.emissions import Emission, Parameters, family_of
 from subchain.errors import ConvergenceWarning, InputError
-from subchain.models.fitting import FitCall
 from subchain.inference import Algorithm
 from subchain.inference.run.checkpoint import Checkpoint, Journey, RunSummary, stored_entropy
 from subchain.inference.run.loop import RunState
 from subchain.inference.run.posterior import Point
 from subchain.inference.run.progress import Progress
 from subchain.inference.run.restarts import best_of
+from subchain.models.fitting import FitCall
 from subchain.models.persistence import load_model, save_model
 from subchain.models.streaming import learn_on
+from subchain.models.usage import Usable
 from subchain.tasks.states import rising
 from subchain.transitions import TransitionPrior, check_chain
 from subchain.transitions.hdp.hierarchy import learns_top
-from subchain.models.usage import Usable
 
 Array = NDArray[np.float64]
 
@@ -50,7 +51,7 @@ class HMM(Usable):
         Number of runs from different starts; the best by its objective is kept.
     init : str or HMM
         "auto", "kmeans", "context" (k-means on observations beside their neighbours), "random", "exponential";
-        "posteriors" or "states": beliefs, or states, of every position are drawn from the legal ones, as "auto" does
+        "posteriors" or "states": marginals, or states, of every position are drawn from the legal ones, as "auto" does
         for symbols with legal states; or a model whose parameters the run starts from, exactly.
     random_state : int, numpy Generator or None
         Seed; each restart has its own stream.
@@ -157,7 +158,7 @@ class HMM(Usable):
         if journey.interrupted:
             journey.best.status = "interrupted"
         self._adopt(fit, journey.best, journey.summaries)
-        self.n_batches_, self.end_belief_ = 1, None
+        self.n_batches_, self.end_marginal_ = 1, None
         self._warn(fit.algorithm)
         return self
 
@@ -177,7 +178,7 @@ class HMM(Usable):
         self.vocabularies_ = fit.raw.vocabularies
         self.columns_, self.grouped_by_ = fit.raw.columns, fit.raw.grouped_by
         self.n_sequences_ = fit.data.n_sequences
-        self.beliefs_, self.samples_ = fit.beliefs(state), fit.algorithm.samples(state)
+        self.training_marginals_, self.samples_ = fit.marginals(state), fit.algorithm.samples(state)
         if fit.numbers_are_free:
             self._reorder(rising(-self.state_occupancy_, self.n_states_))
             self.state_names_ = [str(state) for state in range(self.n_states_)]
@@ -196,9 +197,7 @@ class HMM(Usable):
         if self.status_ == "interrupted":
             warnings.warn("the fit was interrupted; the model is that of the last whole iteration.", stacklevel=3)
 
-    def partial_fit(
-        self, x: Any, y: None = None, *, total: float | None = None, continues: bool = False
-    ) -> Self:
+    def partial_fit(self, x: Any, y: None = None, *, total: float | None = None, continues: bool = False) -> Self:
         """Learn from one more batch: new sequences, or the next piece of a chain that goes on.
 
         Parameters
@@ -245,17 +244,18 @@ class HMM(Usable):
         model._become(Point(chain, emission), family)
         return model
 
-    def save(self, path: str | os.PathLike[str], *, beliefs: bool = True) -> None:
+    @renamed_arguments(beliefs="marginals")
+    def save(self, path: str | os.PathLike[str], *, marginals: bool = True) -> None:
         """Write the model to a file, exactly and atomically; `HMM.load` reads it back.
 
         Parameters
         ----------
         path : where to
-        beliefs : bool
-            Whether what a run has kept of the training data (`beliefs_`, `samples_`) goes into the file too.
+        marginals : bool
+            Whether what a run has kept of the training data (`training_marginals_`, `samples_`) goes into the file too.
         """
         self._point()
-        save_model(self, path, beliefs=beliefs)
+        save_model(self, path, marginals=marginals)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 import subchain
-from subchain.data import Vocabulary
-from subchain.errors import FileFormatError
 from subchain.core.files import read_arrays, write_arrays
-from subchain.inference.run.checkpoint import RunSummary
-from subchain.inference.run.trace import Trace
 from subchain.core.records import build_record
 from subchain.core.samples import Samples
+from subchain.data import Vocabulary
+from subchain.errors import FileFormatError
+from subchain.inference.run.checkpoint import RunSummary
+from subchain.inference.run.trace import Trace
 from subchain.models.settings import build, describe
 from subchain.transitions import check_chain
 
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
     Model = TypeVar("Model", bound=HMM)
 
 KIND = "model"
-VERSION = 1
+VERSION = 2
 RECORDS = ("point_", "prior_", "statistics_")
 #: Records that a file may have beside these.
-OPTIONAL = ("beliefs_",)
+OPTIONAL = ("training_marginals_",)
 
 
-def save_model(model: HMM, path: str | os.PathLike[str], *, beliefs: bool = True) -> None:
+def save_model(model: HMM, path: str | os.PathLike[str], *, marginals: bool = True) -> None:
     """Write a fitted model."""
     arrays: dict[str, Any] = {}
-    records = [*RECORDS, "beliefs_"] if beliefs and model.beliefs_ is not None else RECORDS
+    records = [*RECORDS, "training_marginals_"] if marginals and model.training_marginals_ is not None else RECORDS
     for name in records:
         arrays.update({f"{name}.{key}": array for key, array in getattr(model, name).arrays().items()})
-    if beliefs and model.samples_ is not None:
+    if marginals and model.samples_ is not None:
         arrays.update({f"samples_.{key}": array for key, array in model.samples_.items()})
-    if model.end_belief_ is not None:
-        arrays["end_belief"] = model.end_belief_
+    if model.end_marginal_ is not None:
+        arrays["end_marginal"] = model.end_marginal_
     n_states = model.n_states_
     settings = {
         name: describe(value, n_states)
@@ -82,6 +82,8 @@ def load_model(kind: type[Model], path: str | os.PathLike[str]) -> Model:
             f"{path} was written by subchain {header.get('subchain')} in a newer format; update the package to read it."
         )
     try:
+        if header["version"] == 1:
+            arrays, header = _from_version_1(arrays, header)
         return _restore(kind, arrays, header)
     except FileFormatError:
         raise
@@ -105,18 +107,51 @@ def _restore(kind: type[Model], arrays: dict[str, Any], header: dict[str, Any]) 
     model.grouped_by_ = header.get("grouped_by")
     model.n_sequences_ = int(header["n_sequences"])
     model.n_batches_ = int(header["n_batches"])
-    end = arrays.get("end_belief")
+    end = arrays.get("end_marginal")
     if end is not None and end.shape != (model.n_states_,):
-        raise ValueError(f"end_belief has shape {end.shape}")
-    model.end_belief_ = end
-    if model.beliefs_ is not None:
-        model.beliefs_.check(model.n_states_)
+        raise ValueError(f"end_marginal has shape {end.shape}")
+    model.end_marginal_ = end
+    if model.training_marginals_ is not None:
+        model.training_marginals_.check(model.n_states_)
     draws = {key.removeprefix("samples_."): array for key, array in arrays.items() if key.startswith("samples_.")}
     model.samples_ = Samples(draws) if draws else None
     model.status_ = header["status"]
     model.trace_ = Trace.from_json(header["trace"])
     model.runs_ = [RunSummary(**run) for run in header["runs"]]
     return model
+
+
+#: Names of records, settings and arrays in files of version 1, and what they are called now.
+_RECORDS_OF_1 = {"TrainingBeliefs": "TrainingMarginals"}
+_SETTINGS_OF_1 = {"together": "cluster_size", "left": "neighbour_weighting"}
+_ARRAYS_OF_1 = {"beliefs_": "training_marginals_", "end_belief": "end_marginal"}
+
+
+def _from_version_1(arrays: dict[str, Any], header: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Translate the names in a file of version 1 into those of today."""
+
+    def translated(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {_SETTINGS_OF_1.get(name, name): translated(inner) for name, inner in value.items()}
+        return [translated(inner) for inner in value] if isinstance(value, list) else value
+
+    def schema(given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        return {
+            name: _RECORDS_OF_1.get(inner, inner) if name == "record" else schema(inner)
+            for name, inner in given.items()
+        }
+
+    header = header | {
+        "settings": translated(header["settings"]),
+        "schemas": {_ARRAYS_OF_1.get(name, name): schema(given) for name, given in header["schemas"].items()},
+    }
+    renamed = {}
+    for name, array in arrays.items():
+        first, dot, rest = name.partition(".")
+        renamed[_ARRAYS_OF_1.get(first, first) + dot + rest] = array
+    return renamed, header
 
 
 def _plain_vocabulary(vocabulary: Vocabulary | None) -> dict[str, Any] | None:

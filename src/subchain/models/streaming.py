@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.statistics import Statistics
 from subchain.data import Sequences
 from subchain.emissions import Frozen
 from subchain.engines import resolve_engine
@@ -14,12 +15,11 @@ from subchain.engines.cpu.engine import CpuEngine
 from subchain.engines.cpu.messages import Messages
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import InputError
-from subchain.models.fitting import FitCall
 from subchain.inference import resolve_inference
 from subchain.inference.stochastic.rates import Falling
 from subchain.inference.stochastic.updates import Stochastic
-from subchain.core.statistics import Statistics
-from subchain.tasks.forecast import last_beliefs
+from subchain.models.fitting import FitCall
+from subchain.tasks.forecast import last_marginals
 from subchain.transitions import FrozenChain
 
 Array = NDArray[np.float64]
@@ -33,7 +33,7 @@ def learn_on(model: Any, x: Any, total: float | None, continues: bool) -> None:
     is_number = isinstance(total, (int, float, np.number)) and np.isfinite(total)
     if total is not None and not (is_number and total > 0.0):
         raise InputError(f"total must be a positive number of observations, not {total!r}.")
-    if continues and model.end_belief_ is None:
+    if continues and model.end_marginal_ is None:
         raise InputError("continues=True, but no partial_fit has come before; begin the chain with continues=False.")
     if not hasattr(model, "point_"):
         fit = FitCall(model, x)
@@ -59,18 +59,18 @@ def learn_on(model: Any, x: Any, total: float | None, continues: bool) -> None:
         rate = rates.rate(model.n_batches_ + 1, fresh.pairs, model.statistics_.pairs)
         scale = total / max(fresh.n_observations, 1.0)
         model.statistics_ = model.statistics_.scale(1.0 - rate) + fresh.scale(rate * scale)
-    if model.prior_.moves:
-        model.prior_ = model.prior_.renew(model.statistics_)
+    if model.prior_.is_learned:
+        model.prior_ = model.prior_.update_hyperparameters(model.statistics_)
     model.n_batches_ += 1
-    model.beliefs_ = model.samples_ = None
-    model.end_belief_ = end
+    model.training_marginals_ = model.samples_ = None
+    model.end_marginal_ = end
     model.point_, _ = algorithm.point(model.posterior_, model.statistics_, model.point_)
 
 
 def _end_before(model: Any, data: Sequences) -> Array:
     if data.n_sequences != 1:
         raise InputError(f"continues=True needs one sequence, the next piece of the chain, not {data.n_sequences}.")
-    end: Array = model.end_belief_
+    end: Array = model.end_marginal_
     return end
 
 
@@ -88,6 +88,6 @@ def _run(engine: CpuEngine, surrogate: Surrogate, data: Sequences, before: Array
         fresh.pairs += before[:, None] * surrogate.transition * share
         fresh.initial = np.zeros_like(fresh.initial)
     ends = np.empty((data.n_sequences, surrogate.n_states))
-    engine.run(Messages(surrogate, data, None), last_beliefs(data, ends))
+    engine.run(Messages(surrogate, data, None), last_marginals(data, ends))
     last = int(np.flatnonzero(data.lengths)[-1])
     return fresh, ends[last]

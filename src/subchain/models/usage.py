@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.statistics import Statistics
 from subchain.data import Evidence, Sequences
 from subchain.data.digest import digest
 from subchain.engines import resolve_engine
-from subchain.models.fitted import Fitted
 from subchain.inference.run.posterior import Point
-from subchain.inference.run.training import TrainingBeliefs, contents_of, knowledge_of
+from subchain.inference.run.training import TrainingMarginals, contents_of, knowledge_of
+from subchain.models.fitted import Fitted
 from subchain.numerics.seeds import seed_sequence
-from subchain.core.statistics import Statistics
-from subchain.tasks.beliefs import filtered, smoothed
 from subchain.tasks.blocks import smoothed_blocks
 from subchain.tasks.decoding import decode_states
 from subchain.tasks.forecast import forecast
 from subchain.tasks.imputation import impute
+from subchain.tasks.marginals import filtered, smoothed
 from subchain.tasks.output import Out
 from subchain.tasks.question import Question, comes_in_list
 from subchain.tasks.sampling import sample, sample_onward, sample_parameters, sample_paths
@@ -30,7 +30,6 @@ from subchain.tasks.stream import Stream
 from subchain.tasks.surprise import score_left_out, score_masked, score_steps
 
 Array = NDArray[np.float64]
-
 
 
 class Usable(Fitted):
@@ -44,9 +43,9 @@ class Usable(Fitted):
         stored = self._stored(data, [allowed, states, evidence])
         return Question(point, resolve_engine(self.engine, self.n_jobs), data, known, comes_in_list(x, data), stored)
 
-    def _stored(self, data: Sequences, knowledge: list[Any]) -> TrainingBeliefs | None:
+    def _stored(self, data: Sequences, knowledge: list[Any]) -> TrainingMarginals | None:
         """What the run that made this model believes of the data, if they are its training data."""
-        kept = self.beliefs_
+        kept = self.training_marginals_
         if kept is None or kept.n_positions != data.n_observations:
             return None
         if not np.array_equal(knowledge_of(digest(knowledge)), kept.knowledge):
@@ -66,8 +65,8 @@ class Usable(Fitted):
         """Find the hidden states, using the whole of each sequence, the future included.
 
         For states that know the past alone take the largest of `filter`. The training data of `CVI`, `Gibbs` and
-        `VI(cluster="state")` are answered for by what the run itself believes of them (`beliefs_`), with "posterior"
-        decoding, if they come with what was known of their states then.
+        `VI(cluster="state")` are answered for by what the run itself believes of them (`training_marginals_`), with
+        "posterior" decoding, if they come with what was known of their states then.
 
         Parameters
         ----------
@@ -106,7 +105,7 @@ class Usable(Fitted):
         """Probability of each state at each position, given the whole sequence, the future included.
 
         The training data of `CVI`, `Gibbs` and `VI(cluster="state")` are answered for by what the run itself believes
-        of them (`beliefs_`), if they come with what was known of their states then.
+        of them (`training_marginals_`), if they come with what was known of their states then.
 
         Parameters
         ----------
@@ -202,9 +201,7 @@ class Usable(Fitted):
         question = self._ask(x, allowed, states, evidence)
         return find_segments(question, decoding, self.state_names_, self.state_occupancy_)
 
-    def filter(
-        self, x: Any, *, allowed: Any = None, states: Any = None, evidence: Any = None, out: Out = None
-    ) -> Any:
+    def filter(self, x: Any, *, allowed: Any = None, states: Any = None, evidence: Any = None, out: Out = None) -> Any:
         """Probability of each state at each position, given the observations up to there: no look into the future.
 
         Parameters

@@ -53,9 +53,7 @@ class TiedRows:
     array([0.255])
     """
 
-    def __init__(
-        self, counts: Array, pattern: Array, constant: Array | None = None, per_column: bool = False
-    ) -> None:
+    def __init__(self, counts: Array, pattern: Array, constant: Array | None = None, per_column: bool = False) -> None:
         possible = pattern > 0.0
         kept = (possible.sum(axis=1) > 1) & (np.where(possible, counts, 0.0).sum(axis=1) > 0.0)
         counts, pattern = np.where(possible, counts, 0.0)[kept], pattern[kept]

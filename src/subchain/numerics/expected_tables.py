@@ -4,7 +4,7 @@ In a Chinese restaurant franchise a customer who makes the move j → k sits dow
 one in proportion to a = concentration · (share of k at the top). With c customers the expected number of tables is
 a (ψ(a + c) − ψ(a)); the top level learns from these numbers.
 
-Under beliefs the number of customers is not known. The expectation of the formula is taken apart (thesis 5.35): where
+Under marginals the number of customers is not known. The expectation of the formula is taken apart (thesis 5.35): where
 there are no customers there are no tables, and where there are some, the formula is taken at their mean number.
 """
 

@@ -103,7 +103,7 @@ def draw(concentration: Array, axis: int, rng: np.random.Generator) -> Array:
 def draw_uneven(concentration: Array, rng: np.random.Generator) -> Array:
     """Random points along the last axis; for concentrations so small that nearly all entries are zero to rounding.
 
-    The entries of such a point cannot be told from zero before they are compared, so they are drawn in logarithms.
+    The entries of such a point cannot be told from zero before they are compared, so they are drawn in log space.
     """
     logs = log_gammas(concentration, rng)
     largest = logs.max(axis=-1, keepdims=True)

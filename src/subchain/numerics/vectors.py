@@ -500,9 +500,7 @@ def _running(context, builder, sig, args):
     values, step = args[0], 1
     while step < WIDTH:
         shifted = [i - step if i >= step else WIDTH for i in range(WIDTH)]
-        values = builder.fadd(
-            values, builder.shuffle_vector(values, _constant(0.0), ir.Constant(_INDICES, shifted))
-        )
+        values = builder.fadd(values, builder.shuffle_vector(values, _constant(0.0), ir.Constant(_INDICES, shifted)))
         step *= 2
     return values
 

@@ -2,9 +2,9 @@
 
 Every move has a slice, uniform between zero and its own probability. Given the slices, a path is possible if each of
 its moves is more probable than the slice there, and all possible paths are equally probable but for what is observed.
-So few states have to be looked at, and all others, however many, cannot be reached. Filtered beliefs are kept for the
+So few states have to be looked at, and all others, however many, cannot be reached. Filtered marginals are kept for the
 states that were reached alone. Which of them lead onwards is only known at the next slice, so that none is too
-improbable to matter: beliefs that are zero to rounding, which are rare, are kept in logarithms.
+improbable to matter: marginals that are zero to rounding, which are rare, are kept in log space.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -21,7 +21,7 @@ from subchain.propagation.collapsed.draw_states import kernel, part, stream, uni
 
 Array = NDArray[np.float64]
 
-#: Beliefs that are smaller are kept in logarithms.
+#: Marginals that are smaller are kept in log space.
 FAINT = 1e-290
 
 
@@ -39,18 +39,18 @@ class Reached(NamedTuple):
     ----------
     offsets : (n + 1,) where each position's states begin
     states : (nnz,)
-    beliefs : (nnz,) the largest of a position being one; 0 where it is less than `FAINT`
-    logs : (nnz,) logarithms of beliefs that are less
+    marginals : (nnz,) the largest of a position being one; 0 where it is less than `FAINT`
+    logs : (nnz,) logarithms of marginals that are less
     """
 
     offsets: NDArray[np.int64]
     states: NDArray[np.int32]
-    beliefs: Array
+    marginals: Array
     logs: Array
 
 
 class Likelihoods(NamedTuple):
-    """Likelihoods (R, K) in logarithms, and each row divided by its largest."""
+    """Likelihoods (R, K) in log space, and each row divided by its largest."""
 
     logs: Array
     scaled: Array
@@ -100,21 +100,21 @@ def _log_sum(one, other):
 
 
 @part
-def _set_largest_to_one(beliefs, logs, low, high, largest):
-    """Divide the beliefs of a position by their largest; where all are faint they come out of the dark."""
+def _set_largest_to_one(marginals, logs, low, high, largest):
+    """Divide the marginals of a position by their largest; where all are faint they come out of the dark."""
     highest, any_faint = -np.inf, False
     for e in range(low, high):
-        if beliefs[e] == 0.0:
+        if marginals[e] == 0.0:
             any_faint, highest = True, max(highest, logs[e])
         else:
-            beliefs[e] /= largest
+            marginals[e] /= largest
     if any_faint:
         shift = highest if largest == 0.0 else math.log(largest)
         for e in range(low, high):
-            if beliefs[e] == 0.0:
+            if marginals[e] == 0.0:
                 logs[e] -= shift
                 if logs[e] > math.log(FAINT):
-                    beliefs[e] = math.exp(logs[e])
+                    marginals[e] = math.exp(logs[e])
 
 
 @kernel
@@ -136,7 +136,7 @@ def reach(ranked, slices, begins, table, rows, first, before):
     """
     n, n_states = rows.shape[0], ranked.moves.shape[1]
     offsets, room = np.zeros(n + 1, np.int64), 4 * n + n_states
-    states, beliefs, logs = np.empty(room, np.int32), np.empty(room), np.empty(room)
+    states, marginals, logs = np.empty(room, np.int32), np.empty(room), np.empty(room)
     total, dark = np.zeros(n_states), np.full(n_states, -np.inf)
     source, low, high = Reached(offsets, np.array([n_states], np.int32), np.ones(1), np.zeros(1)), 0, 1
     nowhere = source
@@ -146,13 +146,13 @@ def reach(ranked, slices, begins, table, rows, first, before):
         elif i == 0:
             source, low, high = before, before.offsets[before.offsets.shape[0] - 2], before.states.shape[0]
         else:
-            source, low, high = Reached(offsets, states, beliefs, logs), offsets[i - 1], offsets[i]
+            source, low, high = Reached(offsets, states, marginals, logs), offsets[i - 1], offsets[i]
         level, any_dark = slices[first + i], False
         for e in range(low, high):
-            state, belief, place = source.states[e], source.beliefs[e], 0
-            if belief > 0.0:
+            state, marginal, place = source.states[e], source.marginals[e], 0
+            if marginal > 0.0:
                 while place < n_states and ranked.moves[state, place] > level:
-                    total[ranked.targets[state, place]] += belief
+                    total[ranked.targets[state, place]] += marginal
                     place += 1
             else:
                 any_dark = True
@@ -163,26 +163,26 @@ def reach(ranked, slices, begins, table, rows, first, before):
         end, largest, row = offsets[i], 0.0, rows[i]
         if end + n_states > room:
             room = 2 * room + n_states
-            more, more_beliefs, more_logs = np.empty(room, np.int32), np.empty(room), np.empty(room)
-            more[:end], more_beliefs[:end], more_logs[:end] = states[:end], beliefs[:end], logs[:end]
-            states, beliefs, logs = more, more_beliefs, more_logs
+            more, more_marginals, more_logs = np.empty(room, np.int32), np.empty(room), np.empty(room)
+            more[:end], more_marginals[:end], more_logs[:end] = states[:end], marginals[:end], logs[:end]
+            states, marginals, logs = more, more_marginals, more_logs
         for k in range(n_states):
             if total[k] == 0.0 and not (any_dark and dark[k] > -np.inf):
                 continue
-            belief, log = total[k] * table.scaled[row, k], 0.0
-            if belief < FAINT:
+            marginal, log = total[k] * table.scaled[row, k], 0.0
+            if marginal < FAINT:
                 log = (math.log(total[k]) if total[k] > 0.0 else dark[k]) + table.logs[row, k]
-                belief = 0.0
+                marginal = 0.0
             total[k], dark[k] = 0.0, -np.inf
             if log > -np.inf:
-                states[end], beliefs[end], logs[end] = k, belief, log
+                states[end], marginals[end], logs[end] = k, marginal, log
                 end += 1
-                largest = max(largest, belief)
+                largest = max(largest, marginal)
         if end == offsets[i]:
-            return Reached(offsets, states, beliefs, logs), False
-        _set_largest_to_one(beliefs, logs, offsets[i], end, largest)
+            return Reached(offsets, states, marginals, logs), False
+        _set_largest_to_one(marginals, logs, offsets[i], end, largest)
         offsets[i + 1] = end
-    return Reached(offsets, states[: offsets[n]], beliefs[: offsets[n]], logs[: offsets[n]]), True
+    return Reached(offsets, states[: offsets[n]], marginals[: offsets[n]], logs[: offsets[n]]), True
 
 
 @kernel
@@ -204,7 +204,7 @@ def walk_back(moves, slices, begins, reached, key, sweep, first, states):
         count, total = 0, 0.0
         for e in range(reached.offsets[i], reached.offsets[i + 1]):
             if is_last or moves[reached.states[e], following] > level:
-                entries[count], weights[count] = e, reached.beliefs[e]
+                entries[count], weights[count] = e, reached.marginals[e]
                 total += weights[count]
                 count += 1
         if total == 0.0:

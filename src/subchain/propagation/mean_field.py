@@ -1,6 +1,6 @@
-"""Sweeps of mean field over hidden chains: every position is told its neighbours' beliefs, not their states.
+"""Sweeps of mean field over hidden chains: every position is told its neighbours' marginals, not their states.
 
-The best belief of a position, given those of all others, is
+The best marginal of a position, given those of all others, is
 
     log q(z_t = k) = log p(x_t | k) + Σ_j q(z_{t−1} = j) log A_jk + Σ_l q(z_{t+1} = l) log A_kl + constant
 
@@ -15,11 +15,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from subchain.propagation.compiled import part
-from subchain.propagation.collapsed.single_chain import product
 from subchain.numerics.vectors import WIDTH, exponential, largest, load, minus, spread, store, total, zeros
+from subchain.propagation.collapsed.single_chain import product
+from subchain.propagation.compiled import part
 
-#: Stands for the logarithm of zero where it is multiplied by beliefs: finite, so that zero times it is zero.
+#: Stands for the logarithm of zero where it is multiplied by marginals: finite, so that zero times it is zero.
 FORBIDDEN = -1e300
 #: Rows of the room that a sweep needs: what a position hears from behind it, and some scratch.
 BEHIND, SCRATCH, ROOM = 0, 1, 2
@@ -38,51 +38,51 @@ def _top(room):
 
 
 @kernel
-def _believe(logs, before, row, room, beliefs, into):
-    """Write beliefs[into] ∝ exp(logs[row] + before[row] + room[BEHIND]).
+def _believe(logs, before, row, room, marginals, into):
+    """Write marginals[into] ∝ exp(logs[row] + before[row] + room[BEHIND]).
 
-    Returns the expected log likelihood plus the entropy; −inf, and beliefs of zero, where no state is possible.
+    Returns the expected log likelihood plus the entropy; −inf, and marginals of zero, where no state is possible.
     """
     width = logs.shape[1]
     best = load(logs, row, 0, None) + load(before, row, 0, None) + load(room, BEHIND, 0, None)
-    store(beliefs, into, 0, None, best)
+    store(marginals, into, 0, None, best)
     for k in range(WIDTH, width, WIDTH):
         score = load(logs, row, k, None) + load(before, row, k, None) + load(room, BEHIND, k, None)
-        store(beliefs, into, k, None, score)
+        store(marginals, into, k, None, score)
         best = largest(best, score)
     store(room, SCRATCH, 0, None, best)
     top = _top(room)
     if not top > 0.5 * FORBIDDEN:
         for k in range(width):
-            beliefs[into, k] = 0.0
+            marginals[into, k] = 0.0
         return -np.inf
     room[SCRATCH, 0] = top
     shift, summed, heard = spread(room, SCRATCH, 0), zeros(), zeros()
     for k in range(0, width, WIDTH):
-        weight = exponential(minus(load(beliefs, into, k, None), shift))
-        store(beliefs, into, k, None, weight)
+        weight = exponential(minus(load(marginals, into, k, None), shift))
+        store(marginals, into, k, None, weight)
         summed += weight
         heard += weight * (load(before, row, k, None) + load(room, BEHIND, k, None))
     norm = total(summed)
     room[SCRATCH, 0] = 1.0 / norm
     factor = spread(room, SCRATCH, 0)
     for k in range(0, width, WIDTH):
-        store(beliefs, into, k, None, load(beliefs, into, k, None) * factor)
+        store(marginals, into, k, None, load(marginals, into, k, None) * factor)
     return top + np.log(norm) - total(heard) / norm
 
 
 @part
-def _hear_behind(beliefs, row, turned, n_states, ends, room):
+def _hear_behind(marginals, row, turned, n_states, ends, room):
     """What a position hears from the one behind it, at `row`, if there is one."""
     if ends:
         for k in range(room.shape[1]):
             room[BEHIND, k] = 0.0
     else:
-        product(beliefs, row, turned, n_states, room, BEHIND)
+        product(marginals, row, turned, n_states, room, BEHIND)
 
 
 @kernel
-def sweep(logs, moves, turned, first, begins, n_states, beliefs, before, room, gains):
+def sweep(logs, moves, turned, first, begins, n_states, marginals, before, room, gains):
     """Visit n neighbouring positions there and back.
 
     Parameters
@@ -91,10 +91,10 @@ def sweep(logs, moves, turned, first, begins, n_states, beliefs, before, room, g
     moves, turned : (K, P) log weights of moves, all finite, and the same transposed
     first : (P,) log weights of first states, `FORBIDDEN` for those that cannot be
     begins : (n + 1,) whether a chain begins at each position, and at the one behind them
-    beliefs : (n + 2, P) beliefs, those of position i in row i + 1; the outer rows are the neighbours'
+    marginals : (n + 2, P) marginals, those of position i in row i + 1; the outer rows are the neighbours'
     before : (n, P) room for what each position hears from the one before it
     room : (`ROOM`, P)
-    gains : (n,) on return the expected log likelihood of each position plus the entropy of its belief
+    gains : (n,) on return the expected log likelihood of each position plus the entropy of its marginal
     """
     n = logs.shape[0]
     for i in range(n):
@@ -102,10 +102,10 @@ def sweep(logs, moves, turned, first, begins, n_states, beliefs, before, room, g
             for k in range(first.shape[0]):
                 before[i, k] = first[k]
         else:
-            product(beliefs, i, moves, n_states, before, i)
-        _hear_behind(beliefs, i + 2, turned, n_states, begins[i + 1], room)
-        gains[i] = _believe(logs, before, i, room, beliefs, i + 1)
+            product(marginals, i, moves, n_states, before, i)
+        _hear_behind(marginals, i + 2, turned, n_states, begins[i + 1], room)
+        gains[i] = _believe(logs, before, i, room, marginals, i + 1)
     for i in range(n - 2, -1, -1):  # the position before has not changed since it was heard, nor what is behind a last
         if not begins[i + 1]:
-            product(beliefs, i + 2, turned, n_states, room, BEHIND)
-            gains[i] = _believe(logs, before, i, room, beliefs, i + 1)
+            product(marginals, i + 2, turned, n_states, room, BEHIND)
+            gains[i] = _believe(logs, before, i, room, marginals, i + 1)

@@ -1,10 +1,10 @@
 # mypy: disable-error-code="no-untyped-def"
 """Paths drawn from the posterior: forward filtering, backward sampling (Carter and Kohn, Frühwirth-Schnatter 1994).
 
-The last state follows the last filtered belief; every earlier state j has weight α_t(j) · A(j, k), where k is the state
-drawn after it. Each draw turns one uniform number into a state, and that number is a function of the seed, the path and
-the position alone: the output of the counter-based generator Philox 4x64 (Salmon et al. 2011). Therefore a path is the
-same for any number of workers, in any cut of the chain, and whatever other paths are drawn beside it.
+The last state follows the last filtered marginal; every earlier state j has weight α_t(j) · A(j, k), where k is the
+state drawn after it. Each draw turns one uniform number into a state, and that number is a function of the seed, the
+path and the position alone: the output of the counter-based generator Philox 4x64 (Salmon et al. 2011). Therefore a
+path is the same for any number of workers, in any cut of the chain, and whatever other paths are drawn beside it.
 
 A chain that is cut into pieces is drawn in two steps. `enter` finds for each piece and each state that may follow it
 the state with which the path would begin the piece; walks that meet stay together, so soon there is one. These maps,
@@ -96,7 +96,7 @@ def _pick(alpha, column, onward, point):
 
 @kernel
 def _log_pick(log_alpha, position, log_onward, point, weights):
-    """The same with weights in logarithms, (n, K)."""
+    """The same with weights in log space, (n, K)."""
     n_states = log_alpha.shape[1]
     largest = -np.inf
     for j in range(n_states):
@@ -116,7 +116,7 @@ def draw(alpha, transposed, walks, following, key, path, states):
 
     Parameters
     ----------
-    alpha : (K, n) filtered beliefs
+    alpha : (K, n) filtered marginals
     transposed : (K, K) the transition matrix transposed
     walks : layout.Walks
     following : (lanes,) state that comes after each chain's last position, −1 where nothing does
@@ -197,7 +197,7 @@ def follow(entries, is_last, following):
 
 @kernel
 def draw_log(log_alpha, log_transposed, log_onward, origin, key, path, states):
-    """Draw a path through one chain whose filtered beliefs are known in logarithms.
+    """Draw a path through one chain whose filtered marginals are known in log space.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 """One chain, one position after the other: the plain recursions, for what cannot be done in lanes.
 
 `advance` and `recede` carry a scaled message over a stretch of a chain whose past is not forgotten, so that its pieces
-cannot be started early. The `log_` functions work in logarithms: slower, but exact where probabilities differ by more
+cannot be started early. The `log_` functions work in log space: slower, but exact where probabilities differ by more
 than a double can hold. Tables here are position-major, (n, K).
 """
 
@@ -15,7 +15,7 @@ from subchain.propagation.compiled import kernel
 
 @kernel
 def advance(likelihood, transition, alpha):
-    """Carry a filtered belief over n positions, in place; becomes all zero if the stretch is impossible."""
+    """Carry a filtered marginal over n positions, in place; becomes all zero if the stretch is impossible."""
     n_states = alpha.shape[0]
     predicted = np.empty(n_states)
     for position in range(likelihood.shape[0]):
@@ -103,7 +103,7 @@ def log_backward(log_likelihood, log_transition, beta, out):
 
 @kernel
 def log_pair_sums(alpha, log_transition, log_likelihood, beta, log_total, sums):
-    """Add the pair beliefs of each position and the next to `sums` (K, K).
+    """Add the pair marginals of each position and the next to `sums` (K, K).
 
     `alpha` (n, K) belongs to n positions, `log_likelihood` and `beta` (n, K) to the positions one later.
     """
@@ -114,6 +114,4 @@ def log_pair_sums(alpha, log_transition, log_likelihood, beta, log_total, sums):
             if before == -np.inf:
                 continue
             for k in range(n_states):
-                sums[j, k] += np.exp(
-                    before + log_transition[j, k] + log_likelihood[position, k] + beta[position, k]
-                )
+                sums[j, k] += np.exp(before + log_transition[j, k] + log_likelihood[position, k] + beta[position, k])

@@ -7,7 +7,7 @@ where they do not (left-right models, mixtures of chains, chains that go round i
 be the one that explains what comes later. For such states the test keeps a bound on what was lost relative to what was
 kept: it grows at each step by the best likelihood among them, divided by the normaliser. A state that has been lost
 stays so, even if its computed weight recovers, until weight flows into it from one that was not. Sequences for which
-the bound comes near one, or whose normaliser nearly vanishes, are worked out in logarithms.
+the bound comes near one, or whose normaliser nearly vanishes, are worked out in log space.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ Array = NDArray[np.float64]
 
 #: Moves that are less probable than this do not count as a way to reach a state.
 LEAST_MOVE = 1e-100
-#: Smallest normaliser, and smallest belief, that are safely above the end of the doubles.
-LEAST_SCALE, LEAST_BELIEF = 1e-100, 1e-290
-#: Logarithm of the smallest belief, and of the share of lost weight that matters.
+#: Smallest normaliser, and smallest marginal, that are safely above the end of the doubles.
+LEAST_SCALE, LEAST_MARGINAL = 1e-100, 1e-290
+#: Logarithm of the smallest marginal, and of the share of lost weight that matters.
 LOG_LEAST_BELIEF, LOG_MATTERS = -667.0, -32.0
-#: Beliefs that may have been lost before, where a chain was cut: any larger one would have been noticed there.
+#: Marginals that may have been lost before, where a chain was cut: any larger one would have been noticed there.
 WEAK = 1e-13
 #: Logarithm of the smallest double above zero.
 LEAST_LOG = -745.0
@@ -110,7 +110,7 @@ def growth(
     transition : (K, K)
     covers : (K, K) of bool, see `covering`
     walks : layout.Walks
-    alpha, scale : (K, n) and (n,), the filtered beliefs and their normalisers
+    alpha, scale : (K, n) and (n,), the filtered marginals and their normalisers
     follows : (lanes,) of bool, stretches that continue others: what is weak there may have been lost before
     """
     out = Growth(*np.full((4, len(walks.lengths)), -np.inf))
@@ -162,9 +162,9 @@ def _lost_states(likelihood, start, transition, covers, walks, lane, alpha, scal
         column = walks.columns[lane] + walks.offsets[step]
         any_lost = False
         for k in range(n_states):
-            lost[k] = lost[k] or (touched[k] and alpha[k, column] < LEAST_BELIEF)
+            lost[k] = lost[k] or (touched[k] and alpha[k, column] < LEAST_MARGINAL)
             any_lost = any_lost or lost[k]
-            healthy[k] = alpha[k, column] >= LEAST_BELIEF and not lost[k]
+            healthy[k] = alpha[k, column] >= LEAST_MARGINAL and not lost[k]
         best = 0.0
         if any_lost:
             for k in range(n_states):
@@ -187,7 +187,7 @@ def _lost_states(likelihood, start, transition, covers, walks, lane, alpha, scal
             refreshed = False
             for j in range(n_states):
                 if transition[j, k] > 0.0:
-                    if alpha[j, column] >= LEAST_BELIEF:
+                    if alpha[j, column] >= LEAST_MARGINAL:
                         touched[k] = True
                     if lost[j]:
                         moved[k] = True

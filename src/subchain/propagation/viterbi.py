@@ -1,5 +1,5 @@
 # mypy: disable-error-code="no-untyped-def"
-"""The most probable path: max-product recursions in logarithms, and the way back through them.
+"""The most probable path: max-product recursions in log space, and the way back through them.
 
 δ_t(k) is the log probability of the best path that ends in state k at position t (Viterbi 1967). No back pointers are
 kept: the state before k is the one whose δ plus move to k is largest, found again on the way back for the one k that

@@ -1,4 +1,4 @@
-"""What a block of beliefs adds to the picture, compiled: shares of states and doubt per bin, best states, runs."""
+"""What a block of marginals adds to the picture, compiled: shares of states and doubt per bin, best states, runs."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ HIDDEN = 255
 
 
 @njit(nogil=True, cache=True)
-def look(beliefs, slot, best, chance, doubt):  # type: ignore[no-untyped-def]
+def look(marginals, slot, best, chance, doubt):  # type: ignore[no-untyped-def]
     """Best shown state, its probability (both as bytes) and the entropy, in nats, of every position of a block.
 
-    beliefs is (n, K); slot[k] is where state k is shown, or HIDDEN.
+    marginals is (n, K); slot[k] is where state k is shown, or HIDDEN.
     """
-    for i in range(beliefs.shape[0]):
+    for i in range(marginals.shape[0]):
         largest, entropy, winner = -1.0, 0.0, 0
-        for k in range(beliefs.shape[1]):
-            p = beliefs[i, k]
+        for k in range(marginals.shape[1]):
+            p = marginals[i, k]
             if p > largest:
                 largest, winner = p, k
             if p > 0.0:
@@ -30,16 +30,16 @@ def look(beliefs, slot, best, chance, doubt):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def add_to_bins(beliefs, slot, doubt, first, length, shares, doubts, counts):  # type: ignore[no-untyped-def]
+def add_to_bins(marginals, slot, doubt, first, length, shares, doubts, counts):  # type: ignore[no-untyped-def]
     """Add a block that begins at position `first` of `length` to bins of equal width, (n_bins, n_shown)."""
     n_bins = shares.shape[0]
-    for i in range(beliefs.shape[0]):
+    for i in range(marginals.shape[0]):
         bin_ = (first + i) * n_bins // length
         counts[bin_] += 1
         doubts[bin_] += doubt[i]
-        for k in range(beliefs.shape[1]):
+        for k in range(marginals.shape[1]):
             if slot[k] != HIDDEN:
-                shares[bin_, slot[k]] += beliefs[i, k]
+                shares[bin_, slot[k]] += marginals[i, k]
 
 
 @njit(nogil=True, cache=True)

@@ -136,9 +136,7 @@ class Subject:
         """Credible intervals of all moves between shown states and of what the cards show."""
         everywhere = np.zeros((self.model.n_states_, self.places.shape[1]), dtype=np.int64)
         everywhere[self.shown] = self.places
-        found = intervals(
-            self.model.posterior_, everywhere, self.model.samples_, np.random.default_rng(SEED)
-        )
+        found = intervals(self.model.posterior_, everywhere, self.model.samples_, np.random.default_rng(SEED))
         if found is None:
             return None
         moves, emission = found.transition, found.emission

@@ -30,7 +30,7 @@ CLASSES = 20
 
 @dataclasses.dataclass
 class Bins:
-    """Sums over bins of equal width: beliefs (n_bins, S), entropies and numbers of positions (n_bins,)."""
+    """Sums over bins of equal width: marginals (n_bins, S), entropies and numbers of positions (n_bins,)."""
 
     shares: Array
     doubts: Array
@@ -92,7 +92,7 @@ class Picture:
 
 
 class Walk:
-    """Walks along blocks of beliefs.
+    """Walks along blocks of marginals.
 
     Parameters
     ----------
@@ -102,9 +102,7 @@ class Walk:
     columns : the columns of numbers that are drawn
     """
 
-    def __init__(
-        self, data: Sequences, tracks: list[Track], slot: NDArray[np.uint8], columns: list[Numbers]
-    ) -> None:
+    def __init__(self, data: Sequences, tracks: list[Track], slot: NDArray[np.uint8], columns: list[Numbers]) -> None:
         self.data, self.slot = data, slot
         self.n_shown = int((slot != HIDDEN).sum())
         self.columns = [column.column for column in columns]
@@ -117,30 +115,30 @@ class Walk:
     def along(self, blocks: Iterator[tuple[int, Array]]) -> Picture:
         """Take in all blocks, which come in the order of the data."""
         run, offsets = np.array([-1, 0]), self.data.offsets
-        for start, beliefs in blocks:
-            stop = start + len(beliefs)
-            best, chance = np.empty((2, len(beliefs)), dtype=np.uint8)
-            doubt = np.empty(len(beliefs))
-            look(beliefs, self.slot, best, chance, doubt)
+        for start, marginals in blocks:
+            stop = start + len(marginals)
+            best, chance = np.empty((2, len(marginals)), dtype=np.uint8)
+            doubt = np.empty(len(marginals))
+            look(marginals, self.slot, best, chance, doubt)
             begins = offsets[np.searchsorted(offsets, start) : np.searchsorted(offsets, stop)] - start
             count_runs(best, begins, run, self.runs, self.longest)
             self.certainty += np.bincount(chance.astype(np.int64) * CLASSES // 256, minlength=CLASSES)
-            self._add(self.whole, beliefs, doubt, start, self.data.n_observations)
+            self._add(self.whole, marginals, doubt, start, self.data.n_observations)
             for seen in self.seen:
                 first = max(start, seen.track.start)
                 here = slice(first - start, min(stop, seen.track.start + seen.track.length) - start)
                 if here.start >= here.stop:
                     continue
                 inside = first - seen.track.start
-                self._add(seen.bins, beliefs[here], doubt[here], inside, seen.track.length)
+                self._add(seen.bins, marginals[here], doubt[here], inside, seen.track.length)
                 seen.keep(inside, best[here], chance[here])
                 if self.columns:
                     seen.measure(inside, numbers_at(self.data, self.columns, first, start + here.stop))
         tracks = [seen.picture() for seen in self.seen]
         return Picture(tracks, self.whole, self.runs[: self.n_shown], self.longest[: self.n_shown], self.certainty)
 
-    def _add(self, bins: Bins, beliefs: Array, doubt: Array, first: int, length: int) -> None:
-        add_to_bins(beliefs, self.slot, doubt, first, length, bins.shares, bins.doubts, bins.counts)
+    def _add(self, bins: Bins, marginals: Array, doubt: Array, first: int, length: int) -> None:
+        add_to_bins(marginals, self.slot, doubt, first, length, bins.shares, bins.doubts, bins.counts)
 
 
 def numbers_at(data: Sequences, columns: list[int], start: int, stop: int) -> Array:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from subchain.errors import InputError
 from subchain.core.files import checked_target, replace_file
+from subchain.errors import InputError
 from subchain.reports import doubt, facts, words
 from subchain.reports.again import call
 from subchain.reports.cards import borders, cards

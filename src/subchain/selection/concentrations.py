@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.numerics.dirichlet_multinomial import Maximum, TiedRows, maximise
 from subchain.emissions import Frozen
 from subchain.emissions.categorical import DirichletTable
 from subchain.errors import InputError
 from subchain.models.hmm import HMM
+from subchain.numerics.dirichlet_multinomial import Maximum, TiedRows, maximise
 from subchain.selection.folds import parts
 from subchain.selection.grid import Settings, spelled_out
 from subchain.transitions import Dirichlet, DirichletChain, resolve_transition
@@ -56,9 +56,7 @@ class Concentrations(NamedTuple):
         return spelled_out(model).set_params(**self.settings)
 
 
-def learn_concentrations(
-    model: HMM, per_symbol: bool = False, bounds: tuple[float, float] = BOUNDS
-) -> Concentrations:
+def learn_concentrations(model: HMM, per_symbol: bool = False, bounds: tuple[float, float] = BOUNDS) -> Concentrations:
     """The Dirichlet concentrations that make a fitted model's expected counts most probable.
 
     Learned are `concentration` and `initial_concentration` of the transitions and `concentration` of categorical

@@ -94,7 +94,7 @@ def spell(settings: Settings) -> str:
 
 
 def between(tried: list[Settings], best: Settings) -> list[Settings]:
-    """Points half way (in logarithms) between the best and its neighbours, in each setting that can be refined."""
+    """Points half way (in log space) between the best and its neighbours, in each setting that can be refined."""
     finer = {}
     for name, value in best.items():
         numbers = _numbers(tried, name)

@@ -1,7 +1,7 @@
 """Fits and concentrations in turns: new concentrations make for new counts, and these for other concentrations.
 
 Under variational inference both turns raise the same bound, on the evidence of the data as a function of the
-concentrations: a fit for the beliefs in states and parameters, learning for the concentrations.
+concentrations: a fit for the marginals in states and parameters, learning for the concentrations.
 """
 
 from __future__ import annotations

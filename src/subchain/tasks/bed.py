@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.errors import InputError, unknown_name
 from subchain.core.files import checked_target, writing
+from subchain.errors import InputError, unknown_name
 from subchain.tasks.colours import red_green_blue
 
 if TYPE_CHECKING:

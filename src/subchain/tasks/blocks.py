@@ -2,7 +2,7 @@
 
 The messages from both sides are carried to the borders of short pieces first, K numbers a border. A block is then a
 few neighbouring pieces, worked out side by side, each between its own two messages. Sequences that scaled probabilities
-cannot hold are done in logarithms, in the same two steps.
+cannot hold are done in log space, in the same two steps.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from subchain.engines.cpu.log_space import LogBlock
 from subchain.engines.cpu.messages import Workspace
 from subchain.engines.cpu.partition import Partition, Tile, partition
 from subchain.errors import InputError
-from subchain.inference.run.training import TrainingBeliefs
+from subchain.inference.run.training import TrainingMarginals
 from subchain.propagation import serial
 from subchain.tasks.question import Question
 
@@ -40,8 +40,8 @@ def smoothed_blocks(question: Question, size: int) -> Iterator[tuple[int, Array]
     return _Blocks(question, max(int(size) // PIECES, LEAST_PIECE), hard).run(int(size))
 
 
-def _stored_blocks(question: Question, stored: TrainingBeliefs, size: int) -> Iterator[tuple[int, Array]]:
-    """The same from beliefs that are there already."""
+def _stored_blocks(question: Question, stored: TrainingMarginals, size: int) -> Iterator[tuple[int, Array]]:
+    """The same from marginals that are there already."""
     for start, stop in pairwise(question.data.offsets.tolist()):
         for first in range(start, stop, size):
             yield first, np.ascontiguousarray(stored.table(first, min(first + size, stop)).T)
@@ -89,9 +89,9 @@ class _Blocks:
         while first < len(ends):
             start = int(self.cut.start[first])
             stop = max(int(np.searchsorted(ends, start + size, side="right")), first + 1)
-            beliefs = self._block(np.arange(first, stop), space)
-            for offset in range(0, len(beliefs), size):
-                yield start + offset, beliefs[offset : offset + size]
+            marginals = self._block(np.arange(first, stop), space)
+            for offset in range(0, len(marginals), size):
+                yield start + offset, marginals[offset : offset + size]
             first = stop
 
     def _block(self, pieces: Index, space: Workspace) -> Array:
@@ -104,10 +104,10 @@ class _Blocks:
             tile = Tile(easy, cut.start[easy], cut.length[easy])
             _, smoothed = self.messages.run(tile, cut, self.borders, space, smooth=True)
             assert smoothed is not None
-            out[tile.positions - start] = smoothed.beliefs.T
+            out[tile.positions - start] = smoothed.marginals.T
         for piece in pieces[self.is_hard[pieces]]:
             first = int(cut.start[piece]) - start
-            out[first : first + int(cut.length[piece])] = self._log_beliefs(piece)
+            out[first : first + int(cut.length[piece])] = self._log_marginals(piece)
         return out
 
     # ---- logarithms --------------------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ class _Blocks:
             logs = self._logs(piece)
             serial.log_backward(logs, self.log_transition, future, np.empty_like(logs))
 
-    def _log_beliefs(self, piece: int) -> Array:
+    def _log_marginals(self, piece: int) -> Array:
         predicted, future = self.log_borders[piece]
         logs = self._logs(piece)
         joint, after = np.empty_like(logs), np.empty_like(logs)

@@ -143,19 +143,19 @@ def forecast(question: Question, steps: int) -> list[Forecast]:
 def next_states(question: Question) -> Array:
     """Probabilities of the state that follows each sequence, (n_sequences, K); an empty one is yet to begin."""
     last = np.empty((question.data.n_sequences, question.n_states))
-    question.run(question.messages(), last_beliefs(question.data, last))
+    question.run(question.messages(), last_marginals(question.data, last))
     coming = last @ question.point.chain.transition
     coming[question.data.lengths == 0] = question.point.chain.initial
     return coming
 
 
-def last_beliefs(data: Sequences, out: Array) -> Consumer[None]:
-    """What a pass is made for that is to write the filtered belief of every sequence's last position to `out`."""
+def last_marginals(data: Sequences, out: Array) -> Consumer[None]:
+    """What a pass is made for that is to write the filtered marginal of every sequence's last position to `out`."""
     return _LastBeliefs(data.offsets, out)
 
 
 class _LastBeliefs(Consumer[None]):
-    """Keeps the filtered belief of every sequence's last position."""
+    """Keeps the filtered marginal of every sequence's last position."""
 
     smooth = False
 

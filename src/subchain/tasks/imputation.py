@@ -34,15 +34,13 @@ class _Fill(Consumer[None]):
         return None
 
     def tile(self, result: None, run: TileRun) -> None:
-        self._write(run.filtered.positions, run.filtered.values, run.beliefs)
+        self._write(run.filtered.positions, run.filtered.values, run.marginals)
 
     def hard(self, result: None, sequence: int, block: LogBlock) -> None:
-        self._write(block.positions, block.values, block.beliefs)
+        self._write(block.positions, block.values, block.marginals)
 
-    def _write(
-        self, positions: NDArray[np.int64], values: NDArray[Any], beliefs: NDArray[np.float64]
-    ) -> None:
+    def _write(self, positions: NDArray[np.int64], values: NDArray[Any], marginals: NDArray[np.float64]) -> None:
         missing = is_missing(values)
         rows = np.flatnonzero(missing if missing.ndim == 1 else missing.any(axis=1))
         if len(rows):
-            self.out[positions[rows]] = self.emission.fill(values[rows], beliefs[:, rows])
+            self.out[positions[rows]] = self.emission.fill(values[rows], marginals[:, rows])

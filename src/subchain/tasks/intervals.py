@@ -12,9 +12,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.samples import Samples
 from subchain.errors import SubchainError
 from subchain.inference.run.posterior import ModelPosterior
-from subchain.core.samples import Samples
 
 Array = NDArray[np.float64]
 

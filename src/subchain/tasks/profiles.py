@@ -100,8 +100,10 @@ def profile(
         return found
     names = columns or ()
     width = 1 if isinstance(emission, CategoricalParameters) else emission.expectation().shape[1]
-    numbers = np.arange(width) if family.columns is None else resolve_columns(
-        family.columns, columns, max(len(names), len(vocabularies), width)
+    numbers = (
+        np.arange(width)
+        if family.columns is None
+        else resolve_columns(family.columns, columns, max(len(names), len(vocabularies), width))
     )
     return list(_describe(emission, numbers, vocabularies, columns, 0, None))
 

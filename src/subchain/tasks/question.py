@@ -19,7 +19,7 @@ from subchain.engines.cpu.consumers import Consumer
 from subchain.engines.cpu.messages import Messages
 from subchain.errors import impossible_error
 from subchain.inference.run.posterior import Point
-from subchain.inference.run.training import TrainingBeliefs
+from subchain.inference.run.training import TrainingMarginals
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Question:
     data: Sequences
     evidence: Evidence | None
     in_list: bool
-    stored: TrainingBeliefs | None = None
+    stored: TrainingMarginals | None = None
 
     @property
     def n_states(self) -> int:

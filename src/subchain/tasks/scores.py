@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.statistics import Statistics
 from subchain.data import Sequences, missing_rows
 from subchain.emissions import Frozen
 from subchain.emissions.product import ProductPosterior
 from subchain.errors import impossible_error
 from subchain.inference.run.posterior import ModelPosterior, Point
-from subchain.core.statistics import Statistics
 from subchain.tasks.question import Question
 from subchain.transitions.hdp.hierarchy import learns_top
 

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from subchain.errors import InputError, unknown_name
 from subchain.tasks import bed
-from subchain.tasks.beliefs import of_states
 from subchain.tasks.colours import ranks, shaded
 from subchain.tasks.decoding import decode_states
+from subchain.tasks.marginals import of_states
 from subchain.tasks.question import Question
 
 Index = NDArray[np.int64]

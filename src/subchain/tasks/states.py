@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.statistics import Statistics
 from subchain.data.columns import resolve_columns
 from subchain.errors import InputError, unknown_name
 from subchain.inference.run.posterior import Point
-from subchain.core.statistics import Statistics
 from subchain.transitions import stationary_distribution
 
 Array = NDArray[np.float64]

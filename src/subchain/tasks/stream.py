@@ -1,7 +1,7 @@
 """One observation at a time: the filter as an object that is told what comes and says what it believes.
 
-Beliefs are kept as logarithms. A step is one matrix product of scaled probabilities; the states for which that would
-fall below the end of the doubles are done in logarithms, so that a stream of any length agrees with the filter.
+Marginals are kept as logarithms. A step is one matrix product of scaled probabilities; the states for which that would
+fall below the end of the doubles are done in log space, so that a stream of any length agrees with the filter.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from subchain.inference.run.posterior import Point
 
 Array = NDArray[np.float64]
 
-#: Scaled probabilities below this are found again in logarithms.
+#: Scaled probabilities below this are found again in log space.
 SMALLEST = 1e-280
 
 
@@ -57,7 +57,7 @@ class Stream:
         with np.errstate(divide="ignore"):
             self._log_transition = np.log(point.chain.transition)
             self._predicted = np.log(point.chain.initial)
-        self._beliefs = point.chain.initial
+        self._marginals = point.chain.initial
         self._recent: deque[tuple[Array, Array]] = deque(maxlen=int(lag) + 1)
         self.n_observations = 0
         self.log_likelihood = 0.0
@@ -85,10 +85,10 @@ class Stream:
                 "can be reached emits it. The stream is unchanged; pass over the observation with update(None), or use "
                 "a model with a prior, in which nothing is impossible."
             )
-        belief = joint - step
-        self._recent.append((belief, logs))
-        self._predicted = self._move(belief)
-        self._beliefs = np.exp(belief)
+        marginal = joint - step
+        self._recent.append((marginal, logs))
+        self._predicted = self._move(marginal)
+        self._marginals = np.exp(marginal)
         self.n_observations += 1
         self.step_log_likelihood = step
         self.log_likelihood += step
@@ -97,7 +97,7 @@ class Stream:
     @property
     def probabilities(self) -> Array:
         """Probability of each state at the last position, given everything so far, (K,)."""
-        return self._beliefs.copy()
+        return self._marginals.copy()
 
     @property
     def predicted(self) -> Array:
@@ -115,14 +115,14 @@ class Stream:
         joint = self._recent[0][0] + future
         return np.asarray(np.exp(joint - np.logaddexp.reduce(joint)))
 
-    def _move(self, belief: Array) -> Array:
+    def _move(self, marginal: Array) -> Array:
         """Log probabilities one step later."""
-        scaled = np.exp(belief) @ self._transition
+        scaled = np.exp(marginal) @ self._transition
         with np.errstate(divide="ignore"):
             moved = np.log(scaled)
         small = np.flatnonzero(scaled < SMALLEST)
         if len(small):
-            moved[small] = np.logaddexp.reduce(belief[:, None] + self._log_transition[:, small], axis=0)
+            moved[small] = np.logaddexp.reduce(marginal[:, None] + self._log_transition[:, small], axis=0)
         return np.asarray(moved)
 
     def _log_likelihood(self, x: Any) -> Array:

@@ -2,10 +2,10 @@
 
 Leaving one observation out needs no second pass. The states' cavity distribution at a position is what the past
 predicts there times what the future says, without the position's own likelihood; the observation's probability is its
-likelihood averaged over that. The past's prediction is the filtered belief before, moved one step; the future's message
-is the weighted message after it, moved one step back.
+likelihood averaged over that. The past's prediction is the filtered marginal before, moved one step; the future's
+message is the weighted message after it, moved one step back.
 
-Sequences whose probabilities differ by more than a double can hold are worked out in logarithms, block by block.
+Sequences whose probabilities differ by more than a double can hold are worked out in log space, block by block.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from subchain.data import Sequences
 from subchain.emissions.base import Likelihood
 from subchain.engines.cpu.consumers import Consumer, TileRun
 from subchain.engines.cpu.log_space import LogBlock, LogChain
-from subchain.engines.cpu.per_position import log_increments
 from subchain.engines.cpu.messages import Messages
 from subchain.engines.cpu.partition import Tile
+from subchain.engines.cpu.per_position import log_increments
 from subchain.errors import InputError
 from subchain.propagation import serial
 from subchain.tasks.question import Question
@@ -92,7 +92,7 @@ class _Masked(Messages):
 
 
 class _GivenUnmasked(Consumer[None]):
-    """Writes how probable the hidden observations are under the beliefs that the others lead to."""
+    """Writes how probable the hidden observations are under the marginals that the others lead to."""
 
     def __init__(self, emission: Likelihood, hidden: NDArray[np.bool_], out: Array) -> None:
         self.emission = emission
@@ -103,15 +103,15 @@ class _GivenUnmasked(Consumer[None]):
         return None
 
     def tile(self, result: None, run: TileRun) -> None:
-        self._write(run.filtered.positions, run.filtered.values, run.beliefs)
+        self._write(run.filtered.positions, run.filtered.values, run.marginals)
 
     def hard(self, result: None, sequence: int, block: LogBlock) -> None:
-        self._write(block.positions, block.values, block.beliefs)
+        self._write(block.positions, block.values, block.marginals)
 
-    def _write(self, positions: Index, values: NDArray[Any], beliefs: Array) -> None:
+    def _write(self, positions: Index, values: NDArray[Any], marginals: Array) -> None:
         hidden = np.flatnonzero(self.hidden[positions])
         with np.errstate(divide="ignore"):
-            terms = np.log(beliefs[:, hidden]) + self.emission.log_likelihood(values[hidden])
+            terms = np.log(marginals[:, hidden]) + self.emission.log_likelihood(values[hidden])
         self.out[positions[hidden]] = np.logaddexp.reduce(terms, axis=0)
 
 

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from subchain.core.components import Component
-from subchain.errors import InputError
+from subchain.core.hyperparameters import FixedHyperparameters
 from subchain.core.records import Record, states_on
-from subchain.core.hyperparameters import Settled
+from subchain.errors import InputError
 from subchain.numerics.simplex import log_weight, logs
 
 Array = NDArray[np.float64]
@@ -73,7 +73,7 @@ class ChainPosterior(Protocol):
     """What inference asks of the hidden chain's component; the verbs are those of an emission's `Conjugate`."""
 
     @property
-    def moves(self) -> bool: ...
+    def is_learned(self) -> bool: ...
     def update(self, initial: Array, pairs: Array) -> ChainPosterior: ...
     def mean(self) -> Chain: ...
     def mode(self) -> Chain: ...
@@ -84,15 +84,15 @@ class ChainPosterior(Protocol):
     def kl(self, prior: Any) -> float: ...
     def log_density(self, chain: Chain) -> float: ...
     def log_evidence(self, initial: Array, pairs: Array) -> float: ...
-    def renew(self, initial: Array, pairs: Array, rate: float) -> ChainPosterior: ...
-    def log_hyper(self) -> float: ...
+    def update_hyperparameters(self, initial: Array, pairs: Array, rate: float) -> ChainPosterior: ...
+    def log_hyperprior(self) -> float: ...
     def n_free(self) -> int: ...
-    def moving(self, initial: Array, pairs: Array) -> Any: ...  # transitions.moving.MovingChain
+    def incremental(self, initial: Array, pairs: Array) -> Any: ...  # transitions.moving.IncrementalChain
     def take(self, order: NDArray[np.int64]) -> ChainPosterior: ...
 
 
 @dataclasses.dataclass
-class FrozenChain(Record, Settled):
+class FrozenChain(Record, FixedHyperparameters):
     """A posterior that is one point and learns nothing."""
 
     chain: Chain
@@ -123,10 +123,10 @@ class FrozenChain(Record, Settled):
     def n_free(self) -> int:
         return 0
 
-    def moving(self, initial: Array, pairs: Array) -> Any:
-        from subchain.transitions.incremental import MovingChain
+    def incremental(self, initial: Array, pairs: Array) -> Any:
+        from subchain.transitions.incremental import IncrementalChain
 
-        return MovingChain(self, initial, pairs)
+        return IncrementalChain(self, initial, pairs)
 
 
 class TransitionPrior(Component, ABC):

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from subchain.numerics import simplex
-from subchain.errors import InputError, unknown_name
+from subchain.core.hyperparameters import FixedHyperparameters
 from subchain.core.records import Record, states_on
-from subchain.core.hyperparameters import Settled
+from subchain.errors import InputError, unknown_name
+from subchain.numerics import simplex
 from subchain.transitions.base import Chain, TransitionPrior
+from subchain.transitions.incremental import IncrementalDirichlet
 from subchain.transitions.initial import GivenInitial, Initial, LearnedInitial, StationaryInitial
-from subchain.transitions.incremental import MovingDirichlet
 
 Array = NDArray[np.float64]
 
@@ -90,7 +90,7 @@ class DirichletRows(Record):
 
 
 @dataclasses.dataclass
-class DirichletChain(Record, Settled):
+class DirichletChain(Record, FixedHyperparameters):
     """Distribution over the initial distribution and the transition matrix, prior or posterior."""
 
     initial: Initial
@@ -132,8 +132,8 @@ class DirichletChain(Record, Settled):
     def n_free(self) -> int:
         return self.initial.n_free() + self.rows.n_free()
 
-    def moving(self, initial: Array, pairs: Array) -> MovingDirichlet:
-        return MovingDirichlet(self, initial, pairs)
+    def incremental(self, initial: Array, pairs: Array) -> IncrementalDirichlet:
+        return IncrementalDirichlet(self, initial, pairs)
 
 
 class Dirichlet(TransitionPrior):

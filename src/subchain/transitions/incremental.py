@@ -20,7 +20,7 @@ MEAN, EXPECTED_LOG, MODE = 0, 1, 2
 KINDS = {"predictive": MEAN, "mean": MEAN, "expected_log": EXPECTED_LOG, "mode": MODE}
 
 
-class MovingChain:
+class IncrementalChain:
     """Posterior of a chain, from a prior and expected counts that change a little at a time.
 
     Parameters
@@ -50,7 +50,7 @@ class MovingChain:
         """Go on under another prior with the same counts."""
         self.prior, self._posterior = prior, None
 
-    def move(self, keep: float, gain_initial: float, gain_pairs: float, initial: Array, pairs: Array) -> None:
+    def blend(self, keep: float, gain_initial: float, gain_pairs: float, initial: Array, pairs: Array) -> None:
         """Let fresh counts enter the old ones."""
         self._posterior = None
         self.initial *= keep
@@ -87,8 +87,8 @@ def dirichlet_rows(kind, prior, counts, fixed, out):
             out[j, k] = share * out[j, k] / total if prior[j, k] > 0.0 else fixed[j, k]
 
 
-class MovingDirichlet(MovingChain):
-    """As `MovingChain`, for Dirichlet rows: a step costs microseconds."""
+class IncrementalDirichlet(IncrementalChain):
+    """As `IncrementalChain`, for Dirichlet rows: a step costs microseconds."""
 
     def __init__(self, prior: Any, initial: Array, pairs: Array) -> None:
         super().__init__(prior, initial, pairs)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.numerics import simplex
 from subchain.core.records import Record
+from subchain.numerics import simplex
 from subchain.transitions.stationary import stationary_distribution
 
 Array = NDArray[np.float64]

@@ -4,7 +4,7 @@ A chain that is cut into pieces can be worked on side by side only if every piec
 it. A hidden Markov model forgets: started a little early from any message, a pass arrives at the border with the true
 one, up to rounding. How early is measured on the chain itself (`forgetting_time`); whether it was enough is checked
 afterwards, for every border, against the message that the neighbour has computed meanwhile. The comparison is
-relative, entry by entry (in Hilbert's projective metric, which no observation can enlarge), so that a belief of 1e-20
+relative, entry by entry (in Hilbert's projective metric, which no observation can enlarge), so that a marginal of 1e-20
 that a later observation brings back to life is right as well. Borders that disagree are given the neighbour's message
 and their pieces are run again; chains that never forget get their messages from a plain sweep from end to end.
 """
@@ -37,9 +37,9 @@ class Borders:
 
     Attributes
     ----------
-    before : filtered belief of the position before the piece (unused where the piece begins its sequence)
+    before : filtered marginal of the position before the piece (unused where the piece begins its sequence)
     after : backward message of the piece's last position, summing to one (unused where it ends its sequence)
-    last : filtered belief of the piece's last position, as computed
+    last : filtered marginal of the piece's last position, as computed
     first : backward message of the position before the piece, as computed
     known : (P,) whether `before` and `after` are set
     """

@@ -1,6 +1,6 @@
 """What a pass over the data is made for.
 
-A pass hands the messages of every tile, and of every block of a sequence that had to be run in logarithms, to a
+A pass hands the messages of every tile, and of every block of a sequence that had to be run in log space, to a
 consumer; to some, also those of blocks that were run over legal states alone. Consumers keep one result a group, so
 that groups can run side by side; a pass may run a group again, from an empty result.
 """
@@ -14,15 +14,15 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.statistics import Statistics
 from subchain.engines.cpu.borders import Borders
-from subchain.engines.cpu.log_space import LogBlock
 from subchain.engines.cpu.listed import LegalRun
+from subchain.engines.cpu.log_space import LogBlock
 from subchain.engines.cpu.messages import Filtered, Smoothed
 from subchain.engines.cpu.partition import Partition
 from subchain.engines.surrogate import Surrogate
 from subchain.propagation.lanes import recursions as lanes
 from subchain.propagation.listed import passes as legal
-from subchain.core.statistics import Statistics
 
 Array = NDArray[np.float64]
 Result = TypeVar("Result")
@@ -31,7 +31,7 @@ Result = TypeVar("Result")
 class Consumer(ABC, Generic[Result]):
     """What a pass is made for: takes the messages of tiles (and of hard sequences) and makes something of them."""
 
-    #: Whether smoothed beliefs are wanted, and whether blocks of sequences that were run in logarithms are.
+    #: Whether smoothed marginals are wanted, and whether blocks of sequences that were run in log space are.
     smooth = True
     wants_blocks = True
 
@@ -45,7 +45,7 @@ class Consumer(ABC, Generic[Result]):
 
     @abstractmethod
     def hard(self, result: Result, sequence: int, block: LogBlock) -> None:
-        """Take one block of a sequence that was run in logarithms."""
+        """Take one block of a sequence that was run in log space."""
 
 
 class LegalConsumer(Consumer[Result]):
@@ -80,7 +80,7 @@ class TileRun:
 
     @property
     def before(self) -> Array | None:
-        """Filtered belief of the position before each lane, (lanes, K); None where no chain was cut."""
+        """Filtered marginal of the position before each lane, (lanes, K); None where no chain was cut."""
         return None if self._borders is None else self._borders.before[self.filtered.tile.pieces]
 
     @property
@@ -95,9 +95,9 @@ class TileRun:
         return self._smoothed
 
     @property
-    def beliefs(self) -> Array:
-        """Smoothed beliefs, (K, n)."""
-        return self.smoothed.beliefs
+    def marginals(self) -> Array:
+        """Smoothed marginals, (K, n)."""
+        return self.smoothed.marginals
 
 
 class Nothing(LegalConsumer[None]):
@@ -130,34 +130,34 @@ class Collect(LegalConsumer[Statistics]):
         return Statistics.zeros(self.surrogate.n_states, self.surrogate.emission.zeros())
 
     def tile(self, result: Statistics, run: TileRun) -> None:
-        filtered, beliefs = run.filtered, run.beliefs
+        filtered, marginals = run.filtered, run.marginals
         offsets, weighted = filtered.tile.offsets, run.smoothed.weighted
         if self.weights is not None:
             lane_weights = self.weights[run.sequences]
-            lanes.weigh(beliefs, offsets, lane_weights)
+            lanes.weigh(marginals, offsets, lane_weights)
             lanes.weigh(weighted, offsets, lane_weights)
-        result.initial += beliefs[:, : filtered.tile.lanes][:, run.is_first].sum(axis=1)
+        result.initial += marginals[:, : filtered.tile.lanes][:, run.is_first].sum(axis=1)
         run.kernels.pair_sums(filtered.alpha, weighted, offsets, result.pairs)
         before = run.before
         if before is not None:
             inner = ~run.is_first
             result.pairs += before[inner].T @ weighted[:, : filtered.tile.lanes][:, inner].T
-        self.surrogate.emission.accumulate(filtered.values, beliefs, result.emission)
+        self.surrogate.emission.accumulate(filtered.values, marginals, result.emission)
 
     def block(self, result: Statistics, run: LegalRun) -> None:
-        block, beliefs, weighted = run.block, run.beliefs, run.weighted
+        block, marginals, weighted = run.block, run.marginals, run.weighted
         if self.weights is not None:
             piece_weights = self.weights[block.pieces.sequences]
-            legal.weigh(beliefs, block.lists, piece_weights)
+            legal.weigh(marginals, block.lists, piece_weights)
             legal.weigh(weighted, block.lists, piece_weights)
-        legal.first_states(beliefs, block.lists, result.initial)
+        legal.first_states(marginals, block.lists, result.initial)
         legal.pair_sums(run.alpha, weighted, block.lists, result.pairs)
-        self.surrogate.emission.accumulate_listed(block.values, block.legal, beliefs, result.emission)
+        self.surrogate.emission.accumulate_listed(block.values, block.legal, marginals, result.emission)
 
     def hard(self, result: Statistics, sequence: int, block: LogBlock) -> None:
         weight = 1.0 if self.weights is None else self.weights[sequence]
-        beliefs = block.beliefs * weight
+        marginals = block.marginals * weight
         if block.is_first:
-            result.initial += beliefs[:, 0]
+            result.initial += marginals[:, 0]
         self.hard_pairs += weight * block.pairs
-        self.surrogate.emission.accumulate(block.values, beliefs, result.emission)
+        self.surrogate.emission.accumulate(block.values, marginals, result.emission)

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from subchain.engines.cpu.engine import CpuEngine
 from subchain.engines.cpu.listed import LegalMessages
 from subchain.engines.cpu.listed_paths import best_paths
-from subchain.engines.cpu.per_position import states_array
 from subchain.engines.cpu.messages import Messages
 from subchain.engines.cpu.partition import Partition, Tile, partition
+from subchain.engines.cpu.per_position import states_array
 from subchain.errors import impossible_error
 from subchain.propagation.viterbi import sweep, sweep_lanes, trace, trace_lanes
 

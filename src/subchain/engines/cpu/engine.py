@@ -17,18 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+from subchain.core.statistics import Statistics
 from subchain.data.evidence import Evidence
 from subchain.data.sequences import Sequences
 from subchain.engines.cpu.borders import Borders
 from subchain.engines.cpu.consumers import Collect, Consumer, LegalConsumer, Nothing, TileRun
-from subchain.engines.cpu.log_space import LogChain
 from subchain.engines.cpu.listed import LegalMessages, Pieces
+from subchain.engines.cpu.log_space import LogChain
 from subchain.engines.cpu.messages import Messages, Workspace
 from subchain.engines.cpu.partition import Index, Partition, partition
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import InputError, impossible_error
 from subchain.propagation.underflow import Growth
-from subchain.core.statistics import Statistics
 
 Array = NDArray[np.float64]
 Result = TypeVar("Result")
@@ -110,7 +110,7 @@ class CpuEngine:
         """Pass over all sequences; return the groups' results, each sequence's log likelihood, and impossible ones.
 
         Where few states are legal, only these are visited. Sequences whose pass over them cannot be believed are run
-        over all states, and where that cannot be believed either, in logarithms; the last result is that of the latter.
+        over all states, and where that cannot be believed either, in log space; the last result is that of the latter.
         """
         totals = np.zeros(messages.data.n_sequences)
         results: list[Result] = []
@@ -121,7 +121,7 @@ class CpuEngine:
                 results += found
             if len(hard) or not results:
                 results.append(consumer.begin())
-            impossible = _in_logarithms(messages, consumer, results[-1], hard, totals)
+            impossible = _in_log_space(messages, consumer, results[-1], hard, totals)
         return results, totals, impossible
 
     def _ways(self, messages: Messages, consumer: Consumer[Result]) -> Iterator[Way[Result]]:
@@ -264,10 +264,10 @@ def _believed(way: Way[Result], chosen: Index, totals: Array) -> tuple[list[Resu
     return [], asked
 
 
-def _in_logarithms(
+def _in_log_space(
     messages: Messages, consumer: Consumer[Result], result: Result, hard: Index, totals: Array
 ) -> dict[int, int]:
-    """Run sequences in logarithms; return the position at which every path ends, for those that are impossible."""
+    """Run sequences in log space; return the position at which every path ends, for those that are impossible."""
     offsets, impossible = messages.data.offsets, {}
     for sequence in hard.tolist():
         chain = LogChain(messages, int(offsets[sequence]), int(offsets[sequence + 1]))

@@ -62,11 +62,11 @@ class LegalRun:
     Attributes
     ----------
     block : the pieces
-    alpha : filtered beliefs
+    alpha : filtered marginals
     scale, shift : (n,) normalisers, and logarithms of what the likelihoods were divided by
     log_totals : (P,) log normaliser of each piece, nan where the pass cannot be believed
     weighted : backward messages times likelihoods, divided by normalisers, from which pair sums are made; without
-        smoothed beliefs, just the likelihoods
+        smoothed marginals, just the likelihoods
     """
 
     block: Block
@@ -75,13 +75,13 @@ class LegalRun:
     shift: Array
     log_totals: Array
     weighted: Array
-    _beliefs: Array | None
+    _marginals: Array | None
 
     @property
-    def beliefs(self) -> Array:
-        """Smoothed beliefs, for consumers that want them."""
-        assert self._beliefs is not None, "the consumer did not ask for smoothed messages"
-        return self._beliefs
+    def marginals(self) -> Array:
+        """Smoothed marginals, for consumers that want them."""
+        assert self._marginals is not None, "the consumer did not ask for smoothed messages"
+        return self._marginals
 
 
 class LegalMessages:
@@ -137,7 +137,7 @@ class LegalMessages:
         return Block(pieces, np.asarray(self.messages.data.values[start:stop]), legal, lists)
 
     def run(self, pieces: Pieces, space: Workspace, *, smooth: bool) -> LegalRun:
-        """Filtered beliefs of all positions of a block, and smoothed ones if they are wanted."""
+        """Filtered marginals of all positions of a block, and smoothed ones if they are wanted."""
         block = self.block(pieces)
         legal, lists, messages = block.legal, block.lists, self.messages
         initial, transition, transposed = self.initial, messages.transition, messages.transposed
@@ -152,10 +152,10 @@ class LegalMessages:
             is_lost = np.empty(len(totals), dtype=np.bool_)
             kernels.lost(likelihood, transition, initial, lists, alpha, is_lost)
             totals[is_lost] = np.nan
-        beliefs = space.table("beliefs", 1, legal.n_entries)[0] if smooth else None
-        if beliefs is not None:
-            kernels.backward(likelihood, transition, transposed, lists, alpha, scale, beliefs)
-        return LegalRun(block, alpha, scale, shift, totals, likelihood, beliefs)
+        marginals = space.table("marginals", 1, legal.n_entries)[0] if smooth else None
+        if marginals is not None:
+            kernels.backward(likelihood, transition, transposed, lists, alpha, scale, marginals)
+        return LegalRun(block, alpha, scale, shift, totals, likelihood, marginals)
 
     def log_likelihood(self, block: Block) -> Array:
         """Log likelihoods of the legal states, evidence included, (nnz,)."""

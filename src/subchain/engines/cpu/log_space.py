@@ -1,4 +1,4 @@
-"""Sequences that defeat scaled probabilities, worked out in logarithms.
+"""Sequences that defeat scaled probabilities, worked out in log space.
 
 A state that is 1e-400 times less likely than another is a zero to a double; if the other turns out to be impossible
 later, the scaled pass finds a chain of probability zero although it is only improbable. Such sequences are rare; they
@@ -26,7 +26,7 @@ BLOCK = 1 << 15
 
 @dataclasses.dataclass
 class LogBlock:
-    """A stretch of one sequence: values, filtered and smoothed beliefs (K, n), and its expected moves.
+    """A stretch of one sequence: values, filtered and smoothed marginals (K, n), and its expected moves.
 
     `pairs` (K, K) counts the transitions within the block and the one that leads out of it; `surplus` (K, K) is what
     they add to it where it is asked whether a move happens at all (`propagation.occurrence`).
@@ -35,14 +35,14 @@ class LogBlock:
     positions: Index
     values: NDArray[Any]
     alpha: Array
-    beliefs: Array
+    marginals: Array
     pairs: Array
     surplus: Array
     is_first: bool
 
 
 class LogChain:
-    """One sequence under one surrogate, in logarithms."""
+    """One sequence under one surrogate, in log space."""
 
     def __init__(self, messages: Messages, start: int, stop: int) -> None:
         self.messages = messages
@@ -86,20 +86,20 @@ class LogChain:
             # Logarithms of long chains are large and lose digits; the number of moves is known.
             pairs *= len(later_logs) / max(float(pairs.sum()), np.finfo(np.float64).tiny)
             filtered = alpha - np.logaddexp.reduce(alpha, axis=1, keepdims=True)
-            beliefs = np.exp(alpha + after - self.log_total)
-            beliefs /= beliefs.sum(axis=1, keepdims=True)
+            marginals = np.exp(alpha + after - self.log_total)
+            marginals /= marginals.sum(axis=1, keepdims=True)
             yield LogBlock(
-                positions, values, np.exp(filtered.T), np.ascontiguousarray(beliefs.T), pairs, surplus, block == 0
+                positions, values, np.exp(filtered.T), np.ascontiguousarray(marginals.T), pairs, surplus, block == 0
             )
             next_logs, next_beta = logs[:1], after[:1]
 
 
 class LogPass(NamedTuple):
-    """A short chain worked out at one go: beliefs (K, n), expected moves, their surplus, what it tells neighbours."""
+    """A short chain worked out at one go: marginals (K, n), expected moves, their surplus, what it tells neighbours."""
 
     log_total: float
     impossible_at: int | None
-    beliefs: Array
+    marginals: Array
     pairs: Array
     surplus: Array
     first_message: Array
@@ -107,7 +107,7 @@ class LogPass(NamedTuple):
 
 
 def log_pass(logs: Array, transition: Array, start: Array, stop: Array) -> LogPass:
-    """Forward-backward in logarithms over log likelihoods (n, K), between weights (K,) that come from outside."""
+    """Forward-backward in log space over log likelihoods (n, K), between weights (K,) that come from outside."""
     with np.errstate(divide="ignore"):
         log_transition, predicted, future = np.log(transition), np.log(start), np.log(stop)
     alpha, beta = np.empty_like(logs), np.empty_like(logs)
@@ -123,11 +123,11 @@ def log_pass(logs: Array, transition: Array, start: Array, stop: Array) -> LogPa
     joint = (alpha[:-1], log_transition, logs[1:], beta[1:], total)
     serial.log_pair_sums(*joint, pairs)
     add_log_surplus(*joint, surplus)
-    beliefs = np.exp(both - np.logaddexp.reduce(both, axis=1, keepdims=True)).T
+    marginals = np.exp(both - np.logaddexp.reduce(both, axis=1, keepdims=True)).T
     return LogPass(
         total,
         None,
-        np.ascontiguousarray(beliefs),
+        np.ascontiguousarray(marginals),
         pairs,
         surplus,
         np.exp(logs[0] + beta[0] - np.logaddexp.reduce(logs[0] + beta[0])),

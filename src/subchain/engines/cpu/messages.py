@@ -1,4 +1,4 @@
-"""Exact messages of one tile: likelihoods in, filtered and smoothed beliefs out.
+"""Exact messages of one tile: likelihoods in, filtered and smoothed marginals out.
 
 This is where the family, the evidence and the propagation meet, a tile at a time, so that no table over the whole data
 ever exists.
@@ -18,12 +18,12 @@ from subchain.emissions.scaling import exponentiate_in_place
 from subchain.engines.cpu.borders import Borders, disagreement
 from subchain.engines.cpu.partition import MANY_STATES, Partition, Tile
 from subchain.engines.surrogate import Surrogate
-from subchain.propagation import serial
-from subchain.propagation.lanes import recursions as lanes
-from subchain.propagation.lanes import products
-from subchain.propagation.layout import Walks
-from subchain.propagation.underflow import LEAST_BELIEF, LEAST_SCALE, Growth, covering, growth, reachable
 from subchain.numerics.vectors import aligned
+from subchain.propagation import serial
+from subchain.propagation.lanes import products
+from subchain.propagation.lanes import recursions as lanes
+from subchain.propagation.layout import Walks
+from subchain.propagation.underflow import LEAST_MARGINAL, LEAST_SCALE, Growth, covering, growth, reachable
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -72,10 +72,15 @@ class Filtered:
 
 
 class Smoothed(NamedTuple):
-    """Smoothed messages of a tile: `beliefs` (K, n), and `weighted` (K, n), the backward message of each position times
-    its likelihood, divided by its normaliser, from which pair sums are made."""
+    """Smoothed messages of a tile.
 
-    beliefs: Array
+    Attributes
+    ----------
+    marginals : (K, n)
+    weighted : (K, n) backward message of each position times its likelihood, divided by its normaliser
+    """
+
+    marginals: Array
     weighted: Array
 
 
@@ -118,7 +123,7 @@ class Messages:
     def run(
         self, tile: Tile, cut: Partition, borders: Borders | None, space: Workspace, *, smooth: bool
     ) -> tuple[Filtered, Smoothed | None]:
-        """Filtered beliefs of all positions of the tile, and smoothed ones if they are wanted."""
+        """Filtered marginals of all positions of the tile, and smoothed ones if they are wanted."""
         n_states, columns = self.surrogate.n_states, tile.columns
         likelihood, alpha = (space.table(name, n_states, columns) for name in ("likelihood", "alpha"))
         scale, totals = space.table("scale", 1, columns)[0], np.empty(tile.lanes)
@@ -149,9 +154,9 @@ class Messages:
     def _smooth(
         self, filtered: Filtered, start: Array, cut: Partition, borders: Borders | None, space: Workspace
     ) -> Smoothed:
-        """Smoothed beliefs, and filtered ones if that was not done before; the table of likelihoods is used up."""
+        """Smoothed marginals, and filtered ones if that was not done before; the table of likelihoods is used up."""
         tile, weighted = filtered.tile, filtered.likelihood
-        beliefs = space.table("beliefs", self.surrogate.n_states, tile.columns)
+        marginals = space.table("marginals", self.surrogate.n_states, tile.columns)
         stop = np.ones((self.surrogate.n_states, tile.lanes))
         if borders is not None:
             inner = ~cut.is_last[tile.pieces]
@@ -159,18 +164,18 @@ class Messages:
         alpha, scale, offsets = filtered.alpha, filtered.scale, tile.offsets
         if self.every_way:
             self.kernels.forward_backward(
-                weighted, self.transition, self.transposed, start, stop, offsets, filtered.shift, alpha, scale, beliefs,
-                filtered.log_totals,
+                weighted, self.transition, self.transposed, start, stop, offsets, filtered.shift, alpha, scale,
+                marginals, filtered.log_totals,
             )  # fmt: skip
         else:
-            self.kernels.backward(weighted, self.transposed, stop, offsets, alpha, scale, beliefs)
+            self.kernels.backward(weighted, self.transposed, stop, offsets, alpha, scale, marginals)
         if borders is not None:
             meeting = (alpha[:, tile.last_columns] * stop).sum(axis=0)
-            filtered.log_totals[~(meeting >= LEAST_BELIEF)] = np.nan
+            filtered.log_totals[~(meeting >= LEAST_MARGINAL)] = np.nan
             message = self.transition @ weighted[:, : tile.lanes]
             total = message.sum(axis=0)
             borders.first[tile.pieces] = (message / np.where(total > 0.0, total, 1.0)).T
-        return Smoothed(beliefs, weighted)
+        return Smoothed(marginals, weighted)
 
     def _lost(self, filtered: Filtered, start: Array, cut: Partition, is_cut: bool) -> Growth:
         """What the tile's lanes may have lost to underflow."""
@@ -179,7 +184,7 @@ class Messages:
             # what underflowed before the piece is not in its start: count every state that the chain can have reached
             reach = reachable(self.transition)
             possible = np.any(reach[self.surrogate.initial > 0.0], axis=0, keepdims=True)
-            start = start + LEAST_BELIEF * possible.T
+            start = start + LEAST_MARGINAL * possible.T
             follows = ~cut.is_first[tile.pieces]
         walks = Walks(tile.lengths, np.arange(tile.lanes), tile.offsets, tile.starts)
         return growth(
@@ -189,7 +194,7 @@ class Messages:
     # ---- borders -----------------------------------------------------------------------------------------------------
 
     def forgetting_time(self, starts: Index, steps: int) -> int | None:
-        """Steps after which two opposite beliefs, started at each of the given positions, have become one.
+        """Steps after which two opposite marginals, started at each of the given positions, have become one.
 
         None where `steps` are not enough.
         """
@@ -200,7 +205,7 @@ class Messages:
         return int(np.flatnonzero(apart)[-1]) + 1 if apart.any() else 0
 
     def apart(self, starts: Index, steps: int) -> Array:
-        """Total variation, after each of so many steps, between two opposite beliefs started at each position.
+        """Total variation, after each of so many steps, between two opposite marginals started at each position.
 
         Returns (steps, len(starts)).
         """
@@ -208,7 +213,7 @@ class Messages:
         return np.asarray(0.5 * np.abs(first - second).sum(axis=2))
 
     def _opposite(self, starts: Index, steps: int) -> list[Array]:
-        """Filtered beliefs (steps, len(starts), K) from the given positions on, from a flat and a leaning start."""
+        """Filtered marginals (steps, len(starts), K) from the given positions on, from a flat and a leaning start."""
         n_states, count = self.surrogate.n_states, len(starts)
         offsets = np.arange(steps + 1) * count
         likelihood = np.empty((n_states, steps * count))
@@ -226,7 +231,7 @@ class Messages:
     ) -> None:
         """Estimate the messages at the tile's borders from the `steps` positions beyond them.
 
-        Those after the tile's pieces are worth it for smoothed beliefs only.
+        Those after the tile's pieces are worth it for smoothed marginals only.
         """
         todo = tile.pieces[~borders.known[tile.pieces]]
         earlier = todo[~cut.is_first[todo]]
@@ -246,7 +251,7 @@ class Messages:
         borders.known[todo] = True
 
     def sweep_forward(self, pieces: Index, cut: Partition, borders: Borders) -> None:
-        """Exact beliefs before each of the consecutive pieces of one sequence, by one pass from its beginning."""
+        """Exact marginals before each of the consecutive pieces of one sequence, by one pass from its beginning."""
         alpha = self.surrogate.initial.copy()
         for piece in pieces[:-1]:
             likelihood = self._rows(cut, piece)

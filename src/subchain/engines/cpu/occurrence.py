@@ -24,8 +24,8 @@ from subchain.engines.cpu.messages import Messages
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import impossible_error, unknown_name
 from subchain.propagation.lanes import recursions as lanes
-from subchain.propagation.occurrence.pairs import absence, add_surplus
 from subchain.propagation.occurrence.methods import SAMPLES, WAYS, absence_in, conditionals
+from subchain.propagation.occurrence.pairs import absence, add_surplus
 
 Array = NDArray[np.float64]
 
@@ -113,7 +113,7 @@ class _Ask(Consumer[Occurrence]):
     def tile(self, result: Occurrence, run: TileRun) -> None:
         weights, n_lanes = self.weights[run.sequences], run.filtered.tile.lanes
         begins = run.is_first
-        result.first += absence(run.beliefs[:, :n_lanes][:, begins]) @ weights[begins]
+        result.first += absence(run.marginals[:, :n_lanes][:, begins]) @ weights[begins]
         if run.before is not None:
             for lane in np.flatnonzero(~begins).tolist():
                 both = run.before[lane][:, None] * self.transition * run.smoothed.weighted[:, lane]
@@ -126,7 +126,7 @@ class _Ask(Consumer[Occurrence]):
 
     def _pairs(self, result: Occurrence, run: TileRun, weights: Array) -> None:
         alpha, weighted, offsets = run.filtered.alpha, run.smoothed.weighted, run.filtered.tile.offsets
-        add_surplus(alpha, weighted, self.transition, run.beliefs, offsets, weights, result.moves)
+        add_surplus(alpha, weighted, self.transition, run.marginals, offsets, weights, result.moves)
         sums = np.zeros_like(self.transition)
         lanes.weigh(weighted, offsets, weights)
         run.kernels.pair_sums(alpha, weighted, offsets, sums)
@@ -136,12 +136,12 @@ class _Ask(Consumer[Occurrence]):
         """L of one piece, whichever it is."""
         tile = run.filtered.tile
         columns = tile.offsets[: tile.lengths[lane]] + lane
-        first, moves = run.beliefs[:, lane], conditionals(run.smoothed.weighted[:, columns].T, self.transition)
+        first, moves = run.marginals[:, lane], conditionals(run.smoothed.weighted[:, columns].T, self.transition)
         # keyed by position: the same paths whatever else runs beside them
         return absence_in(self.method, first, moves, self.n_samples, (self.seed, int(tile.starts[lane])))
 
     def hard(self, result: Occurrence, sequence: int, block: LogBlock) -> None:
         weight = self.weights[sequence]
         if block.is_first:
-            result.first += weight * absence(block.beliefs[:, 0])
+            result.first += weight * absence(block.marginals[:, 0])
         result.moves += weight * (block.pairs + block.surplus)

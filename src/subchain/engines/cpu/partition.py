@@ -32,7 +32,7 @@ MAX_LANES = 4096
 #: helped: entries at this distance compete for the same places in the cache.
 LINE, PAGE = 8, 512
 
-#: The beliefs of a group are at least so many times as large as its sums, unless there would be less than two groups.
+#: The marginals of a group are at least so many times as large as its sums, unless there would be less than two groups.
 WORTH = 8
 MAX_GROUPS = 64
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from subchain.engines.cpu.consumers import Consumer, TileRun
 from subchain.engines.cpu.engine import CpuEngine
 from subchain.engines.cpu.log_space import LogBlock
-from subchain.engines.cpu.per_position import log_chain, log_joint, states_array
 from subchain.engines.cpu.messages import Messages
+from subchain.engines.cpu.per_position import log_chain, log_joint, states_array
 from subchain.errors import impossible_error
 from subchain.propagation.layout import Walks
 from subchain.propagation.sampling import draw, draw_log, enter, follow, key_of
@@ -142,7 +142,7 @@ def _following(maps: list[_Entries]) -> Index:
 
 
 def _draw_hard(messages: Messages, sequence: int, key: NDArray[np.uint64], states: NDArray[Any]) -> None:
-    """Draw a sequence in logarithms, block by block from its end."""
+    """Draw a sequence in log space, block by block from its end."""
     chain = log_chain(messages, sequence)
     log_transposed = np.ascontiguousarray(chain.log_transition.T)
     onward = np.zeros((len(states), len(chain.log_initial)))

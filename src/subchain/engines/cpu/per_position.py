@@ -1,4 +1,4 @@
-"""What is believed about each position, written where the caller wants it: beliefs, best states, predictive scores.
+"""What is believed about each position, written where the caller wants it: marginals, best states, predictive scores.
 
 Each answer is a consumer of the engine's pass: it takes the messages of a tile and writes the rows of the tile's
 positions into an array of the size of the data, which may be a file (`numpy.memmap`) of single or double precision.
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from subchain.engines.cpu.consumers import LegalConsumer, TileRun
 from subchain.engines.cpu.engine import CpuEngine
-from subchain.engines.cpu.log_space import LogBlock, LogChain
 from subchain.engines.cpu.listed import LegalRun
+from subchain.engines.cpu.log_space import LogBlock, LogChain
 from subchain.engines.cpu.messages import Messages
 from subchain.errors import InputError, impossible_error
 from subchain.propagation import serial
@@ -47,13 +47,13 @@ class SmoothedBeliefs(_Writer):
     """Probability of each state given the whole sequence, (N, K)."""
 
     def tile(self, result: None, run: TileRun) -> None:
-        _write_rows(run.beliefs, run.filtered.positions, self.out)
+        _write_rows(run.marginals, run.filtered.positions, self.out)
 
     def block(self, result: None, run: LegalRun) -> None:
-        legal.spread(run.beliefs, run.block.lists, self.out[run.block.positions])
+        legal.spread(run.marginals, run.block.lists, self.out[run.block.positions])
 
     def hard(self, result: None, sequence: int, block: LogBlock) -> None:
-        _write_rows(block.beliefs, block.positions, self.out)
+        _write_rows(block.marginals, block.positions, self.out)
 
 
 class FilteredBeliefs(_Writer):
@@ -75,13 +75,13 @@ class BestStates(_Writer):
     """The most probable state of each position given the whole sequence, (N,); the lowest among equals."""
 
     def tile(self, result: None, run: TileRun) -> None:
-        self.out[run.filtered.positions] = run.beliefs.argmax(axis=0)
+        self.out[run.filtered.positions] = run.marginals.argmax(axis=0)
 
     def block(self, result: None, run: LegalRun) -> None:
-        legal.best_states(run.beliefs, run.block.lists, self.out[run.block.positions])
+        legal.best_states(run.marginals, run.block.lists, self.out[run.block.positions])
 
     def hard(self, result: None, sequence: int, block: LogBlock) -> None:
-        self.out[block.positions] = block.beliefs.argmax(axis=0)
+        self.out[block.positions] = block.marginals.argmax(axis=0)
 
 
 class BeliefsOfStates(_Writer):
@@ -92,17 +92,17 @@ class BeliefsOfStates(_Writer):
         self.states = states
 
     def tile(self, result: None, run: TileRun) -> None:
-        self._choose(run.filtered.positions, run.beliefs)
+        self._choose(run.filtered.positions, run.marginals)
 
     def block(self, result: None, run: LegalRun) -> None:
         positions = run.block.positions
-        legal.entries_of(run.beliefs, run.block.lists, self.states[positions], self.out[positions])
+        legal.entries_of(run.marginals, run.block.lists, self.states[positions], self.out[positions])
 
     def hard(self, result: None, sequence: int, block: LogBlock) -> None:
-        self._choose(block.positions, block.beliefs)
+        self._choose(block.positions, block.marginals)
 
-    def _choose(self, positions: Index, beliefs: Array) -> None:
-        self.out[positions] = beliefs[self.states[positions], np.arange(len(positions))]
+    def _choose(self, positions: Index, marginals: Array) -> None:
+        self.out[positions] = marginals[self.states[positions], np.arange(len(positions))]
 
 
 class LogIncrements(_Writer):
@@ -115,7 +115,7 @@ class LogIncrements(_Writer):
         self.messages = messages
 
     def tile(self, result: None, run: TileRun) -> None:
-        with np.errstate(divide="ignore"):  # sequences that end here are done again in logarithms
+        with np.errstate(divide="ignore"):  # sequences that end here are done again in log space
             self.out[run.filtered.positions] = np.log(run.filtered.scale) + run.filtered.shift
 
     def block(self, result: None, run: LegalRun) -> None:
@@ -134,12 +134,12 @@ class LogIncrements(_Writer):
 
 
 def smooth(engine: CpuEngine, messages: Messages, out: NDArray[Any]) -> Array:
-    """Write the smoothed beliefs of all positions into `out` (N, K); return each sequence's log likelihood."""
+    """Write the smoothed marginals of all positions into `out` (N, K); return each sequence's log likelihood."""
     return _run(engine, messages, SmoothedBeliefs(out))
 
 
 def filter(engine: CpuEngine, messages: Messages, out: NDArray[Any]) -> Array:
-    """Write the filtered beliefs of all positions into `out` (N, K); return each sequence's log likelihood."""
+    """Write the filtered marginals of all positions into `out` (N, K); return each sequence's log likelihood."""
     return _run(engine, messages, FilteredBeliefs(out))
 
 
@@ -148,7 +148,7 @@ def best_states(engine: CpuEngine, messages: Messages, out: NDArray[Any]) -> Arr
     return _run(engine, messages, BestStates(states_array(out, messages, ())))
 
 
-def beliefs_of_states(engine: CpuEngine, messages: Messages, states: NDArray[Any], out: NDArray[Any]) -> Array:
+def marginals_of_states(engine: CpuEngine, messages: Messages, states: NDArray[Any], out: NDArray[Any]) -> Array:
     """Write the probability of each position's given state into `out` (N,); return each sequence's log likelihood."""
     return _run(engine, messages, BeliefsOfStates(out, states))
 
@@ -172,7 +172,7 @@ def states_array(out: NDArray[Any] | None, messages: Messages, shape: tuple[int,
 
 
 def log_chain(messages: Messages, sequence: int) -> LogChain:
-    """A sequence that was run in logarithms, ready to be run again."""
+    """A sequence that was run in log space, ready to be run again."""
     start, stop = messages.data.offsets[sequence : sequence + 2].tolist()
     return LogChain(messages, start, stop)
 

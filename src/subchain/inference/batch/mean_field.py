@@ -1,8 +1,8 @@
-"""Variational inference with a belief of its own for every single state: q(z) = Π q(z_t), the fullest factorisation.
+"""Variational inference with a marginal of its own for every single state: q(z) = Π q(z_t), the fullest factorisation.
 
-An iteration sweeps over all positions under the surrogate exp E[log θ] and then renews the posterior of the parameters,
-as in `VI` over sequences; neither lowers the bound. The beliefs of all positions are kept from one iteration to the
-next. A run begins with those that forward and backward messages give under its start.
+An iteration sweeps over all positions under the surrogate exp E[log θ] and then updates_hyperparameters the posterior
+of the parameters, as in `VI` over sequences; neither lowers the bound. The marginals of all positions are kept from one
+iteration to the next. A run begins with those that forward and backward messages give under its start.
 
 Positions are swept in blocks that depend on the data and the number of states alone. A long chain is cut into pieces;
 the even ones are swept while the odd ones wait, then the odd ones, so blocks of a turn can run side by side.
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.statistics import Statistics
 from subchain.engines.cpu import per_position
 from subchain.engines.cpu.messages import Messages, Workspace
 from subchain.engines.cpu.partition import MAX_GROUPS, WORTH
@@ -26,11 +27,10 @@ from subchain.inference.run.loop import Known, RunState, Step
 from subchain.inference.run.posterior import ModelPosterior
 from subchain.inference.run.problem import Problem
 from subchain.inference.search.search import Trial
-from subchain.propagation.mean_field import FORBIDDEN, ROOM, sweep
-from subchain.propagation.collapsed.single_chain import padded
-from subchain.core.statistics import Statistics
-from subchain.transitions.base import Chain
 from subchain.numerics.vectors import aligned
+from subchain.propagation.collapsed.single_chain import padded
+from subchain.propagation.mean_field import FORBIDDEN, ROOM, sweep
+from subchain.transitions.base import Chain
 
 if TYPE_CHECKING:
     from subchain.data.sequences import Sequences
@@ -77,7 +77,7 @@ class MeanField(Passes):
 
     Attributes
     ----------
-    beliefs : (N, K) those of all positions; None before the first iteration
+    marginals : (N, K) those of all positions; None before the first iteration
     """
 
     def __init__(self, problem: Problem, algorithm: Batch, state: RunState) -> None:
@@ -88,35 +88,35 @@ class MeanField(Passes):
                 "neighbours are believed independent, every move between their states has some weight. Use "
                 "cluster='sequence', which keeps impossible moves out."
             )
-        found = state.results.memory.get("beliefs")
-        self.beliefs: Array | None = None if found is None else np.array(found)
+        found = state.results.memory.get("marginals")
+        self.marginals: Array | None = None if found is None else np.array(found)
 
     def step(self, state: RunState) -> Step:
-        with self.interruption:  # beliefs change in place: all of an iteration, or nothing
+        with self.interruption:  # marginals change in place: all of an iteration, or nothing
             step = super().step(state)
         assert isinstance(step.results, Known), "a pass knows what it has found"
-        assert self.beliefs is not None, "a pass leaves beliefs"
-        return step._replace(results=dataclasses.replace(step.results, memory={"beliefs": self.beliefs}))
+        assert self.marginals is not None, "a pass leaves marginals"
+        return step._replace(results=dataclasses.replace(step.results, memory={"marginals": self.marginals}))
 
     def go_on(self, prior: ModelPosterior, statistics: Statistics) -> Trial:
-        return super().go_on(prior, statistics)._replace(state=self.beliefs)
+        return super().go_on(prior, statistics)._replace(state=self.marginals)
 
     def attempt(self, prior: ModelPosterior, statistics: Statistics) -> Trial:
-        self.beliefs = None  # those of the proposal's counts, to begin with
+        self.marginals = None  # those of the proposal's counts, to begin with
         return self.go_on(prior, statistics)
 
     def adopt(self, trial: Trial) -> None:
-        self.beliefs = trial.state
+        self.marginals = trial.state
 
     def expect(self, posterior: ModelPosterior | None, surrogate: Surrogate) -> Statistics:
         assert posterior is not None, "a surrogate of expected logarithms is that of a posterior"
         whole, engine = self.problem.whole, self.problem.engine
         messages = Messages(surrogate, whole.data, whole.evidence)
-        if self.beliefs is None:
-            beliefs = np.empty((whole.data.n_observations, surrogate.n_states))
-            per_position.smooth(engine, messages, beliefs)
-            self.beliefs = beliefs
-        sweeps = BlockSweeps(messages, posterior.chain.log_surrogate(), whole.weights, self.beliefs)
+        if self.marginals is None:
+            marginals = np.empty((whole.data.n_observations, surrogate.n_states))
+            per_position.smooth(engine, messages, marginals)
+            self.marginals = marginals
+        sweeps = BlockSweeps(messages, posterior.chain.log_surrogate(), whole.weights, self.marginals)
         total = Statistics.zeros(surrogate.n_states, surrogate.emission.zeros())
         with engine.alone():
             for groups in sweeps.turns():
@@ -134,14 +134,14 @@ class BlockSweeps:
     messages : what observations and evidence say
     logs : log weights of first states and moves
     weights : (n_sequences,) how often each sequence counts, or None
-    beliefs : (N, K), changed in place
+    marginals : (N, K), changed in place
     """
 
-    def __init__(self, messages: Messages, logs: Chain, weights: Array | None, beliefs: Array) -> None:
+    def __init__(self, messages: Messages, logs: Chain, weights: Array | None, marginals: Array) -> None:
         self.messages = messages
         self.logs = logs
         self.weights = weights
-        self.beliefs = beliefs
+        self.marginals = marginals
         self.n_states = messages.surrogate.n_states
         self.width = int(padded(self.n_states))
         self.blocks = cut(self.data.offsets, max(BLOCK_VALUES // self.n_states, 1))
@@ -160,7 +160,7 @@ class BlockSweeps:
     def turns(self) -> list[list[Index]]:
         """Groups of blocks, first those of the even turn, then the others; fewer where each group's sums are large."""
         sums_bytes = sum(array.nbytes for array in self.messages.surrogate.emission.zeros().arrays().values())
-        most = min(max(self.beliefs.nbytes // (WORTH * max(sums_bytes, 1)), 2), MAX_GROUPS)
+        most = min(max(self.marginals.nbytes // (WORTH * max(sums_bytes, 1)), 2), MAX_GROUPS)
         turns = [np.flatnonzero(~self.blocks.is_odd), np.flatnonzero(self.blocks.is_odd)]
         return [np.array_split(blocks, min(most, len(blocks))) for blocks in turns if len(blocks)]
 
@@ -172,33 +172,33 @@ class BlockSweeps:
             first, last = self.blocks.edges[block : block + 2].tolist()
             values, begins, gains = self._sweep(first, last, space)
             weights = self._weights(np.arange(first, last))
-            beliefs = self.beliefs[first:last] if weights is None else self.beliefs[first:last] * weights[:, None]
+            marginals = self.marginals[first:last] if weights is None else self.marginals[first:last] * weights[:, None]
             result.log_normalizer += float(gains.sum() if weights is None else gains @ weights)
-            result.initial += beliefs[begins[:-1]].sum(axis=0)
+            result.initial += marginals[begins[:-1]].sum(axis=0)
             follows = ~begins[1:-1, None]
-            result.pairs += (self.beliefs[first : last - 1] * follows).T @ beliefs[1:]
-            emission.accumulate(values, np.ascontiguousarray(beliefs.T), result.emission)
+            result.pairs += (self.marginals[first : last - 1] * follows).T @ marginals[1:]
+            emission.accumulate(values, np.ascontiguousarray(marginals.T), result.emission)
         return result
 
     def _sweep(self, first: int, last: int, space: Workspace) -> tuple[NDArray[Any], NDArray[np.bool_], Array]:
-        """Give the positions of a block new beliefs; return their values, where chains begin, and their gains."""
+        """Give the positions of a block new marginals; return their values, where chains begin, and their gains."""
         n, offsets = last - first, self.data.offsets
         begins = np.zeros(n + 1, dtype=np.bool_)
         sequences = slice(np.searchsorted(offsets, first, side="left"), np.searchsorted(offsets, last, side="right"))
         begins[offsets[sequences] - first] = True
         logs, before = (space.table(name, n, self.width) for name in ("likelihood", "alpha"))
-        beliefs, room = space.table("beliefs", n + 2, self.width), space.table("room", ROOM, self.width)
+        marginals, room = space.table("marginals", n + 2, self.width), space.table("room", ROOM, self.width)
         values, found = self.messages.log_likelihood(np.arange(first, last))
         logs[:, : self.n_states], logs[:, self.n_states :] = found, -np.inf
-        low, high = max(first - 1, 0), min(last + 1, len(self.beliefs))
-        beliefs[low - first + 1 : high - first + 1, : self.n_states] = self.beliefs[low:high]
+        low, high = max(first - 1, 0), min(last + 1, len(self.marginals))
+        marginals[low - first + 1 : high - first + 1, : self.n_states] = self.marginals[low:high]
         gains = np.empty(n)
-        sweep(logs, self.moves, self.turned, self.first, begins, self.n_states, beliefs, before, room, gains)
+        sweep(logs, self.moves, self.turned, self.first, begins, self.n_states, marginals, before, room, gains)
         impossible = np.flatnonzero(gains == -np.inf)
         if len(impossible):
             sequence = int(np.searchsorted(offsets, first + impossible[0], side="right")) - 1
             raise impossible_error({sequence: int(first + impossible[0] - offsets[sequence])})
-        self.beliefs[first:last] = beliefs[1 : n + 1, : self.n_states]
+        self.marginals[first:last] = marginals[1 : n + 1, : self.n_states]
         return values, begins, gains
 
     def _weights(self, positions: Index) -> Array | None:
@@ -211,8 +211,8 @@ class BlockSweeps:
         """Add the moves between blocks, and what all moves are worth; then the bound lacks the parameters alone."""
         at = self.blocks.edges[:-1][~np.isin(self.blocks.edges[:-1], self.data.offsets)]
         weights = self._weights(at)
-        into = self.beliefs[at] if weights is None else self.beliefs[at] * weights[:, None]
-        total.pairs += self.beliefs[at - 1].T @ into
+        into = self.marginals[at] if weights is None else self.marginals[at] * weights[:, None]
+        total.pairs += self.marginals[at - 1].T @ into
         total.log_normalizer += float((total.pairs * self.logs.transition).sum())
         total.log_normalizer += float(total.initial @ np.maximum(self.logs.initial, FORBIDDEN))
         lengths = self.data.lengths

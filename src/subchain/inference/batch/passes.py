@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
+from subchain.core.statistics import Statistics
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import InferenceError
 from subchain.inference.run.algorithm import Algorithm, number, whole_number
@@ -13,9 +14,8 @@ from subchain.inference.run.interrupts import Postponed
 from subchain.inference.run.loop import Known, RunState, Step
 from subchain.inference.run.posterior import ModelPosterior, Point
 from subchain.inference.run.problem import Problem
-from subchain.inference.search.search import PASSES, Search, Trial
 from subchain.inference.run.trace import Status, Trace
-from subchain.core.statistics import Statistics
+from subchain.inference.search.search import PASSES, Search, Trial
 
 if TYPE_CHECKING:
     from subchain.inference.run.loop import Stepper
@@ -119,8 +119,8 @@ class Passes:
         statistics = self.expect(posterior, surrogate)
         objective = algorithm.objective(prior, posterior, state.point, statistics.log_normalizer)
         news = self._check_rise(state, objective)
-        if prior.moves:
-            prior = prior.renew(statistics)
+        if prior.is_learned:
+            prior = prior.update_hyperparameters(statistics)
         look = Search(problem, algorithm, state.seed, state.iteration + 1)
         settled_at = state.trace.settled_at(algorithm.tolerance, objective)
         if look.is_due(prior, statistics, settled_at=settled_at):
@@ -131,7 +131,7 @@ class Passes:
             news += found
         point, events = algorithm.point(prior.update(statistics), statistics, state.point)
         events += news
-        results = Known(statistics, point, prior=prior if prior.moves else None)
+        results = Known(statistics, point, prior=prior if prior.is_learned else None)
         return Step(results, objective, events, [statistics, point], {})
 
     def release(self) -> None:
@@ -145,7 +145,7 @@ class Passes:
             point = posterior.mean()
             statistics = self.expect(posterior, self.algorithm.surrogate(posterior, point))
             objective = self.algorithm.objective(prior, posterior, point, statistics.log_normalizer)
-            prior = prior.renew(statistics)
+            prior = prior.update_hyperparameters(statistics)
         return Trial(objective, prior, statistics)
 
     def attempt(self, prior: ModelPosterior, statistics: Statistics) -> Trial:

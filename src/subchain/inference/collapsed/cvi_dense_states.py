@@ -1,7 +1,7 @@
 """Visits of single states of words where every state is legal: the same as in `cvi_states`, with states in vectors.
 
 Two tables of moves are kept, one of them turned, so that the moves into a state and out of it are both products of a
-row of beliefs with a matrix.
+row of marginals with a matrix.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from subchain.propagation.compiled import kernel, part
-from subchain.propagation.collapsed.single_chain import padded, product
 from subchain.numerics.vectors import WIDTH, aligned, load, spread, store, total, zeros
+from subchain.propagation.collapsed.single_chain import padded, product
+from subchain.propagation.compiled import kernel, part
 
 #: The least weight of a state.
 LEAST = 1e-300
@@ -28,10 +28,10 @@ def _inner(table, row, other):
 
 
 @part
-def _spell_out(beliefs, position, there, n_states, near, row):
-    """Beliefs of a position into a row with padding; zeros where there is no such position."""
+def _spell_out(marginals, position, there, n_states, near, row):
+    """Marginals of a position into a row with padding; zeros where there is no such position."""
     for k in range(n_states):
-        near[row, k] = beliefs[position, k] if there else 0.0
+        near[row, k] = marginals[position, k] if there else 0.0
 
 
 @part
@@ -44,18 +44,18 @@ def _add_outer(matrix, n_states, near, first, second, third, fourth):
             store(matrix, j, k, None, load(matrix, j, k, None) + more)
 
 
-#: Rows of the table of beliefs around a position, what they become, and the change of its own belief.
+#: Rows of the table of marginals around a position, what they become, and the change of its own marginal.
 FAR_BEFORE, BEFORE, OWN, AFTER, FAR_AFTER, INTO, OUT_OF, CHANGE, ROWS = 0, 1, 2, 3, 4, 5, 6, 7, 8
 
 
 @kernel
 def visit_dense_state_words(
     order, begins, ends, values, prior_rows, pairs, rows, prior_first, firsts, learns, concentration, counts,
-    prior_totals, totals, beliefs, new_beliefs, excludes, puts_back, since,
+    prior_totals, totals, marginals, new_marginals, excludes, puts_back, since,
 ):  # fmt: skip
     """Visit the positions `order` of sequences that lie between `begins` and `ends`; see `cvi_states.update_state`.
 
-    `beliefs` and `new_beliefs` are (N, K).
+    `marginals` and `new_marginals` are (N, K).
     """
     n_states = pairs.shape[0]
     width = padded(n_states)
@@ -70,11 +70,11 @@ def visit_dense_state_words(
     for i in range(order.shape[0]):
         position = order[i]
         is_first, is_last = position == begins[i], position + 1 == ends[i]
-        _spell_out(beliefs, position - 2, position - 2 >= begins[i], n_states, near, FAR_BEFORE)
-        _spell_out(beliefs, position - 1, not is_first, n_states, near, BEFORE)
-        _spell_out(beliefs, position, True, n_states, near, OWN)
-        _spell_out(beliefs, position + 1, not is_last, n_states, near, AFTER)
-        _spell_out(beliefs, position + 2, position + 2 < ends[i], n_states, near, FAR_AFTER)
+        _spell_out(marginals, position - 2, position - 2 >= begins[i], n_states, near, FAR_BEFORE)
+        _spell_out(marginals, position - 1, not is_first, n_states, near, BEFORE)
+        _spell_out(marginals, position, True, n_states, near, OWN)
+        _spell_out(marginals, position + 1, not is_last, n_states, near, AFTER)
+        _spell_out(marginals, position + 2, position + 2 < ends[i], n_states, near, FAR_AFTER)
         far_before, before, own, after, far_after, into, out_of, change = near
         # moves into the position, and out of it
         if is_first:
@@ -112,11 +112,11 @@ def visit_dense_state_words(
         since[0] += np.log(norm)
         entropy = 0.0
         for k in range(n_states):
-            belief = into[k] / norm
-            new_beliefs[position, k] = belief
-            change[k] = belief - own[k]
-            if belief > 0.0:
-                entropy -= belief * np.log(belief)
+            marginal = into[k] / norm
+            new_marginals[position, k] = marginal
+            change[k] = marginal - own[k]
+            if marginal > 0.0:
+                entropy -= marginal * np.log(marginal)
         since[1] += entropy
         if not puts_back:
             continue
@@ -130,7 +130,7 @@ def visit_dense_state_words(
         if not is_last:
             for k in range(n_states):
                 rows[k] += change[k]
-        if not (is_first and is_last):  # beliefs of neighbours that are not there are zero
+        if not (is_first and is_last):  # marginals of neighbours that are not there are zero
             _add_outer(moves, n_states, near, BEFORE, CHANGE, CHANGE, AFTER)
             _add_outer(turned, n_states, near, CHANGE, BEFORE, AFTER, CHANGE)
     for j in range(n_states):

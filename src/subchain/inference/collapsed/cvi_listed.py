@@ -17,25 +17,25 @@ from subchain.propagation.compiled import kernel, part
 
 #: Clusters after which somebody may interrupt.
 AT_ONCE = 5_000
-#: Beliefs below this add nothing to an entropy.
+#: Marginals below this add nothing to an entropy.
 NEGLIGIBLE = 1e-13
 
 
 @kernel
 def _add_cluster(
-    sign, first, last, goes_before, goes_after, values, offsets, states, blocks, beliefs, moves, pairs, rows, firsts,
+    sign, first, last, goes_before, goes_after, values, offsets, states, blocks, marginals, moves, pairs, rows, firsts,
     counts, totals,
 ):  # fmt: skip
     """Add all that a cluster has put in, or take it out."""
-    add_words(sign, first, last, values, offsets, states, beliefs, counts, totals)
+    add_words(sign, first, last, values, offsets, states, marginals, counts, totals)
     add_moves(sign, first, last, offsets, states, blocks, moves, pairs, rows)
     if goes_before:
-        add_border(sign, first, offsets, states, beliefs, pairs, rows)
+        add_border(sign, first, offsets, states, marginals, pairs, rows)
     else:
         for a in range(offsets[first], offsets[first + 1]):
-            firsts[states[a]] += sign * beliefs[a]
+            firsts[states[a]] += sign * marginals[a]
     if goes_after:
-        add_border(sign, last, offsets, states, beliefs, pairs, rows)
+        add_border(sign, last, offsets, states, marginals, pairs, rows)
 
 
 @part
@@ -76,13 +76,13 @@ def _weigh_moves(first, last, prior_rows, prior_sums, pairs, rows, offsets, stat
 
 
 @kernel
-def _enter(first, prior_rows, prior_sums, pairs, rows, offsets, states, beliefs, by_counts, start):
+def _enter(first, prior_rows, prior_sums, pairs, rows, offsets, states, marginals, by_counts, start):
     """Weights of a piece's first state, given what is believed of the position before."""
     for b in range(offsets[first], offsets[first + 1]):
         start[states[b]] = 0.0
     for a in range(offsets[first - 1], offsets[first]):
         j = states[a]
-        factor = beliefs[a] if by_counts else beliefs[a] / (max(rows[j], 0.0) + prior_sums[j])
+        factor = marginals[a] if by_counts else marginals[a] / (max(rows[j], 0.0) + prior_sums[j])
         for b in range(offsets[first], offsets[first + 1]):
             start[states[b]] += factor * _chance(j, states[b], pairs, prior_rows)
 
@@ -99,26 +99,26 @@ def _begin(prior_first, firsts, learns, start):
 
 
 @kernel
-def _leave(last, prior_rows, prior_sums, pairs, rows, offsets, states, beliefs, stop):
+def _leave(last, prior_rows, prior_sums, pairs, rows, offsets, states, marginals, stop):
     """Backward message of a piece's last state, given what is believed of the position after it."""
     for a in range(offsets[last - 1], offsets[last]):
         k, message = states[a], 0.0
         for b in range(offsets[last], offsets[last + 1]):
-            message += beliefs[b] * _chance(k, states[b], pairs, prior_rows)
+            message += marginals[b] * _chance(k, states[b], pairs, prior_rows)
         stop[k] = message / (max(rows[k], 0.0) + prior_sums[k])
 
 
 @kernel
-def _add_neighbour(sign, first, last, border, offsets, states, blocks, moves, beliefs, pairs, rows):
+def _add_neighbour(sign, first, last, border, offsets, states, blocks, moves, marginals, pairs, rows):
     """Add the moves of a neighbour from `first` to `last`, and that over its border unless it is −1."""
     add_moves(sign, first, last, offsets, states, blocks, moves, pairs, rows)
     if border >= 0:
-        add_border(sign, border, offsets, states, beliefs, pairs, rows)
+        add_border(sign, border, offsets, states, marginals, pairs, rows)
 
 
 @kernel
 def _forward(first, last, start, offsets, states, weights, likelihood, alpha):
-    """Filtered beliefs; the likelihoods are divided by the normalisers, whose logarithms are added up and returned."""
+    """Filtered marginals; divides the likelihoods by the normalisers and returns the sum of their logarithms."""
     log_total, low, at = 0.0, offsets[first], 0
     for position in range(first, last):
         before = offsets[position - 1] if position > first else low
@@ -143,8 +143,8 @@ def _forward(first, last, start, offsets, states, weights, likelihood, alpha):
 
 
 @kernel
-def _backward(first, last, start, stop, offsets, states, blocks, weights, likelihood, alpha, beta, beliefs, moves):
-    """Write new beliefs and moves; return the log of where both messages meet, and the expected log weight.
+def _backward(first, last, start, stop, offsets, states, blocks, weights, likelihood, alpha, beta, marginals, moves):
+    """Write new marginals and moves; return the log of where both messages meet, and the expected log weight.
 
     `beta` is the backward message of a position, and then that times its likelihood.
     """
@@ -156,15 +156,15 @@ def _backward(first, last, start, stop, offsets, states, blocks, weights, likeli
         beta[a - low] = stop[states[a]] / meeting
     for position in range(last - 1, first - 1, -1):
         for b in range(offsets[position], offsets[position + 1]):
-            belief = alpha[b - low] * beta[b - low]
+            marginal = alpha[b - low] * beta[b - low]
             beta[b - low] *= likelihood[b - low]
-            beliefs[b] = belief
-            if belief > NEGLIGIBLE:
-                expected += belief * np.log(likelihood[b - low])
+            marginals[b] = marginal
+            if marginal > NEGLIGIBLE:
+                expected += marginal * np.log(likelihood[b - low])
                 if position == first:
-                    expected += belief * np.log(start[states[b]])
+                    expected += marginal * np.log(start[states[b]])
                 if position == last - 1:
-                    expected += belief * np.log(stop[states[b]])
+                    expected += marginal * np.log(stop[states[b]])
         if position == first:
             break
         at = blocks[position]
@@ -184,7 +184,7 @@ def _backward(first, last, start, stop, offsets, states, blocks, weights, likeli
 @kernel
 def visit_legal_words(
     order, size, starts, lengths, is_first, is_last, values, prior_rows, pairs, rows, prior_first, firsts, learns,
-    concentration, counts, prior_totals, totals, offsets, states, factors, blocks, beliefs, moves, new_beliefs,
+    concentration, counts, prior_totals, totals, offsets, states, factors, blocks, marginals, moves, new_marginals,
     new_moves, excludes, puts_back, by_counts, since,
 ):  # fmt: skip
     """Visit clusters one after the other; see `cvi_words.visit_words`.
@@ -209,7 +209,7 @@ def visit_legal_words(
             for piece in range(cluster, n_pieces, size):
                 _add_cluster(
                     -1.0, starts[piece], stops[piece], not is_first[piece], not is_last[piece], values, offsets, states,
-                    blocks, beliefs, moves, pairs, rows, firsts, counts, totals,
+                    blocks, marginals, moves, pairs, rows, firsts, counts, totals,
                 )  # fmt: skip
         for piece in range(cluster, n_pieces, size):
             first, last = starts[piece], stops[piece]
@@ -224,28 +224,28 @@ def visit_legal_words(
                 before = starts[piece - 1]
                 border = -1 if is_first[piece - 1] else before
                 if without:
-                    _add_neighbour(-1.0, before, first, border, offsets, states, blocks, moves, beliefs, pairs, rows)
-                _enter(first, prior_rows, prior_sums, pairs, rows, offsets, states, beliefs, by_counts, start)
+                    _add_neighbour(-1.0, before, first, border, offsets, states, blocks, moves, marginals, pairs, rows)
+                _enter(first, prior_rows, prior_sums, pairs, rows, offsets, states, marginals, by_counts, start)
                 if without:
-                    _add_neighbour(1.0, before, first, border, offsets, states, blocks, moves, beliefs, pairs, rows)
+                    _add_neighbour(1.0, before, first, border, offsets, states, blocks, moves, marginals, pairs, rows)
             if is_last[piece]:
                 stop[:] = 1.0
             else:
                 after = stops[piece + 1]
                 border = -1 if is_last[piece + 1] else after
                 if without:
-                    _add_neighbour(-1.0, last, after, border, offsets, states, blocks, moves, beliefs, pairs, rows)
-                _leave(last, prior_rows, prior_sums, pairs, rows, offsets, states, beliefs, stop)
+                    _add_neighbour(-1.0, last, after, border, offsets, states, blocks, moves, marginals, pairs, rows)
+                _leave(last, prior_rows, prior_sums, pairs, rows, offsets, states, marginals, stop)
                 if without:
-                    _add_neighbour(1.0, last, after, border, offsets, states, blocks, moves, beliefs, pairs, rows)
+                    _add_neighbour(1.0, last, after, border, offsets, states, blocks, moves, marginals, pairs, rows)
             if is_alone and excludes != puts_back:  # what was taken out is put back, or the other way round
                 _add_cluster(
                     1.0 if excludes else -1.0, first, last, not is_first[piece], not is_last[piece], values, offsets,
-                    states, blocks, beliefs, moves, pairs, rows, firsts, counts, totals,
+                    states, blocks, marginals, moves, pairs, rows, firsts, counts, totals,
                 )  # fmt: skip
             log_scale = _forward(first, last, start, offsets, states, weights, likelihood, alpha)
             log_meeting, expected = _backward(
-                first, last, start, stop, offsets, states, blocks, weights, likelihood, alpha, beta, new_beliefs,
+                first, last, start, stop, offsets, states, blocks, weights, likelihood, alpha, beta, new_marginals,
                 new_moves,
             )  # fmt: skip
             since[0] += log_scale + log_meeting
@@ -254,7 +254,7 @@ def visit_legal_words(
             for piece in range(cluster, n_pieces, size):
                 _add_cluster(
                     1.0, starts[piece], stops[piece], not is_first[piece], not is_last[piece], values, offsets, states,
-                    blocks, new_beliefs, new_moves, pairs, rows, firsts, counts, totals,
+                    blocks, new_marginals, new_moves, pairs, rows, firsts, counts, totals,
                 )  # fmt: skip
 
 
@@ -270,6 +270,6 @@ class LegalVisitor(WordVisitor):
             clusters, layout.size, layout.starts, layout.lengths, layout.is_first, layout.is_last, ledger.data.values,
             chain.rows[0], chain.pairs, chain.pairs.sum(axis=1), self.prior_first, chain.initial, chain.learns_first,
             table.concentration, table.counts, table.prior_totals, table.totals, shares.offsets, shares.states,
-            shares.factors, shares.blocks, shares.beliefs, shares.moves, shares.new.beliefs, shares.new.moves, excludes,
-            puts_back, self.algorithm.by_counts, ledger.since,
+            shares.factors, shares.blocks, shares.marginals, shares.moves, shares.new.marginals, shares.new.moves,
+            excludes, puts_back, self.algorithm.by_counts, ledger.since,
         )  # fmt: skip

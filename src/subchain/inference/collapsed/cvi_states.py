@@ -1,8 +1,8 @@
 """Visits of single states: mean field in collapsed space, with the thesis's way of counting moves (algorithm 1).
 
-The moves into and out of a state depend on two neighbours, of which only beliefs are known. The expected count of moves
-from an uncertain neighbour is the average over its states of the counts without the three moves around it, plus the one
-move that is known to share the neighbour's state (3.37, 3.39).
+The moves into and out of a state depend on two neighbours, of which only marginals are known. The expected count of
+moves from an uncertain neighbour is the average over its states of the counts without the three moves around it, plus
+the one move that is known to share the neighbour's state (3.37, 3.39).
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -22,7 +22,7 @@ from subchain.inference.collapsed.cvi_dense_states import visit_dense_state_word
 from subchain.inference.collapsed.ledger import Ledger
 from subchain.inference.run.problem import Problem
 from subchain.propagation.compiled import kernel, part
-from subchain.transitions.incremental import MovingDirichlet
+from subchain.transitions.incremental import IncrementalDirichlet
 
 if TYPE_CHECKING:
     from subchain.inference.cvi import CVI
@@ -38,7 +38,7 @@ LEAST = 1e-300
 
 @part
 def entries_of(position, offsets, n_states):
-    """Where the beliefs of a position begin and end."""
+    """Where the marginals of a position begin and end."""
     if offsets.shape[0]:
         return offsets[position], offsets[position + 1]
     return position * n_states, (position + 1) * n_states
@@ -51,12 +51,12 @@ def state_of(entry, states, n_states):
 
 
 @part
-def _spell_out(position, there, offsets, states, beliefs, out):
-    """Beliefs of a position, if there is such a position, into a vector of all states, which was zero."""
+def _spell_out(position, there, offsets, states, marginals, out):
+    """Marginals of a position, if there is such a position, into a vector of all states, which was zero."""
     if there:
         low, high = entries_of(position, offsets, out.shape[0])
         for entry in range(low, high):
-            out[state_of(entry, states, out.shape[0])] = beliefs[entry]
+            out[state_of(entry, states, out.shape[0])] = marginals[entry]
 
 
 @part
@@ -69,20 +69,20 @@ def _wipe(position, there, offsets, states, out):
 
 
 @part
-def _inner(low, high, states, beliefs, other):
-    """Inner product of a position's beliefs, from entry `low` to `high`, with a vector of all states."""
+def _inner(low, high, states, marginals, other):
+    """Inner product of a position's marginals, from entry `low` to `high`, with a vector of all states."""
     total = 0.0
     for entry in range(low, high):
-        total += beliefs[entry] * other[state_of(entry, states, other.shape[0])]
+        total += marginals[entry] * other[state_of(entry, states, other.shape[0])]
     return total
 
 
 @kernel
 def update_state(
     position, begins, ends, likelihood, prior_rows, prior_sums, pairs, rows, prior_first, firsts, learns, offsets,
-    states, beliefs, new_beliefs, excludes, puts_back, near, log_total,
+    states, marginals, new_marginals, excludes, puts_back, near, log_total,
 ):  # fmt: skip
-    """Give one position a new belief; return its entropy.
+    """Give one position a new marginal; return its entropy.
 
     Parameters
     ----------
@@ -90,17 +90,17 @@ def update_state(
     likelihood : (K,) predictive weight of the observation in each state, without the position's own share
     prior_rows, prior_sums, pairs, rows : (K, K), (K,), (K, K), (K,) prior and counts of moves, and their row sums
     prior_first, firsts, learns : (K,), (K,) and whether first states are counted
-    offsets, states, beliefs, new_beliefs : as in `Shares`; the new belief is written into the last
+    offsets, states, marginals, new_marginals : as in `Shares`; the new marginal is written into the last
     near : (7, K) room; zeros, and left so but for the last two rows
     log_total : (1,) the log normaliser is added
     """
     n_states = pairs.shape[0]
     far_before, before, own, after, far_after, into, out_of = near
-    _spell_out(position - 2, position - 2 >= begins, offsets, states, beliefs, far_before)
-    _spell_out(position - 1, position - 1 >= begins, offsets, states, beliefs, before)
-    _spell_out(position, True, offsets, states, beliefs, own)
-    _spell_out(position + 1, position + 1 < ends, offsets, states, beliefs, after)
-    _spell_out(position + 2, position + 2 < ends, offsets, states, beliefs, far_after)
+    _spell_out(position - 2, position - 2 >= begins, offsets, states, marginals, far_before)
+    _spell_out(position - 1, position - 1 >= begins, offsets, states, marginals, before)
+    _spell_out(position, True, offsets, states, marginals, own)
+    _spell_out(position + 1, position + 1 < ends, offsets, states, marginals, after)
+    _spell_out(position + 2, position + 2 < ends, offsets, states, marginals, far_after)
     low, high = entries_of(position, offsets, n_states)
     share = 1.0 if excludes else 0.0
     is_first, is_last = position == begins, position + 1 == ends
@@ -121,9 +121,9 @@ def update_state(
                     k = state_of(entry, states, n_states)
                     into[k] += weight * (pairs[j, k] + prior_rows[j, k])
         if excludes:
-            leads_in = _inner(before_low, before_high, states, beliefs, far_before)
-            leads_here = _inner(before_low, before_high, states, beliefs, before)
-            leads_on = _inner(before_low, before_high, states, beliefs, own)
+            leads_in = _inner(before_low, before_high, states, marginals, far_before)
+            leads_here = _inner(before_low, before_high, states, marginals, before)
+            leads_on = _inner(before_low, before_high, states, marginals, own)
             for entry in range(low, high):
                 k = state_of(entry, states, n_states)
                 into[k] -= before[k] * leads_in + own[k] * leads_here + after[k] * leads_on
@@ -133,9 +133,9 @@ def update_state(
         out_of[state_of(entry, states, n_states)] = 1.0
     if not is_last:
         after_low, after_high = entries_of(position + 1, offsets, n_states)
-        leads_here = _inner(after_low, after_high, states, beliefs, own)
-        leads_on = _inner(after_low, after_high, states, beliefs, after)
-        leads_away = _inner(after_low, after_high, states, beliefs, far_after)
+        leads_here = _inner(after_low, after_high, states, marginals, own)
+        leads_on = _inner(after_low, after_high, states, marginals, after)
+        leads_away = _inner(after_low, after_high, states, marginals, far_after)
         for entry in range(low, high):
             k = state_of(entry, states, n_states)
             summed = 0.0
@@ -154,15 +154,15 @@ def update_state(
         into[k] = max(into[k], LEAST) * out_of[k] * likelihood[k]
         norm += into[k]
     log_total[0] += np.log(norm)
-    # the new belief takes the place of the old one
+    # the new marginal takes the place of the old one
     entropy = 0.0
     for entry in range(low, high):
         k = state_of(entry, states, n_states)
-        belief = into[k] / norm
-        new_beliefs[entry] = belief
-        change = belief - own[k]
-        if belief > 0.0:
-            entropy -= belief * np.log(belief)
+        marginal = into[k] / norm
+        new_marginals[entry] = marginal
+        change = marginal - own[k]
+        if marginal > 0.0:
+            entropy -= marginal * np.log(marginal)
         if not puts_back:
             continue
         if is_first:
@@ -187,7 +187,7 @@ def update_state(
 @kernel
 def visit_state_words(
     order, begins, ends, values, prior_rows, pairs, rows, prior_first, firsts, learns, concentration, counts,
-    prior_totals, totals, offsets, states, factors, beliefs, new_beliefs, excludes, puts_back, since,
+    prior_totals, totals, offsets, states, factors, marginals, new_marginals, excludes, puts_back, since,
 ):  # fmt: skip
     """Visit the positions `order` of sequences that lie between `begins` and `ends`; words are looked up here."""
     n_states = pairs.shape[0]
@@ -201,7 +201,7 @@ def visit_state_words(
         low, high = entries_of(position, offsets, n_states)
         for entry in range(low, high):
             k = state_of(entry, states, n_states)
-            old[k] = beliefs[entry]
+            old[k] = marginals[entry]
             likelihood[k] = 1.0
             if symbol >= 0:
                 prior = concentration[0 if same else symbol, k]
@@ -211,12 +211,12 @@ def visit_state_words(
                 likelihood[k] *= factors[entry]
         since[1] += update_state(
             position, begins[i], ends[i], likelihood, prior_rows, prior_sums, pairs, rows, prior_first, firsts, learns,
-            offsets, states, beliefs, new_beliefs, excludes, puts_back, near, log_total,
+            offsets, states, marginals, new_marginals, excludes, puts_back, near, log_total,
         )  # fmt: skip
         if symbol >= 0 and puts_back:
             for entry in range(low, high):
                 k = state_of(entry, states, n_states)
-                change = new_beliefs[entry] - old[k]
+                change = new_marginals[entry] - old[k]
                 counts[symbol, k] += change
                 totals[k] += change
     since[0] += log_total[0]
@@ -230,18 +230,18 @@ class StateVisitor:
         self.ledger = ledger
         self.is_compiled = isinstance(problem.prior.emission, DirichletTable) and has_plain_codes(problem)
         self.at_once = AT_ONCE if self.is_compiled else 100
-        chain: Any = problem.prior.chain.moving(np.zeros(ledger.n_states), np.zeros((ledger.n_states,) * 2))
-        if type(chain) is not MovingDirichlet or chain.rows[1].any() or not (chain.rows[0] > 0.0).all():
+        chain: Any = problem.prior.chain.incremental(np.zeros(ledger.n_states), np.zeros((ledger.n_states,) * 2))
+        if type(chain) is not IncrementalDirichlet or chain.rows[1].any() or not (chain.rows[0] > 0.0).all():
             raise InputError(
                 "CVI(cluster='state') needs Dirichlet rows without masked, fixed or frozen moves; use "
                 "cluster='sequence' or cluster='subchain'."
             )
         if problem.whole.weights is not None:
             raise InputError("CVI(cluster='state') takes no sample_weight; use cluster='sequence'.")
-        if algorithm.left == "probabilities":
+        if algorithm.neighbour_weighting == "probabilities":
             raise InputError(
-                "CVI(cluster='state'): left='probabilities' goes with corrections=False; the corrections are those of "
-                "left='counts'."
+                "CVI(cluster='state'): neighbour_weighting='probabilities' goes with corrections=False; the "
+                "corrections are those of neighbour_weighting='counts'."
             )
 
     def visit(self, clusters: Index, *, excludes: bool, puts_back: bool) -> None:
@@ -263,7 +263,7 @@ class StateVisitor:
                 return
             visit_state_words(
                 positions, begins, ends, data.values, *common, table.concentration, table.counts, table.prior_totals,
-                table.totals, shares.offsets, shares.states, shares.factors, shares.beliefs, shares.new.beliefs,
+                table.totals, shares.offsets, shares.states, shares.factors, shares.marginals, shares.new.marginals,
                 excludes, puts_back, ledger.since,
             )  # fmt: skip
             return
@@ -273,26 +273,26 @@ class StateVisitor:
             position, batch = int(positions[i]), layout.batch(clusters[i : i + 1])
             own = ledger.emission_share(cluster, batch)
             if excludes:
-                ledger.emission.move(1.0, -1.0, own)
+                ledger.emission.blend(1.0, -1.0, own)
             surrogate = ledger.emission.surrogate("predictive")
             ledger.since[1] += update_state(
                 position, begins[i], ends[i], self._likelihood(surrogate, position), chain.rows[0], prior_sums,
-                *common[1:], shares.offsets, shares.states, shares.beliefs, shares.new.beliefs, excludes, puts_back,
+                *common[1:], shares.offsets, shares.states, shares.marginals, shares.new.marginals, excludes, puts_back,
                 near, log_total,
             )  # fmt: skip
             new = self._sums(surrogate, position)
             ledger.keep_emission_share(cluster, new)
             if puts_back != excludes:
-                ledger.emission.move(1.0, -1.0 if puts_back else 1.0, own)
+                ledger.emission.blend(1.0, -1.0 if puts_back else 1.0, own)
             if puts_back:
-                ledger.emission.move(1.0, 1.0, new)
+                ledger.emission.blend(1.0, 1.0, new)
         ledger.since[0] += log_total[0]
 
     def _value(self, position: int) -> NDArray[Any]:
         return np.asarray(self.ledger.data.values[position : position + 1])
 
     def _sums(self, surrogate: Likelihood, position: int) -> Any:
-        """The sums of a position's new belief, as the surrogate sees them."""
+        """The sums of a position's new marginal, as the surrogate sees them."""
         sums = surrogate.zeros()
         surrogate.accumulate(self._value(position), self.ledger.shares.new.read(np.array([position])), sums)
         return sums

@@ -1,8 +1,8 @@
 """Visits of many clusters of words in one compiled call: categorical emissions, Dirichlet rows, all states legal.
 
 A cluster is one sequence, or a stretch of one, or several of them. What it has put into the counts is taken out, the
-rest makes its own moves and its own table of words, forward-backward makes new beliefs, and these are put back. Nothing
-is built that the cluster does not look at: of the table of words only the rows of its own.
+rest makes its own moves and its own table of words, forward-backward makes new marginals, and these are put back.
+Nothing is built that the cluster does not look at: of the table of words only the rows of its own.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -16,8 +16,6 @@ from numba import njit
 from numpy.typing import NDArray
 
 from subchain.inference.collapsed.ledger import Ledger
-from subchain.propagation.compiled import kernel, part
-from subchain.propagation.collapsed.single_chain import add_pair_sums, forward_backward, padded, transpose
 from subchain.numerics.vectors import (
     WIDTH,
     aligned,
@@ -32,6 +30,8 @@ from subchain.numerics.vectors import (
     total,
     zeros,
 )
+from subchain.propagation.collapsed.single_chain import add_pair_sums, forward_backward, padded, transpose
+from subchain.propagation.compiled import kernel, part
 
 if TYPE_CHECKING:
     from subchain.inference.cvi import CVI
@@ -40,7 +40,7 @@ Array = NDArray[np.float64]
 
 #: Clusters after which somebody may interrupt.
 AT_ONCE = 2_000
-#: Beliefs below this add nothing to an entropy.
+#: Marginals below this add nothing to an entropy.
 NEGLIGIBLE = 1e-13
 #: Stands for weights of zero, which have no logarithm.
 LEAST = 1e-300
@@ -67,13 +67,13 @@ def _add_row(table, row, n_states, others, other, gain):
 
 
 @part
-def _add_words(symbols, beliefs, at, n_states, factors, counts, totals):
+def _add_words(symbols, marginals, at, n_states, factors, counts, totals):
     """Add what n positions believe, from row `at` on, times factors[0, 0], to the counts of their words."""
     gain = spread(factors, 0, 0)
     for position in range(symbols.shape[0]):
         if symbols[position] >= 0:
-            _add_row(counts, symbols[position], n_states, beliefs, at + position, gain)
-            _add_row(totals, 0, n_states, beliefs, at + position, gain)
+            _add_row(counts, symbols[position], n_states, marginals, at + position, gain)
+            _add_row(totals, 0, n_states, marginals, at + position, gain)
 
 
 @part
@@ -165,15 +165,15 @@ def _take_out(before, after, n_states, moves, row_totals):
 
 
 @kernel
-def _take_out_ends(beliefs, at, end, is_first, is_last, learns, n_states, initial, moves, row_totals):
+def _take_out_ends(marginals, at, end, is_first, is_last, learns, n_states, initial, moves, row_totals):
     """Take a piece's first state, and the moves from and to its neighbours, out of the counts."""
     if not is_first:
-        _take_out(beliefs[at - 1], beliefs[at], n_states, moves, row_totals)
+        _take_out(marginals[at - 1], marginals[at], n_states, moves, row_totals)
     elif learns:
         for k in range(n_states):
-            initial[0, k] -= beliefs[at, k]
+            initial[0, k] -= marginals[at, k]
     if not is_last:
-        _take_out(beliefs[end - 1], beliefs[end], n_states, moves, row_totals)
+        _take_out(marginals[end - 1], marginals[end], n_states, moves, row_totals)
 
 
 @kernel
@@ -224,7 +224,7 @@ def _leave(after, moves, row_totals, neighbour, neighbours_last, later, prior, o
 
 @kernel
 def _surround(
-    piece, excludes, starts, lengths, is_first, is_last, share_of, shares, beliefs, prior_rows, moves, row_totals,
+    piece, excludes, starts, lengths, is_first, is_last, share_of, shares, marginals, prior_rows, moves, row_totals,
     initial, by_counts, nobody, nowhere, start, stop,
 ):  # fmt: skip
     """What a piece is told by its neighbours: weights of its first state, backward message of its last.
@@ -238,39 +238,41 @@ def _surround(
         start[:] = initial
     elif excludes:
         previous = piece - 1
-        earlier = nobody if is_first[previous] else beliefs[starts[previous] - 1]
+        earlier = nobody if is_first[previous] else marginals[starts[previous] - 1]
         _enter(
-            beliefs[at - 1], moves, row_totals, shares[share_of[previous]], earlier, beliefs[starts[previous]],
+            marginals[at - 1], moves, row_totals, shares[share_of[previous]], earlier, marginals[starts[previous]],
             prior_rows, by_counts, start,
         )  # fmt: skip
     else:
-        _enter(beliefs[at - 1], moves, row_totals, nowhere, nobody, nobody, prior_rows, by_counts, start)
+        _enter(marginals[at - 1], moves, row_totals, nowhere, nobody, nobody, prior_rows, by_counts, start)
     if is_last[piece]:
         stop[0, :n_states] = 1.0
     elif excludes:
         following = piece + 1
         ends = starts[following] + lengths[following]
-        later = nobody if is_last[following] else beliefs[ends]
-        _leave(beliefs[end], moves, row_totals, shares[share_of[following]], beliefs[ends - 1], later, prior_rows, stop)
+        later = nobody if is_last[following] else marginals[ends]
+        _leave(
+            marginals[end], moves, row_totals, shares[share_of[following]], marginals[ends - 1], later, prior_rows, stop
+        )
     else:
-        _leave(beliefs[end], moves, row_totals, nowhere, nobody, nobody, prior_rows, stop)
+        _leave(marginals[end], moves, row_totals, nowhere, nobody, nobody, prior_rows, stop)
 
 
 @kernel
-def _move_ends(smooth, n, n_states, beliefs, at, is_first, is_last, first_states, pairs):
-    """Let new beliefs of a piece's ends enter the counts of first states, or of moves from and to its neighbours."""
+def _move_ends(smooth, n, n_states, marginals, at, is_first, is_last, first_states, pairs):
+    """Let new marginals of a piece's ends enter the counts of first states, or of moves from and to its neighbours."""
     end = at + n
     if is_first:
         for k in range(n_states):
-            first_states[k] += smooth[0, k] - beliefs[at, k]
+            first_states[k] += smooth[0, k] - marginals[at, k]
     else:
         for j in range(n_states):
             for k in range(n_states):
-                pairs[j, k] += beliefs[at - 1, j] * (smooth[0, k] - beliefs[at, k])
+                pairs[j, k] += marginals[at - 1, j] * (smooth[0, k] - marginals[at, k])
     if not is_last:
         for j in range(n_states):
             for k in range(n_states):
-                pairs[j, k] += (smooth[n - 1, j] - beliefs[end - 1, j]) * beliefs[end, k]
+                pairs[j, k] += (smooth[n - 1, j] - marginals[end - 1, j]) * marginals[end, k]
 
 
 @fused
@@ -297,20 +299,20 @@ def _expected_logs(weights, others, n_rows, n_states):
 
 
 @kernel
-def _expected_log(beliefs, weights, n_states):
+def _expected_log(marginals, weights, n_states):
     """Expected log weight of one state."""
     expected = 0.0
     for k in range(n_states):
-        if beliefs[k] > NEGLIGIBLE:
-            expected += beliefs[k] * np.log(weights[0, k])
+        if marginals[k] > NEGLIGIBLE:
+            expected += marginals[k] * np.log(weights[0, k])
     return expected
 
 
 @kernel
 def visit_words(
     order, size, starts, lengths, is_first, is_last, share_of, values, prior_rows, pairs, prior_first, first_states,
-    learns, concentration, counts, prior_totals, totals, beliefs, shares, new_beliefs, new_shares, excludes, puts_back,
-    by_counts, measures, since,
+    learns, concentration, counts, prior_totals, totals, marginals, shares, new_marginals, new_shares, excludes,
+    puts_back, by_counts, measures, since,
 ):  # fmt: skip
     """Visit clusters one after the other.
 
@@ -325,8 +327,8 @@ def visit_words(
         is the distribution itself
     concentration, counts : (W, K), the first (1, K) if all rows are the same; the latter in place
     prior_totals, totals : (1, K) column sums, the latter in place
-    beliefs, shares : (N, K), (S, K, K) what the clusters have put in
-    new_beliefs, new_shares : where what they put in now is written, possibly the same
+    marginals, shares : (N, K), (S, K, K) what the clusters have put in
+    new_marginals, new_shares : where what they put in now is written, possibly the same
     excludes, puts_back : whether own shares are taken out; whether new ones are put back at once. Clusters of several
         pieces are taken out if they are put back.
     by_counts : whether rows weigh as much as they have counts where a neighbour's last state is averaged over
@@ -361,9 +363,9 @@ def visit_words(
         if excludes:
             for piece in range(cluster, n_pieces, size):
                 at, end = starts[piece], starts[piece] + lengths[piece]
-                _add_words(values[at:end], beliefs, at, n_states, back, counts, totals)
+                _add_words(values[at:end], marginals, at, n_states, back, counts, totals)
                 _take_out_ends(
-                    beliefs, at, end, is_first[piece], is_last[piece], learns, n_states, initial, moves, row_totals
+                    marginals, at, end, is_first[piece], is_last[piece], learns, n_states, initial, moves, row_totals
                 )
         _divide(n_states, prior_first, initial, prior_totals, totals, divisors)
         _normalize(moves, row_totals, n_states, chances, factors)
@@ -376,21 +378,21 @@ def visit_words(
             end = at + n
             symbols = values[at:end]
             _surround(
-                piece, excludes and is_alone, starts, lengths, is_first, is_last, share_of, shares, beliefs, prior_rows,
-                moves, row_totals, initial, by_counts, nobody, nowhere, start, stop,
+                piece, excludes and is_alone, starts, lengths, is_first, is_last, share_of, shares, marginals,
+                prior_rows, moves, row_totals, initial, by_counts, nobody, nowhere, start, stop,
             )  # fmt: skip
             _weigh_words(symbols, counts, concentration, divisors, n_states, likelihood)
             if is_alone and excludes != puts_back:  # what was taken out is put back, or the other way round
-                _add_words(symbols, beliefs, at, n_states, once if excludes else back, counts, totals)
+                _add_words(symbols, marginals, at, n_states, once if excludes else back, counts, totals)
             log_total = forward_backward(
                 chances, transposed, start, stop, likelihood, n, n_states, alpha, weighted, smooth, scale
             )
             add_pair_sums(alpha, weighted, n, n_states, moved)
             if puts_back:
-                _move_ends(smooth, n, n_states, beliefs, at, is_first[piece], is_last[piece], first_states, pairs)
+                _move_ends(smooth, n, n_states, marginals, at, is_first[piece], is_last[piece], first_states, pairs)
             for position in range(n):
                 for k in range(n_states):
-                    new_beliefs[at + position, k] = smooth[position, k]
+                    new_marginals[at + position, k] = smooth[position, k]
             since[0] += log_total
             if measures:
                 since[1] += log_total
@@ -404,7 +406,7 @@ def visit_words(
         if puts_back:
             for piece in range(cluster, n_pieces, size):
                 at, end = starts[piece], starts[piece] + lengths[piece]
-                _add_words(values[at:end], new_beliefs, at, n_states, once, counts, totals)
+                _add_words(values[at:end], new_marginals, at, n_states, once, counts, totals)
         since[1] -= expected
 
 

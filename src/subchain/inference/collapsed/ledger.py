@@ -13,28 +13,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.statistics import Statistics
 from subchain.data.legal_states import LegalStates
 from subchain.emissions.categorical import DirichletTable
-from subchain.emissions.incremental import Moving
+from subchain.emissions.incremental import Incremental
 from subchain.engines.cpu.occurrence import occurrence
 from subchain.engines.subchains import Minibatch
 from subchain.errors import InputError
-from subchain.inference.run.algorithm import Algorithm
 from subchain.inference.collapsed.clusters import Clusters, positions_of
-from subchain.inference.sampling.missing_coordinates import has_holes
-from subchain.inference.start.local_starts import LOCAL_STARTS, draw_local
+from subchain.inference.collapsed.missing_coordinates import has_holes
+from subchain.inference.collapsed.shares import OwnSums, Shares
+from subchain.inference.run.algorithm import Algorithm
 from subchain.inference.run.loop import Memory
 from subchain.inference.run.posterior import ModelPosterior, Point
 from subchain.inference.run.problem import Problem
-from subchain.inference.collapsed.shares import OwnSums, Shares
+from subchain.inference.start.local_starts import LOCAL_STARTS, draw_local
 from subchain.propagation.compiled import kernel
-from subchain.core.statistics import Statistics
 from subchain.transitions.hdp.collapsed_top import WAYS, CollapsedChain
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-#: Values of a table of beliefs that are spelt out at a time.
+#: Values of a table of marginals that are spelt out at a time.
 BLOCK_VALUES = 1 << 20
 #: Passes between two looks at how probable it is that moves happen at all.
 LOOK = 5
@@ -68,7 +68,7 @@ class Ledger:
         #: Moves that can happen at all; neighbours that are believed independent may seem to make others.
         self.possible = mean.chain.transition > 0.0
         self.shares = Shares(legal, self.n_states, clusters, listed, folder)
-        #: What clusters have put into the emission's sums, where their beliefs do not tell.
+        #: What clusters have put into the emission's sums, where their marginals do not tell.
         self.own: OwnSums | None = None
         if has_holes(self.reference, self.data.values):
             self.own = OwnSums(self.reference.zeros(), clusters.size)
@@ -91,7 +91,7 @@ class Ledger:
         clusters, shares = self.clusters, self.shares
         draw_local(
             LOCAL_STARTS.index(kind), np.uint64(seed), clusters.starts, clusters.lengths,
-            self._weights(clusters.sequences), 0, shares.offsets, shares.states, self.n_states, shares.beliefs,
+            self._weights(clusters.sequences), 0, shares.offsets, shares.states, self.n_states, shares.marginals,
             shares.pairs, clusters.share_of, shares.blocks, shares.moves,
         )  # fmt: skip
         shares.pairs *= self.possible
@@ -105,20 +105,20 @@ class Ledger:
         shares = self.shares
         if shares.is_compressed:
             counts = np.diff(shares.offsets)
-            shares.beliefs[:] = np.repeat(1.0 / counts, counts)
+            shares.marginals[:] = np.repeat(1.0 / counts, counts)
         else:
-            shares.beliefs[:] = 1.0 / self.n_states
+            shares.marginals[:] = 1.0 / self.n_states
         self._move_from(statistics)
 
     def _move_from(self, statistics: Statistics) -> None:
-        self.chain = self.present.chain.moving(statistics.initial, statistics.pairs)
+        self.chain = self.present.chain.incremental(statistics.initial, statistics.pairs)
         prior = self.present.emission
         if isinstance(prior, DirichletTable):
             counts: Any = statistics.emission
-            self.emission = prior.moving(counts)
+            self.emission = prior.incremental(counts)
             self.accumulator = self.emission.surrogate("predictive")
         else:
-            self.emission, self.accumulator = Moving(prior, statistics.emission), self.reference
+            self.emission, self.accumulator = Incremental(prior, statistics.emission), self.reference
         self.moved()
 
     # ---- one cluster -------------------------------------------------------------------------------------------------
@@ -134,11 +134,11 @@ class Ledger:
 
     def _accumulate(self, batch: Minibatch, shares: Shares) -> Any:
         positions = positions_of(batch.starts, batch.lengths)
-        beliefs = shares.read(positions)
+        marginals = shares.read(positions)
         if batch.user_weights is not None:
-            beliefs *= np.repeat(batch.user_weights, batch.lengths)
+            marginals *= np.repeat(batch.user_weights, batch.lengths)
         sums = self.accumulator.zeros()
-        self.accumulator.accumulate(np.take(self.data.values, positions, axis=0), beliefs, sums)
+        self.accumulator.accumulate(np.take(self.data.values, positions, axis=0), marginals, sums)
         return sums
 
     # ---- sums --------------------------------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ class Ledger:
         pairs = np.where(self.possible, np.maximum(statistics.pairs, 0.0), 0.0)  # rounding is not evidence
         of_moves = float(self.present.chain.log_evidence(np.maximum(statistics.initial, 0.0), pairs))
         of_data = self._of_emissions(statistics.emission) + self._expected_evidence()
-        return of_moves + of_data + self.present.log_hyper()
+        return of_moves + of_data + self.present.log_hyperprior()
 
     def _of_emissions(self, sums: Any) -> float:
         """The same for the observations given the states; where sums do not tell, by the bound that is exact here."""
@@ -213,13 +213,13 @@ class Ledger:
         if shares.log_weights is None:
             return 0.0
         if weights is None:
-            return dot(shares.beliefs, shares.log_weights)
+            return dot(shares.marginals, shares.log_weights)
         positions = np.repeat(np.arange(self.data.n_observations), np.diff(shares.offsets))
         of_sequence = np.searchsorted(self.data.offsets, positions, side="right") - 1
-        return dot(shares.beliefs * weights[of_sequence], shares.log_weights)
+        return dot(shares.marginals * weights[of_sequence], shares.log_weights)
 
     def _weighed_table(self, first: int, last: int) -> Array:
-        """Beliefs of neighbouring positions, (K, n), times the weights of their sequences."""
+        """Marginals of neighbouring positions, (K, n), times the weights of their sequences."""
         table, weights = self.shares.table(first, last), self.clusters.weights
         if weights is not None:
             table *= weights[np.searchsorted(self.data.offsets, np.arange(first, last), side="right") - 1]
@@ -252,13 +252,13 @@ class Ledger:
 
     @property
     def prior(self) -> ModelPosterior | None:
-        return self.present if self.present.moves else None
+        return self.present if self.present.is_learned else None
 
-    def renew(self) -> None:
+    def update_hyperparameters(self) -> None:
         """Move what is learned of the prior."""
         if isinstance(self.present.chain, CollapsedChain) and self.iteration % LOOK == 1:
             self.present = dataclasses.replace(self.present, chain=self._observed(self.present.chain))
-        self.present = self.present.renew(self.statistics)
+        self.present = self.present.update_hyperparameters(self.statistics)
         self.chain.adopt(self.present.chain)
         self.emission.adopt(self.present.emission)
         self.moved()
@@ -266,9 +266,7 @@ class Ledger:
     def _observed(self, chain: CollapsedChain) -> CollapsedChain:
         """The prior of the moves, having looked how probable it is that they happen at all."""
         surrogate, whole = self.present.update(self.statistics).predictive(), self.problem.whole
-        found = occurrence(
-            self.problem.engine, surrogate, whole.data, whole.evidence, whole.weights, WAYS[chain.way]
-        )
+        found = occurrence(self.problem.engine, surrogate, whole.data, whole.evidence, whole.weights, WAYS[chain.way])
         return chain.observe(found.first - self.chain.initial, found.moves - self.chain.pairs)
 
     @property

@@ -1,4 +1,4 @@
-"""Counts of words and moves from beliefs that are listed for legal states alone.
+"""Counts of words and moves from marginals that are listed for legal states alone.
 
 Expected moves into a position are kept for every pair of a legal state of the position before and one of its own, one
 block after the other; the first position of a cluster has none.
@@ -44,21 +44,21 @@ def add_moves(sign, first, last, offsets, states, blocks, moves, pairs, rows):
 
 
 @kernel
-def add_border(sign, position, offsets, states, beliefs, pairs, rows):
+def add_border(sign, position, offsets, states, marginals, pairs, rows):
     """Add the move into a cluster that begins at `position` to the counts of moves."""
     for a in range(offsets[position - 1], offsets[position]):
         j = states[a]
-        rows[j] += sign * beliefs[a]
+        rows[j] += sign * marginals[a]
         for b in range(offsets[position], offsets[position + 1]):
-            pairs[j, states[b]] += sign * beliefs[a] * beliefs[b]
+            pairs[j, states[b]] += sign * marginals[a] * marginals[b]
 
 
 @kernel
-def add_words(sign, first, last, values, offsets, states, beliefs, counts, totals):
-    """Add the beliefs of positions to the counts of their words."""
+def add_words(sign, first, last, values, offsets, states, marginals, counts, totals):
+    """Add the marginals of positions to the counts of their words."""
     for position in range(first, last):
         symbol = values[position]
         if symbol >= 0:
             for a in range(offsets[position], offsets[position + 1]):
-                counts[symbol, states[a]] += sign * beliefs[a]
-                totals[states[a]] += sign * beliefs[a]
+                counts[symbol, states[a]] += sign * marginals[a]
+                totals[states[a]] += sign * marginals[a]

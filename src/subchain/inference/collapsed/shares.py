@@ -1,7 +1,7 @@
 """What clusters have put into the counts: kept so that it can be taken out again, in memory or in files.
 
-A cluster's beliefs tell what it has put into the emissions' sums, but for families whose sums depend on more; its
-expected moves cannot be told from beliefs, so they are kept too.
+A cluster's marginals tell what it has put into the emissions' sums, but for families whose sums depend on more; its
+expected moves cannot be told from marginals, so they are kept too.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.records import build_record
 from subchain.data.legal_states import LegalStates, no_restriction, spread_out
 from subchain.errors import InputError
 from subchain.inference.collapsed.clusters import Clusters
 from subchain.inference.collapsed.listed_counts import add_moves, move_blocks
 from subchain.inference.run.loop import Memory
-from subchain.core.records import build_record
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 
 class Shares:
-    """What the clusters have put in: beliefs of all positions, and expected moves of each cluster.
+    """What the clusters have put in: marginals of all positions, and expected moves of each cluster.
 
     Parameters
     ----------
@@ -41,14 +41,12 @@ class Shares:
 
     Attributes
     ----------
-    beliefs : (entries,) one number for each legal state of each position, or for all states of each
+    marginals : (entries,) one number for each legal state of each position, or for all states of each
     pairs : (S, K, K) expected moves of each cluster, see `Clusters.share_of`
     moves, blocks : (entries,), (N + 1,) the same as lists, see `listed_counts`; then `pairs` has a single, empty row
     """
 
-    def __init__(
-        self, legal: LegalStates | None, n_states: int, clusters: Clusters, listed: bool, folder: Any
-    ) -> None:
+    def __init__(self, legal: LegalStates | None, n_states: int, clusters: Clusters, listed: bool, folder: Any) -> None:
         self.n_states = n_states
         self.offsets, self.states = no_restriction() if legal is None else (legal.offsets, legal.states)
         self.log_weights = None if legal is None else legal.log_weights
@@ -89,13 +87,13 @@ class Shares:
             return np.memmap(path, dtype=np.float64, mode="w+", shape=(sum(self._sizes),))
         except OSError as error:
             raise InputError(
-                f"CVI: storage={str(path.parent)!r} cannot hold {self.nbytes / 1e6:.0f} MB of beliefs and moves: "
+                f"CVI: storage={str(path.parent)!r} cannot hold {self.nbytes / 1e6:.0f} MB of marginals and moves: "
                 f"{error.strerror}; choose a folder with room in which files can be made."
             ) from None
 
     def _adopt(self, flat: Array) -> None:
-        beliefs, pairs, self.moves = np.split(flat, np.cumsum(self._sizes[:2]))
-        self.beliefs, self.pairs = beliefs, pairs.reshape(-1, self.n_states, self.n_states)
+        marginals, pairs, self.moves = np.split(flat, np.cumsum(self._sizes[:2]))
+        self.marginals, self.pairs = marginals, pairs.reshape(-1, self.n_states, self.n_states)
         self._flat = flat
 
     @contextlib.contextmanager
@@ -130,33 +128,33 @@ class Shares:
 
     @property
     def rows(self) -> Array:
-        """Beliefs as a table (N, K), where every state is legal."""
-        return self.beliefs.reshape(-1, self.n_states)
+        """Marginals as a table (N, K), where every state is legal."""
+        return self.marginals.reshape(-1, self.n_states)
 
     def table(self, first: int, last: int) -> Array:
-        """Beliefs of neighbouring positions, (K, n)."""
+        """Marginals of neighbouring positions, (K, n)."""
         if self.is_compressed:
-            entries = self.beliefs[self.offsets[first] : self.offsets[last]]
+            entries = self.marginals[self.offsets[first] : self.offsets[last]]
         else:
-            entries = self.beliefs[first * self.n_states : last * self.n_states]
+            entries = self.marginals[first * self.n_states : last * self.n_states]
         return spread_out(entries, first, last, self.offsets, self.states, self.n_states)
 
     def read(self, positions: Index) -> Array:
-        """Beliefs of any positions, (K, n)."""
+        """Marginals of any positions, (K, n)."""
         if not self.is_compressed:
             return np.ascontiguousarray(self.rows[positions].T)
         table = np.zeros((self.n_states, len(positions)))
         entries, columns = self._entries(positions)
-        table[self.states[entries], columns] = self.beliefs[entries]
+        table[self.states[entries], columns] = self.marginals[entries]
         return table
 
     def write(self, positions: Index, table: Array) -> None:
-        """Replace the beliefs of any positions by those of a table (K, n)."""
+        """Replace the marginals of any positions by those of a table (K, n)."""
         if not self.is_compressed:
             self.rows[positions] = table.T
             return
         entries, columns = self._entries(positions)
-        self.beliefs[entries] = table[self.states[entries], columns]
+        self.marginals[entries] = table[self.states[entries], columns]
 
     def _entries(self, positions: Index) -> tuple[Index, Index]:
         """Entries of positions, and the column that each belongs to."""
@@ -210,7 +208,7 @@ class Shares:
             if number not in self._copies:
                 self._copies = [number]
         if found is None or len(found) != len(self._flat):
-            raise InputError("the beliefs that the checkpoint knows do not fit the data; it belongs to another fit.")
+            raise InputError("the marginals that the checkpoint knows do not fit the data; it belongs to another fit.")
         self._flat[:] = found
 
     def _copy(self, number: int) -> Path:
@@ -219,7 +217,7 @@ class Shares:
 
 
 class OwnSums:
-    """What each cluster has put into a family's sums, for families whose sums depend on more than beliefs.
+    """What each cluster has put into a family's sums, for families whose sums depend on more than marginals.
 
     Parameters
     ----------

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.statistics import Statistics
 from subchain.data.legal_states import LegalStates
 from subchain.engines.cpu.messages import Messages
 from subchain.engines.subchains import Minibatch, MinibatchRun, run_minibatch
@@ -24,14 +25,13 @@ from subchain.inference.collapsed.clusters import Clusters, has_plain_words, pos
 from subchain.inference.collapsed.cvi_listed import LegalVisitor
 from subchain.inference.collapsed.cvi_states import StateVisitor
 from subchain.inference.collapsed.cvi_words import WordVisitor
-from subchain.inference.run.interrupts import Postponed
 from subchain.inference.collapsed.ledger import Ledger, dot
-from subchain.inference.start.local_starts import LOCAL_STARTS
+from subchain.inference.run.interrupts import Postponed
 from subchain.inference.run.loop import RunState, Step
 from subchain.inference.run.posterior import ModelPosterior
 from subchain.inference.run.problem import Problem
 from subchain.inference.search.search import PASSES, Search, Trial
-from subchain.core.statistics import Statistics
+from subchain.inference.start.local_starts import LOCAL_STARTS
 from subchain.transitions.base import Chain
 from subchain.transitions.dirichlet import DirichletChain
 
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-#: With more beliefs than this, the objective, which costs a quarter of a pass, is estimated in every fifth only.
-MANY_BELIEFS, FIFTH = 10_000_000, 5
+#: With more marginals than this, the objective, which costs a quarter of a pass, is estimated in every fifth only.
+MANY_MARGINALS, FIFTH = 10_000_000, 5
 #: Passes after which the shares are summed anew, so that rounding does not add up.
 ANEW = 20
 
@@ -58,7 +58,7 @@ class Visitor(Protocol):
     at_once: int
 
     def visit(self, clusters: Index, *, excludes: bool, puts_back: bool) -> None:
-        """Give clusters new beliefs under the counts, with or without their own shares in them; put these back."""
+        """Give clusters new marginals under the counts, with or without their own shares in them; put these back."""
 
 
 class Visits:
@@ -69,7 +69,7 @@ class Visits:
         self.algorithm = algorithm
         whole = problem.whole
         self.clusters = Clusters(
-            whole.data.offsets, algorithm.piece_length(whole.data.lengths), algorithm.together, whole.weights
+            whole.data.offsets, algorithm.piece_length(whole.data.lengths), algorithm.cluster_size, whole.weights
         )
         if algorithm.exclude and self.clusters.size <= 1 and whole.data.n_observations > 1:
             raise InputError(
@@ -77,7 +77,7 @@ class Visits:
                 "cluster='subchain' with a smaller length, or fewer pieces together."
             )
         legal = _legal(problem)
-        are_words = has_plain_words(problem) and (algorithm.exclude or algorithm.together == 1)
+        are_words = has_plain_words(problem) and (algorithm.exclude or algorithm.cluster_size == 1)
         listed = legal is not None and are_words
         prior = state.results.prior or problem.prior
         self.ledger = Ledger(problem, algorithm, self.clusters, legal, listed, algorithm.storage, prior)
@@ -101,11 +101,11 @@ class Visits:
             self._begin(statistics)
 
     def _measures(self, iteration: int) -> bool:
-        few = self.problem.whole.data.n_observations * self.ledger.n_states <= MANY_BELIEFS
+        few = self.problem.whole.data.n_observations * self.ledger.n_states <= MANY_MARGINALS
         return few or iteration % FIFTH == 0
 
     def _begin(self, statistics: Statistics) -> None:
-        """Beliefs under the surrogate of some counts."""
+        """Marginals under the surrogate of some counts."""
         self.ledger.begin(statistics)
         self.visitor.visit(np.arange(self.clusters.size), excludes=False, puts_back=False)
         self.ledger.since = np.zeros(2)
@@ -144,8 +144,8 @@ class Visits:
             is_whole = ledger.cursor == 0
             if is_whole and (not in_turn or ledger.iteration % ANEW == 0):
                 ledger.add_up()
-            if is_whole and ledger.present.moves:
-                ledger.renew()
+            if is_whole and ledger.present.is_learned:
+                ledger.update_hyperparameters()
             left_out, entropy = ledger.since
             if is_whole:
                 ledger.since = np.zeros(2)
@@ -191,7 +191,7 @@ class Visits:
                 ledger.since = np.zeros(2)
                 if not in_turn:
                     ledger.add_up()
-                ledger.renew()
+                ledger.update_hyperparameters()
             return Trial(ledger.expected_log_joint() + entropy, ledger.present, ledger.statistics)
 
         def run(prior: ModelPosterior, statistics: Statistics) -> Trial:
@@ -245,8 +245,8 @@ class PieceVisitor:
         has_neighbours = not bool(ledger.clusters.is_first.all())
         if algorithm.by_counts and has_neighbours and not isinstance(problem.prior.chain, DirichletChain):
             raise InputError(
-                "CVI: left='counts' weighs rows of moves by how often they were counted, which moves that are frozen "
-                "are not; use left='probabilities'."
+                "CVI: neighbour_weighting='counts' weighs rows by their counts, which frozen transitions do not have; "
+                " use neighbour_weighting='probabilities'."
             )
 
     def visit(self, clusters: Index, *, excludes: bool, puts_back: bool) -> None:
@@ -263,8 +263,8 @@ class PieceVisitor:
         own_first = self._first_states(batch)
         own_pairs = ledger.shares.pairs[row] + ledger.border_pairs(borders)
         if excludes:
-            ledger.chain.move(1.0, -1.0, -1.0, own_first, own_pairs)
-            ledger.emission.move(1.0, -1.0, own)
+            ledger.chain.blend(1.0, -1.0, -1.0, own_first, own_pairs)
+            ledger.emission.blend(1.0, -1.0, own)
         chain = ledger.chain.surrogate("predictive")
         surrogate = Surrogate(chain.initial, chain.transition, ledger.emission.surrogate("predictive"))
         messages = Messages(surrogate, whole.data, whole.evidence)
@@ -274,15 +274,15 @@ class PieceVisitor:
         ledger.keep_emission_share(cluster, run.statistics.emission)
         if not puts_back:
             if excludes:
-                ledger.chain.move(1.0, 1.0, 1.0, own_first, own_pairs)
-                ledger.emission.move(1.0, 1.0, own)
+                ledger.chain.blend(1.0, 1.0, 1.0, own_first, own_pairs)
+                ledger.emission.blend(1.0, 1.0, own)
         else:
             if not excludes:
-                ledger.chain.move(1.0, -1.0, -1.0, own_first, own_pairs)
-                ledger.emission.move(1.0, -1.0, own)
+                ledger.chain.blend(1.0, -1.0, -1.0, own_first, own_pairs)
+                ledger.emission.blend(1.0, -1.0, own)
             pairs = run.statistics.pairs + ledger.border_pairs(borders)
-            ledger.chain.move(1.0, 1.0, 1.0, run.statistics.initial, pairs)
-            ledger.emission.move(1.0, 1.0, run.statistics.emission)
+            ledger.chain.blend(1.0, 1.0, 1.0, run.statistics.initial, pairs)
+            ledger.emission.blend(1.0, 1.0, run.statistics.emission)
         if row > 0:
             ledger.shares.new.pairs[row] = run.statistics.pairs
 
@@ -298,7 +298,7 @@ class PieceVisitor:
     # ---- what lies around them ---------------------------------------------------------------------------------------
 
     def _enter(self, batch: Minibatch, chain: Chain, excludes: bool) -> tuple[Array, Array]:
-        """Weights of first states, and backward messages of last states, given the beliefs of neighbours."""
+        """Weights of first states, and backward messages of last states, given the marginals of neighbours."""
         n_states, shares = len(chain.initial), self.ledger.shares
         start = np.repeat(chain.initial[:, None], batch.size, axis=1)
         stop = np.ones((n_states, batch.size))
@@ -317,7 +317,7 @@ class PieceVisitor:
         """Moves under the counts that exclude the neighbours' own shares too, where these are known one by one."""
         ledger, layout = self.ledger, self.ledger.clusters
         to_left = side < 0 and self.algorithm.by_counts
-        if not excludes or self.algorithm.together > 1:
+        if not excludes or self.algorithm.cluster_size > 1:
             return self._weighed(chain.transition) if to_left else chain.transition
         assert len(lanes) == 1
         neighbour = batch.pieces[lanes] + side
@@ -326,11 +326,11 @@ class PieceVisitor:
         if not is_end:
             pairs += ledger.border_pairs(neighbour if side < 0 else neighbour + 1)
         nothing = np.zeros(len(chain.initial))
-        ledger.chain.move(1.0, 0.0, -1.0, nothing, pairs)
+        ledger.chain.blend(1.0, 0.0, -1.0, nothing, pairs)
         moves = ledger.chain.surrogate("predictive").transition
         if to_left:
             moves = self._weighed(moves)
-        ledger.chain.move(1.0, 0.0, 1.0, nothing, pairs)
+        ledger.chain.blend(1.0, 0.0, 1.0, nothing, pairs)
         return np.asarray(moves)
 
     def _weighed(self, transition: Array) -> Array:
@@ -341,21 +341,21 @@ class PieceVisitor:
     def _report(
         self, batch: Minibatch, messages: Messages, positions: Index, run: MinibatchRun, start: Array, stop: Array
     ) -> None:
-        """Add log normalisers and the entropy of the new beliefs to what will be reported."""
+        """Add log normalisers and the entropy of the new marginals to what will be reported."""
         ledger, weights = self.ledger, self._weights(batch)
         meeting = (run.ends.last_message * stop).sum(axis=0)
         normalizer = float(weights @ (run.log_totals + np.log(meeting)))
         ledger.since[0] += normalizer
         if not ledger.measures:
             return
-        beliefs = ledger.shares.new.read(positions) * np.repeat(weights, batch.lengths)
+        marginals = ledger.shares.new.read(positions) * np.repeat(weights, batch.lengths)
         _, logs = messages.log_likelihood(positions)
-        expected = dot(beliefs, logs.T)
-        for table, belief in (
-            (start, run.ends.first_belief * weights),
-            (stop, run.ends.last_belief * weights),
+        expected = dot(marginals, logs.T)
+        for table, marginal in (
+            (start, run.ends.first_marginal * weights),
+            (stop, run.ends.last_marginal * weights),
             (messages.transition, run.statistics.pairs),
         ):
             with np.errstate(divide="ignore"):
-                expected += dot(belief, np.log(table))
+                expected += dot(marginal, np.log(table))
         ledger.since[1] += normalizer - expected

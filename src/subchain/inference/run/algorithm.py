@@ -14,17 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.components import Component
+from subchain.core.statistics import Statistics
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import InputError
 from subchain.inference.run.posterior import ModelPosterior, Point
 from subchain.inference.run.problem import Problem
 from subchain.inference.run.trace import Status, Trace
-from subchain.core.statistics import Statistics
 
 if TYPE_CHECKING:
     from subchain.inference.run.loop import RunState, Stepper
 
-#: Beliefs of all positions: numbers, and the legal states they belong to, or empty offsets and states if all are.
+#: Marginals of all positions: numbers, and the legal states they belong to, or empty offsets and states if all are.
 Lists = tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int32]]
 #: Settings that say when a run ends.
 STOPPING = ("max_iter", "max_updates", "max_passes", "tolerance", "time_limit", "patience")
@@ -37,7 +37,7 @@ class Algorithm(Component, ABC):
     #: Whether hyperparameters that the user left open are to be flat.
     flat: ClassVar[bool]
     #: Whether what is learned of a prior is moved between iterations.
-    renews: ClassVar[bool] = True
+    updates_hyperparameters: ClassVar[bool] = True
     time_limit: float | None
     patience: int | None
 
@@ -96,7 +96,7 @@ class Algorithm(Component, ABC):
         """Memory that a run takes for what it keeps of every position of sequences of these lengths."""
         return 0
 
-    def beliefs(self, problem: Problem, state: RunState) -> Lists | None:
+    def marginals(self, problem: Problem, state: RunState) -> Lists | None:
         """What a run that stands at `state` believes of each training position; None if it keeps nothing."""
         return None
 
@@ -113,9 +113,7 @@ def whole_number(owner: Any, name: str, least: int = 1) -> None:
     """Raise an `InputError` unless a setting is a whole number of at least `least`."""
     value = getattr(owner, name)
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise InputError(
-            f"{type(owner).__name__}: {name} must be a whole number of at least {least}, not {value!r}."
-        )
+        raise InputError(f"{type(owner).__name__}: {name} must be a whole number of at least {least}, not {value!r}.")
 
 
 def positive_number(owner: Any, name: str) -> None:

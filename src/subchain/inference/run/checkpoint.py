@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from subchain.errors import FileFormatError, InputError, SubchainError
 from subchain.core.files import read_arrays, write_arrays
+from subchain.core.records import build_record
+from subchain.errors import FileFormatError, InputError, SubchainError
 from subchain.inference.run.loop import Known, RunState
 from subchain.inference.run.trace import Status, Trace
-from subchain.core.records import build_record
 
 KIND = "checkpoint"
 VERSION = 2

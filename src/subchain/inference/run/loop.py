@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from numpy.typing import NDArray
 
+from subchain.core.records import Record
+from subchain.core.statistics import Statistics
 from subchain.errors import InferenceError
 from subchain.inference.run.interrupts import Postponed
 from subchain.inference.run.posterior import ModelPosterior, Point
 from subchain.inference.run.problem import Problem
 from subchain.inference.run.trace import Status, Trace
-from subchain.core.records import Record
-from subchain.core.statistics import Statistics
 
 if TYPE_CHECKING:
     from subchain.inference.run.algorithm import Algorithm

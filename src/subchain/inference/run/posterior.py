@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from subchain.emissions.base import Parameters
-from subchain.engines.surrogate import Surrogate
 from subchain.core.records import Record
 from subchain.core.statistics import Statistics
+from subchain.emissions.base import Parameters
+from subchain.engines.surrogate import Surrogate
 from subchain.transitions.base import Chain, ChainPosterior
 
 
@@ -43,23 +43,23 @@ class ModelPosterior(Record):
         return ModelPosterior(chain, self.emission.update(statistics.emission))
 
     @property
-    def moves(self) -> bool:
+    def is_learned(self) -> bool:
         """Whether anything of this prior is learned itself."""
-        return bool(self.chain.moves or self.emission.moves)
+        return bool(self.chain.is_learned or self.emission.is_learned)
 
-    def renew(self, statistics: Statistics, rate: float = 1.0) -> ModelPosterior:
+    def update_hyperparameters(self, statistics: Statistics, rate: float = 1.0) -> ModelPosterior:
         """This prior with what is learned of it moved towards what suits the statistics, all the way at rate 1."""
-        chain = self.chain.renew(statistics.initial, statistics.pairs, rate)
-        return ModelPosterior(chain, self.emission.renew(statistics.emission, rate))
+        chain = self.chain.update_hyperparameters(statistics.initial, statistics.pairs, rate)
+        return ModelPosterior(chain, self.emission.update_hyperparameters(statistics.emission, rate))
 
     def begin(self, statistics: Statistics) -> ModelPosterior:
         """This prior for a run that goes on from quite other statistics."""
         chain = self.chain.begin(statistics.initial, statistics.pairs)
-        return ModelPosterior(chain, self.emission.renew(statistics.emission, 1.0))
+        return ModelPosterior(chain, self.emission.update_hyperparameters(statistics.emission, 1.0))
 
-    def log_hyper(self) -> float:
+    def log_hyperprior(self) -> float:
         """What the state of a prior that is learned itself is worth: its log density, or less its divergence."""
-        return float(self.chain.log_hyper() + self.emission.log_hyper())
+        return float(self.chain.log_hyperprior() + self.emission.log_hyperprior())
 
     def mean(self) -> Point:
         return Point(self.chain.mean(), self.emission.mean())

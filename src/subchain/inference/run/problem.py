@@ -7,13 +7,13 @@ import dataclasses
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.statistics import Statistics
 from subchain.data.evidence import Evidence
 from subchain.data.sequences import Sequences
 from subchain.engines.cpu.engine import CpuEngine
 from subchain.engines.surrogate import Surrogate
 from subchain.inference.run.posterior import ModelPosterior
 from subchain.inference.run.validation import Validation
-from subchain.core.statistics import Statistics
 
 
 @dataclasses.dataclass

@@ -1,7 +1,7 @@
-"""Beliefs of the training data that a run has kept, for decoding these data as the run saw them.
+"""Marginals of the training data that a run has kept, for decoding these data as the run saw them.
 
 Collapsed inference never lets a position see its own share in the counts. Parameters that are made from all counts do
-contain it, so decoding the training data with them is not the same; the beliefs of the run itself are better.
+contain it, so decoding the training data with them is not the same; the marginals of the run itself are better.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.records import Record, states_on
 from subchain.data.legal_states import spread_out
 from subchain.data.sequences import Sequences
-from subchain.core.records import Record, states_on
 
 Array = NDArray[np.float64]
 
@@ -24,7 +24,7 @@ BLOCK_VALUES = 1 << 20
 
 
 @dataclasses.dataclass
-class TrainingBeliefs(Record):
+class TrainingMarginals(Record):
     """Probability of each state at each position of the training data.
 
     Attributes
@@ -47,24 +47,24 @@ class TrainingBeliefs(Record):
         return len(self.offsets) - 1 if len(self.offsets) else len(self.entries) // self.n_states
 
     def check(self, n_states: int) -> None:
-        """Raise a ValueError unless the arrays fit each other and the states; for beliefs from a file."""
+        """Raise a ValueError unless the arrays fit each other and the states; for marginals from a file."""
         ends = self.offsets if len(self.offsets) else np.arange(0, len(self.entries) + 1, n_states)
         fits = self.n_states == n_states and ends[0] == 0 and ends[-1] == len(self.entries)
         if len(self.offsets):
             legal = (self.states >= 0) & (self.states < n_states)
             fits &= len(self.states) == len(self.entries) and bool(legal.all() and (np.diff(ends) > 0).all())
         if not fits:
-            raise ValueError("the beliefs of the training data do not fit together")
+            raise ValueError("the marginals of the training data do not fit together")
 
     def table(self, first: int, last: int) -> Array:
-        """Beliefs of neighbouring positions, (K, n)."""
+        """Marginals of neighbouring positions, (K, n)."""
         low, high = first * self.n_states, last * self.n_states
         if len(self.offsets):
             low, high = int(self.offsets[first]), int(self.offsets[last])
         return spread_out(self.entries[low:high], first, last, self.offsets, self.states, self.n_states)
 
     def write(self, out: NDArray[np.floating]) -> None:
-        """All beliefs into a table (N, K)."""
+        """All marginals into a table (N, K)."""
         for first, last in self._blocks():
             out[first:last] = self.table(first, last).T
 
@@ -74,7 +74,7 @@ class TrainingBeliefs(Record):
             out[first:last] = self.table(first, last).argmax(axis=0)
 
     def of_states(self, states: NDArray[np.integer], out: NDArray[np.floating]) -> None:
-        """The belief in one given state of each position into an array (N,)."""
+        """The marginal in one given state of each position into an array (N,)."""
         for first, last in self._blocks():
             out[first:last] = self.table(first, last)[states[first:last], np.arange(last - first)]
 
@@ -83,7 +83,7 @@ class TrainingBeliefs(Record):
         return [(first, min(first + rows, self.n_positions)) for first in range(0, self.n_positions, rows)]
 
     def take(self, order: NDArray[np.int64]) -> Self:
-        """The beliefs with the states in another order."""
+        """The marginals with the states in another order."""
         if not len(self.offsets):
             table = self.entries.reshape(-1, self.n_states)[:, order]
             return dataclasses.replace(self, entries=table.reshape(-1))

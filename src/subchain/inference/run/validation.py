@@ -72,7 +72,7 @@ class HeldOutPositions:
 
 
 class _Predict(Consumer[None]):
-    """Log probabilities of what was held out, under the beliefs that the rest gives."""
+    """Log probabilities of what was held out, under the marginals that the rest gives."""
 
     def __init__(self, emission: Likelihood, positions: NDArray[np.int64], values: NDArray[Any]) -> None:
         self.emission = emission
@@ -84,17 +84,17 @@ class _Predict(Consumer[None]):
         return None
 
     def tile(self, result: None, run: TileRun) -> None:
-        self._predict(run.filtered.positions, run.beliefs)
+        self._predict(run.filtered.positions, run.marginals)
 
     def hard(self, result: None, sequence: int, block: LogBlock) -> None:
-        self._predict(block.positions, block.beliefs)
+        self._predict(block.positions, block.marginals)
 
-    def _predict(self, positions: NDArray[np.int64], beliefs: Array) -> None:
+    def _predict(self, positions: NDArray[np.int64], marginals: Array) -> None:
         at = np.searchsorted(self.positions, positions)
         at[at == len(self.positions)] = 0
         columns = np.flatnonzero(self.positions[at] == positions)
         chosen = at[columns]
         if len(chosen):
             with np.errstate(divide="ignore"):
-                logs = self.emission.log_likelihood(self.values[chosen]) + np.log(beliefs[:, columns])
+                logs = self.emission.log_likelihood(self.values[chosen]) + np.log(marginals[:, columns])
             self.logs[chosen] = np.logaddexp.reduce(logs, axis=0)

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from subchain.emissions.base import Frozen, Parameters
 from subchain.emissions.categorical import CategoricalParameters, as_symbols
 from subchain.errors import InputError
-from subchain.inference.sampling.hierarchy import Hyperprior, Top, draw_rows, extend, redraw
-from subchain.inference.sampling.joint import emission_sums
 from subchain.inference.run.loop import Memory
 from subchain.inference.run.posterior import ModelPosterior, Point
+from subchain.inference.sampling.hierarchy import Hyperprior, Top, draw_rows, extend, redraw
+from subchain.inference.sampling.joint import emission_sums
 from subchain.inference.sampling.walkers import Moved, Setting, States, Walker
 from subchain.propagation.beam import Likelihoods, Reached, draw_slices, nothing_reached, rank, reach, walk_back
 from subchain.transitions.dirichlet import DirichletChain, DirichletRows
@@ -35,7 +35,7 @@ Array = NDArray[np.float64]
 AT_A_TIME = 8
 #: States of which there will never be more.
 MANY = 1 << 16
-#: Positions whose beliefs are worked out at a time, and numbers in a table of their likelihoods.
+#: Positions whose marginals are worked out at a time, and numbers in a table of their likelihoods.
 PIECE, PIECE_VALUES = 1 << 16, 1 << 22
 
 
@@ -84,9 +84,7 @@ class BeamWalker(Walker):
     shape, rate : of the Gamma prior of concentrations that are learned
     """
 
-    def __init__(
-        self, setting: Setting, number: int, states: States, n_all: float, shape: float, rate: float
-    ) -> None:
+    def __init__(self, setting: Setting, number: int, states: States, n_all: float, shape: float, rate: float) -> None:
         super().__init__(setting, number, states)
         hierarchy = needed_hierarchy(self.prior.chain)
         self.named = setting.problem.whole.evidence is not None
@@ -195,9 +193,7 @@ class BeamWalker(Walker):
 
     # ---- paths -------------------------------------------------------------------------------------------------------
 
-    def _draw_paths(
-        self, moves: Array, slices: Array, emission: Parameters, temperature: float, sweep: int
-    ) -> States:
+    def _draw_paths(self, moves: Array, slices: Array, emission: Parameters, temperature: float, sweep: int) -> States:
         """All states anew, piece by piece; sequences without a possible path keep theirs."""
         states, ranked = self.states.copy(), rank(moves)
         pieces: list[tuple[int, Reached]] = []

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.records import STATE_AXES
+from subchain.core.samples import Samples
+from subchain.core.statistics import Statistics
 from subchain.emissions.base import Parameters
 from subchain.inference.run.loop import Memory
 from subchain.inference.run.posterior import ModelPosterior, Point
 from subchain.inference.run.problem import Problem
 from subchain.inference.sampling.walkers import Walker
-from subchain.core.records import STATE_AXES
-from subchain.core.samples import Samples
-from subchain.core.statistics import Statistics
 
 if TYPE_CHECKING:
     from subchain.inference.sampling.sampler import Sampler

@@ -13,17 +13,18 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from subchain.core.statistics import Statistics
 from subchain.data.evidence import Evidence
 from subchain.emissions.base import Likelihood, Parameters, Table, Values
 from subchain.engines.cpu.messages import Messages
 from subchain.engines.cpu.paths import sample_paths
 from subchain.engines.surrogate import Surrogate
-from subchain.inference.sampling.joint import begins_stationary, emission_sums, empty_rows, log_joint_of_emissions
 from subchain.inference.run.loop import Memory
 from subchain.inference.run.posterior import ModelPosterior, Point
+from subchain.inference.sampling.joint import begins_stationary, emission_sums, empty_rows, log_joint_of_emissions
 from subchain.inference.sampling.walkers import Moved, Walker
-from subchain.propagation.collapsed.draw_states import stream, uniform
 from subchain.propagation.collapsed.draw_paths import propose
+from subchain.propagation.collapsed.draw_states import stream, uniform
 from subchain.propagation.collapsed.rows import (
     count_moves,
     predictive,
@@ -32,7 +33,6 @@ from subchain.propagation.collapsed.rows import (
     replace_state,
     take_out_path,
 )
-from subchain.core.statistics import Statistics
 from subchain.transitions.base import Chain
 
 Array = NDArray[np.float64]
@@ -100,9 +100,9 @@ class AnyStates(Walker):
     def _own(self, position: int, state: int) -> Any:
         """What one observation adds to the sums if its state is this."""
         reference = self.setting.reference
-        sums, beliefs = reference.zeros(), np.zeros((reference.n_states, 1))
-        beliefs[state] = 1.0
-        reference.accumulate(self.values[position : position + 1], beliefs, sums)
+        sums, marginals = reference.zeros(), np.zeros((reference.n_states, 1))
+        marginals[state] = 1.0
+        reference.accumulate(self.values[position : position + 1], marginals, sums)
         return sums
 
 
@@ -260,8 +260,8 @@ class _Raised(Likelihood):
     def zeros(self) -> Any:
         return self.likelihood.zeros()
 
-    def accumulate(self, values: Values, beliefs: Table, sums: Any) -> None:
-        self.likelihood.accumulate(values, beliefs, sums)
+    def accumulate(self, values: Values, marginals: Table, sums: Any) -> None:
+        self.likelihood.accumulate(values, marginals, sums)
 
 
 class _RaisedEvidence(Evidence):

@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 
 from subchain.emissions.base import Frozen
 from subchain.emissions.categorical import CategoricalParameters, CategoricalSums, DirichletTable, as_symbols
-from subchain.inference.sampling.joint import empty_rows, log_joint_of_symbols
 from subchain.inference.run.loop import Memory
 from subchain.inference.run.posterior import Point
 from subchain.inference.run.problem import Problem
+from subchain.inference.sampling.joint import empty_rows, log_joint_of_symbols
 from subchain.inference.sampling.walkers import Moved, Setting, States, Walker
-from subchain.propagation.collapsed.draw_states import Counts, count_paths, sweep_states
-from subchain.propagation.collapsed.draw_paths import Symbols, sweep_sequences
-from subchain.propagation.collapsed.rows import count_moves
 from subchain.numerics.vectors import WIDTH
+from subchain.propagation.collapsed.draw_paths import Symbols, sweep_sequences
+from subchain.propagation.collapsed.draw_states import Counts, count_paths, sweep_states
+from subchain.propagation.collapsed.rows import count_moves
 
 Array = NDArray[np.float64]
 

@@ -22,8 +22,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.propagation.beam import seat
 from subchain.numerics.simplex import draw_uneven, log_evidence, log_gammas
+from subchain.propagation.beam import seat
 
 Array = NDArray[np.float64]
 

@@ -11,12 +11,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.inference.sampling.draws import samples_of
-from subchain.inference.run.loop import Memory
-from subchain.inference.run.posterior import ModelPosterior
-from subchain.inference.sampling.walkers import Walker, tally_states
 from subchain.core.records import build_record
 from subchain.core.statistics import Statistics
+from subchain.inference.run.loop import Memory
+from subchain.inference.run.posterior import ModelPosterior
+from subchain.inference.sampling.draws import samples_of
+from subchain.inference.sampling.walkers import Walker, tally_states
 
 Array = NDArray[np.float64]
 
@@ -89,7 +89,7 @@ class Averages:
             self._totals = totals
 
 
-def beliefs_of(memory: Memory) -> Array | None:
+def marginals_of(memory: Memory) -> Array | None:
     """Share of the best chain's draws in which each position had each state, from what a run remembers.
 
     (N, K), or one number for each legal state of each position, in the order of `LegalStates`; None without draws.

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.samples import LEAST_DRAWS, Samples, r_hat
+from subchain.core.statistics import Statistics
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import InputError
 from subchain.inference.run.algorithm import Algorithm, whole_number
-from subchain.inference.sampling.draws import samples_of
 from subchain.inference.run.loop import RunState
 from subchain.inference.run.posterior import ModelPosterior, Point
 from subchain.inference.run.problem import Problem
-from subchain.inference.sampling.sweeps import Sweeps
 from subchain.inference.run.trace import Status, Trace
-from subchain.core.samples import LEAST_DRAWS, Samples, r_hat
-from subchain.core.statistics import Statistics
+from subchain.inference.sampling.draws import samples_of
+from subchain.inference.sampling.sweeps import Sweeps
 
 if TYPE_CHECKING:
     from subchain.inference.run.loop import Stepper
@@ -43,7 +43,7 @@ class Sampler(Algorithm):
     """Base of algorithms whose iterations are sweeps of several chains."""
 
     flat = False
-    renews = False
+    updates_hyperparameters = False
     patience = None
     n_samples: int
     burn_in: int

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from subchain.engines.cpu.messages import Messages
 from subchain.engines.cpu.paths import sample_paths
-from subchain.inference.sampling.draws import Drawn
 from subchain.inference.run.interrupts import Postponed
-from subchain.inference.start.local_starts import LOCAL_STARTS
 from subchain.inference.run.loop import RunState, Step
 from subchain.inference.run.problem import Problem
+from subchain.inference.sampling.draws import Drawn
 from subchain.inference.sampling.walkers import Moved, Setting, Walker
+from subchain.inference.start.local_starts import LOCAL_STARTS
 
 if TYPE_CHECKING:
     from subchain.inference.sampling.sampler import Sampler

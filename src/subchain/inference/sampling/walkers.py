@@ -18,20 +18,20 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from subchain.core.statistics import Statistics
 from subchain.data.legal_states import LegalStates
 from subchain.emissions.base import Frozen, Parameters
-from subchain.inference.sampling.missing_coordinates import fill_holes, has_holes
+from subchain.inference.collapsed.missing_coordinates import fill_holes, has_holes
+from subchain.inference.run.loop import Memory
+from subchain.inference.run.posterior import Point
+from subchain.inference.run.problem import Problem
 from subchain.inference.sampling.joint import (
     emission_sums,
     empty_rows,
     log_joint_of_emissions,
 )
-from subchain.inference.run.loop import Memory
-from subchain.inference.run.posterior import Point
-from subchain.inference.run.problem import Problem
 from subchain.propagation.collapsed.draw_states import Choices
 from subchain.propagation.collapsed.rows import Rows
-from subchain.core.statistics import Statistics
 from subchain.transitions.base import Chain, ChainPosterior
 
 Array = NDArray[np.float64]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.numerics import simplex
+from subchain.core.statistics import Statistics
 from subchain.engines.cpu.messages import Messages
 from subchain.engines.subchains import Grid, Keep, Minibatch, MinibatchRun, run_minibatch
 from subchain.engines.surrogate import Surrogate
 from subchain.inference.run.problem import Problem
+from subchain.numerics import simplex
 from subchain.propagation.occurrence.pairs import absence
 from subchain.propagation.underflow import LEAST_MOVE
-from subchain.core.statistics import Statistics
 from subchain.transitions.stationary import stationary_distribution
 
 Array = NDArray[np.float64]
@@ -51,7 +51,7 @@ class Excerpt:
         """How much −log probabilities that first states, and moves, never happen exceed their expected numbers."""
         run, gains = self._run(surrogate, self.batch, surplus=way), self.grid.gains(self.batch.size)
         begins = self.batch.is_first
-        first = run.ends.first_belief[:, begins]
+        first = run.ends.first_marginal[:, begins]
         assert run.surplus is not None
         return (absence(first) - first) @ self._counted()[begins] * gains.initial, run.surplus * gains.pairs
 
@@ -61,10 +61,10 @@ class Excerpt:
         found = np.zeros((batch.size, n_states))
         by_start = np.argsort(batch.starts)
 
-        def keep(positions: Index, beliefs: Array) -> None:
+        def keep(positions: Index, marginals: Array) -> None:
             stretch = by_start[np.searchsorted(batch.starts[by_start], positions, side="right") - 1]
             for state in range(n_states):
-                found[:, state] += np.bincount(stretch, beliefs[state], minlength=batch.size)
+                found[:, state] += np.bincount(stretch, marginals[state], minlength=batch.size)
 
         self._run(surrogate, batch, keep)
         return found

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
+from subchain.core.statistics import Statistics
 from subchain.inference.run.posterior import ModelPosterior
 from subchain.numerics.special import log_rising
-from subchain.core.statistics import Statistics
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.inference.search.group_merging import lumps
-from subchain.inference.run.posterior import ModelPosterior
-from subchain.numerics.special import log_rising
 from subchain.core.statistics import Statistics
+from subchain.inference.run.posterior import ModelPosterior
+from subchain.inference.search.group_merging import lumps
+from subchain.numerics.special import log_rising
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]

@@ -17,14 +17,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from subchain.errors import ImpossibleSequenceError
-from subchain.inference.run.algorithm import Algorithm
-from subchain.inference.search.merging import merges
-from subchain.inference.run.posterior import ModelPosterior
-from subchain.inference.run.problem import Problem
-from subchain.inference.search.splitting import splits
 from subchain.core.hyperparameters import states_differ
 from subchain.core.statistics import Statistics
+from subchain.errors import ImpossibleSequenceError
+from subchain.inference.run.algorithm import Algorithm
+from subchain.inference.run.posterior import ModelPosterior
+from subchain.inference.run.problem import Problem
+from subchain.inference.search.merging import merges
+from subchain.inference.search.splitting import splits
 from subchain.transitions.hdp.hierarchy import hierarchy_of
 
 #: Iterations between two searches, at first.
@@ -63,9 +63,7 @@ class Search:
     every : iterations between two searches, at first
     """
 
-    def __init__(
-        self, problem: Problem, algorithm: Algorithm, seed: int, iteration: int, every: int = EVERY
-    ) -> None:
+    def __init__(self, problem: Problem, algorithm: Algorithm, seed: int, iteration: int, every: int = EVERY) -> None:
         self.problem = problem
         self.algorithm = algorithm
         self.seed = seed

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.statistics import Statistics
 from subchain.inference.run.algorithm import Algorithm
-from subchain.inference.search.excerpts import Excerpt
 from subchain.inference.run.posterior import ModelPosterior
 from subchain.inference.run.problem import Problem
-from subchain.core.statistics import Statistics
+from subchain.inference.search.excerpts import Excerpt
 
 Array = NDArray[np.float64]
 
@@ -98,5 +98,5 @@ def _share_out(
             fresh.emission.keep_states(others, statistics.emission),
             n_observations=statistics.n_observations,
         )
-        prior = prior.renew(statistics)
+        prior = prior.update_hyperparameters(statistics)
     return statistics

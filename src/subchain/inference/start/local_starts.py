@@ -1,7 +1,7 @@
 """Starts that are guesses of the hidden states themselves, for every position: local posteriors.
 
 "states" gives every position one state, drawn uniformly from those that are legal there. "posteriors" draws a whole
-chain of beliefs: the first position's and, for every state of a position, those of what follows it, each proportional
+chain of marginals: the first position's and, for every state of a position, those of what follows it, each proportional
 to uniform numbers. A cluster's draws are a function of the seed and of where the cluster begins.
 """
 
@@ -12,18 +12,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.statistics import Statistics
 from subchain.data.evidence import Evidence
 from subchain.data.legal_states import no_restriction, spread_out
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Likelihood
 from subchain.propagation.compiled import kernel, part
-from subchain.core.statistics import Statistics
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 LOCAL_STARTS = ("posteriors", "states")
-#: Values of a table of beliefs that are drawn at a time.
+#: Values of a table of marginals that are drawn at a time.
 BLOCK_VALUES = 1 << 22
 
 _WEYL = np.uint64(0x9E3779B97F4A7C15)
@@ -42,18 +42,18 @@ def _uniform(counter):
 
 @kernel
 def draw_local(
-    kind, seed, starts, lengths, weights, first_position, legal_offsets, legal_states, n_states, beliefs, pairs, into,
+    kind, seed, starts, lengths, weights, first_position, legal_offsets, legal_states, n_states, marginals, pairs, into,
     blocks, listed,
 ):  # fmt: skip
-    """Draw the beliefs of clusters.
+    """Draw the marginals of clusters.
 
     Parameters
     ----------
     kind : 0 "posteriors", 1 "states"
     starts, lengths, weights : (n,) where the clusters lie, and how often each counts
-    first_position : position that `beliefs` begins with
+    first_position : position that `marginals` begins with
     legal_offsets, legal_states : as in `LegalStates`, or empty if every state is legal
-    beliefs : (entries,) or, without legal states, (positions · K,), filled
+    marginals : (entries,) or, without legal states, (positions · K,), filled
     pairs, into : (S, K, K) expected moves, to which those of cluster i are added in row into[i]
     blocks, listed : where expected moves go instead, one for each pair of legal states; see `listed_counts`
     """
@@ -76,29 +76,29 @@ def draw_local(
                 counter += _WEYL
                 chosen = min(int(_uniform(counter) * count), count - 1)
                 for a in range(count):
-                    beliefs[now + a] = 1.0 if a == chosen else 0.0
+                    marginals[now + a] = 1.0 if a == chosen else 0.0
                 if not is_first:
                     k = legal_states[low + chosen] if restricted else chosen
                     for b in range(before_count):
                         if blocks.shape[0]:
                             for a in range(count):
-                                share = beliefs[before + b] * beliefs[now + a]
+                                share = marginals[before + b] * marginals[now + a]
                                 listed[blocks[position] + b * count + a] = counted * share
-                        elif beliefs[before + b] > 0.0:
+                        elif marginals[before + b] > 0.0:
                             moves[legal_states[before_low + b] if restricted else b, k] += counted
                 continue
             for a in range(count):
-                beliefs[now + a] = 0.0
+                marginals[now + a] = 0.0
             for b in range(1 if is_first else before_count):
                 summed = 0.0
                 for a in range(count):
                     counter += _WEYL
                     row[a] = _uniform(counter)
                     summed += row[a]
-                weight = (1.0 if is_first else beliefs[before + b]) / summed
+                weight = (1.0 if is_first else marginals[before + b]) / summed
                 for a in range(count):
                     share = weight * row[a]
-                    beliefs[now + a] += share
+                    marginals[now + a] += share
                     if is_first:
                         continue
                     if blocks.shape[0]:

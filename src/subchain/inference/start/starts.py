@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from subchain.core.statistics import Statistics
 from subchain.data.evidence import Evidence
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Emission, Likelihood
 from subchain.inference.start.kmeans import cluster
-from subchain.core.statistics import Statistics
 
 Index = NDArray[np.int64]
 
@@ -168,8 +168,8 @@ def _guessed(data: Sequences, reference: Likelihood, index: Index, labels: Index
     n_states = reference.n_states
     scale = data.n_observations / len(index)
     sums = reference.zeros()
-    beliefs = (1.0 - DOUBT) * np.eye(n_states)[:, labels] + DOUBT / n_states
-    reference.accumulate(np.take(data.values, index, axis=0), beliefs, sums)
+    marginals = (1.0 - DOUBT) * np.eye(n_states)[:, labels] + DOUBT / n_states
+    reference.accumulate(np.take(data.values, index, axis=0), marginals, sums)
     joined = np.diff(index) == 1
     joined &= ~np.isin(index[1:], data.offsets)
     pairs = np.zeros((n_states, n_states))

@@ -20,7 +20,7 @@ from subchain.engines.subchains import Minibatch, MinibatchRun, Subchains
 from subchain.errors import InputError, unknown_name
 from subchain.inference.run.algorithm import whole_number
 from subchain.inference.run.loop import Memory
-from subchain.transitions.incremental import MovingChain
+from subchain.transitions.incremental import IncrementalChain
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -43,11 +43,11 @@ class OpenBoundary:
     #: How far the last minibatch looked beyond its subchains, on the average of both sides; None if it did not.
     growth: float | None = None
 
-    def enter(self, messages: Messages, batch: Minibatch, chain: MovingChain) -> tuple[Array, Array]:
+    def enter(self, messages: Messages, batch: Minibatch, chain: IncrementalChain) -> tuple[Array, Array]:
         """`start` and `stop` of a minibatch, both (K, M)."""
         return self._outside(messages, batch, chain), np.ones((messages.surrogate.n_states, batch.size))
 
-    def _outside(self, messages: Messages, batch: Minibatch, chain: MovingChain) -> Array:
+    def _outside(self, messages: Messages, batch: Minibatch, chain: IncrementalChain) -> Array:
         """The stationary distribution, or the initial one where a sequence begins."""
         start = np.empty((messages.surrogate.n_states, batch.size))
         if not batch.is_first.all():
@@ -140,14 +140,14 @@ class OpenBuffer(OpenBoundary):
     def __init__(self, size: int) -> None:
         self.size = size
 
-    def enter(self, messages: Messages, batch: Minibatch, chain: MovingChain) -> tuple[Array, Array]:
+    def enter(self, messages: Messages, batch: Minibatch, chain: IncrementalChain) -> tuple[Array, Array]:
         offsets = messages.data.offsets
         before = np.minimum(batch.starts - offsets[batch.sequences], self.size)
         after = np.minimum(offsets[batch.sequences + 1] - batch.starts - batch.lengths, self.size)
         return self.between(messages, batch, chain, before, after)
 
     def between(
-        self, messages: Messages, batch: Minibatch, chain: MovingChain, before: Index, after: Index
+        self, messages: Messages, batch: Minibatch, chain: IncrementalChain, before: Index, after: Index
     ) -> tuple[Array, Array]:
         """Messages over so many positions before and after each subchain."""
         start = self._outside(messages, batch, chain)
@@ -203,7 +203,6 @@ def resolve_boundary(given: str | Boundary) -> Boundary:
     if isinstance(given, str) and given.lower() in BOUNDARIES:
         return BOUNDARIES[given.lower()]()
     raise unknown_name("boundary", given, BOUNDARIES)
-
 
 
 __all__ = ["BOUNDARIES", "Boundary", "Buffer", "OpenBoundary", "Stationary", "resolve_boundary"]

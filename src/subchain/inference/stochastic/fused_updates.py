@@ -21,7 +21,7 @@ from subchain.emissions.incremental_table import (
     KINDS,
     LEAST_FACTOR,
     MODE,
-    MovingTable,
+    IncrementalTable,
     add_rows,
     distinct_symbols,
     weigh_rows,
@@ -31,6 +31,8 @@ from subchain.engines.subchains import Grid
 from subchain.inference.stochastic.boundaries import OpenBoundary, OpenBuffer
 from subchain.inference.stochastic.guards import OpenGuards, read_guards, write_guards
 from subchain.inference.stochastic.rates import Falling
+from subchain.numerics.special import exp_digamma
+from subchain.numerics.vectors import aligned
 from subchain.propagation.lanes.recursions import (
     LARGEST_PRODUCT,
     LEAST_PRODUCT,
@@ -41,10 +43,8 @@ from subchain.propagation.lanes.recursions import (
     retreat,
 )
 from subchain.propagation.underflow import LEAST_MOVE, LEAST_SCALE
-from subchain.numerics.special import exp_digamma
-from subchain.transitions.incremental import MEAN, MovingDirichlet, dirichlet_rows
+from subchain.transitions.incremental import MEAN, IncrementalDirichlet, dirichlet_rows
 from subchain.transitions.stationary import reduce_states, reduced_distribution
-from subchain.numerics.vectors import aligned
 
 if TYPE_CHECKING:
     from subchain.inference.stochastic.updates import Updates
@@ -125,13 +125,13 @@ def _enter_buffered(rows, before, after, transition, transposed, start, stop):
 
 
 @kernel
-def _move_chain(rate, gains, beliefs, is_first, moved, transition, first, pairs):
+def _move_chain(rate, gains, marginals, is_first, moved, transition, first, pairs):
     """Let the fresh counts of first states and of moves enter the old ones."""
     for j in range(pairs.shape[0]):
         begun = 0.0
         for lane in range(is_first.shape[0]):
             if is_first[lane]:
-                begun += beliefs[j, lane]
+                begun += marginals[j, lane]
         first[0, j] = (1.0 - rate) * first[0, j] + rate * gains[0] * begun
         for k in range(pairs.shape[0]):
             pairs[j, k] = (1.0 - rate) * pairs[j, k] + rate * gains[1] * (moved[j, k] * transition[j, k])
@@ -153,7 +153,7 @@ def _move_table(rate, gain, symbols, rows, counts, factor, totals):
 @kernel
 def update_words(
     kind, values, length, pieces, whole, rates, gains, prior_rows, fixed, pairs, prior_first, first, counts, factor,
-    concentration, totals, prior_totals, place, boundary, buffer, firsts, lasts, keep_beliefs, since,
+    concentration, totals, prior_totals, place, boundary, buffer, firsts, lasts, keep_marginals, since,
 ):  # fmt: skip
     """Do one update after the other; return how many were done before one that has to be done otherwise.
 
@@ -166,9 +166,9 @@ def update_words(
     rates, gains : (updates,), and (3,) for first states, moves and words
     prior_rows, fixed, pairs : (K, K), the last in place
     prior_first, first : (1, K), the last in place
-    counts, factor, concentration, totals, prior_totals : as in `MovingTable`, the first two and `totals` in place
+    counts, factor, concentration, totals, prior_totals : as in `IncrementalTable`, the first two and `totals` in place
     place : (W,) see `distinct_symbols`
-    boundary, buffer, firsts, lasts, keep_beliefs : what is known of the rest of the chain, and where
+    boundary, buffer, firsts, lasts, keep_marginals : what is known of the rest of the chain, and where
     since : (2,) log normalisers and observations, in place
     """
     n_states, size, n_values = pairs.shape[0], pieces.shape[1], values.shape[0]
@@ -177,7 +177,7 @@ def update_words(
     symbols, local = np.empty(columns + 2 * margin, np.int64), np.empty(columns + 2 * margin, np.int64)
     found = np.empty(columns + 2 * margin, np.int64)
     rows, row_shift = np.empty((columns + 2 * margin, n_states)), np.empty(columns + 2 * margin)
-    weighted, alpha, beliefs = aligned(n_states, columns), aligned(n_states, columns), aligned(n_states, columns)
+    weighted, alpha, marginals = aligned(n_states, columns), aligned(n_states, columns), aligned(n_states, columns)
     scale = np.empty(columns)
     transition, mean, initial = np.empty_like(pairs), np.empty_like(pairs), np.empty((1, n_states))
     moved, divisors = np.empty_like(pairs), np.empty(n_states)
@@ -222,19 +222,21 @@ def update_words(
         total = _log_product(scale)
         if total == -np.inf:
             return update
-        backward(weighted, transposed, stop, offsets, alpha, scale, beliefs)
+        backward(weighted, transposed, stop, offsets, alpha, scale, marginals)
         moved[:] = 0.0
         pair_sums(alpha, weighted, offsets, moved)
         if boundary == GUARDS:
-            write_guards(firsts, chosen, beliefs[:, :size] if keep_beliefs else weighted[:, :size])
-            write_guards(lasts, chosen, beliefs[:, columns - size :] if keep_beliefs else alpha[:, columns - size :])
+            write_guards(firsts, chosen, marginals[:, :size] if keep_marginals else weighted[:, :size])
+            write_guards(
+                lasts, chosen, marginals[:, columns - size :] if keep_marginals else alpha[:, columns - size :]
+            )
         # the statistics
         rate = rates[update]
-        _move_chain(rate, gains, beliefs, is_first, moved, transition, first, pairs)
+        _move_chain(rate, gains, marginals, is_first, moved, transition, first, pairs)
         if boundary == BUFFERS:
             n_found = distinct_symbols(symbols[:columns], place, found, local)
         rows[:n_found] = 0.0
-        scatter(rows[:n_found], local[:columns], beliefs)
+        scatter(rows[:n_found], local[:columns], marginals)
         _move_table(rate, gains[2], found[:n_found], rows[:n_found], counts, factor, totals)
         since[0] += total
         since[1] += columns
@@ -251,8 +253,8 @@ class WordUpdates:
         values = problem.whole.data.values
         boundary = updates.boundary
         fits = (
-            type(model.emission) is MovingTable
-            and type(model.chain) is MovingDirichlet
+            type(model.emission) is IncrementalTable
+            and type(model.chain) is IncrementalDirichlet
             and model.chain.learns_first
             and isinstance(subchains, Grid)
             and type(updates.rates) is Falling
@@ -277,7 +279,7 @@ class WordUpdates:
     def run(self, updates: Updates, pieces: NDArray[np.int64]) -> int:
         """Do the next updates, whose minibatches are `pieces` (updates, M); return how many were done."""
         model, boundary = updates.model, updates.boundary
-        chain: MovingDirichlet = model.chain
+        chain: IncrementalDirichlet = model.chain
         table: Any = model.emission
         nothing: NDArray[np.float32] = np.empty((0, 2, len(chain.initial)), dtype=np.float32)[:, 0]
         how, size, firsts, lasts, keeps = NOTHING, 0, nothing, nothing, False

@@ -1,4 +1,4 @@
-"""GrowBuf: buffers that grow until the beliefs of a subchain's ends no longer depend on the rest (Foti et al. 2014)."""
+"""GrowBuf (Foti et al. 2014): buffers that grow until a subchain's end marginals no longer depend on the rest."""
 
 # mypy: disable-error-code="no-untyped-def, call-arg"
 
@@ -12,10 +12,10 @@ from subchain.engines.cpu.messages import Messages
 from subchain.engines.subchains import Minibatch, Subchains
 from subchain.errors import InputError
 from subchain.inference.run.algorithm import whole_number
-from subchain.inference.stochastic.boundaries import BOUNDARIES, Boundary, OpenBoundary, OpenBuffer
 from subchain.inference.run.loop import Memory
+from subchain.inference.stochastic.boundaries import BOUNDARIES, Boundary, OpenBoundary, OpenBuffer
 from subchain.propagation.lanes.growing import grow_lane, into_and_out_of, multiply_through
-from subchain.transitions.incremental import MovingChain
+from subchain.transitions.incremental import IncrementalChain
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -30,7 +30,7 @@ class GrowBuffer(Boundary):
     Parameters
     ----------
     tolerance : float
-        Growth ends when nothing beyond the buffers could change the beliefs of the first and of the last position by
+        Growth ends when nothing beyond the buffers could change the marginals of the first and of the last position by
         more than this, whatever it is.
     step : int
         Positions by which a buffer grows on either side.
@@ -64,7 +64,7 @@ class OpenGrowBuffer(OpenBuffer):
         self.settings = settings
         self.updates = 0
 
-    def enter(self, messages: Messages, batch: Minibatch, chain: MovingChain) -> tuple[Array, Array]:
+    def enter(self, messages: Messages, batch: Minibatch, chain: IncrementalChain) -> tuple[Array, Array]:
         grows = self.updates % self.settings.every == 0
         self.updates += 1
         if not grows:
@@ -81,9 +81,7 @@ class OpenGrowBuffer(OpenBuffer):
         self.updates, self.size = (int(value) for value in memory["growth"])
 
 
-def grow(
-    messages: Messages, batch: Minibatch, stationary: Array, settings: GrowBuffer
-) -> tuple[Array, Array, Index]:
+def grow(messages: Messages, batch: Minibatch, stationary: Array, settings: GrowBuffer) -> tuple[Array, Array, Index]:
     """`start` and `stop` (K, M) of a minibatch, and how far its subchains' buffers have grown, (M, 2)."""
     n_states, size = messages.surrogate.n_states, batch.size
     offsets, stops = messages.data.offsets, batch.starts + batch.lengths

@@ -1,9 +1,9 @@
 """Guards: what a subchain's neighbours said when they were last visited (Wang & Blunsom 2015).
 
 For every subchain of a grid two vectors are kept, about its first and about its last position. A subchain that is
-visited reads its neighbours' and writes its own. "messages" keeps what the neighbour itself says, the filtered belief
-of its last position and the backward message of its first times its likelihood; "marginals" keeps smoothed beliefs, as
-published, which contain an echo of what the subchain said before. A neighbour that was never visited says nothing.
+visited reads its neighbours' and writes its own. "messages" keeps what the neighbour itself says, the filtered marginal
+of its last position and the backward message of its first times its likelihood; "marginals" keeps smoothed marginals,
+as published, which contain an echo of what the subchain said before. A neighbour that was never visited says nothing.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from subchain.engines.cpu.messages import Messages
 from subchain.engines.subchains import Grid, Minibatch, MinibatchRun, Subchains
 from subchain.errors import InputError, unknown_name
-from subchain.inference.stochastic.boundaries import BOUNDARIES, Boundary, OpenBoundary
 from subchain.inference.run.loop import Memory
+from subchain.inference.stochastic.boundaries import BOUNDARIES, Boundary, OpenBoundary
 from subchain.propagation.lanes.recursions import mix
-from subchain.transitions.incremental import MovingChain
+from subchain.transitions.incremental import IncrementalChain
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -145,7 +145,7 @@ class OpenGuards(OpenBoundary):
         self.store = store
         self.firsts, self.lasts = table[:, 0], table[:, 1]
 
-    def enter(self, messages: Messages, batch: Minibatch, chain: MovingChain) -> tuple[Array, Array]:
+    def enter(self, messages: Messages, batch: Minibatch, chain: IncrementalChain) -> tuple[Array, Array]:
         surrogate = messages.surrogate
         start = np.empty((surrogate.n_states, batch.size))
         stop = np.empty_like(start)
@@ -158,11 +158,11 @@ class OpenGuards(OpenBoundary):
     def leave(self, batch: Minibatch, run: MinibatchRun) -> None:
         ends = run.ends
         marginals = self.store == "marginals"
-        write_guards(self.firsts, batch.pieces, ends.first_belief if marginals else ends.first_message)
-        write_guards(self.lasts, batch.pieces, ends.last_belief if marginals else ends.last_message)
+        write_guards(self.firsts, batch.pieces, ends.first_marginal if marginals else ends.first_message)
+        write_guards(self.lasts, batch.pieces, ends.last_marginal if marginals else ends.last_message)
 
     def fold(self, into: int, gone: int) -> None:
-        """Beliefs of both states add up; messages from what follows say the same of both, or nothing of one."""
+        """Marginals of both states add up; messages from what follows say the same of both, or nothing of one."""
         join = np.add if self.store == "marginals" else np.maximum
         for first in range(0, len(self.firsts), BLOCK):
             pieces = np.arange(first, min(first + BLOCK, len(self.firsts)))

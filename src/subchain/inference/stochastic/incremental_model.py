@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.inference.stochastic.boundaries import OpenBoundary
+from subchain.core.records import build_record
+from subchain.core.statistics import Statistics
 from subchain.inference.run.loop import Memory
 from subchain.inference.run.posterior import ModelPosterior, Point
 from subchain.inference.run.problem import Problem
-from subchain.core.records import build_record
-from subchain.core.statistics import Statistics
+from subchain.inference.stochastic.boundaries import OpenBoundary
 
 if TYPE_CHECKING:
     from subchain.inference.stochastic.updates import Stochastic
@@ -20,16 +20,14 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 
-class MovingModel:
+class IncrementalModel:
     """What a stochastic run has found: a model that moves, and what is needed to go on."""
 
-    def __init__(
-        self, problem: Problem, algorithm: Stochastic, statistics: Statistics, prior: ModelPosterior
-    ) -> None:
+    def __init__(self, problem: Problem, algorithm: Stochastic, statistics: Statistics, prior: ModelPosterior) -> None:
         self.present = prior
         self.algorithm = algorithm
-        self.chain = prior.chain.moving(statistics.initial, statistics.pairs)
-        self.emission = prior.emission.moving(statistics.emission)
+        self.chain = prior.chain.incremental(statistics.initial, statistics.pairs)
+        self.emission = prior.emission.incremental(statistics.emission)
         self.n_observations = float(problem.whole.data.n_observations)
         self.averages = Averages() if algorithm.average else None
         self.update = 0
@@ -79,16 +77,16 @@ class MovingModel:
 
     @property
     def prior(self) -> ModelPosterior | None:
-        return self.present if self.present.moves else None
+        return self.present if self.present.is_learned else None
 
-    def renew(self, rate: float, surplus: tuple[Array, Array] | None) -> None:
+    def update_hyperparameters(self, rate: float, surplus: tuple[Array, Array] | None) -> None:
         """Move what is learned of the prior; `surplus` is what `Excerpt` has to say of moves that hardly happen."""
         chain, emission = self.present.chain, self.present.emission
         if surplus is not None:
             chain = chain.observe(*surplus, rate)
-        chain = chain.renew(self.chain.initial, self.chain.pairs, rate)
-        if emission.moves:
-            emission = emission.renew(self.emission.sums(), rate)
+        chain = chain.update_hyperparameters(self.chain.initial, self.chain.pairs, rate)
+        if emission.is_learned:
+            emission = emission.update_hyperparameters(self.emission.sums(), rate)
             self.emission.adopt(emission)
         self.present = ModelPosterior(chain, emission)
         self.chain.adopt(chain)
@@ -97,8 +95,8 @@ class MovingModel:
     def leap(self, prior: ModelPosterior, statistics: Statistics) -> None:
         """Go on with other statistics under another prior."""
         self.present = prior
-        self.chain = prior.chain.moving(statistics.initial, statistics.pairs)
-        self.emission = prior.emission.moving(statistics.emission)
+        self.chain = prior.chain.incremental(statistics.initial, statistics.pairs)
+        self.emission = prior.emission.incremental(statistics.emission)
         if self.averages is not None:
             self.averages = Averages()
         self._known.clear()

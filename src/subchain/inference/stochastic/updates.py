@@ -1,10 +1,10 @@
 """Stochastic algorithms: an update visits a few subchains, or a few sequences, and moves the statistics a little.
 
     part      = M subchains, drawn at random                        engines/subchains.py
-    surrogate = the posterior's, as it stands                       Moving.surrogate, MovingChain.surrogate
+    surrogate = the posterior's, as it stands                       Incremental.surrogate, IncrementalChain.surrogate
     messages  = what the boundary knows of the rest of the chain    inference/boundaries.py, guards.py, …
     fresh     = forward-backward between these messages             engines/subchains.py
-    S         = (1 − ρ) S + ρ · scale · fresh                       Moving.move, MovingChain.move
+    S         = (1 − ρ) S + ρ · scale · fresh                       Incremental.move, IncrementalChain.move
 
 An iteration of the loop is `report_every` updates: then the trace is written, the held-out score taken, and a
 checkpoint if it is time.
@@ -20,24 +20,24 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.statistics import Statistics
 from subchain.data.mapped import MappedFile
 from subchain.engines.cpu.messages import Messages
 from subchain.engines.subchains import Anywhere, Grid, Minibatch, Subchains, run_minibatch
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import ImpossibleSequenceError, InputError, unknown_name
 from subchain.inference.run.algorithm import Algorithm, number, positive_number, whole_number
-from subchain.inference.stochastic.boundaries import Boundary, OpenBoundary, resolve_boundary
-from subchain.inference.search.excerpts import Excerpt
 from subchain.inference.run.interrupts import Postponed
 from subchain.inference.run.loop import RunState, Step
-from subchain.inference.stochastic.incremental_model import MovingModel
 from subchain.inference.run.posterior import ModelPosterior, Point
 from subchain.inference.run.problem import Problem
-from subchain.inference.stochastic.rates import Adaptive, Falling
-from subchain.inference.search.search import Search, Trial
 from subchain.inference.run.trace import Status
+from subchain.inference.search.excerpts import Excerpt
+from subchain.inference.search.search import Search, Trial
+from subchain.inference.stochastic.boundaries import Boundary, OpenBoundary, resolve_boundary
 from subchain.inference.stochastic.fused_updates import WordUpdates
-from subchain.core.statistics import Statistics
+from subchain.inference.stochastic.incremental_model import IncrementalModel
+from subchain.inference.stochastic.rates import Adaptive, Falling
 from subchain.transitions.base import Chain
 from subchain.transitions.hdp.collapsed_top import WAYS, CollapsedChain
 
@@ -260,7 +260,7 @@ class Stochastic(Algorithm):
         except IndexError as error:  # a large file is not looked at as a whole before the run
             warnings.warn(f"restarts cannot be compared, and the first is kept: {error}; check the data.", stacklevel=2)
             return -np.inf
-        prior_worth = prior.log_hyper() - posterior.kl(prior) if has_bound else 0.0
+        prior_worth = prior.log_hyperprior() - posterior.kl(prior) if has_bound else 0.0
         return (seen.log_normalizer + prior_worth) / max(seen.n_observations, 1.0)
 
 
@@ -286,7 +286,7 @@ class Updates:
         self._drawn: dict[int, Index] = {}
         memory = state.results.memory
         statistics = state.statistics if state.statistics is not None else self._guess(state.point)
-        self.model = MovingModel(problem, algorithm, statistics, state.results.prior or problem.prior)
+        self.model = IncrementalModel(problem, algorithm, statistics, state.results.prior or problem.prior)
         self.model.companions = [self.rates, self.boundary]
         if "update" in memory:
             self.model.restore(memory, statistics)
@@ -333,8 +333,8 @@ class Updates:
                     self._some_updates()
                 except IndexError as error:  # a large file is not looked at as a whole before the run
                     raise InputError(f"after {model.update} updates: {error}; check the data.") from None
-                if model.present.moves and model.update % RENEW == 0:
-                    self._renew()
+                if model.present.is_learned and model.update % RENEW == 0:
+                    self._update_hyperparameters()
                 if model.update % every == 0 or time.perf_counter() > self.deadline:
                     break
             events = self._search(state.iteration + 1)
@@ -349,7 +349,7 @@ class Updates:
         """Another run may want the file that guards are kept in."""
         self.boundary.release()
 
-    def _renew(self) -> None:
+    def _update_hyperparameters(self) -> None:
         """Move what is learned of the prior by as much as the updates since the last time would have."""
         model, problem = self.model, self.problem
         surplus = None
@@ -359,7 +359,7 @@ class Updates:
             surrogate = Surrogate(chain.initial, chain.transition, model.emission.surrogate(self.algorithm.kind))
             way = WAYS[model.present.chain.way]
             surplus = Excerpt(problem, self.subchains.length, self.size, rng).surplus(surrogate, way)
-        model.renew(min(1.0, RENEW * self.rate), surplus)
+        model.update_hyperparameters(min(1.0, RENEW * self.rate), surplus)
 
     def _search(self, iteration: int) -> list[str]:
         """Try other numbers of states, judged by an excerpt of the data."""
@@ -367,7 +367,7 @@ class Updates:
         is_late = self.last_update is not None and 2 * model.update >= self.last_update
         if self.rate * model.update < RIPE and not is_late:
             return []
-        if not model.present.moves or not look.is_due(model.present, model.statistics):
+        if not model.present.is_learned or not look.is_due(model.present, model.statistics):
             return []
         rng = np.random.default_rng([self.seed, 1 << 34, iteration])
         length = self.subchains.length
@@ -378,13 +378,13 @@ class Updates:
         def run(prior: ModelPosterior, statistics: Statistics) -> Trial:
             nonlocal least
             for _ in range(SETTLED):  # the prior of a proposal has only just begun
-                prior = prior.renew(statistics)
+                prior = prior.update_hyperparameters(statistics)
             posterior = prior.update(statistics)
             seen = excerpt.statistics(posterior.expected_log())
             if seen.log_normalizer < least:
                 return Trial(-math.inf, prior, statistics)
             least = max(least, seen.log_normalizer - LOSS * seen.n_observations)
-            return Trial(seen.log_normalizer - posterior.kl(prior) + prior.log_hyper(), prior, statistics)
+            return Trial(seen.log_normalizer - posterior.kl(prior) + prior.log_hyperprior(), prior, statistics)
 
         try:
             here = run(model.present, model.statistics)
@@ -406,7 +406,7 @@ class Updates:
         if self.words is not None:
             pieces = self._pieces(model.update + 1)
             left = every - model.update % every
-            if model.present.moves:
+            if model.present.is_learned:
                 left = min(left, RENEW - model.update % RENEW)
             if self.last_update is not None:
                 left = min(left, self.last_update - model.update)
@@ -436,8 +436,8 @@ class Updates:
         self.boundary.leave(batch, run)
         fresh, gains = run.statistics, self.gains
         rate = self.rates.rate(model.update + 1, gains.pairs * fresh.pairs, model.chain.pairs)
-        model.chain.move(1.0 - rate, rate * gains.initial, rate * gains.pairs, fresh.initial, fresh.pairs)
-        model.emission.move(1.0 - rate, rate * gains.emission, fresh.emission)
+        model.chain.blend(1.0 - rate, rate * gains.initial, rate * gains.pairs, fresh.initial, fresh.pairs)
+        model.emission.blend(1.0 - rate, rate * gains.emission, fresh.emission)
         model.since += (fresh.log_normalizer, fresh.n_observations)
         model.moved()
         self.rate = rate

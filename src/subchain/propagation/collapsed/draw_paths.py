@@ -59,7 +59,7 @@ def _raise_rows(table, n_rows, power):
 
 @part
 def _filter(moves, likelihood, n, alpha):
-    """Filtered beliefs of n positions; False if they vanish. Row K of `moves` is the law of first states."""
+    """Filtered marginals of n positions; False if they vanish. Row K of `moves` is the law of first states."""
     n_states = moves.shape[1]
     for position in range(n):
         for k in range(n_states):
@@ -83,7 +83,7 @@ def _filter(moves, likelihood, n, alpha):
 
 @part
 def _draw_backward(moves, alpha, n, begin, origin, path):
-    """Draw a path given the filtered beliefs; `origin` is the position that the random numbers begin with."""
+    """Draw a path given the filtered marginals; `origin` is the position that the random numbers begin with."""
     n_states, following = moves.shape[1], -1
     for position in range(n - 1, -1, -1):
         total = 0.0

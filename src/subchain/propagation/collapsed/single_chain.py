@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from subchain.propagation.compiled import kernel, part
 from subchain.numerics.vectors import WIDTH, load, spread, store, total, turned, zeros
+from subchain.propagation.compiled import kernel, part
 
 #: States are padded to a multiple of this.
 PADDING = 2 * WIDTH
@@ -110,18 +110,16 @@ def transpose(matrix, n_states, every, out):
 
 
 @kernel
-def forward_backward(
-    transition, transposed, start, stop, likelihood, n, n_states, alpha, weighted, beliefs, scale
-):
-    """Beliefs of n positions between messages from outside; return the log normaliser.
+def forward_backward(transition, transposed, start, stop, likelihood, n, n_states, alpha, weighted, marginals, scale):
+    """Marginals of n positions between messages from outside; return the log normaliser.
 
     Parameters
     ----------
     transition, transposed : (K, P), (P, P)
     start, stop : (1, P) weights of the first state before anything is seen; backward message of the last
     likelihood : (n, P)
-    alpha, weighted, beliefs : (n, P), on return the filtered beliefs, the backward messages times the likelihoods over
-        the normalisers (from which pair sums are made), and the smoothed beliefs
+    alpha, weighted, marginals : (n, P), on return the filtered marginals, the backward messages times the likelihoods
+        over the normalisers (from which pair sums are made), and the smoothed marginals
     scale : (1, n) room for normalisers
     """
     log_total, running = 0.0, 1.0
@@ -139,21 +137,21 @@ def forward_backward(
         scale[0, position] = 1.0 / norm
         scale_row(alpha, position, scale, position)
     log_total += np.log(running)
-    # backward: `beliefs` holds the backward message until it becomes the belief
+    # backward: `marginals` holds the backward message until it becomes the marginal
     meeting = 0.0
     for k in range(n_states):
         meeting += alpha[n - 1, k] * stop[0, k]
     for k in range(stop.shape[1]):
-        beliefs[n - 1, k] = stop[0, k] / meeting
+        marginals[n - 1, k] = stop[0, k] / meeting
     log_total += np.log(meeting)
     for position in range(n - 1, -1, -1):
         factor = spread(scale, 0, position)
         for k in range(0, alpha.shape[1], WIDTH):
-            message = load(beliefs, position, k, None)
+            message = load(marginals, position, k, None)
             store(weighted, position, k, None, message * load(likelihood, position, k, None) * factor)
-            store(beliefs, position, k, None, message * load(alpha, position, k, None))
+            store(marginals, position, k, None, message * load(alpha, position, k, None))
         if position > 0:
-            product(weighted, position, transposed, n_states, beliefs, position - 1)
+            product(weighted, position, transposed, n_states, marginals, position - 1)
     return log_total
 
 

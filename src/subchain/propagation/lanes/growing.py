@@ -79,12 +79,12 @@ def extend_right(likelihood, transition, column, product):
 
 
 @kernel
-def _largest_distance(beliefs, weights, rows):
-    """Largest total variation between beliefs (K,) and each row of `rows` (K, K) times `weights` (K,), normalised.
+def _largest_distance(marginals, weights, rows):
+    """Largest total variation between marginals (K,) and each row of `rows` (K, K) times `weights` (K,), normalised.
 
     Rows that come to nothing are left out.
     """
-    n_states = beliefs.shape[0]
+    n_states = marginals.shape[0]
     largest = 0.0
     for j in range(n_states):
         total = 0.0
@@ -93,13 +93,13 @@ def _largest_distance(beliefs, weights, rows):
         if total > 0.0:
             apart = 0.0
             for k in range(n_states):
-                apart += abs(beliefs[k] - rows[j, k] * weights[k] / total)
+                apart += abs(marginals[k] - rows[j, k] * weights[k] / total)
             largest = max(largest, 0.5 * apart)
     return largest
 
 
 @kernel
-def _beliefs(weights, others):
+def _marginals(weights, others):
     """Two messages about one position, multiplied and normalised."""
     both = weights * others
     total = both.sum()
@@ -108,18 +108,18 @@ def _beliefs(weights, others):
 
 @kernel
 def influence_of_the_rest(start, left, core, right, any_left, any_right):
-    """How much what lies beyond the buffers could still change the beliefs of the subchain's first and last position.
+    """How much what lies beyond the buffers could still change the marginals of the subchain's first and last position.
 
     `start` (K,) are the weights of the outermost state of the left buffer, `left` the product over that buffer and the
     move that leads out of it, `core` the one over the subchain, `right` the one over the move into the right buffer and
     all of it. The answer is the largest total variation, over all single states at the outer end of either buffer,
-    between the beliefs as they are and as they were if that state were certain, added for both sides; nothing can
+    between the marginals as they are and as they were if that state were certain, added for both sides; nothing can
     change them more.
     `any_left` and `any_right` say whether anything lies there.
     """
     into, out_of = start @ left, right.sum(axis=1)
     into_through, out_through = into @ core, core @ out_of
-    first, last = _beliefs(into, out_through), _beliefs(into_through, out_of)
+    first, last = _marginals(into, out_through), _marginals(into_through, out_of)
     of_left, of_right = 0.0, 0.0
     if any_left:
         of_left = _largest_distance(first, out_through, left)

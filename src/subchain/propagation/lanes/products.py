@@ -22,7 +22,7 @@ ENOUGH = 1024
 
 
 def forward(likelihood: Array, transition: Array, start: Array, offsets: Offsets, alpha: Array, scale: Array) -> None:
-    """Filtered beliefs of every position; see `lanes.forward`."""
+    """Filtered marginals of every position; see `lanes.forward`."""
     transposed = transition.T
     for step in range(len(offsets) - 1):
         at, stop = offsets[step], offsets[step + 1]
@@ -35,9 +35,9 @@ def forward(likelihood: Array, transition: Array, start: Array, offsets: Offsets
 
 
 def backward(
-    likelihood: Array, transposed: Array, stop: Array, offsets: Offsets, alpha: Array, scale: Array, beliefs: Array
+    likelihood: Array, transposed: Array, stop: Array, offsets: Offsets, alpha: Array, scale: Array, marginals: Array
 ) -> None:
-    """Smoothed beliefs of every position; see `lanes.backward`."""
+    """Smoothed marginals of every position; see `lanes.backward`."""
     transition = transposed.T
     beta = stop.copy()
     steps = len(offsets) - 1
@@ -46,7 +46,7 @@ def backward(
         if step + 1 < steps:
             after, running = offsets[step + 1], offsets[step + 2] - offsets[step + 1]
             np.matmul(transition, likelihood[:, after : after + running], out=beta[:, :running])
-        believe_step(likelihood, alpha, at, count, scale, beta, beliefs)
+        believe_step(likelihood, alpha, at, count, scale, beta, marginals)
 
 
 def forward_backward(
@@ -59,17 +59,17 @@ def forward_backward(
     shift: Array,
     alpha: Array,
     scale: Array,
-    beliefs: Array,
+    marginals: Array,
     totals: Array,
 ) -> None:
     """`forward`, `log_totals` and `backward`; see `lanes.forward_backward`."""
     forward(likelihood, transition, start, offsets, alpha, scale)
     log_totals(scale, shift, offsets, totals)
-    backward(likelihood, transposed, stop, offsets, alpha, scale, beliefs)
+    backward(likelihood, transposed, stop, offsets, alpha, scale, marginals)
 
 
 def advance(likelihood: Array, transition: Array, start: Array, offsets: Offsets, last: Array) -> None:
-    """Filtered beliefs of the last positions alone; see `lanes.advance`."""
+    """Filtered marginals of the last positions alone; see `lanes.advance`."""
     running = 0
     for at, stop in pairwise(offsets):
         count = stop - at

@@ -20,8 +20,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from subchain.propagation.compiled import kernel, part
-from subchain.propagation.lanes.sums import pair_sums, weigh
 from subchain.numerics.vectors import (
     WIDTH,
     aligned,
@@ -34,6 +32,8 @@ from subchain.numerics.vectors import (
     store,
     zeros,
 )
+from subchain.propagation.compiled import kernel, part
+from subchain.propagation.lanes.sums import pair_sums, weigh
 
 #: Backward messages of states that are impossible before grow without limit; up to here they do no harm.
 LARGEST = 1e290
@@ -116,7 +116,7 @@ def _absorb(predicted, likelihood, k, at, mask, message, row, lane):
 
 @part
 def _forward_group(panels, likelihood, alpha, scale, message, before, now, at, lane, mask):
-    """Filtered beliefs of a vector of lanes.
+    """Filtered marginals of a vector of lanes.
 
     `message` holds those of the step before, not normalised, in the rows from `before` on, and is given the new ones in
     the rows from `now` on; its last row holds the factors that normalise them.
@@ -138,7 +138,7 @@ def _forward_group(panels, likelihood, alpha, scale, message, before, now, at, l
 
 @part
 def _first_group(start, likelihood, alpha, scale, message, at, begin, lane, mask):
-    """Filtered beliefs of the first positions of a vector of lanes; `message` is given them as in `_forward_group`."""
+    """Filtered marginals of the first positions of some lanes; `message` receives them (see `_forward_group`)."""
     n_states = likelihood.shape[0]
     norm = zeros()
     for k in range(n_states):
@@ -152,7 +152,7 @@ def _first_group(start, likelihood, alpha, scale, message, at, begin, lane, mask
 
 @kernel
 def forward(likelihood, transition, start, offsets, alpha, scale):
-    """Filtered beliefs of every position.
+    """Filtered marginals of every position.
 
     Parameters
     ----------
@@ -241,8 +241,8 @@ def log_totals(scale, shift, offsets, out):
 
 
 @kernel
-def believe_step(likelihood, alpha, at, count, scale, beta, beliefs):
-    """Beliefs of one step's columns from filtered and backward messages; weights the likelihoods for the one before."""
+def believe_step(likelihood, alpha, at, count, scale, beta, marginals):
+    """Marginals of one step's columns from filtered and backward messages; weights the likelihoods in place."""
     inverse, factor = np.empty(BLOCK), np.empty(BLOCK)
     for begin in range(0, count, BLOCK):
         width = min(BLOCK, count - begin)
@@ -258,30 +258,30 @@ def believe_step(likelihood, alpha, at, count, scale, beta, beliefs):
             factor[i] = norm[i] / scale[start + i] if scale[start + i] > 0.0 else 0.0
         for k in range(alpha.shape[0]):
             a, b = alpha[k, start:stop], beta[k, begin : begin + width]
-            belief, weighted = beliefs[k, start:stop], likelihood[k, start:stop]
+            marginal, weighted = marginals[k, start:stop], likelihood[k, start:stop]
             for i in range(width):
                 message = b[i]
-                belief[i] = a[i] * (message * inverse[i])
+                marginal[i] = a[i] * (message * inverse[i])
                 weighted[i] *= min(message * factor[i], LARGEST)
 
 
 @part
-def _believe(message, correction, weight, alpha, weighted, beliefs, k, at, mask, ahead, row, lane):
-    """Belief in one state from its backward message, which is then weighted by its observation."""
-    belief = load(alpha, k, at, mask) * (message * correction)
-    store(beliefs, k, at, mask, belief)
+def _believe(message, correction, weight, alpha, weighted, marginals, k, at, mask, ahead, row, lane):
+    """Marginal in one state from its backward message, which is then weighted by its observation."""
+    marginal = load(alpha, k, at, mask) * (message * correction)
+    store(marginals, k, at, mask, marginal)
     message = load(weighted, k, at, mask) * at_most(message * weight, LARGEST)
     store(weighted, k, at, mask, message)
     store(ahead, row, lane, None, message)
-    return belief
+    return marginal
 
 
 @part
-def _backward_group(panels, weighted, alpha, scale, beliefs, ahead, after, now, at, lane, mask):
-    """Beliefs of a vector of lanes from the weighted messages of the step after.
+def _backward_group(panels, weighted, alpha, scale, marginals, ahead, after, now, at, lane, mask):
+    """Marginals of a vector of lanes from the weighted messages of the step after.
 
-    `ahead` holds these in the rows from `after` on, and is given the new ones in the rows from `now` on. Beliefs sum to
-    one by construction, but for rounding; what they do sum to is kept in the last row and taken out of the messages
+    `ahead` holds these in the rows from `after` on, and is given the new ones in the rows from `now` on. Marginals sum
+    to one by construction, but for rounding; what they do sum to is kept in the last row and taken out of the messages
     one step later, so that rounding errors do not pile up along the chain.
     """
     n_states = alpha.shape[0]
@@ -294,14 +294,25 @@ def _backward_group(panels, weighted, alpha, scale, beliefs, ahead, after, now, 
         for i in range(4):
             if k + i < n_states:
                 believed += _believe(
-                    messages[i], correction, weight, alpha, weighted, beliefs, k + i, at, mask, ahead, now + k + i, lane
+                    messages[i],
+                    correction,
+                    weight,
+                    alpha,
+                    weighted,
+                    marginals,
+                    k + i,
+                    at,
+                    mask,
+                    ahead,
+                    now + k + i,
+                    lane,
                 )
     store(ahead, 2 * n_states, lane, None, believed)
 
 
 @part
-def _last_group(stop, weighted, alpha, scale, beliefs, ahead, now, at, begin, lane, mask):
-    """Beliefs of the last positions of a vector of lanes, whose backward messages are given, in any scale."""
+def _last_group(stop, weighted, alpha, scale, marginals, ahead, now, at, begin, lane, mask):
+    """Marginals of the last positions of a vector of lanes, whose backward messages are given, in any scale."""
     n_states = alpha.shape[0]
     meeting = zeros()
     for k in range(n_states):
@@ -310,12 +321,12 @@ def _last_group(stop, weighted, alpha, scale, beliefs, ahead, now, at, begin, la
     weight = correction * reciprocal(load(scale, 0, at, mask))
     for k in range(n_states):
         message = load(stop, k, begin + lane, mask)
-        _believe(message, correction, weight, alpha, weighted, beliefs, k, at, mask, ahead, now + k, lane)
+        _believe(message, correction, weight, alpha, weighted, marginals, k, at, mask, ahead, now + k, lane)
 
 
 @kernel
-def backward(likelihood, transposed, stop, offsets, alpha, scale, beliefs):
-    """Smoothed beliefs of every position; turns `likelihood` into the weighted messages that pair sums need.
+def backward(likelihood, transposed, stop, offsets, alpha, scale, marginals):
+    """Smoothed marginals of every position; turns `likelihood` into the weighted messages that pair sums need.
 
     Parameters
     ----------
@@ -323,7 +334,7 @@ def backward(likelihood, transposed, stop, offsets, alpha, scale, beliefs):
     transposed : (K, K) the transition matrix transposed
     stop : (K, lanes) backward message of each lane's last position, in any scale
     offsets, alpha, scale : as written by `forward`
-    beliefs : (K, n) output, each column sums to one
+    marginals : (K, n) output, each column sums to one
     """
     n_states, lanes = stop.shape
     scales = scale.reshape(1, -1)
@@ -337,18 +348,18 @@ def backward(likelihood, transposed, stop, offsets, alpha, scale, beliefs):
             count = min(strip, offsets[step + 1] - at)
             lane = np.int64(0)
             while lane + WIDTH <= running:
-                _backward_group(panels, likelihood, alpha, scales, beliefs, ahead, after, now, at + lane, lane, None)
+                _backward_group(panels, likelihood, alpha, scales, marginals, ahead, after, now, at + lane, lane, None)
                 lane += WIDTH
             if lane < running:
                 mask = first(running - lane)
-                _backward_group(panels, likelihood, alpha, scales, beliefs, ahead, after, now, at + lane, lane, mask)
+                _backward_group(panels, likelihood, alpha, scales, marginals, ahead, after, now, at + lane, lane, mask)
             lane = running
             while lane + WIDTH <= count:
-                _last_group(stop, likelihood, alpha, scales, beliefs, ahead, now, at + lane, begin, lane, None)
+                _last_group(stop, likelihood, alpha, scales, marginals, ahead, now, at + lane, begin, lane, None)
                 lane += WIDTH
             if lane < count:
                 mask = first(count - lane)
-                _last_group(stop, likelihood, alpha, scales, beliefs, ahead, now, at + lane, begin, lane, mask)
+                _last_group(stop, likelihood, alpha, scales, marginals, ahead, now, at + lane, begin, lane, mask)
             if running < count:
                 ahead[2 * n_states, running:count] = 1.0
                 running = count
@@ -356,19 +367,19 @@ def backward(likelihood, transposed, stop, offsets, alpha, scale, beliefs):
 
 
 @kernel
-def forward_backward(likelihood, transition, transposed, start, stop, offsets, shift, alpha, scale, beliefs, totals):
+def forward_backward(likelihood, transition, transposed, start, stop, offsets, shift, alpha, scale, marginals, totals):
     """`forward`, `log_totals` into `totals` and `backward` at one go."""
     forward(likelihood, transition, start, offsets, alpha, scale)
     log_totals(scale, shift, offsets, totals)
-    backward(likelihood, transposed, stop, offsets, alpha, scale, beliefs)
+    backward(likelihood, transposed, stop, offsets, alpha, scale, marginals)
 
 
-# ---- messages without beliefs ----------------------------------------------------------------------------------------
+# ---- messages without marginals --------------------------------------------------------------------------------------
 
 
 @part
 def _advance_group(panels, likelihood, message, weighted, at, lane, mask):
-    """Carry filtered beliefs of a vector of lanes over one position; `message` has their sums in its last row."""
+    """Carry filtered marginals of a vector of lanes over one position; `message` has their sums in its last row."""
     n_states = likelihood.shape[0]
     factor = reciprocal(load(message, n_states, lane, None))
     norm = zeros()
@@ -411,7 +422,7 @@ def _write_message(message, begin, count, target):
 
 @kernel
 def advance(likelihood, transition, start, offsets, last):
-    """Filtered beliefs of each lane's last position alone.
+    """Filtered marginals of each lane's last position alone.
 
     Lanes end together: they are sorted by falling length, and those that are shorter join later.
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from subchain.propagation.compiled import kernel, part
 from subchain.numerics.vectors import WIDTH, first, load, total, zeros
+from subchain.propagation.compiled import kernel, part
 
 #: Columns that are multiplied and summed at a time, so that their rows stay in the first-level cache.
 BLOCK = 512

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from subchain.propagation.compiled import kernel, part
 from subchain.propagation.lanes.recursions import LARGEST, LARGEST_PRODUCT, LEAST_PRODUCT
-from subchain.propagation.underflow import LEAST_BELIEF, LEAST_SCALE
+from subchain.propagation.underflow import LEAST_MARGINAL, LEAST_SCALE
 
 Index = NDArray[np.int64]
 
@@ -125,7 +125,7 @@ def _add_far(alpha, before, weighted, first, stop, states, sums, row):
 
 @kernel
 def forward(likelihood, transition, transposed, initial, lists, alpha, scale):
-    """Filtered beliefs of every position.
+    """Filtered marginals of every position.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def lost(likelihood, transition, initial, lists, alpha, out):
         for position in range(start, lists.stops[piece]):
             first = offsets[position]
             for e in range(first, offsets[position + 1]):
-                if not (alpha[e] < LEAST_BELIEF and likelihood[e] > 0.0):
+                if not (alpha[e] < LEAST_MARGINAL and likelihood[e] > 0.0):
                     continue
                 if position == start:
                     out[piece] |= weights[states[e]] > 0.0
@@ -211,8 +211,8 @@ def lost(likelihood, transition, initial, lists, alpha, out):
 
 
 @kernel
-def backward(likelihood, transition, transposed, lists, alpha, scale, beliefs):
-    """Smoothed beliefs of every position; turns `likelihood` into the weighted messages that pair sums need.
+def backward(likelihood, transition, transposed, lists, alpha, scale, marginals):
+    """Smoothed marginals of every position; turns `likelihood` into the weighted messages that pair sums need.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def backward(likelihood, transition, transposed, lists, alpha, scale, beliefs):
     transition, transposed : (K, K) the transition matrix, and its transpose
     lists : Lists
     alpha, scale : as written by `forward`
-    beliefs : (nnz,) output, each position's entries sum to one
+    marginals : (nnz,) output, each position's entries sum to one
     """
     offsets, states = lists.offsets, lists.states
     n_states = transition.shape[0]
@@ -232,24 +232,24 @@ def backward(likelihood, transition, transposed, lists, alpha, scale, beliefs):
             after = stop if position == last else offsets[position + 2]
             is_far = _is_far(stop - first, after - stop, n_states)
             if is_far:
-                _carry_far(likelihood, stop, after, states, transposed, transition, beliefs, first, stop, row)
+                _carry_far(likelihood, stop, after, states, transposed, transition, marginals, first, stop, row)
             total = 0.0
             for e in range(first, stop):
                 j, message = states[e], 0.0
                 if is_far:
-                    message = beliefs[e]
+                    message = marginals[e]
                 elif position == last:
                     message = 1.0
                 else:
                     for f in range(stop, after):
                         message += transition[j, states[f]] * likelihood[f]
-                beliefs[e] = alpha[e] * message
-                total += beliefs[e]
+                marginals[e] = alpha[e] * message
+                total += marginals[e]
                 likelihood[e] = likelihood[e] * message if alpha[e] > 0.0 else 0.0
             inverse = 1.0 / total if total > 0.0 else 0.0
             factor = inverse / scale[position] if scale[position] > 0.0 else 0.0
             for e in range(first, stop):
-                beliefs[e] *= inverse
+                marginals[e] *= inverse
                 likelihood[e] = min(likelihood[e] * factor, LARGEST)
 
 
@@ -285,13 +285,13 @@ def weigh(entries, lists, weights):
 
 
 @kernel
-def first_states(beliefs, lists, sums):
-    """Add the beliefs of the positions that begin sequences to `sums` (K,)."""
+def first_states(marginals, lists, sums):
+    """Add the marginals of the positions that begin sequences to `sums` (K,)."""
     for piece in range(lists.starts.shape[0]):
         if lists.before[piece] < 0:
             start = lists.starts[piece]
             for e in range(lists.offsets[start], lists.offsets[start + 1]):
-                sums[lists.states[e]] += beliefs[e]
+                sums[lists.states[e]] += marginals[e]
 
 
 # ---- tables ----------------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="no-untyped-def"
-"""The most probable paths through legal states alone, in logarithms.
+"""The most probable paths through legal states alone, in log space.
 
 δ is that of `viterbi`, kept for the legal states of each position; lists and pieces are those of `legal`. Where a piece
 ends before its sequence does, its last position has one legal state, so pieces know their paths by themselves. Rounding

@@ -1,6 +1,6 @@
 """Four ways to find out how surely a move happens in one chain: exactly, with two kinds of independence, by draws.
 
-Beliefs over a chain are a Markov chain: `first` (K,), the belief of its first state, and `moves` (T − 1, K, K), the
+Marginals over a chain are a Markov chain: `first` (K,), the marginal of its first state, and `moves` (T − 1, K, K), the
 conditional probabilities q(z_t | z_{t−1}), which differ from step to step. Each way returns L = −log q(C = 0), (K, K)
 (thesis, section 5.4).
 
@@ -29,7 +29,7 @@ LEAST = 1e-300
 
 
 def conditionals(weighted: Array, transition: Array) -> Array:
-    """Conditional beliefs (T − 1, K, K) from the weighted backward messages (T, K) of a chain.
+    """Conditional marginals (T − 1, K, K) from the weighted backward messages (T, K) of a chain.
 
     States from which no path leads on keep rows of zeros.
 
@@ -45,12 +45,12 @@ def conditionals(weighted: Array, transition: Array) -> Array:
 
 
 def marginals(first: Array, moves: Array) -> Array:
-    """Beliefs (T, K) of all positions."""
-    beliefs = np.empty((len(moves) + 1, len(first)))
-    beliefs[0] = first
+    """Marginals (T, K) of all positions."""
+    marginals = np.empty((len(moves) + 1, len(first)))
+    marginals[0] = first
     for position, step in enumerate(moves):
-        beliefs[position + 1] = beliefs[position] @ step
-    return beliefs
+        marginals[position + 1] = marginals[position] @ step
+    return marginals
 
 
 def pairs(first: Array, moves: Array) -> Array:
@@ -63,8 +63,8 @@ def pairs(first: Array, moves: Array) -> Array:
            [0.288, 0.288]])
     """
     absent = np.zeros((len(first), len(first)))
-    for belief, step in zip(marginals(first, moves), moves, strict=False):
-        absent += absence(belief[:, None] * step)
+    for marginal, step in zip(marginals(first, moves), moves, strict=False):
+        absent += absence(marginal[:, None] * step)
     return absent
 
 
@@ -101,9 +101,9 @@ def mean_field(first: Array, moves: Array) -> Array:
     n_states = len(first)
     # of all paths without the move j → k: their probability, and that of those among them that have just reached j
     total, leaving = np.ones((n_states, n_states)), np.repeat(first[:, None], n_states, axis=1)
-    for belief in marginals(first, moves)[1:]:
-        lost = leaving * belief
-        leaving = belief[:, None] * total
+    for marginal in marginals(first, moves)[1:]:
+        lost = leaving * marginal
+        leaving = marginal[:, None] * total
         np.einsum("jj->j", leaving)[:] -= np.diag(lost)
         total -= lost
     return _negative_log(total)

@@ -1,6 +1,6 @@
 """How surely a move happens at all: the probability that a chain goes from j to k at least once, pair by pair.
 
-Under beliefs that are Markov chains, q(C_jk = 0) is the probability that no two neighbouring positions are in j and k.
+Under a Markov chain, q(C_jk = 0) is the probability that no two neighbouring positions are in j and k.
 What is kept is L = −log q(C = 0), which adds over sequences; q(C > 0) = −expm1(−L). If neighbouring pairs are taken to
 be independent of each other (thesis 5.67),
 
@@ -8,8 +8,8 @@ be independent of each other (thesis 5.67),
 
 The first sum is the expected number of moves, which every pass has anyway. The second needs only the pairs that are
 not small: leaving out those below `SMALL` makes L at most 0.51 % too small, and a pair can exceed it only where both
-its states do, which are few. So the surplus costs a look at the beliefs and a handful of products a position; where all
-states are equally likely, bounds on what a move can weigh save the products too.
+its states do, which are few. So the surplus costs a look at the marginals and a handful of products a position; where
+all states are equally likely, bounds on what a move can weigh save the products too.
 
 Other ways to find L are in `occurrence_methods`.
 """
@@ -32,7 +32,7 @@ LOG_SMALL = float(np.log(SMALL))
 SERIES = 0.1
 #: A move that is certain counts as if it were not quite, so that L stays finite.
 ALMOST_CERTAIN = 1.0 - 1e-12
-#: More states than can have a belief above `SMALL`.
+#: More states than can have a marginal above `SMALL`.
 ENOUGH = 104
 #: Lanes whose states are listed at a time.
 STRIP = 128
@@ -69,13 +69,13 @@ def _greatest_in(matrix, n_states):
 
 
 @part
-def _list_lanes(beliefs, alpha, at, count, states, sources, sizes):
-    """The states of each of `count` columns that are not small, and their filtered beliefs."""
+def _list_lanes(marginals, alpha, at, count, states, sources, sizes):
+    """The states of each of `count` columns that are not small, and their filtered marginals."""
     for lane in range(count):
         sizes[lane] = 0
     room = states.shape[1]
-    for k in range(beliefs.shape[0]):
-        believed, filtered = beliefs[k, at : at + count], alpha[k, at : at + count]
+    for k in range(marginals.shape[0]):
+        believed, filtered = marginals[k, at : at + count], alpha[k, at : at + count]
         for lane in range(count):
             if believed[lane] > SMALL and sizes[lane] < room:  # lanes that cannot be believed may hold anything
                 states[lane, sizes[lane]] = k
@@ -95,29 +95,29 @@ def _add_to(k, message, limit, states, sources, size, transition, weight, out):
 
 
 @kernel
-def add_surplus(alpha, weighted, transition, beliefs, offsets, weights, out):
+def add_surplus(alpha, weighted, transition, marginals, offsets, weights, out):
     """Add the surplus of all neighbouring pairs of lanes to `out`.
 
     Parameters
     ----------
-    alpha, weighted, beliefs : (K, n) as `lanes.backward` leaves them, not yet multiplied by weights
+    alpha, weighted, marginals : (K, n) as `lanes.backward` leaves them, not yet multiplied by weights
     transition : (K, K)
     offsets : (steps + 1,)
     weights : (lanes,) how often each lane counts
     out : (K, K)
     """
-    lanes, room, greatest = offsets[1], min(beliefs.shape[0], ENOUGH), _greatest_in(transition, beliefs.shape[0])
+    lanes, room, greatest = offsets[1], min(marginals.shape[0], ENOUGH), _greatest_in(transition, marginals.shape[0])
     # lists of the step before and of this one, by turns
     states, sources = np.empty((2, STRIP, room), dtype=np.int32), np.empty((2, STRIP, room))
     sizes = np.empty((2, STRIP), dtype=np.int64)
     for begin in range(0, lanes, STRIP):
-        _list_lanes(beliefs, alpha, begin, min(STRIP, lanes - begin), states[0], sources[0], sizes[0])
+        _list_lanes(marginals, alpha, begin, min(STRIP, lanes - begin), states[0], sources[0], sizes[0])
         for step in range(1, offsets.shape[0] - 1):
             at, old, new = offsets[step] + begin, (step - 1) % 2, step % 2
             count = min(STRIP, offsets[step + 1] - at)
             if count <= 0:
                 break
-            _list_lanes(beliefs, alpha, at, count, states[new], sources[new], sizes[new])
+            _list_lanes(marginals, alpha, at, count, states[new], sources[new], sizes[new])
             for lane in range(count):
                 largest = 0.0
                 for i in range(sizes[old, lane]):
@@ -134,11 +134,11 @@ def add_surplus(alpha, weighted, transition, beliefs, offsets, weights, out):
 
 
 @part
-def _list_row(beliefs, alpha, position, n_states, states, sources):
-    """The states of a position that are not small, and their filtered beliefs; return their number."""
+def _list_row(marginals, alpha, position, n_states, states, sources):
+    """The states of a position that are not small, and their filtered marginals; return their number."""
     size = 0
     for k in range(n_states):
-        if beliefs[position, k] > SMALL and size < states.shape[0]:
+        if marginals[position, k] > SMALL and size < states.shape[0]:
             states[size] = k
             sources[size] = alpha[position, k]
             size += 1
@@ -146,12 +146,12 @@ def _list_row(beliefs, alpha, position, n_states, states, sources):
 
 
 @kernel
-def add_chain_surplus(alpha, weighted, transition, beliefs, n, n_states, weight, out):
+def add_chain_surplus(alpha, weighted, transition, marginals, n, n_states, weight, out):
     """The same for one chain whose states fill the vectors, as `one_chain.forward_backward` leaves it.
 
     Parameters
     ----------
-    alpha, weighted, beliefs : (n, P)
+    alpha, weighted, marginals : (n, P)
     transition : (K, P)
     n, n_states : number of positions and of states
     weight : how often the chain counts
@@ -159,10 +159,10 @@ def add_chain_surplus(alpha, weighted, transition, beliefs, n, n_states, weight,
     """
     room, greatest = min(n_states, ENOUGH), _greatest_in(transition, n_states)
     states, sources = np.empty((2, room), dtype=np.int32), np.empty((2, room))
-    n_before = _list_row(beliefs, alpha, np.int64(0), n_states, states[0], sources[0])
+    n_before = _list_row(marginals, alpha, np.int64(0), n_states, states[0], sources[0])
     for position in range(1, n):
         old, new = (position - 1) % 2, position % 2
-        n_now = _list_row(beliefs, alpha, position, n_states, states[new], sources[new])
+        n_now = _list_row(marginals, alpha, position, n_states, states[new], sources[new])
         for i in range(n_now):
             k = states[new, i]
             message = weighted[position, k]
@@ -177,7 +177,7 @@ def add_border_surplus(before, after, weight, out):
 
     Parameters
     ----------
-    before, after : (K,) beliefs of the two positions
+    before, after : (K,) marginals of the two positions
     weight : how often the pair counts
     out : (K, K)
     """
@@ -191,7 +191,7 @@ def add_border_surplus(before, after, weight, out):
 
 @kernel
 def add_log_surplus(alpha, log_transition, log_likelihood, beta, log_total, out):
-    """The same for each position and the next of a chain in logarithms; arguments as for `serial.log_pair_sums`."""
+    """The same for each position and the next of a chain in log space; arguments as for `serial.log_pair_sums`."""
     n_states = out.shape[0]
     for position in range(alpha.shape[0]):
         for j in range(n_states):

@@ -2,7 +2,7 @@
 
 Use these with an emission model of your own: what they take is the log likelihood of every position in every state, and
 the weights of first states and of moves. Results are exact; sequences whose probabilities no double can hold are worked
-out in logarithms.
+out in log space.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from subchain.errors import InputError
 from subchain.propagation import sampling
-from subchain.propagation.user.inputs import check
 from subchain.propagation.layout import end_to_end
+from subchain.propagation.user.inputs import check
 from subchain.propagation.user.passes import check_possible, log, log_filter, log_smooth, scaled_filter, scaled_smooth
 from subchain.propagation.viterbi import sweep, trace
 
@@ -30,14 +30,14 @@ class ForwardBackward(NamedTuple):
     ----------
     log_likelihood : array, shape (n_sequences,)
         Logarithm of each sequence's likelihood.
-    beliefs : array, shape (T, K)
+    marginals : array, shape (T, K)
         Probability of each state at each position, given the whole sequence.
     pairs : array, shape (K, K)
         Expected number of moves from row to column, all sequences together.
     """
 
     log_likelihood: Array
-    beliefs: Array
+    marginals: Array
     pairs: Array
 
 
@@ -46,13 +46,13 @@ class Filtered(NamedTuple):
 
     Attributes
     ----------
-    beliefs : array, shape (T, K)
+    marginals : array, shape (T, K)
         Probability of each state at each position, given the sequence up to there.
     log_increments : array, shape (T,)
         Log probability of each position's observation given those before it; a sequence's sum is its log likelihood.
     """
 
-    beliefs: Array
+    marginals: Array
     log_increments: Array
 
 
@@ -92,7 +92,7 @@ def forward_backward(
     Returns
     -------
     ForwardBackward
-        ``log_likelihood``, ``beliefs`` and ``pairs``.
+        ``log_likelihood``, ``marginals`` and ``pairs``.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def forward_backward(
     >>> from subchain.propagation import forward_backward
     >>> likelihood = np.array([[0.9, 0.2], [0.9, 0.2], [0.1, 0.8]])
     >>> found = forward_backward(np.log(likelihood), [0.5, 0.5], [[0.8, 0.2], [0.2, 0.8]])
-    >>> found.beliefs.round(2)
+    >>> found.marginals.round(2)
     array([[0.86, 0.14],
            [0.79, 0.21],
            [0.27, 0.73]])
@@ -114,15 +114,15 @@ def forward_backward(
     """
     chains = check(log_likelihood, initial, transition, lengths)
     scaled = scaled_filter(chains)
-    beliefs, pairs = scaled_smooth(chains, scaled)
+    marginals, pairs = scaled_smooth(chains, scaled)
     increments = scaled.log_increments()
     for sequence in scaled.hard.tolist():
         rows = chains.rows(sequence)
         joint, increments[rows] = log_filter(chains, sequence)
-        beliefs[rows], more_pairs = log_smooth(chains, sequence, joint)
+        marginals[rows], more_pairs = log_smooth(chains, sequence, joint)
         pairs += more_pairs
     totals = np.array([increments[chains.rows(sequence)].sum() for sequence in range(chains.n_sequences)])
-    return ForwardBackward(totals, beliefs, pairs)
+    return ForwardBackward(totals, marginals, pairs)
 
 
 def filter(
@@ -140,7 +140,7 @@ def filter(
     Returns
     -------
     Filtered
-        ``beliefs`` and ``log_increments``.
+        ``marginals`` and ``log_increments``.
 
     Raises
     ------
@@ -152,7 +152,7 @@ def filter(
     >>> import numpy as np
     >>> from subchain.propagation import filter
     >>> found = filter(np.log([[0.9, 0.2], [0.1, 0.8]]), [0.5, 0.5], [[0.8, 0.2], [0.2, 0.8]])
-    >>> found.beliefs.round(2)
+    >>> found.marginals.round(2)
     array([[0.82, 0.18],
            [0.22, 0.78]])
     >>> np.exp(found.log_increments).round(3)
@@ -160,12 +160,12 @@ def filter(
     """
     chains = check(log_likelihood, initial, transition, lengths)
     scaled = scaled_filter(chains)
-    beliefs, increments = scaled.alpha, scaled.log_increments()
+    marginals, increments = scaled.alpha, scaled.log_increments()
     for sequence in scaled.hard.tolist():
         rows = chains.rows(sequence)
         joint, increments[rows] = log_filter(chains, sequence)
-        beliefs[rows] = np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
-    return Filtered(beliefs, increments)
+        marginals[rows] = np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
+    return Filtered(marginals, increments)
 
 
 def viterbi(
@@ -173,7 +173,7 @@ def viterbi(
 ) -> ViterbiPath:
     """Find the most probable path of states of each sequence.
 
-    Use it to cut a sequence into segments; for the best guess at each single position use the beliefs of
+    Use it to cut a sequence into segments; for the best guess at each single position use the marginals of
     :func:`forward_backward`.
 
     Parameters

@@ -2,7 +2,7 @@
 
 A single chain, or chains with few states, run one after the other (`chain`); many chains with many states run side by
 side, so that a step is a matrix product (`products`). Sequences whose probabilities leave the range of a double
-(`underflow`) run in logarithms (`serial`).
+(`underflow`) run in log space (`serial`).
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from subchain.errors import ImpossibleSequenceError
 from subchain.propagation import serial
-from subchain.propagation.user import scaled as chain
 from subchain.propagation.lanes import products
-from subchain.propagation.user.inputs import Chains
 from subchain.propagation.layout import end_to_end, side_by_side
 from subchain.propagation.underflow import covering, exponentiate, growth
+from subchain.propagation.user import scaled as chain
+from subchain.propagation.user.inputs import Chains
 
 Array = NDArray[np.float64]
 
@@ -33,7 +33,7 @@ class Scaled(NamedTuple):
 
     Attributes
     ----------
-    alpha : (T, K) filtered beliefs
+    alpha : (T, K) filtered marginals
     likelihood : (T, K) likelihoods, the largest of a position being one
     scale, shift : (T,) normalisers, and logarithms of what the likelihoods were divided by
     easy, hard : numbers of the sequences that may be believed, and of those that may not
@@ -62,7 +62,7 @@ def _run_side_by_side(chains: Chains) -> bool:
 
 
 def scaled_filter(chains: Chains) -> Scaled:
-    """Filtered beliefs of all sequences in scaled probabilities."""
+    """Filtered marginals of all sequences in scaled probabilities."""
     shift = chains.log_likelihood.max(axis=1)
     shift[shift == -np.inf] = 0.0
     likelihood = exponentiate(chains.log_likelihood - shift[:, None])
@@ -84,12 +84,12 @@ def scaled_filter(chains: Chains) -> Scaled:
 
 
 def scaled_smooth(chains: Chains, scaled: Scaled) -> tuple[Array, Array]:
-    """Smoothed beliefs (T, K) and expected moves (K, K) of the easy sequences."""
+    """Smoothed marginals (T, K) and expected moves (K, K) of the easy sequences."""
     easy = chains.of(scaled.easy)
     transposed = np.ascontiguousarray(chains.transition.T)
     # A state that was not reached has weight zero, but its backward message can grow without bound: keep it out.
     likelihood = np.where(scaled.alpha > 0.0, scaled.likelihood, 0.0)
-    beliefs, pairs = np.empty_like(likelihood), np.zeros_like(transposed)
+    marginals, pairs = np.empty_like(likelihood), np.zeros_like(transposed)
     if _run_side_by_side(easy):
         for lanes in side_by_side(easy.starts, easy.stops, MOST_LANES):
             weighted = np.ascontiguousarray(likelihood[lanes.positions].T)
@@ -97,10 +97,10 @@ def scaled_smooth(chains: Chains, scaled: Scaled) -> tuple[Array, Array]:
             stop = np.ones((chains.n_states, lanes.n_lanes))
             products.backward(weighted, transposed, stop, lanes.offsets, alpha, scaled.scale[lanes.positions], smoothed)
             products.pair_sums(alpha, weighted, lanes.offsets, pairs)
-            beliefs[lanes.positions] = smoothed.T
+            marginals[lanes.positions] = smoothed.T
     else:
-        chain.backward(likelihood, transposed, easy.starts, easy.stops, scaled.alpha, scaled.scale, beliefs, pairs)
-    return beliefs, pairs * chains.transition
+        chain.backward(likelihood, transposed, easy.starts, easy.stops, scaled.alpha, scaled.scale, marginals, pairs)
+    return marginals, pairs * chains.transition
 
 
 def log_filter(chains: Chains, sequence: int) -> tuple[Array, Array]:
@@ -113,7 +113,7 @@ def log_filter(chains: Chains, sequence: int) -> tuple[Array, Array]:
 
 
 def log_smooth(chains: Chains, sequence: int, joint: Array) -> tuple[Array, Array]:
-    """Smoothed beliefs (n, K) and expected moves (K, K) of one sequence."""
+    """Smoothed marginals (n, K) and expected moves (K, K) of one sequence."""
     logs, log_transition = chains.log_likelihood[chains.rows(sequence)], log(chains.transition)
     future, pairs = np.empty_like(logs), np.zeros_like(log_transition)
     serial.log_backward(logs, log_transition, np.zeros(chains.n_states), future)

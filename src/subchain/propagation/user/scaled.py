@@ -33,7 +33,7 @@ def _mix(weights, matrix, out):
 
 @kernel
 def forward(likelihood, transition, initial, starts, stops, alpha, scale):
-    """Filtered beliefs of every position.
+    """Filtered marginals of every position.
 
     Parameters
     ----------
@@ -62,8 +62,8 @@ def forward(likelihood, transition, initial, starts, stops, alpha, scale):
 
 
 @kernel
-def backward(likelihood, transposed, starts, stops, alpha, scale, beliefs, pairs):
-    """Smoothed beliefs of every position, and sums over pairs of neighbours.
+def backward(likelihood, transposed, starts, stops, alpha, scale, marginals, pairs):
+    """Smoothed marginals of every position, and sums over pairs of neighbours.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def backward(likelihood, transposed, starts, stops, alpha, scale, beliefs, pairs
     transposed : (K, K) the transition matrix transposed
     starts, stops : (n_sequences,) first position of each sequence, and the one after its last
     alpha, scale : as written by `forward`
-    beliefs : (n, K) output, each row sums to one
+    marginals : (n, K) output, each row sums to one
     pairs : (K, K) Σ α_{t−1} ⊗ (b_t β_t / scale_t) is added; times the transition matrix these are pair counts
     """
     n_states = transposed.shape[0]
@@ -79,7 +79,7 @@ def backward(likelihood, transposed, starts, stops, alpha, scale, beliefs, pairs
     for sequence in range(starts.shape[0]):
         beta[:] = 1.0
         for position in range(stops[sequence] - 1, starts[sequence] - 1, -1):
-            row = beliefs[position]
+            row = marginals[position]
             total = 0.0
             for k in range(n_states):
                 row[k] = alpha[position, k] * beta[k]

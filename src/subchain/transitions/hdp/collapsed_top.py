@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from scipy.special import betaln, digamma
 
 from subchain.core.records import states_on
-from subchain.numerics.special import log_rising
 from subchain.numerics.expected_tables import expected_tables
+from subchain.numerics.special import log_rising
 from subchain.transitions.hdp.hierarchy import BOUNDS, HierarchicalChain, broken, by_size
 
 Array = NDArray[np.float64]
@@ -88,7 +88,7 @@ class CollapsedChain(HierarchicalChain):
             base.sum(axis=1), counts.sum(axis=1), never.sum(axis=1)
         )
 
-    def log_hyper(self) -> float:
+    def log_hyperprior(self) -> float:
         """Less the divergence of the sticks from Beta(1, γ)."""
         gamma, whole = self.hierarchy.top_concentration, digamma(self.u + self.v)
         divergence = (

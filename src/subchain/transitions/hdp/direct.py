@@ -40,7 +40,7 @@ class KnownTopChain(HierarchicalChain):
     top: Array = states_on(0)
 
     @property
-    def moves(self) -> bool:
+    def is_learned(self) -> bool:
         return self.hierarchy.learns_concentration
 
     @property
@@ -57,10 +57,10 @@ class KnownTopChain(HierarchicalChain):
     def with_tables(self, dishes: Array, rate: float) -> Self:
         return self
 
-    def renew(self, initial: Array, pairs: Array, rate: float = 1.0) -> Self:
+    def update_hyperparameters(self, initial: Array, pairs: Array, rate: float = 1.0) -> Self:
         if rate < 1.0:
-            return super().renew(initial, pairs, rate)
-        ahead = super().renew
+            return super().update_hyperparameters(initial, pairs, rate)
+        ahead = super().update_hyperparameters
         return self._uphill(lambda part: ahead(initial, pairs, part), initial, pairs)
 
     def _uphill(self, turn: Callable[[float], Self], initial: Array, pairs: Array) -> Self:
@@ -75,12 +75,12 @@ class KnownTopChain(HierarchicalChain):
 
     def _worth(self, initial: Array, pairs: Array) -> float:
         """What the bound has of the top level and of everything below it."""
-        return float(self.log_evidence(initial, pairs) + self.log_hyper())
+        return float(self.log_evidence(initial, pairs) + self.log_hyperprior())
 
     def best_top_concentration(self) -> float:
         return self.hierarchy.top_concentration
 
-    def log_hyper(self) -> float:
+    def log_hyperprior(self) -> float:
         return 0.0
 
 
@@ -91,7 +91,7 @@ class DirectChain(KnownTopChain):
     order: Array = states_on(0)
 
     @property
-    def moves(self) -> bool:
+    def is_learned(self) -> bool:
         return True
 
     @property
@@ -120,10 +120,10 @@ class DirectChain(KnownTopChain):
         weights = np.maximum(self.weights(), 1e-300)
         sticks = np.clip(weights / (weights + tables_behind(weights, order)), ROUNDING, 1.0 - ROUNDING)
         there = dataclasses.replace(self, top=sticks, order=order)
-        return there if there.log_hyper() >= self.log_hyper() else self
+        return there if there.log_hyperprior() >= self.log_hyperprior() else self
 
-    def renew(self, initial: Array, pairs: Array, rate: float = 1.0) -> Self:
-        found = super().renew(initial, pairs, rate)
+    def update_hyperparameters(self, initial: Array, pairs: Array, rate: float = 1.0) -> Self:
+        found = super().update_hyperparameters(initial, pairs, rate)
         for _ in range(ROUNDS - 1 if rate == 1.0 else 0):
             found = found._uphill(found._turn(initial, pairs), initial, pairs)
         return found
@@ -137,7 +137,7 @@ class DirectChain(KnownTopChain):
         left = -self._logs()[1].sum()
         return float(np.clip((len(self.top) - 1) / max(left, 1e-300), *BOUNDS))
 
-    def log_hyper(self) -> float:
+    def log_hyperprior(self) -> float:
         taken, left = self._logs()
         gamma = self.hierarchy.top_concentration
         return float((taken + gamma * left).sum() + (len(self.top) - 1) * np.log(gamma))

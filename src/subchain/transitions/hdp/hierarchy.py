@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma
 
-from subchain.numerics import simplex
-from subchain.core.records import Record
 from subchain.core.hyperparameters import states_differ
+from subchain.core.records import Record
+from subchain.numerics import simplex
 from subchain.transitions.dirichlet import DirichletChain, DirichletRows
 from subchain.transitions.initial import LearnedInitial
 
@@ -64,12 +64,12 @@ class HierarchicalChain(DirichletChain):
     hierarchy: Hierarchy
 
     @property
-    def moves(self) -> bool:
+    def is_learned(self) -> bool:
         return True
 
     def begin(self, initial: Array, pairs: Array) -> Self:
         """The prior for a run that goes on from quite other counts."""
-        return self.renew(initial, pairs)
+        return self.update_hyperparameters(initial, pairs)
 
     def concentrations(self) -> tuple[Array, Array]:
         """Those of the first states and of the moves."""
@@ -107,7 +107,7 @@ class HierarchicalChain(DirichletChain):
             np.einsum("jj->j", tables[1:])[:] *= (stay - self.hierarchy.stickiness) / stay
         return tables
 
-    def renew(self, initial: Array, pairs: Array, rate: float = 1.0) -> Self:
+    def update_hyperparameters(self, initial: Array, pairs: Array, rate: float = 1.0) -> Self:
         tables = self.consulted(initial, pairs)
         hierarchy = dataclasses.replace(self.hierarchy, renewals=self.hierarchy.renewals + 1)
         moved = dataclasses.replace(self.with_tables(tables.sum(axis=0), rate), hierarchy=hierarchy)

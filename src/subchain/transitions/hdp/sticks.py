@@ -31,13 +31,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, digamma, xlogy
 
-from subchain.numerics import simplex
-from subchain.core.records import Record, states_on
 from subchain.core.hyperparameters import states_differ
+from subchain.core.records import Record, states_on
+from subchain.numerics import simplex
 from subchain.transitions.base import Chain
 from subchain.transitions.hdp.hierarchy import BOUNDS, LEAST_WEIGHT, ROUNDS, Hierarchy, by_size, in_order, tables_behind
-from subchain.transitions.incremental import MovingChain
 from subchain.transitions.hdp.stick_kernels import count_dishes, point_anew, share_moves, weigh_moves
+from subchain.transitions.incremental import IncrementalChain
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -99,7 +99,7 @@ class SticksChain(Record):
     go: Array = states_on(0)
 
     @property
-    def moves(self) -> bool:
+    def is_learned(self) -> bool:
         return True
 
     @property
@@ -224,7 +224,7 @@ class SticksChain(Record):
         begun = begun._broken(shares, counts.sum(axis=1) - shares.sum(axis=1), stays)
         return begun._with_top(begun._dishes.sum(axis=0))
 
-    def renew(self, initial: Array, pairs: Array, rate: float = 1.0) -> SticksChain:
+    def update_hyperparameters(self, initial: Array, pairs: Array, rate: float = 1.0) -> SticksChain:
         """Sticks point anew, break anew, in the order of their use, and the top level follows."""
         counts = np.maximum(np.vstack([initial, pairs]), 0.0)
         found = self if self.a.shape[1] else self._begun(counts)
@@ -354,7 +354,7 @@ class SticksChain(Record):
         of_stays = _beta_divergence(self.stay, self.go, stickiness, concentration).sum() if stickiness > 0.0 else 0.0
         return float(of_breaks + of_top + of_points + of_stays)
 
-    def log_hyper(self) -> float:
+    def log_hyperprior(self) -> float:
         return 0.0
 
     def log_density(self, chain: Chain) -> float:
@@ -368,8 +368,8 @@ class SticksChain(Record):
     def n_free(self) -> int:
         return self.n_states**2 - 1
 
-    def moving(self, initial: Array, pairs: Array) -> MovingChain:
-        return MovingChain(self, initial, pairs)
+    def incremental(self, initial: Array, pairs: Array) -> IncrementalChain:
+        return IncrementalChain(self, initial, pairs)
 
 
 def _pieces(taken: Array) -> tuple[Array, Array]:
@@ -382,10 +382,7 @@ def _beta_divergence(a: Array, b: Array, first: float, second: float) -> Array:
     """Kullback-Leibler divergence of Beta(a, b) from Beta(first, second)."""
     whole = digamma(a + b)
     return np.asarray(
-        betaln(first, second)
-        - betaln(a, b)
-        + (a - first) * (digamma(a) - whole)
-        + (b - second) * (digamma(b) - whole)
+        betaln(first, second) - betaln(a, b) + (a - first) * (digamma(a) - whole) + (b - second) * (digamma(b) - whole)
     )
 
 

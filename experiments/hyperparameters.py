@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from experiments.experiment import Claim, Experiment, Row, mean_of
+from experiments.hierarchies import Concentrations, Method, chosen, learn, names_of, panels, score_of
+from experiments.tagging import Task, block, cell, penn_sample, table
+from experiments.text import ORDER, sentences
 from subchain import CVI, HDP, SCVI, Categorical, Dirichlet
 from subchain.data import Sequences, as_sequences
-from subchain.experiments.experiment import Claim, Experiment, Row, mean_of
-from subchain.experiments.hierarchies import Concentrations, Method, chosen, learn, names_of, panels, score_of
-from subchain.experiments.tagging import Task, block, cell, penn_sample, table
-from subchain.experiments.text import ORDER, sentences
 from subchain.inference import Algorithm
 from subchain.metrics import tagging_report
 from subchain.transitions import TransitionPrior
@@ -100,7 +100,10 @@ class Hyperparameters(Experiment):
             shown = ", ".join(f"{name} {score:.3f}" for name, score in scores.items())
             claims += [
                 Claim(
-                    f"{title}: learning all hyperparameters helps", gain > 0.0, f"{gain:+.3f}; {shown}", True,
+                    f"{title}: learning all hyperparameters helps",
+                    gain > 0.0,
+                    f"{gain:+.3f}; {shown}",
+                    True,
                     "noticeably, for every size of corpus",
                 ),
                 _better(title, scores, "HDP", "finite", "sharing a parent helps"),

@@ -1,4 +1,4 @@
-"""`subchain experiments`: figures and tables of papers, listed and run, with one page of what came out."""
+"""`python -m experiments`: figures and tables of papers, listed and run, with one page of what came out."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import typer
 from subchain.cli import options
 from subchain.cli.conversation import Conversation, conversation
 from subchain.cli.exits import Status
+from subchain.cli.options import examples
 
 if TYPE_CHECKING:
-    from subchain.experiments.experiment import Experiment
+    from experiments.experiment import Experiment
 
 DataFolder = Annotated[
     Path | None,
@@ -25,8 +26,8 @@ def list_experiments(data: DataFolder = None, as_json: options.AsJson = False) -
     """List all experiments: the paper, the figure, and the data that each needs."""
     with conversation(as_json) as talk:
         _use(data)
-        from subchain.experiments.corpora import SOURCES, VARIABLE, data_folder, is_there
-        from subchain.experiments.registry import EXPERIMENTS
+        from experiments.corpora import SOURCES, VARIABLE, data_folder, is_there
+        from experiments.registry import EXPERIMENTS
 
         needed = {corpus for kind in EXPERIMENTS.values() for corpus in kind.needs}
         missing = [corpus for corpus in SOURCES if corpus in needed and not is_there(corpus)]
@@ -71,13 +72,13 @@ def run_experiments(
     """
     with conversation(as_json) as talk:
         _use(data)
+        from experiments.page import write_page
+        from experiments.registry import EXPERIMENTS
         from subchain.cli.exits import UnwritableError
         from subchain.errors import InputError, unknown_name
-        from subchain.experiments.page import write_page
-        from subchain.experiments.registry import EXPERIMENTS
 
         if bool(names) == everything:
-            raise InputError("name the experiments to run, or give --all; `subchain experiments list` has the names.")
+            raise InputError("name the experiments to run, or give --all; `python -m experiments list` has the names.")
         for name in names or ():
             if name not in EXPERIMENTS:
                 raise unknown_name("experiment", name, EXPERIMENTS)
@@ -110,7 +111,7 @@ def _use(data: Path | None) -> None:
             from subchain.cli.exits import UnreadableError
 
             raise UnreadableError(
-                f"--data {str(data)!r} is no folder; it should be one that holds a folder for each corpus. `subchain "
+                f"--data {str(data)!r} is no folder; it should be one that holds a folder for each corpus. `python -m "
                 "experiments list` says which are needed, and where they come from."
             )
         os.environ["SUBCHAIN_DATA"] = str(data)
@@ -118,7 +119,7 @@ def _use(data: Path | None) -> None:
 
 def _run(talk: Conversation, experiment: Experiment, output: Path) -> dict[str, Any]:
     """One experiment; data that are missing do not keep the others from running."""
-    from subchain.experiments.corpora import MissingDataError
+    from experiments.corpora import MissingDataError
 
     talk.say(f"\n{experiment.title}")
     try:
@@ -136,3 +137,27 @@ def _run(talk: Conversation, experiment: Experiment, output: Path) -> dict[str, 
         for claim in claims
     ]
     return {"name": experiment.name, "run": True, "claims": shown}
+
+
+app = typer.Typer(
+    help="Figures and tables of papers, done again.",
+    epilog=examples(
+        "python -m experiments list",
+        "python -m experiments run reversed_cycles --quick",
+        "python -m experiments run --all --quick -o results",
+    ),
+    no_args_is_help=True,
+)
+app.command("list", epilog=examples("python -m experiments list", "python -m experiments list --json"))(
+    list_experiments
+)
+app.command(
+    "run",
+    epilog=examples(
+        "python -m experiments run sentences --quick --data ~/corpora",
+        "python -m experiments run --all --quick -o results",
+    ),
+)(run_experiments)
+
+if __name__ == "__main__":
+    app(prog_name="python -m experiments")

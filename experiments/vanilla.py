@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from experiments.experiment import Claim, Experiment, Row, mean_of
+from experiments.text import course, one_chain
 from subchain import SCVI, SVI, Buffer, Guards
-from subchain.experiments.experiment import Claim, Experiment, Row, mean_of
-from subchain.experiments.text import course, one_chain
 
 SETTINGS: dict[str, tuple[type[SVI] | type[SCVI], Any]] = {
     "SVI, vanilla": (SVI, "stationary"),

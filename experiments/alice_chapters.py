@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from subchain import CVI, VI
-from subchain.experiments.alice_chunks import MOVES, SETTINGS, Chunks, chapter, letters
-from subchain.experiments.experiment import Claim, Experiment, Row, mean_of
-from subchain.experiments.hierarchies import (
+from experiments.alice_chunks import MOVES, SETTINGS, Chunks, chapter, letters
+from experiments.experiment import Claim, Experiment, Row, mean_of
+from experiments.hierarchies import (
     MEAN_FIELD,
     SEARCH,
     Method,
@@ -29,7 +28,8 @@ from subchain.experiments.hierarchies import (
     shared_color,
     states_of,
 )
-from subchain.experiments.tagging import table
+from experiments.tagging import table
+from subchain import CVI, VI
 
 CHAPTERS = range(1, 13)
 STATES = (5, 10, 15, 20, 25, 30, 40, 50)

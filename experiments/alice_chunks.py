@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.hierarchies import Concentrations
 from subchain import Categorical
 from subchain.data import Sequences
 from subchain.datasets import load_alice
-from subchain.experiments.hierarchies import Concentrations
 
 SPLIT = 0
 SHARE = 126 / 663

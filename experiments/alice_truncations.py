@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from subchain.experiments.alice_chapters import FINITE, outcome
-from subchain.experiments.alice_chunks import MOVES, SETTINGS, whole_book
-from subchain.experiments.experiment import Claim, Experiment, Row, mean_of
-from subchain.experiments.hierarchies import (
+from experiments.alice_chapters import FINITE, outcome
+from experiments.alice_chunks import MOVES, SETTINGS, whole_book
+from experiments.experiment import Claim, Experiment, Row, mean_of
+from experiments.hierarchies import (
     SEARCH,
     Concentrations,
     Method,
@@ -21,7 +21,7 @@ from subchain.experiments.hierarchies import (
     names_of,
     shared_color,
 )
-from subchain.experiments.tagging import table
+from experiments.tagging import table
 
 LEARNED = ", learned concentrations"
 ITERATIONS = 80

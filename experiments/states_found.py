@@ -12,12 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from subchain import HMM, Categorical
-from subchain.core.components import clone
-from subchain.datasets import four_state, regular_grammar
-from subchain.datasets.chains import CategoricalChain
-from subchain.experiments.experiment import Claim, Experiment, Row, mean_of
-from subchain.experiments.hierarchies import (
+from experiments.experiment import Claim, Experiment, Row, mean_of
+from experiments.hierarchies import (
     SEARCH,
     Concentrations,
     Method,
@@ -32,7 +28,11 @@ from subchain.experiments.hierarchies import (
     states_of,
     states_of_draws,
 )
-from subchain.experiments.tagging import table
+from experiments.tagging import table
+from subchain import HMM, Categorical
+from subchain.core.components import clone
+from subchain.datasets import four_state, regular_grammar
+from subchain.datasets.chains import CategoricalChain
 
 SETTINGS = Concentrations(1.0, 1.0)
 #: A count of states is exact at this coverage; the first paper's is the second.

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.corpora import data_file
+from experiments.experiment import Claim, Experiment, Row, mean_of
 from subchain import EM, HMM, SCVI, SVI, VI, Bernoulli, Buffer, Guards, HoldOut
-from subchain.experiments.corpora import data_file
-from subchain.experiments.experiment import Claim, Experiment, Row, mean_of
 
 CELLS = ("GM12878", "K562")
 STATES = 20

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from subchain.data import TaggedText
-from subchain.experiments.experiment import Claim, Experiment, Row, mean_of
-from subchain.experiments.tagging import (
+from experiments.experiment import Claim, Experiment, Row, mean_of
+from experiments.tagging import (
     NAMES,
     Priors,
     ahead,
@@ -24,6 +23,7 @@ from subchain.experiments.tagging import (
     tag,
     ud_english,
 )
+from subchain.data import TaggedText
 from subchain.metrics import TaggingReport
 
 PENN_PRIORS = (None, Priors(1.0, 0.01), Priors(0.1, 0.003), Priors(0.1, 0.01), Priors(0.1, 0.01))

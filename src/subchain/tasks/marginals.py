@@ -32,5 +32,5 @@ def of_states(question: Question, states: NDArray[Any]) -> NDArray[np.float32]:
     if question.stored is not None:
         question.stored.of_states(states, found)
     else:
-        per_position.beliefs_of_states(question.engine, question.messages(), states, found)
+        per_position.marginals_of_states(question.engine, question.messages(), states, found)
     return found

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from subchain.experiments.experiment import Claim, Experiment, Row, mean_of
-from subchain.experiments.tagging import (
+from experiments.experiment import Claim, Experiment, Row, mean_of
+from experiments.tagging import (
     NAMES,
     Priors,
     ahead,

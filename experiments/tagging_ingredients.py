@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from subchain.experiments.experiment import Claim, Experiment, Row, mean_of
-from subchain.experiments.tagging import (
+from experiments.experiment import Claim, Experiment, Row, mean_of
+from experiments.tagging import (
     Priors,
     Task,
     algorithms,

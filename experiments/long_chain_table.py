@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from experiments.experiment import Claim, Experiment, Row, mean_of
 from subchain import HMM, SVI, VI, Gaussian, HoldOut
 from subchain.datasets import reversed_cycles
-from subchain.experiments.experiment import Claim, Experiment, Row, mean_of
 
 
 class Published(NamedTuple):

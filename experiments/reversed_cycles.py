@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from experiments.experiment import Claim, Experiment, Row
 from subchain import HMM, SVI, VI, Gaussian, GrowBuffer
 from subchain.datasets import diagonally_dominant, reversed_cycles
-from subchain.experiments.experiment import Claim, Experiment, Row
 from subchain.tasks.matching import match
 
 OBSERVATIONS, UPDATES = 400, 100

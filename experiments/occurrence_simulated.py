@@ -1,6 +1,7 @@
-"""Wang (2016), figures 5.2 and 5.3: how surely a move happens in simulated beliefs, and how well that is approximated.
+"""Wang (2016), figures 5.2 and 5.3: how surely a move happens in simulated marginals, and how well that is
+approximated.
 
-Beliefs over chains of 100 positions are drawn at random, q(z_t | z_{t−1}) in proportion to uniform numbers. The error
+Marginals over chains of 100 positions are drawn at random, q(z_t | z_{t−1}) in proportion to uniform numbers. The error
 is the mean difference of q(C > 0) from the exact value over all moves, (5.68), as more and more chains are added; it is
 followed until no move is in doubt. Then: how many positions it takes until all moves have happened almost surely.
 """
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.experiments.experiment import Claim, Experiment, Row, mean_of
+from experiments.experiment import Claim, Experiment, Row, mean_of
 from subchain.propagation.occurrence.methods import exact, mean_field, pairs, sampling
 
 Array = NDArray[np.float64]
@@ -122,7 +123,7 @@ class OccurrenceSimulated(Experiment):
 
 
 def simulated_chain(n_states: int, length: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """A random first belief (K,) and random conditional beliefs (T − 1, K, K)."""
+    """A random first marginal (K,) and random conditional marginals (T − 1, K, K)."""
     first, moves = rng.random(n_states), rng.random((length - 1, n_states, n_states))
     return first / first.sum(), moves / moves.sum(axis=2, keepdims=True)
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.experiments.experiment import Claim, Experiment, Row, mean_of
+from experiments.experiment import Claim, Experiment, Row, mean_of
 
 KNOWN = (1_000, 1_000_000)
 #: Concentration of each category, and how many there are.

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from experiments.experiment import Row
 from subchain import CVI, HDP, HMM, SCVI, SVI, VI, Beam, Dirichlet
 from subchain.data import Sequences
-from subchain.experiments.experiment import Row
 from subchain.inference import Algorithm
 from subchain.inference.stochastic.updates import Stochastic
 from subchain.tasks.states import effective_states

@@ -2,8 +2,8 @@
 
 A subchain that is much longer than the chain's memory pays little for its ends; one that is longer still sees fewer
 places for the same work. So a few updates are tried first, with subchains of a middling length, and the model that
-comes out of them is asked how soon it forgets: from how far away two opposite beliefs become one. Boundaries that know
-something of the rest of the chain let subchains be shorter.
+comes out of them is asked how soon it forgets: from how far away two opposite marginals become one. Boundaries that
+know something of the rest of the chain let subchains be shorter.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import numpy as np
 
 from subchain.core.components import clone
 from subchain.engines.cpu.messages import Messages
-from subchain.inference.stochastic.boundaries import Stationary, resolve_boundary
 from subchain.inference.run.loop import RunState
 from subchain.inference.run.posterior import Point
 from subchain.inference.run.problem import Problem
+from subchain.inference.stochastic.boundaries import Stationary, resolve_boundary
 
 if TYPE_CHECKING:
     from subchain.inference.stochastic.updates import Stochastic
 
 #: The trial: updates, and the length and number of their subchains.
 TRIALS, TRIAL_LENGTH, TRIAL_BATCH = 50, 256, 16
-#: Beliefs that differ by no more have become one, at so many of the places that are looked at.
+#: Marginals that differ by no more have become one, at so many of the places that are looked at.
 FORGOTTEN, PLACES, MOST = 0.01, 64, 0.9
 #: Longest memory that is looked for.
 LONGEST = 1024
@@ -50,7 +50,7 @@ def choose_length(problem: Problem, algorithm: Stochastic, state: RunState) -> i
 
 
 def forgetting_time(problem: Problem, point: Point) -> int:
-    """Steps after which two opposite beliefs have become one at most places of the data."""
+    """Steps after which two opposite marginals have become one at most places of the data."""
     data = problem.whole.data
     long = np.flatnonzero(data.lengths >= min(LONGEST, int(data.lengths.max())))
     steps = min(LONGEST, int(data.lengths[long].min()))

@@ -15,11 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain import CVI, SCVI, SVI, Categorical
-from subchain.data import Sequences
-from subchain.experiments.corpora import data_file
-from subchain.experiments.experiment import Claim, Experiment, Row, mean_of
-from subchain.experiments.hierarchies import (
+from experiments.corpora import data_file
+from experiments.experiment import Claim, Experiment, Row, mean_of
+from experiments.hierarchies import (
     SEARCH,
     Concentrations,
     Learned,
@@ -34,7 +32,9 @@ from subchain.experiments.hierarchies import (
     states_of,
     stochastic_methods,
 )
-from subchain.experiments.tagging import table
+from experiments.tagging import table
+from subchain import CVI, SCVI, SVI, Categorical
+from subchain.data import Sequences
 
 CODEWORDS = 256
 SETTINGS, MOVES = Concentrations(3.0, 20.0), 20.0
@@ -111,7 +111,7 @@ class Music(Experiment):
 
     def _on_a_subset(self, pieces: Pieces, seed: int) -> Iterator[Row]:
         few, n_states = pieces._replace(train=pieces.train[:SUBSET]), max(self._states)
-        together = CVI(max_iter=ENDLESS, time_limit=self._seconds, together=TOGETHER)
+        together = CVI(max_iter=ENDLESS, time_limit=self._seconds, cluster_size=TOGETHER)
         batch = Method(SETTINGS.prior("collapsed", True), together)
         known = {"beam": beam(SETTINGS, ENDLESS, self._seconds), f"collapsed CVI{SEARCH}": batch}
         for name, method in known.items():

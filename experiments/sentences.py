@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from experiments.experiment import Claim, Experiment, Row, mean_of
+from experiments.text import ORDER, sentences
 from subchain import HMM, SCVI, SVI, VI, Categorical, Dirichlet
 from subchain.data import Sequences, as_sequences
-from subchain.experiments.experiment import Claim, Experiment, Row, mean_of
-from subchain.experiments.text import ORDER, sentences
 
 #: One sentence in so many is a test sentence.
 TEST = 10

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from subchain.experiments.experiment import Claim, Experiment, Row, mean_of
-from subchain.experiments.tagging import (
+from experiments.experiment import Claim, Experiment, Row, mean_of
+from experiments.tagging import (
     NAMES,
     Priors,
     algorithms,

@@ -1,8 +1,8 @@
 """Wang (2016), figures 5.4 to 5.6: how surely a move happens, along the iterations of collapsed inference on text.
 
 The first 10,000 characters of *Alice* in 100 sequences, and the first 450 sentences of the Wall Street Journal, where
-they are at hand. The hierarchical model of the thesis is learned from random beliefs; after some of the iterations the
-error of each approximation is measured, (5.68). Beliefs are those under the posterior predictive of all counts.
+they are at hand. The hierarchical model of the thesis is learned from random marginals; after some of the iterations
+the error of each approximation is measured, (5.68). Marginals are those under the posterior predictive of all counts.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.experiment import Claim, Experiment, Row, mean_of
+from experiments.tagging import block, penn_sample
 from subchain import CVI, HDP, HMM, Categorical
 from subchain.data import Sequences
 from subchain.datasets import load_alice
 from subchain.engines import CpuEngine
 from subchain.engines.cpu.occurrence import occurrence
 from subchain.errors import ConvergenceWarning, InputError
-from subchain.experiments.experiment import Claim, Experiment, Row, mean_of
-from subchain.experiments.tagging import block, penn_sample
 
 Array = NDArray[np.float64]
 
@@ -152,7 +152,7 @@ class OccurrenceInText(Experiment):
 
 
 def learned(corpus: Corpus, n_states: int, iterations: int, seed: int) -> HMM:
-    """The model of the thesis after so many iterations: no merges, no splits, random beliefs to begin with."""
+    """The model of the thesis after so many iterations: no merges, no splits, random marginals to begin with."""
     transition = HDP(concentration=ROWS, top_concentration=TOP, construction="collapsed", merges=False, splits=False)
     emission = Categorical(corpus.emission, n_categories=int(corpus.data.values.max()) + 1)
     inference = CVI(cluster="sequence", max_iter=iterations, tolerance=0.0)

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from experiments.corpora import data_file
+from experiments.experiment import Claim, Row, mean_of
 from subchain import EM, HMM, VI, Categorical, Dirichlet
 from subchain.data import Ambiguity, Sequences, TagDictionary, TaggedText, Vocabulary, read_conllu, read_tagged
 from subchain.errors import ConvergenceWarning
-from subchain.experiments.corpora import data_file
-from subchain.experiments.experiment import Claim, Row, mean_of
 from subchain.inference import CVI, Algorithm, Gibbs
 from subchain.metrics import TaggingReport, tagging_report
 

@@ -1,0 +1,30 @@
+"""All experiments by name, in the order of the papers."""
+
+from __future__ import annotations
+
+from experiments.alice_chapters import AliceChapters
+from experiments.alice_truncations import AliceTruncations
+from experiments.chromatin import Chromatin
+from experiments.dictionary_tagging import DictionaryTagging
+from experiments.experiment import Experiment
+from experiments.hyperparameters import Hyperparameters
+from experiments.joint_predictive import JointPredictive
+from experiments.long_chain_table import LongChainTable
+from experiments.music import Music
+from experiments.occurrence_in_text import OccurrenceInText
+from experiments.occurrence_simulated import OccurrenceSimulated
+from experiments.reversed_cycles import ReversedCycles
+from experiments.sentences import Sentences
+from experiments.states_found import StatesFound
+from experiments.subchains_of_text import SubchainsOfText
+from experiments.tagging_convergence import TaggingConvergence
+from experiments.tagging_ingredients import TaggingIngredients
+from experiments.unsupervised_tagging import UnsupervisedTagging
+from experiments.vanilla import Vanilla
+
+KINDS: list[type[Experiment]] = [
+    SubchainsOfText, Sentences, Vanilla, ReversedCycles, LongChainTable, Chromatin, JointPredictive, DictionaryTagging,
+    TaggingConvergence, UnsupervisedTagging, TaggingIngredients, OccurrenceSimulated, OccurrenceInText, StatesFound,
+    AliceChapters, AliceTruncations, Music, Hyperparameters,
+]  # fmt: skip
+EXPERIMENTS = {kind.name: kind for kind in KINDS}
