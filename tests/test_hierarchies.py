@@ -108,7 +108,7 @@ def test_a_uniform_parent_is_a_symmetric_dirichlet_prior_to_the_bit(inference: A
 
 
 def test_the_compiled_updates_of_words_do_what_those_of_any_family_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    from subchain.inference.stochastic.fused_updates import WordUpdates
+    from subchain.structures.chain.fused_updates import WordUpdates
 
     hierarchy = {"concentration": "learned", "top_concentration": "learned", "merges": False, "splits": False}
     data = Sequences(np.concatenate([example("categorical", "many", seed)[1].values for seed in range(3)]))

@@ -14,10 +14,10 @@ from subchain.data import Evidence
 from subchain.datasets.published import four_state
 from subchain.engines.cpu.engine import CpuEngine
 from subchain.errors import ConvergenceWarning, InputError
-from subchain.inference.run.posterior import ModelPosterior
 from subchain.inference.run.problem import Part, Problem
 from subchain.inference.sampling.beam_walker import BeamWalker
 from subchain.inference.sampling.walkers import Setting
+from subchain.structures.chain.model import HMMPosterior
 
 DATA = [np.array([0, 1, 0]), np.array([1, 1, 0, 0])]
 HIERARCHY = naive.Hierarchy(0.8, 1.3)
@@ -26,7 +26,7 @@ BETA = 0.5
 
 def problem_of(values, offsets, emission, transition, n_states=3, *, named=False):
     data = Sequences(values, offsets)
-    prior = ModelPosterior(transition.prior(n_states, flat=False), emission.prior(data, n_states, flat=False))
+    prior = HMMPosterior(transition.prior(n_states, flat=False), emission.prior(data, n_states, flat=False))
     evidence = Evidence.build(data, n_states, evidence=np.zeros((len(values), n_states))) if named else None
     return Problem(Part(data, evidence), prior, CpuEngine(1))
 

@@ -15,13 +15,13 @@ from subchain.data import Evidence
 from subchain.data.legal_states import LegalStates
 from subchain.engines.cpu.engine import CpuEngine
 from subchain.errors import ConvergenceWarning, InputError
-from subchain.inference.run.posterior import ModelPosterior
 from subchain.inference.run.problem import Part, Problem
 from subchain.inference.sampling.gibbs_any import AnySequences, AnyStates, SampledSequences
 from subchain.inference.sampling.gibbs_words import WordSequences, WordStates
 from subchain.inference.sampling.joint import emission_sums, log_joint_of_emissions
 from subchain.inference.sampling.reported import marginals_of
 from subchain.inference.sampling.walkers import Setting
+from subchain.structures.chain.model import HMMPosterior
 
 COLLAPSED = [WordStates, WordSequences, AnyStates, AnySequences]
 DATA = [[0, 1, 1], [2, 0]]
@@ -32,7 +32,7 @@ def problem_of(data, emission, transition, n_states=2, **knowledge):
     values = np.concatenate([np.asarray(part) for part in data])
     sequences = Sequences(values, np.concatenate(([0], np.cumsum([len(part) for part in data]))))
     evidence = Evidence.build(sequences, n_states, n_symbols=3, **knowledge)
-    prior = ModelPosterior(transition.prior(n_states, flat=False), emission.prior(sequences, n_states, flat=False))
+    prior = HMMPosterior(transition.prior(n_states, flat=False), emission.prior(sequences, n_states, flat=False))
     return Problem(Part(sequences, evidence), prior, CpuEngine(1))
 
 
@@ -270,7 +270,7 @@ SIMULATIONS = {
 def test_states_and_observations_have_their_joint_distribution(name):
     kind, emission, values, n_steps = SIMULATIONS[name]
     data = Sequences(values, SHORT)
-    prior = ModelPosterior(Dirichlet(0.8).prior(2, flat=False), emission.prior(data, 2, flat=False))
+    prior = HMMPosterior(Dirichlet(0.8).prior(2, flat=False), emission.prior(data, 2, flat=False))
     marginal, successive = geweke(kind, Problem(Part(data), prior, CpuEngine(1)), n_steps, seed=5)
     for ours, theirs in zip(successive.T, marginal.T, strict=True):
         size = min(ess_bulk(ours.reshape(1, -1)), len(ours))
@@ -377,7 +377,7 @@ class TestResults:
 class TestStarts:
     def test_states_are_drawn_uniformly_from_the_legal_ones(self, sentences):
         evidence = Evidence.build(sentences, 3, allowed={0: [0], 1: [1, 2], 2: [0, 1, 2], 3: [2], 4: [0, 2]})
-        prior = ModelPosterior(Dirichlet().prior(3, flat=False), Categorical().prior(sentences, 3, flat=False))
+        prior = HMMPosterior(Dirichlet().prior(3, flat=False), Categorical().prior(sentences, 3, flat=False))
         setting = Setting.of(Problem(Part(sentences, evidence), prior, CpuEngine(1)), 0)
         drawn = np.array([setting.draw_legal(number) for number in range(200)])
         shares = np.stack([(drawn == state).mean(axis=0) for state in range(3)], axis=1)
@@ -401,7 +401,7 @@ class TestKnowledge:
         allowed = {0: [0], 1: [1, 2], 2: [0, 1, 2], 3: [2], 4: [0, 2]}
         for settings in ({}, {"block": "sequence"}, SAMPLED):
             evidence = Evidence.build(sentences, 3, allowed=allowed)
-            prior = ModelPosterior(Dirichlet().prior(3, flat=False), Categorical().prior(sentences, 3, flat=False))
+            prior = HMMPosterior(Dirichlet().prior(3, flat=False), Categorical().prior(sentences, 3, flat=False))
             problem = Problem(Part(sentences, evidence), prior, CpuEngine(1))
             found = results_of(Gibbs(**settings_of(keep_states=True, **settings)), problem)
             legal = np.zeros((5, 3), dtype=bool)
@@ -569,7 +569,7 @@ class TestFrozen:
         from subchain.emissions import Frozen
         from subchain.transitions import FrozenChain
 
-        prior = ModelPosterior(FrozenChain(begin.point_.chain), Frozen(begin.emission_))
+        prior = HMMPosterior(FrozenChain(begin.point_.chain), Frozen(begin.emission_))
         for settings in ({}, {"block": "sequence"}, SAMPLED):
             found = results_of(Gibbs(n_samples=800, n_chains=1, **settings), Problem(Part(data), prior, CpuEngine(1)))
             assert np.abs(marginals_of(found.memory) - begin.predict_proba(x)).max() < 0.07

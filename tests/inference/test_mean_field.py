@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from subchain import HMM, VI, Categorical, Dirichlet, memory_estimate
-from subchain.core.statistics import Statistics
 from subchain.data import Evidence, Sequences
 from subchain.engines.cpu import per_position
 from subchain.engines.cpu.engine import CpuEngine
 from subchain.engines.cpu.messages import Messages
+from subchain.engines.statistics import HMMStatistics
 from subchain.errors import ImpossibleSequenceError, InputError
 from subchain.inference.batch import mean_field
 from subchain.transitions import left_right
@@ -56,14 +56,14 @@ def slow_iteration(posterior, data, evidence, weights, marginals, piece):
     """Marginals, statistics and the bound without the parameters, sequence by sequence."""
     logs, first, moves = log_tables(posterior, data, evidence)
     emission = posterior.expected_log().emission
-    total, marginals = Statistics.zeros(len(first), emission.zeros()), marginals.copy()
+    total, marginals = HMMStatistics.zeros(len(first), emission.zeros()), marginals.copy()
     for i in range(data.n_sequences):
         part = slice(*data.offsets[i : i + 2])
         if part.start == part.stop:
             continue
         marginals[part] = naive_mean_field.sweep(logs[part], first, moves, marginals[part], piece)
-        total.initial += weights[i] * marginals[part][0]
-        total.pairs += weights[i] * naive_mean_field.pairs(marginals[part])
+        total.chain.initial += weights[i] * marginals[part][0]
+        total.chain.pairs += weights[i] * naive_mean_field.pairs(marginals[part])
         emission.accumulate(data.values[part], np.ascontiguousarray(weights[i] * marginals[part].T), total.emission)
         total.log_normalizer += weights[i] * naive_mean_field.bound(logs[part], first, moves, marginals[part])
     return marginals, total

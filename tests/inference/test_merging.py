@@ -9,10 +9,10 @@ import pytest
 from examples import FAMILIES, example
 
 from subchain import HDP, Gaussian
-from subchain.core.statistics import Statistics
 from subchain.data import as_sequences
-from subchain.inference.run.posterior import ModelPosterior
+from subchain.engines.statistics import HMMStatistics
 from subchain.inference.search.merging import USED, Merge, merges
+from subchain.structures.chain.model import HMMPosterior
 from subchain.transitions.dirichlet import DirichletChain, DirichletRows
 from subchain.transitions.initial import LearnedInitial
 
@@ -20,20 +20,20 @@ STATES = 5
 CONJUGATE = [family for family in FAMILIES if family != "exponential"]
 
 
-def given(family: str, n_states: int = STATES, **hierarchy: Any) -> tuple[ModelPosterior, Statistics, Any]:
+def given(family: str, n_states: int = STATES, **hierarchy: Any) -> tuple[HMMPosterior, HMMStatistics, Any]:
     """A prior, statistics of data whose states were drawn, and the data of each state."""
     specification, data = example(family, "one sequence")
     data = specification.prepare(data)
     states = np.random.default_rng(0).integers(0, n_states, data.n_observations)
     emission = specification.prior(data, n_states, flat=False)
     chain = HDP(**hierarchy, construction="direct").prior(n_states, flat=False)
-    found = Statistics.zeros(n_states, emission.mean().zeros())
+    found = HMMStatistics.zeros(n_states, emission.mean().zeros())
     marginals = np.eye(n_states)[:, states]
     emission.mean().accumulate(data.values, np.ascontiguousarray(marginals), found.emission)
     found.initial[states[0]] += 1.0
     np.add.at(found.pairs, (states[:-1], states[1:]), 1.0)
     chain = chain.update_hyperparameters(found.initial, found.pairs)
-    return ModelPosterior(chain, emission), found, [data.values[states == k] for k in range(n_states)]
+    return HMMPosterior(chain, emission), found, [data.values[states == k] for k in range(n_states)]
 
 
 def by_chain_rule(prior: Any, values: Any, state: int) -> float:
@@ -69,7 +69,7 @@ def joined(table: Any, merge: Merge) -> Any:
     return np.delete(table, merge.gone, axis=-1)
 
 
-def moves_worth(chain: Any, statistics: Statistics, merge: Merge) -> float:
+def moves_worth(chain: Any, statistics: HMMStatistics, merge: Merge) -> float:
     """Log evidence of first states and moves of a chain in which all are one, less that of the chain as it is."""
     rows = np.delete(joined(chain.rows.concentration, merge), merge.gone, axis=0)
     smaller = DirichletChain(
@@ -83,7 +83,7 @@ def moves_worth(chain: Any, statistics: Statistics, merge: Merge) -> float:
     )
 
 
-def emissions_worth(prior: Any, statistics: Statistics, merge: Merge) -> float:
+def emissions_worth(prior: Any, statistics: HMMStatistics, merge: Merge) -> float:
     def worth(sums: Any) -> Any:
         return (prior.update(sums).log_partition() - prior.log_partition())[[merge.into, *merge.gone]].sum()
 
@@ -127,7 +127,7 @@ def test_states_that_are_not_used_are_not_merged() -> None:
     prior, statistics, _ = given("categorical")
     statistics = statistics.fold(0, 1).fold(2, 3)
     assert {gone for merge in merges(prior, statistics, 20) for gone in merge.gone} <= {0, 2, 4}
-    assert merges(prior, Statistics.zeros(STATES, prior.emission.mean().zeros()), 20) == []
+    assert merges(prior, HMMStatistics.zeros(STATES, prior.emission.mean().zeros()), 20) == []
     assert USED < 1.0
 
 
@@ -158,7 +158,7 @@ def test_corners_of_one_regime_promise_most_as_a_group() -> None:
     corners = np.digitize(values, [-0.7, 0.0, 0.7, 5.0])  # four states for the first regime, one for the second
     data = as_sequences(values)
     emission = Gaussian().prior(data, STATES, flat=False)
-    statistics = Statistics.zeros(STATES, emission.mean().zeros())
+    statistics = HMMStatistics.zeros(STATES, emission.mean().zeros())
     emission.mean().accumulate(data.values, np.ascontiguousarray(np.eye(STATES)[:, corners]), statistics.emission)
     np.add.at(statistics.pairs, (corners[:-1], corners[1:]), 1.0)
     chain = (
@@ -166,6 +166,6 @@ def test_corners_of_one_regime_promise_most_as_a_group() -> None:
         .prior(STATES, flat=False)
         .update_hyperparameters(statistics.initial, statistics.pairs)
     )
-    best = merges(ModelPosterior(chain, emission), statistics, 3)[0]
+    best = merges(HMMPosterior(chain, emission), statistics, 3)[0]
     assert sorted((best.into, *best.gone)) == [0, 1, 2, 3]
     assert str(best).endswith(f"were taken into state {best.into}")

@@ -14,9 +14,9 @@ from examples import example
 
 from subchain import CVI, HDP, HMM, SCVI, SVI, VI, Categorical, Gaussian
 from subchain.core.hyperparameters import EARLY
-from subchain.core.statistics import Statistics
 from subchain.data import Sequences
 from subchain.datasets.published import four_state
+from subchain.engines.statistics import HMMStatistics
 from subchain.inference.batch.passes import Passes
 from subchain.inference.collapsed.ledger import Ledger
 from subchain.inference.collapsed.visits import Visits
@@ -265,7 +265,7 @@ def test_counts_that_are_loosened_keep_their_rows_and_leave_no_move_out() -> Non
     pairs[:, 5] = pairs[5] = 0.0  # a state that is not used
     initial = np.array([3.0, 0.0, 0.0, 1.0, 0.0, 0.0])
     sums = Categorical.from_parameters(np.full((6, 2), 0.5)).zeros()
-    found = loosened(Statistics(initial, pairs, sums))
+    found = loosened(HMMStatistics.of(initial, pairs, sums))
     assert found.pairs.sum(axis=1) == pytest.approx(pairs.sum(axis=1))
     assert found.initial.sum() == pytest.approx(4.0)
     assert (found.initial[:5] > 0.0).all()

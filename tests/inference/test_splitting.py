@@ -9,21 +9,21 @@ import pytest
 from examples import FAMILIES, example
 
 from subchain import HDP, HMM, VI
-from subchain.core.statistics import Statistics
 from subchain.data import Sequences
 from subchain.engines import resolve_engine
 from subchain.engines.cpu.occurrence import occurrence
-from subchain.inference.run.posterior import ModelPosterior
+from subchain.engines.statistics import HMMStatistics
 from subchain.inference.run.problem import Part, Problem
-from subchain.inference.search.excerpts import Excerpt
+from subchain.structures.chain.excerpts import Excerpt
 from subchain.inference.search.splitting import FREE, LARGE, splits
 from subchain.propagation.occurrence.methods import WAYS
+from subchain.structures.chain.model import HMMPosterior
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 STATES = 4
 
 
-def fitted(family: str, shape: str = "many", weights: Any = None) -> tuple[Problem, ModelPosterior, Statistics]:
+def fitted(family: str, shape: str = "many", weights: Any = None) -> tuple[Problem, HMMPosterior, HMMStatistics]:
     """A problem, and a prior and statistics in which the last state is not used."""
     specification, data = example(family, shape)
     model = HMM(STATES, specification, HDP(merges=False, splits=False), VI(max_iter=4), random_state=0).fit(data)
@@ -51,7 +51,7 @@ def test_only_the_two_states_change(family: str) -> None:
 
 def test_there_is_none_where_no_state_is_free_or_none_is_large() -> None:
     problem, prior, statistics = fitted("categorical")
-    full = Statistics(statistics.initial, statistics.pairs + FREE, statistics.emission)
+    full = HMMStatistics.of(statistics.initial, statistics.pairs + FREE, statistics.emission)
     assert not list(splits(problem, VI(), prior, full, np.random.default_rng(0)))
     small = statistics.scale(0.9 * LARGE / (statistics.initial + statistics.pairs.sum(axis=0)).max())
     assert not list(splits(problem, VI(), prior, small, np.random.default_rng(0)))

@@ -19,8 +19,8 @@ from subchain.errors import InputError
 from subchain.inference.em import ONLINE, OnlineEM
 from subchain.inference.run.checkpoint import Checkpoint
 from subchain.inference.run.validation import HeldOutPositions
-from subchain.inference.stochastic.fused_updates import WordUpdates
-from subchain.inference.stochastic.guards import StoredGuards
+from subchain.structures.chain.fused_updates import WordUpdates
+from subchain.structures.chain.guards import StoredGuards
 from subchain.inference.stochastic.updates import Updates
 
 BOUNDARIES = {

@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_models import draw, model_of
 
-from subchain.core.statistics import Statistics
 from subchain.data.sequences import Sequences
 from subchain.engines.cpu.engine import CpuEngine
 from subchain.engines.cpu.messages import Messages
+from subchain.engines.statistics import HMMStatistics
 from subchain.engines.subchains import Anywhere, Grid, Minibatch, MinibatchRun, run_minibatch
-from subchain.inference.stochastic.boundaries import Boundary, Buffer, OpenBoundary, Stationary
-from subchain.inference.stochastic.growing_buffer import GrowBuffer, grow
-from subchain.inference.stochastic.guards import Guards
+from subchain.structures.chain.boundaries import Boundary, Buffer, OpenBoundary, Stationary
+from subchain.structures.chain.growing_buffer import GrowBuffer, grow
+from subchain.structures.chain.guards import Guards
 from subchain.transitions.incremental import IncrementalChain
 
 ENGINE = CpuEngine(1)
@@ -87,7 +87,7 @@ def test_with_all_the_rest_in_sight_subchains_are_exact(family: str, lengths: An
     np.testing.assert_allclose(run.ends.last_marginal, case.marginals[:, batch.starts + batch.lengths - 1], atol=1e-9)
 
 
-def _batch_statistics(case: Case) -> Statistics:
+def _batch_statistics(case: Case) -> HMMStatistics:
     return ENGINE.statistics(case.point.surrogate(), case.data)
 
 

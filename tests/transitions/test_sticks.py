@@ -16,7 +16,7 @@ from subchain import HDP, HMM, SVI, VI, Categorical
 from subchain.datasets import four_state
 from subchain.engines.cpu.engine import CpuEngine
 from subchain.errors import ConvergenceWarning
-from subchain.inference.run.posterior import ModelPosterior
+from subchain.structures.chain.model import HMMPosterior
 from subchain.transitions.hdp.sticks import MOST_BYTES, SticksChain
 
 K = 5
@@ -140,7 +140,7 @@ class TestInARun:
         engine, falls = CpuEngine(1), {"breaks": 0, "top": 0, "emissions": 0}
         prior, statistics = model.prior_, model.statistics_
 
-        def measured(posterior: ModelPosterior) -> tuple[float, Any]:
+        def measured(posterior: HMMPosterior) -> tuple[float, Any]:
             found = engine.statistics(posterior.expected_log(), data)
             return found.log_normalizer - posterior.kl(prior), found
 
@@ -148,7 +148,7 @@ class TestInARun:
             prior.chain.update(statistics.initial, statistics.pairs),
             prior.emission.update(statistics.emission),
         )
-        before, seen = measured(ModelPosterior(chain, emission))
+        before, seen = measured(HMMPosterior(chain, emission))
         for _ in range(12):
             for name in ("emissions", "breaks", "top", "points"):
                 counts = np.vstack([seen.initial, seen.pairs])
@@ -160,7 +160,7 @@ class TestInARun:
                     chain = chain.topped(counts)
                 else:
                     chain = chain.pointed(counts)
-                after, seen = measured(ModelPosterior(chain, emission))
+                after, seen = measured(HMMPosterior(chain, emission))
                 if name != "points":
                     falls[name] += after < before - 1e-7
                 before = after

@@ -20,7 +20,7 @@ LONGEST = 60
 
 def _arguments(kind: type) -> dict[str, Any]:
     """Names of a constructor's arguments and their defaults."""
-    parameters = inspect.signature(kind).parameters.values()
+    parameters = list(inspect.signature(kind.__init__).parameters.values())[1:]  # type: ignore[misc]
     return {p.name: p.default for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
 
 

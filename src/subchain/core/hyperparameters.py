@@ -44,6 +44,10 @@ class FixedHyperparameters:
         """This prior with what is learned of it moved towards what suits the statistics."""
         return self
 
+    def begin(self, *observed: Any) -> Self:
+        """Return this prior for a run that continues from unrelated sums."""
+        return self.update_hyperparameters(*observed)
+
     def log_hyperprior(self) -> float:
         """What the present state of the prior is worth: its log density, or less its divergence from its own prior."""
         return 0.0

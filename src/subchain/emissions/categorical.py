@@ -46,7 +46,7 @@ def _any_missing(symbols, n_categories):  # type: ignore[no-untyped-def]
         smallest = min(smallest, symbols[position])
         largest = max(largest, symbols[position])
     if largest >= n_categories or smallest < -1:
-        raise IndexError("the data hold a symbol that the table of a categorical emission does not have")
+        raise InputError("the data hold a code beyond the symbols of the categorical emission; check the data.")
     return smallest < 0
 
 

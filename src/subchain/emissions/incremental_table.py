@@ -28,6 +28,7 @@ from subchain.emissions.categorical import (
     scatter,
 )
 from subchain.emissions.incremental import Incremental
+from subchain.errors import InputError
 from subchain.numerics.special import exp_digamma
 
 Array = NDArray[np.float64]
@@ -52,7 +53,7 @@ def distinct_symbols(symbols, place, distinct, local):
     n, fetched = 0, 0
     for position in range(symbols.shape[0]):  # a loop that only touches has many memory accesses under way at a time
         if not -1 <= symbols[position] < place.shape[0]:
-            raise IndexError("the data hold a symbol that the table of a categorical emission does not have")
+            raise InputError("the data hold a code beyond the symbols of the categorical emission; check the data.")
         fetched += place[symbols[position]]
     if symbols.shape[0]:
         local[0] = fetched

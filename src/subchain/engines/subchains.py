@@ -15,11 +15,11 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.statistics import Statistics
 from subchain.engines.cpu.engine import CpuEngine
 from subchain.engines.cpu.log_space import log_pass
 from subchain.engines.cpu.messages import Messages, Workspace
 from subchain.engines.cpu.partition import Tile, tile_lanes
+from subchain.engines.statistics import HMMStatistics
 from subchain.errors import impossible_error
 from subchain.propagation.lanes import recursions as lanes
 from subchain.propagation.layout import Walks
@@ -198,7 +198,7 @@ class MinibatchRun:
     surplus : (K, K) what −log probabilities that moves never happen exceed their expected numbers by, if asked for
     """
 
-    statistics: Statistics
+    statistics: HMMStatistics
     log_totals: Array
     ends: Ends
     surplus: Array | None = None
@@ -253,7 +253,7 @@ class _Lanes:
         self.log_totals = np.empty(tile.lanes)
 
     def run(self, keep: Keep | None, surplus: str | None) -> MinibatchRun:
-        """Statistics of the lanes, and what they tell their neighbours."""
+        """HMMStatistics of the lanes, and what they tell their neighbours."""
         values, shift = self.messages.likelihood(self.tile.positions, self.weighted)
         is_hard = self._forward_backward(shift)
         n_lanes, last = self.tile.lanes, self.tile.last_columns
@@ -274,7 +274,7 @@ class _Lanes:
         sums = self.messages.surrogate.emission.zeros()
         self.messages.surrogate.emission.accumulate(values, self.marginals, sums)
         pairs = self._pairs(hard_pairs, pair_weights)
-        statistics = Statistics(initial, pairs, sums, float(self.log_totals.sum()), float(self.tile.columns))
+        statistics = HMMStatistics.of(initial, pairs, sums, float(self.log_totals.sum()), float(self.tile.columns))
         return MinibatchRun(statistics, self.log_totals, ends, more)
 
     def _surplus(self, way: str, weights: Array | None) -> Array:

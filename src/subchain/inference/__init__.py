@@ -7,11 +7,11 @@ from subchain.inference.em import EM
 from subchain.inference.gibbs import Gibbs
 from subchain.inference.run.algorithm import Algorithm
 from subchain.inference.scvi import SCVI
-from subchain.inference.stochastic.boundaries import Boundary, Buffer, Stationary
-from subchain.inference.stochastic.growing_buffer import GrowBuffer
-from subchain.inference.stochastic.guards import Guards
 from subchain.inference.svi import SVI
 from subchain.inference.vi import VI
+from subchain.structures.chain.boundaries import Boundary, Buffer, Stationary
+from subchain.structures.chain.growing_buffer import GrowBuffer
+from subchain.structures.chain.guards import Guards
 
 ALGORITHMS: dict[str, type[Algorithm]] = {
     "beam": Beam,

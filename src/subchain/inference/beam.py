@@ -13,8 +13,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.checks import whole_number
 from subchain.errors import InputError
-from subchain.inference.run.algorithm import whole_number
 from subchain.inference.run.trace import Status, Trace
 from subchain.inference.sampling.beam_walker import MANY, BeamWalker, check_exchangeable, needed_hierarchy
 from subchain.inference.sampling.reported import BestDraw
@@ -137,7 +137,7 @@ class Beam(Sampler):
         problem = setting.problem
         self.refuse_weights(problem)
         needed_hierarchy(problem.prior.chain)
-        if problem.whole.evidence is None:
+        if problem.structure.evidence is None:
             check_exchangeable(problem.prior.emission)
         shape, rate = self._gamma()
         return partial(BeamWalker, n_all=self.n_all(setting.reference.n_states), shape=shape, rate=rate)

@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.checks import whole_number
 from subchain.core.hyperparameters import LATE, rows_tell
 from subchain.core.renamed import renamed_arguments
-from subchain.core.statistics import Statistics
-from subchain.engines.surrogate import Surrogate
 from subchain.errors import InputError, unknown_name
 from subchain.inference.batch.passes import Iterated
 from subchain.inference.collapsed.ledger import Ledger
 from subchain.inference.collapsed.visits import Visits
-from subchain.inference.run.algorithm import Lists, whole_number
+from subchain.inference.run.algorithm import Lists
+from subchain.inference.run.chains import chain_problem
 from subchain.inference.run.loop import RunState
-from subchain.inference.run.posterior import ModelPosterior, Point
 from subchain.inference.run.problem import Problem
+from subchain.structures.chain.model import HMMPoint, HMMPosterior
 
 if TYPE_CHECKING:
     from subchain.inference.run.loop import Stepper
@@ -116,8 +116,8 @@ class CVI(Iterated):
 
     def may_settle(self, state: RunState) -> bool:
         """Not where states are still alike: near such a plateau the objective falls a little before it rises."""
-        assert state.statistics is not None
-        pairs = state.statistics.pairs
+        statistics: Any = state.statistics
+        pairs = statistics.pairs
         is_alone = (pairs.sum(axis=0) > 1.0).sum() <= 1  # nothing to differ from
         return state.iteration >= LATE or is_alone or rows_tell(pairs)
 
@@ -188,16 +188,15 @@ class CVI(Iterated):
         return settings | {"storage": settings["storage"] is not None}
 
     def stepper(self, problem: Problem, state: RunState) -> Stepper:
-        return Visits(problem, self, state)
+        return Visits(chain_problem(problem, "CVI"), self, state)
 
     def marginals(self, problem: Problem, state: RunState) -> Lists:
-        ledger = state.results if isinstance(state.results, Ledger) else Visits(problem, self, state).ledger
+        ledger = (
+            state.results
+            if isinstance(state.results, Ledger)
+            else Visits(chain_problem(problem, "CVI"), self, state).ledger
+        )
         return np.asarray(ledger.shares.marginals), ledger.shares.offsets, ledger.shares.states
 
-    def surrogate(self, posterior: ModelPosterior, point: Point) -> Surrogate:
+    def weights(self, posterior: HMMPosterior, point: HMMPoint) -> HMMPoint:
         return posterior.predictive()
-
-    def point(
-        self, posterior: ModelPosterior, statistics: Statistics, previous: Point | None
-    ) -> tuple[Point, list[str]]:
-        return posterior.mean(), []

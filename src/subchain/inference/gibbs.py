@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from subchain.data.legal_states import no_restriction
 from subchain.errors import InputError, unknown_name
 from subchain.inference.run.algorithm import Lists
+from subchain.inference.run.chains import chain_problem
 from subchain.inference.run.loop import RunState
 from subchain.inference.run.problem import Problem
 from subchain.inference.sampling.gibbs_any import AnySequences, AnyStates, SampledSequences
@@ -134,10 +135,11 @@ class Gibbs(Sampler):
         return Averages(walkers, room)
 
     def marginals(self, problem: Problem, state: RunState) -> Lists | None:
-        found, evidence = marginals_of(state.results.memory), problem.whole.evidence
+        chains = chain_problem(problem, "Gibbs").structure
+        found, evidence = marginals_of(state.results.memory), chains.evidence
         if found is None:
             return None
         if evidence is None:
             return found.reshape(-1), *no_restriction()
-        legal = evidence.listed(problem.whole.data)
+        legal = evidence.listed(chains.data)
         return found, legal.offsets, legal.states

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from subchain.inference.stochastic.updates import Stochastic
+from subchain.core.parts import IncrementalPosterior
+from subchain.inference.stochastic.settings import Stochastic
+from subchain.inference.stochastic.updates import Draw
 
 
 class SCVI(Stochastic):
@@ -23,3 +25,10 @@ class SCVI(Stochastic):
     name = "scvi"
     flat = False
     kind = "predictive"
+
+    def update(self, model: IncrementalPosterior, draw: Draw) -> None:
+        """Move the expected counts towards those of the minibatch, scaled to all the data (equations 11 and 12)."""
+        weights = model.weights("predictive")  # E[θ] under the present counts, (9) and (10)
+        fresh = draw.expected_statistics(weights)  # forward-backward between the boundary's messages
+        rate = draw.step_size(fresh)
+        model.blend(1.0 - rate, fresh.scaled(rate), fresh.statistics)  # C ← (1 − ρ) C + ρ · scale · E[C of minibatch]

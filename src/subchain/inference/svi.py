@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from subchain.inference.stochastic.updates import Stochastic
+from subchain.core.parts import IncrementalPosterior
+from subchain.inference.stochastic.settings import Stochastic
+from subchain.inference.stochastic.updates import Draw
 
 
 class SVI(Stochastic):
@@ -21,3 +23,10 @@ class SVI(Stochastic):
     name = "svi"
     flat = False
     kind = "expected_log"
+
+    def update(self, model: IncrementalPosterior, draw: Draw) -> None:
+        """Take a natural-gradient step towards the parameters that the minibatch alone would give."""
+        weights = model.weights("expected_log")  # exp E[log θ]
+        fresh = draw.expected_statistics(weights)
+        rate = draw.step_size(fresh)
+        model.blend(1.0 - rate, fresh.scaled(rate), fresh.statistics)  # S ← (1 − ρ) S + ρ · scale · fresh

@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.statistics import Statistics
+from subchain.core.parts import Point, Posterior
 from subchain.data.legal_states import no_restriction
-from subchain.engines.surrogate import Surrogate
 from subchain.errors import unknown_name
 from subchain.inference.batch.mean_field import MeanField
 from subchain.inference.batch.passes import Batch, Passes
 from subchain.inference.run.algorithm import Lists
+from subchain.inference.run.chains import chain_problem
 from subchain.inference.run.loop import RunState
-from subchain.inference.run.posterior import ModelPosterior, Point
 from subchain.inference.run.problem import Problem
 
 if TYPE_CHECKING:
@@ -78,7 +77,9 @@ class VI(Batch):
             raise unknown_name("cluster", self.cluster, CLUSTERS)
 
     def stepper(self, problem: Problem, state: RunState) -> Stepper:
-        return MeanField(problem, self, state) if self.cluster == "state" else Passes(problem, self)
+        if self.cluster == "state":
+            return MeanField(chain_problem(problem, "VI(cluster='state')"), self, state)
+        return Passes(problem, self)
 
     def kept_bytes(self, lengths: NDArray[np.int64], n_states: int) -> int:
         return 8 * int(lengths.sum()) * n_states if self.cluster == "state" else 0
@@ -87,16 +88,10 @@ class VI(Batch):
         found = state.results.memory.get("marginals")
         return None if found is None else (found.reshape(-1), *no_restriction())
 
-    def surrogate(self, posterior: ModelPosterior, point: Point) -> Surrogate:
-        return posterior.expected_log()
+    def weights(self, posterior: Posterior, point: Point) -> Point:
+        found: Point = posterior.expected_log()
+        return found
 
-    def point(
-        self, posterior: ModelPosterior, statistics: Statistics, previous: Point | None
-    ) -> tuple[Point, list[str]]:
-        return posterior.mean(), []
-
-    def objective(
-        self, prior: ModelPosterior, posterior: ModelPosterior | None, point: Point, log_normalizer: float
-    ) -> float:
+    def objective(self, prior: Posterior, posterior: Posterior | None, point: Point, log_normalizer: float) -> float:
         assert posterior is not None, "a bound is that of a posterior"
         return log_normalizer - posterior.kl(prior) + prior.log_hyperprior()

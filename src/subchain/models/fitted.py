@@ -14,14 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 from subchain.core.components import Component
 from subchain.core.renamed import renamed_attribute
 from subchain.core.samples import Samples
-from subchain.core.statistics import Statistics
 from subchain.data import Sequences, Vocabulary, read_alike
 from subchain.emissions import Emission, Frozen, Parameters
+from subchain.engines.statistics import HMMStatistics
 from subchain.errors import not_fitted
 from subchain.inference.run.checkpoint import RunSummary
-from subchain.inference.run.posterior import ModelPosterior, Point
 from subchain.inference.run.trace import Status, Trace
 from subchain.inference.run.training import TrainingMarginals
+from subchain.structures.chain.model import HMMPoint, HMMPosterior
 from subchain.tasks.markup import settings_table, states_table
 from subchain.tasks.matching import emission_distance, match, overlap
 from subchain.tasks.states import (
@@ -61,9 +61,9 @@ class Fitted(Component):
     beliefs_ = renamed_attribute("beliefs_", "training_marginals_")
     end_belief_ = renamed_attribute("end_belief_", "end_marginal_")
     samples_: Samples | None = None
-    point_: Point
-    prior_: ModelPosterior
-    statistics_: Statistics
+    point_: HMMPoint
+    prior_: HMMPosterior
+    statistics_: HMMStatistics
     trace_: Trace
     status_: Status
     runs_: list[RunSummary]
@@ -77,11 +77,11 @@ class Fitted(Component):
     engine: str
     n_jobs: int | None
 
-    def _become(self, point: Point, family: Emission) -> None:
+    def _become(self, point: HMMPoint, family: Emission) -> None:
         """Take a point as if it had been learned."""
         self.point_ = point
-        self.prior_ = ModelPosterior(FrozenChain(point.chain), Frozen(point.emission))
-        self.statistics_ = Statistics.zeros(len(point.chain.initial), point.emission.zeros())
+        self.prior_ = HMMPosterior(FrozenChain(point.chain), Frozen(point.emission))
+        self.statistics_ = HMMStatistics.zeros(len(point.chain.initial), point.emission.zeros())
         self.trace_, self.status_, self.runs_ = Trace(), "converged", []
         self.n_states_ = len(point.chain.initial)
         self.family_ = family
@@ -115,12 +115,12 @@ class Fitted(Component):
         return self._point().emission
 
     @property
-    def posterior_(self) -> ModelPosterior:
+    def posterior_(self) -> HMMPosterior:
         """Posterior of chain and emissions."""
         self._point()
         return self.prior_.update(self.statistics_)
 
-    def _point(self) -> Point:
+    def _point(self) -> HMMPoint:
         if not hasattr(self, "point_"):
             raise not_fitted(type(self).__name__)
         return self.point_

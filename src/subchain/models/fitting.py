@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from subchain.core.statistics import Statistics
 from subchain.data import Evidence, HoldOut, Sequences, as_sequences, empty_columns, read_alike
 from subchain.data.digest import digest
 from subchain.data.holding_out import without
@@ -18,22 +17,27 @@ from subchain.data.sequences import is_memory_mapped
 from subchain.emissions import Parameters, Product, resolve_emission
 from subchain.emissions.moments import RealEmission
 from subchain.engines import resolve_engine
+from subchain.engines.statistics import HMMStatistics
 from subchain.errors import InputError, unknown_name
 from subchain.inference import Algorithm, resolve_inference
+from subchain.inference.run.chains import ChainProblem
 from subchain.inference.run.loop import Known, RunState
-from subchain.inference.run.posterior import ModelPosterior, Point
-from subchain.inference.run.problem import Part, Problem
 from subchain.inference.run.training import TrainingMarginals, contents_of, knowledge_of
-from subchain.inference.run.validation import HeldOutPositions, HeldOutSequences, Validation
+from subchain.inference.run.validation import Validation
+from subchain.inference.search.search import StateSearch
 from subchain.inference.start.local_starts import LOCAL_STARTS, local_statistics
 from subchain.inference.start.starts import STARTS, start_statistics
 from subchain.inference.stochastic.lengths import choose_length
-from subchain.inference.stochastic.updates import Stochastic
+from subchain.inference.stochastic.settings import Stochastic
 from subchain.models.fitted import Fitted
 from subchain.models.settings import describe
 from subchain.numerics.seeds import seed_sequence
+from subchain.structures.chain.minibatches import needs_length
+from subchain.structures.chain.model import HMMPoint, HMMPosterior
+from subchain.structures.chain.structure import Chains
+from subchain.structures.chain.validation import HeldOutPositions, HeldOutSequences
 from subchain.transitions import FrozenChain, resolve_transition
-from subchain.transitions.hdp.hierarchy import learns_top
+from subchain.transitions.hdp.hierarchy import hierarchy_of, learns_top
 
 Array = NDArray[np.float64]
 
@@ -85,9 +89,9 @@ class FitCall:
         self._check_observed()
         flat = self.algorithm.flat
         likely = self.emission.prior(self.data, n_states, flat=False).mean()
-        self.reference = Point(self.transition.prior(n_states, flat=False).mean(), likely)
-        self.empty = Statistics.zeros(n_states, likely.zeros())
-        prior = ModelPosterior(
+        self.reference = HMMPoint(self.transition.prior(n_states, flat=False).mean(), likely)
+        self.empty = HMMStatistics.zeros(n_states, likely.zeros())
+        prior = HMMPosterior(
             self.transition.prior(n_states, flat=flat), self.emission.prior(self.data, n_states, flat=flat)
         )
         if prior.emission.is_learned and not self.algorithm.updates_hyperparameters:
@@ -96,8 +100,9 @@ class FitCall:
                 "give its concentration as a number."
             )
         engine = resolve_engine(model.engine, model.n_jobs)
-        whole = Part(
+        whole = Chains(
             self.data,
+            engine,
             Evidence.build(
                 self.data, n_states, allowed, states, evidence, n_symbols=getattr(likely, "n_categories", None)
             ),
@@ -105,19 +110,20 @@ class FitCall:
         )
         held_out = self._hold_out(validation, whole, likely)
         is_exact = self.transition.exact and not prior.emission.is_learned
-        self.problem = Problem(whole, prior, engine, is_exact, held_out)
+        search = None if hierarchy_of(prior.chain) is None else StateSearch(whole, self.algorithm)
+        self.problem = ChainProblem(whole, prior, is_exact, held_out, search)
         self.root = seed_sequence(model.random_state if entropy is None else entropy)
         self.seeds = self.root.spawn(int(model.n_init))
         self._freeze()
-        if isinstance(self.algorithm, Stochastic) and self.algorithm.wants_length(self.problem):
-            self.problem.subchain_length = choose_length(self.problem, self.algorithm, self.starts()[0]())
+        if isinstance(self.algorithm, Stochastic) and needs_length(whole, self.algorithm):
+            whole.subchain_length = choose_length(self.problem, self.algorithm, self.starts()[0]())
 
-    def _hold_out(self, validation: Any, whole: Part, likely: Parameters) -> Validation | None:
+    def _hold_out(self, validation: Any, whole: Chains, likely: Parameters) -> Validation | None:
         """What held-out data say; positions inside the training data are taken out of `whole`."""
         if validation is None:
             return None
         if not isinstance(validation, HoldOut):
-            return HeldOutSequences(self._like_training(validation))
+            return HeldOutSequences(whole.engine, self._like_training(validation))
         positions = validation.positions(self.data)
         values = np.take(self.data.values, positions, axis=0)
         seen = (likely.log_likelihood(values) != 0.0).any(axis=0)  # where nothing was observed nothing can be held out
@@ -126,7 +132,7 @@ class FitCall:
         positions, values = positions[seen], values[seen]
         keeps_codes = not isinstance(self.emission, (RealEmission, Product))
         self.data = whole.data = without(self.data, positions, codes=keeps_codes)
-        return HeldOutPositions(self.data, whole.evidence, positions, values)
+        return HeldOutPositions(whole.engine, self.data, whole.evidence, positions, values)
 
     def _like_training(self, x: Any) -> Sequences:
         data = self.emission.prepare(read_alike(x, self.raw.vocabularies, self.raw.columns, self.raw.grouped_by))
@@ -146,7 +152,7 @@ class FitCall:
             what = f"column {names[0]} is" if len(names) == 1 else f"columns {', '.join(names)} are"
             warnings.warn(f"{what} missing everywhere; nothing beyond the prior is learned there.", stacklevel=4)
 
-    def _given_start(self, n_states: int) -> Point | None:
+    def _given_start(self, n_states: int) -> HMMPoint | None:
         init = self.model.init
         if isinstance(init, str):
             if init not in (*STARTS, *LOCAL_STARTS):
@@ -169,10 +175,10 @@ class FitCall:
         """Put frozen components at the start's point, once and for all restarts."""
         if not (self.emission.has_frozen or self.transition.frozen):
             return
-        start = self.start_point or self._guess(self.seeds[0]).point
-        prior = self.problem.prior
+        start: Any = self.start_point or self._guess(self.seeds[0]).point
+        prior: Any = self.problem.prior
         chain = FrozenChain(start.chain) if self.transition.frozen else prior.chain
-        self.problem.prior = ModelPosterior(chain, self.emission.freeze(prior.emission, start.emission))
+        self.problem.prior = HMMPosterior(chain, self.emission.freeze(prior.emission, start.emission))
 
     def starts(self) -> list[Callable[[], RunState]]:
         if self.start_point is not None:
@@ -184,10 +190,10 @@ class FitCall:
     def _guess(self, seed: np.random.SeedSequence) -> RunState:
         rng = np.random.default_rng(seed)
         init = self._start()
-        evidence, number, memory = self.problem.whole.evidence, _number(seed), {}
+        evidence, number, memory = self.problem.structure.evidence, _number(seed), {}
         if init in LOCAL_STARTS:
             statistics = local_statistics(
-                self.data, self.reference.emission, init, number, evidence, self.problem.whole.weights
+                self.data, self.reference.emission, init, number, evidence, self.problem.structure.weights
             )
             memory["local start"] = np.array(LOCAL_STARTS.index(init))
         else:
@@ -212,7 +218,7 @@ class FitCall:
     def _start(self) -> str:
         """The rule that a start is guessed by; symbols with a dictionary begin among their legal states."""
         init = "auto" if not isinstance(self.model.init, str) else self.model.init
-        evidence, few = self.problem.whole.evidence, self.data.n_observations <= MANY_POSITIONS
+        evidence, few = self.problem.structure.evidence, self.data.n_observations <= MANY_POSITIONS
         if init != "auto" or evidence is None or not few:
             return init
         return init if self.emission.features(self.data, np.arange(1)) is not None else "posteriors"
@@ -229,7 +235,7 @@ class FitCall:
             "n_init": int(model.n_init),
             "random_state": None if model.random_state is None else digest(self.seeds[0].generate_state(4)),
             "init": model.init if isinstance(model.init, str) else digest(model.init._point().arrays()),
-            "sample_weight": digest(self.problem.whole.weights),
+            "sample_weight": digest(self.problem.structure.weights),
             "knowledge of the states": digest(self.knowledge),
             "validation": digest(None if self.problem.validation is None else self.problem.validation.contents()),
         }

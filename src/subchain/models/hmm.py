@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,17 +16,18 @@ from numpy.typing import ArrayLike, NDArray
 from subchain.core.components import clone
 from subchain.core.renamed import renamed_arguments
 from subchain.emissions import Emission, Parameters, family_of
+from subchain.engines.statistics import HMMStatistics
 from subchain.errors import ConvergenceWarning, InputError
 from subchain.inference import Algorithm
 from subchain.inference.run.checkpoint import Checkpoint, Journey, RunSummary, stored_entropy
 from subchain.inference.run.loop import RunState
-from subchain.inference.run.posterior import Point
 from subchain.inference.run.progress import Progress
 from subchain.inference.run.restarts import best_of
 from subchain.models.fitting import FitCall
 from subchain.models.persistence import load_model, save_model
 from subchain.models.streaming import learn_on
 from subchain.models.usage import Usable
+from subchain.structures.chain.model import HMMPoint, HMMPosterior
 from subchain.tasks.states import rising
 from subchain.transitions import TransitionPrior, check_chain
 from subchain.transitions.hdp.hierarchy import learns_top
@@ -68,7 +69,7 @@ class HMM(Usable):
         Posterior means (EM: the estimate).
     emission_ : Parameters
         `probabilities`, `means`, `covariances`, `variances` or `rates`, by family.
-    posterior_ : ModelPosterior
+    posterior_ : HMMPosterior
         The full posterior of chain and emissions.
     statistics_ : Statistics
         Expected counts that the posterior was made from.
@@ -152,7 +153,7 @@ class HMM(Usable):
         marks = Checkpoint(checkpoint, {} if checkpoint is None else fit.identity(), fit.root)
         journey = marks.load() if resume else Journey()
         lines = Progress(self.progress, fit.algorithm.n_iterations(fit.problem), fit.data.n_observations, self.n_init)
-        with lines as progress, fit.problem.engine.alone():
+        with lines as progress, fit.problem.structure.engine.alone():
             best_of(fit.problem, fit.algorithm, fit.starts(), journey, marks, progress)
         assert journey.best is not None
         if journey.interrupted:
@@ -169,9 +170,9 @@ class HMM(Usable):
 
     def _adopt(self, fit: FitCall, state: RunState, runs: list[RunSummary]) -> None:
         """Make the end of a run this model's results."""
-        self._become(state.point, fit.emission)
-        self.prior_ = state.results.prior or fit.problem.prior
-        self.statistics_ = state.results.reported or fit.empty
+        self._become(cast(HMMPoint, state.point), fit.emission)
+        self.prior_ = cast(HMMPosterior, state.results.prior or fit.problem.prior)
+        self.statistics_ = cast(HMMStatistics, state.results.reported or fit.empty)
         self.trace_ = state.trace
         self.status_ = state.status or "max_iter"
         self.runs_ = runs
@@ -241,7 +242,7 @@ class HMM(Usable):
             raise InputError(f"emission has {emission.n_states} states, the chain {len(chain.initial)}.")
         family = family_of(emission)
         model = cls(n_states=len(chain.initial), emission=family, **settings)
-        model._become(Point(chain, emission), family)
+        model._become(HMMPoint(chain, emission), family)
         return model
 
     @renamed_arguments(beliefs="marginals")

@@ -16,7 +16,7 @@ from subchain.core.components import Component
 from subchain.emissions.base import Emission
 from subchain.errors import FileFormatError, InputError
 from subchain.inference.run.algorithm import Algorithm
-from subchain.inference.stochastic.boundaries import Boundary
+from subchain.structures.chain.boundaries import Boundary
 from subchain.transitions.base import TransitionPrior
 
 

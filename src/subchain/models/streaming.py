@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.statistics import Statistics
 from subchain.data import Sequences
 from subchain.emissions import Frozen
 from subchain.engines import resolve_engine
 from subchain.engines.cpu.engine import CpuEngine
 from subchain.engines.cpu.messages import Messages
+from subchain.engines.statistics import HMMStatistics
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import InputError
 from subchain.inference import resolve_inference
 from subchain.inference.stochastic.rates import Falling
-from subchain.inference.stochastic.updates import Stochastic
+from subchain.inference.stochastic.settings import Stochastic
 from subchain.models.fitting import FitCall
 from subchain.tasks.forecast import last_marginals
 from subchain.transitions import FrozenChain
@@ -47,16 +47,16 @@ def learn_on(model: Any, x: Any, total: float | None, continues: bool) -> None:
     data = model._read(x)
     algorithm = resolve_inference(model.inference)
     is_first = model.n_batches_ == 0
-    surrogate = model.point_.surrogate() if is_first else algorithm.surrogate(model.posterior_, model.point_)
+    weights = model.point_ if is_first else algorithm.weights(model.posterior_, model.point_)
     before = _end_before(model, data) if continues else None
-    fresh, end = _run(resolve_engine(model.engine, model.n_jobs), surrogate, data, before)
+    fresh, end = _run(resolve_engine(model.engine, model.n_jobs), weights.surrogate(), data, before)
     if total is None:
         model.statistics_ = model.statistics_ + fresh
     else:
         rates = Falling(DELAY, FORGETTING)
         if isinstance(algorithm, Stochastic):
             rates = Falling(algorithm.delay, algorithm.forgetting)
-        rate = rates.rate(model.n_batches_ + 1, fresh.pairs, model.statistics_.pairs)
+        rate = rates.falling(model.n_batches_ + 1)
         scale = total / max(fresh.n_observations, 1.0)
         model.statistics_ = model.statistics_.scale(1.0 - rate) + fresh.scale(rate * scale)
     if model.prior_.is_learned:
@@ -74,7 +74,7 @@ def _end_before(model: Any, data: Sequences) -> Array:
     return end
 
 
-def _run(engine: CpuEngine, surrogate: Surrogate, data: Sequences, before: Array | None) -> tuple[Statistics, Array]:
+def _run(engine: CpuEngine, surrogate: Surrogate, data: Sequences, before: Array | None) -> tuple[HMMStatistics, Array]:
     """Expected statistics of a batch, and what is believed of its last state.
 
     `before` is what was believed of the state before the first, where the chain goes on.
@@ -85,8 +85,8 @@ def _run(engine: CpuEngine, surrogate: Surrogate, data: Sequences, before: Array
     fresh = engine.statistics(surrogate, data)
     if before is not None:
         share = np.divide(fresh.initial, predicted, out=np.zeros_like(predicted), where=predicted > 0.0)
-        fresh.pairs += before[:, None] * surrogate.transition * share
-        fresh.initial = np.zeros_like(fresh.initial)
+        fresh.chain.pairs += before[:, None] * surrogate.transition * share
+        fresh.chain.initial = np.zeros_like(fresh.initial)
     ends = np.empty((data.n_sequences, surrogate.n_states))
     engine.run(Messages(surrogate, data, None), last_marginals(data, ends))
     last = int(np.flatnonzero(data.lengths)[-1])

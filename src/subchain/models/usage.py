@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.statistics import Statistics
 from subchain.data import Evidence, Sequences
 from subchain.data.digest import digest
 from subchain.engines import resolve_engine
-from subchain.inference.run.posterior import Point
+from subchain.engines.statistics import HMMStatistics
 from subchain.inference.run.training import TrainingMarginals, contents_of, knowledge_of
 from subchain.models.fitted import Fitted
 from subchain.numerics.seeds import seed_sequence
+from subchain.structures.chain.model import HMMPoint
 from subchain.tasks.blocks import smoothed_blocks
 from subchain.tasks.decoding import decode_states
 from subchain.tasks.forecast import forecast
@@ -420,7 +420,7 @@ class Usable(Fitted):
         paths = sample_paths(question, n, seed_sequence(random_state))
         return [part.T for part in question.data.split(paths.T)] if question.in_list else paths
 
-    def sample_parameters(self, n: int, random_state: Any = None) -> list[Point]:
+    def sample_parameters(self, n: int, random_state: Any = None) -> list[HMMPoint]:
         """Draw models from the posterior, for intervals of anything that is computed from parameters.
 
         Components that are frozen or were given stay as they are.
@@ -434,7 +434,7 @@ class Usable(Fitted):
 
         Returns
         -------
-        list of Point
+        list of HMMPoint
             Each with `chain.initial`, `chain.transition` and `emission`, as `HMM.from_parameters` takes them.
 
         Examples
@@ -502,7 +502,7 @@ class Usable(Fitted):
 
     def expected_statistics(
         self, x: Any, *, allowed: Any = None, states: Any = None, evidence: Any = None
-    ) -> Statistics:
+    ) -> HMMStatistics:
         """Expected counts of states, moves and emissions, given the data; those of parts of the data add up.
 
         Parameters

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from subchain.core.samples import Samples
 from subchain.errors import SubchainError
-from subchain.inference.run.posterior import ModelPosterior
+from subchain.structures.chain.model import HMMPosterior
 
 Array = NDArray[np.float64]
 
@@ -41,7 +41,7 @@ class Intervals:
 
 
 def intervals(
-    posterior: ModelPosterior, places: NDArray[np.int64], samples: Samples | None, rng: np.random.Generator
+    posterior: HMMPosterior, places: NDArray[np.int64], samples: Samples | None, rng: np.random.Generator
 ) -> Intervals | None:
     """Intervals of all transition probabilities and of chosen expectations; None where the posterior is no law.
 

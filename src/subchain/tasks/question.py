@@ -18,8 +18,8 @@ from subchain.engines import CpuEngine, Surrogate
 from subchain.engines.cpu.consumers import Consumer
 from subchain.engines.cpu.messages import Messages
 from subchain.errors import impossible_error
-from subchain.inference.run.posterior import Point
 from subchain.inference.run.training import TrainingMarginals
+from subchain.structures.chain.model import HMMPoint
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Question:
     stored : what the run that made the model believes of these very data, or None
     """
 
-    point: Point
+    point: HMMPoint
     engine: CpuEngine
     data: Sequences
     evidence: Evidence | None

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from subchain.datasets.paths import sample_chain
 from subchain.engines.cpu import paths
 from subchain.errors import InputError
-from subchain.inference.run.posterior import ModelPosterior, Point
+from subchain.structures.chain.model import HMMPoint, HMMPosterior
 from subchain.tasks.forecast import next_states
 from subchain.tasks.question import Question
 from subchain.transitions import Chain
@@ -31,7 +31,7 @@ class Sample(NamedTuple):
     states: NDArray[np.int64]
 
 
-def sample(point: Point, n: int, rng: np.random.Generator) -> Sample:
+def sample(point: HMMPoint, n: int, rng: np.random.Generator) -> Sample:
     """Draw a sequence of n observations from the beginning."""
     states = sample_chain(point.chain.initial, point.chain.transition, count("n", n), rng).astype(np.int64)
     return Sample(point.emission.sample(states, rng), states)
@@ -40,7 +40,7 @@ def sample(point: Point, n: int, rng: np.random.Generator) -> Sample:
 def sample_onward(question: Question, n: int, rng: np.random.Generator) -> list[Sample]:
     """Draw n observations that follow each sequence."""
     transition, emission = question.point.chain.transition, question.point.emission
-    return [sample(Point(Chain(first, transition), emission), n, rng) for first in next_states(question)]
+    return [sample(HMMPoint(Chain(first, transition), emission), n, rng) for first in next_states(question)]
 
 
 def sample_paths(question: Question, n: int, seed: np.random.SeedSequence) -> NDArray[Any]:
@@ -48,7 +48,7 @@ def sample_paths(question: Question, n: int, seed: np.random.SeedSequence) -> ND
     return paths.sample_paths(question.engine, question.messages(), count("n", n), seed)
 
 
-def sample_parameters(posterior: ModelPosterior, n: int, rng: np.random.Generator) -> list[Point]:
+def sample_parameters(posterior: HMMPosterior, n: int, rng: np.random.Generator) -> list[HMMPoint]:
     """Draw n models from the posterior."""
     return [posterior.sample(rng) for _ in range(count("n", n))]
 

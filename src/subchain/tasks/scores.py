@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.statistics import Statistics
 from subchain.data import Sequences, missing_rows
 from subchain.emissions import Frozen
 from subchain.emissions.product import ProductPosterior
+from subchain.engines.statistics import HMMStatistics
 from subchain.errors import impossible_error
-from subchain.inference.run.posterior import ModelPosterior, Point
+from subchain.structures.chain.model import HMMPoint, HMMPosterior
 from subchain.tasks.question import Question
 from subchain.transitions.hdp.hierarchy import learns_top
 
@@ -42,7 +42,7 @@ def n_observed(data: Sequences) -> int:
     return data.n_observations - sum(int(missing_rows(block).sum()) for block in blocks)
 
 
-def n_parameters(point: Point, prior: ModelPosterior, statistics: Statistics) -> int:
+def n_parameters(point: HMMPoint, prior: HMMPosterior, statistics: HMMStatistics) -> int:
     """Number of parameters that were learned; those that were given or frozen do not count.
 
     Where the number of states was found, neither do those of states that are not used.

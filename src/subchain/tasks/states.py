@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.statistics import Statistics
 from subchain.data.columns import resolve_columns
+from subchain.engines.statistics import HMMStatistics
 from subchain.errors import InputError, unknown_name
-from subchain.inference.run.posterior import Point
+from subchain.structures.chain.model import HMMPoint
 from subchain.transitions import stationary_distribution
 
 Array = NDArray[np.float64]
@@ -24,7 +24,7 @@ def dwell_times(transition: Array) -> Array:
     return np.asarray(np.divide(1.0, leaving, out=np.full(len(leaving), np.inf), where=leaving > 0.0))
 
 
-def occupancy(transition: Array, statistics: Statistics) -> Array:
+def occupancy(transition: Array, statistics: HMMStatistics) -> Array:
     """Share of the positions spent in each state, (K,); in the long run, where there are no data."""
     visits = statistics.initial + statistics.pairs.sum(axis=0)
     total = visits.sum()
@@ -39,7 +39,7 @@ def effective_states(shares: Array, coverage: float) -> int:
     return int(np.searchsorted(held, coverage * (1.0 - 1e-12) * held[-1]) + 1)
 
 
-def state_keys(by: Any, point: Point, shares: Array, columns: Sequence[str] | None, column: str | int) -> Array:
+def state_keys(by: Any, point: HMMPoint, shares: Array, columns: Sequence[str] | None, column: str | int) -> Array:
     """What states are ordered by, (K,), the smallest first: most visited, smallest mean, or longest lasting."""
     if by == "occupancy":
         return -shares
@@ -50,7 +50,7 @@ def state_keys(by: Any, point: Point, shares: Array, columns: Sequence[str] | No
     raise unknown_name("order of states", by, ["occupancy", "dwell", "mean"])
 
 
-def _means(point: Point, columns: Sequence[str] | None, column: str | int) -> Array:
+def _means(point: HMMPoint, columns: Sequence[str] | None, column: str | int) -> Array:
     if point.emission.marginals() is None:
         raise InputError(
             f"{type(point.emission).__name__} have no mean to order states by; order them by 'occupancy' or 'dwell', "

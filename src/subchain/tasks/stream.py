@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from subchain.data import Sequences, Vocabulary
 from subchain.emissions import Emission
 from subchain.errors import ImpossibleSequenceError, InputError
-from subchain.inference.run.posterior import Point
+from subchain.structures.chain.model import HMMPoint
 
 Array = NDArray[np.float64]
 
@@ -47,7 +47,7 @@ class Stream:
     array([0.763, 0.237])
     """
 
-    def __init__(self, point: Point, family: Emission, vocabulary: Vocabulary | None, lag: int = 0) -> None:
+    def __init__(self, point: HMMPoint, family: Emission, vocabulary: Vocabulary | None, lag: int = 0) -> None:
         if not isinstance(lag, (int, np.integer)) or lag < 0:
             raise InputError(f"lag must be a whole number, not negative; given {lag!r}.")
         self._family = family

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from subchain.core.components import Component
 from subchain.core.hyperparameters import FixedHyperparameters
-from subchain.core.records import Record, states_on
+from subchain.core.records import Record, Sums, states_on
 from subchain.errors import InputError
 from subchain.numerics.simplex import log_weight, logs
 
@@ -28,6 +28,20 @@ class Chain(Record):
 
     initial: Array
     transition: Array = states_on(0, 1)
+
+
+@dataclasses.dataclass
+class ChainSums(Sums):
+    """Expected counts of hidden chains.
+
+    Attributes
+    ----------
+    initial : (K,) expected number of chains that begin in each state
+    pairs : (K, K) expected number of transitions from row to column
+    """
+
+    initial: Array = states_on(0)
+    pairs: Array = states_on(0, 1)
 
 
 def check_chain(initial: ArrayLike, transition: ArrayLike) -> Chain:
@@ -69,12 +83,30 @@ def _check_distribution(name: str, row: Array) -> None:
         raise InputError(f"{name} sums to {row.sum():.6g}, not to 1; divide it by its sum.")
 
 
+class NoOccurrence:
+    """Mixin for priors that need no more of the data than expected counts."""
+
+    @property
+    def occurrence_method(self) -> str | None:
+        """How to find the probability that transitions occur at all; None if the prior does not need it."""
+        return None
+
+    def observe(self, first: Array, pairs: Array, rate: float = 1.0) -> Self:
+        """Take note of how much −log probabilities of absence exceed expected counts, (K,) and (K, K)."""
+        return self
+
+
 class ChainPosterior(Protocol):
     """What inference asks of the hidden chain's component; the verbs are those of an emission's `Conjugate`."""
 
     @property
+    def occurrence_method(self) -> str | None: ...
+    def observe(self, first: Array, pairs: Array, rate: float = 1.0) -> ChainPosterior: ...
+    def concentrations(self) -> tuple[Array, Array]: ...
+
+    @property
     def is_learned(self) -> bool: ...
-    def update(self, initial: Array, pairs: Array) -> ChainPosterior: ...
+    def update(self, sums: ChainSums) -> ChainPosterior: ...
     def mean(self) -> Chain: ...
     def mode(self) -> Chain: ...
     def expected_log(self) -> Chain: ...
@@ -83,21 +115,22 @@ class ChainPosterior(Protocol):
     def sample(self, rng: np.random.Generator) -> Chain: ...
     def kl(self, prior: Any) -> float: ...
     def log_density(self, chain: Chain) -> float: ...
-    def log_evidence(self, initial: Array, pairs: Array) -> float: ...
-    def update_hyperparameters(self, initial: Array, pairs: Array, rate: float) -> ChainPosterior: ...
+    def log_evidence(self, sums: ChainSums) -> float: ...
+    def update_hyperparameters(self, sums: ChainSums, rate: float = 1.0) -> ChainPosterior: ...
+    def begin(self, sums: ChainSums) -> ChainPosterior: ...
     def log_hyperprior(self) -> float: ...
     def n_free(self) -> int: ...
-    def incremental(self, initial: Array, pairs: Array) -> Any: ...  # transitions.moving.IncrementalChain
+    def incremental(self, sums: ChainSums) -> Any: ...  # transitions.moving.IncrementalChain
     def take(self, order: NDArray[np.int64]) -> ChainPosterior: ...
 
 
 @dataclasses.dataclass
-class FrozenChain(Record, FixedHyperparameters):
+class FrozenChain(Record, FixedHyperparameters, NoOccurrence):
     """A posterior that is one point and learns nothing."""
 
     chain: Chain
 
-    def update(self, initial: Array, pairs: Array) -> FrozenChain:
+    def update(self, sums: ChainSums) -> FrozenChain:
         return self
 
     def mean(self) -> Chain:
@@ -117,16 +150,19 @@ class FrozenChain(Record, FixedHyperparameters):
     def log_density(self, chain: Chain) -> float:
         return 0.0
 
-    def log_evidence(self, initial: Array, pairs: Array) -> float:
-        return log_weight(initial, self.chain.initial) + log_weight(pairs, self.chain.transition)
+    def log_evidence(self, sums: ChainSums) -> float:
+        return log_weight(sums.initial, self.chain.initial) + log_weight(sums.pairs, self.chain.transition)
 
     def n_free(self) -> int:
         return 0
 
-    def incremental(self, initial: Array, pairs: Array) -> Any:
+    def concentrations(self) -> tuple[Array, Array]:
+        return self.chain.initial, self.chain.transition
+
+    def incremental(self, sums: ChainSums) -> Any:
         from subchain.transitions.incremental import IncrementalChain
 
-        return IncrementalChain(self, initial, pairs)
+        return IncrementalChain(self, sums)
 
 
 class TransitionPrior(Component, ABC):

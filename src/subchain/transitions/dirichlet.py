@@ -19,7 +19,7 @@ from subchain.core.hyperparameters import FixedHyperparameters
 from subchain.core.records import Record, states_on
 from subchain.errors import InputError, unknown_name
 from subchain.numerics import simplex
-from subchain.transitions.base import Chain, TransitionPrior
+from subchain.transitions.base import Chain, ChainSums, NoOccurrence, TransitionPrior
 from subchain.transitions.incremental import IncrementalDirichlet
 from subchain.transitions.initial import GivenInitial, Initial, LearnedInitial, StationaryInitial
 
@@ -90,14 +90,14 @@ class DirichletRows(Record):
 
 
 @dataclasses.dataclass
-class DirichletChain(Record, FixedHyperparameters):
+class DirichletChain(Record, FixedHyperparameters, NoOccurrence):
     """Distribution over the initial distribution and the transition matrix, prior or posterior."""
 
     initial: Initial
     rows: DirichletRows
 
-    def update(self, initial: Array, pairs: Array) -> DirichletChain:
-        return DirichletChain(self.initial.update(initial), self.rows.update(pairs))
+    def update(self, sums: ChainSums) -> DirichletChain:
+        return DirichletChain(self.initial.update(sums.initial), self.rows.update(sums.pairs))
 
     def mean(self) -> Chain:
         transition = self.rows.mean()
@@ -125,15 +125,20 @@ class DirichletChain(Record, FixedHyperparameters):
     def log_density(self, chain: Chain) -> float:
         return self.initial.log_density(chain.initial) + self.rows.log_density(chain.transition)
 
-    def log_evidence(self, initial: Array, pairs: Array) -> float:
-        expected = self.rows.update(pairs).mean()
-        return self.initial.log_evidence(initial, expected) + self.rows.log_evidence(pairs)
+    def log_evidence(self, sums: ChainSums) -> float:
+        expected = self.rows.update(sums.pairs).mean()
+        return self.initial.log_evidence(sums.initial, expected) + self.rows.log_evidence(sums.pairs)
 
     def n_free(self) -> int:
         return self.initial.n_free() + self.rows.n_free()
 
-    def incremental(self, initial: Array, pairs: Array) -> IncrementalDirichlet:
-        return IncrementalDirichlet(self, initial, pairs)
+    def concentrations(self) -> tuple[Array, Array]:
+        """Return the concentrations of the first states, (K,), and of the transitions, (K, K)."""
+        first = getattr(self.initial, "concentration", None)
+        return (np.zeros(len(self.rows.concentration)) if first is None else first), self.rows.concentration
+
+    def incremental(self, sums: ChainSums) -> IncrementalDirichlet:
+        return IncrementalDirichlet(self, sums)
 
 
 class Dirichlet(TransitionPrior):

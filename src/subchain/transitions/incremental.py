@@ -11,7 +11,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from subchain.numerics.special import exp_digamma
-from subchain.transitions.base import Chain, ChainPosterior
+from subchain.transitions.base import Chain, ChainPosterior, ChainSums
 from subchain.transitions.stationary import stationary_distribution
 
 Array = NDArray[np.float64]
@@ -26,19 +26,19 @@ class IncrementalChain:
     Parameters
     ----------
     prior : the chain's distribution before the data
-    initial, pairs : (K,), (K, K) expected first states and moves to begin with
+    sums : expected first states and transitions to begin with
     """
 
-    def __init__(self, prior: ChainPosterior, initial: Array, pairs: Array) -> None:
+    def __init__(self, prior: ChainPosterior, sums: ChainSums) -> None:
         self.prior = prior
-        self.initial = np.array(initial, dtype=np.float64)
-        self.pairs = np.array(pairs, dtype=np.float64)
+        self.initial = np.array(sums.initial, dtype=np.float64)
+        self.pairs = np.array(sums.pairs, dtype=np.float64)
         self._posterior: ChainPosterior | None = None
 
     def surrogate(self, kind: str) -> Chain:
         """The chain called `kind`: "expected_log", "predictive", "mean" or "mode"."""
         if self._posterior is None:
-            self._posterior = self.prior.update(self.initial, self.pairs)
+            self._posterior = self.prior.update(ChainSums(self.initial, self.pairs))
         found: Chain = getattr(self._posterior, kind)()
         return found
 
@@ -47,16 +47,27 @@ class IncrementalChain:
         return stationary_distribution(self.surrogate("mean").transition)
 
     def adopt(self, prior: Any) -> None:
-        """Go on under another prior with the same counts."""
+        """Continue under another prior with the same counts."""
         self.prior, self._posterior = prior, None
 
-    def blend(self, keep: float, gain_initial: float, gain_pairs: float, initial: Array, pairs: Array) -> None:
-        """Let fresh counts enter the old ones."""
+    def sums(self) -> ChainSums:
+        """Return a copy of the present counts."""
+        return ChainSums(self.initial.copy(), self.pairs.copy())
+
+    def memory(self) -> dict[str, NDArray[Any]]:
+        """Return nothing: the counts are all there is."""
+        return {}
+
+    def restore(self, memory: dict[str, NDArray[Any]]) -> None:
+        """Undo `memory`."""
+
+    def blend(self, keep: float, gain: float, fresh: ChainSums) -> None:
+        """Replace the counts S by keep · S + gain · fresh."""
         self._posterior = None
         self.initial *= keep
-        self.initial += gain_initial * initial
+        self.initial += gain * fresh.initial
         self.pairs *= keep
-        self.pairs += gain_pairs * pairs
+        self.pairs += gain * fresh.pairs
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -90,8 +101,8 @@ def dirichlet_rows(kind, prior, counts, fixed, out):
 class IncrementalDirichlet(IncrementalChain):
     """As `IncrementalChain`, for Dirichlet rows: a step costs microseconds."""
 
-    def __init__(self, prior: Any, initial: Array, pairs: Array) -> None:
-        super().__init__(prior, initial, pairs)
+    def __init__(self, prior: Any, sums: ChainSums) -> None:
+        super().__init__(prior, sums)
         self._nothing_fixed = np.zeros((1, len(self.initial)))
         self.adopt(prior)
 

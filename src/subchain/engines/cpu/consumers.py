@@ -14,12 +14,12 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.statistics import Statistics
 from subchain.engines.cpu.borders import Borders
 from subchain.engines.cpu.listed import LegalRun
 from subchain.engines.cpu.log_space import LogBlock
 from subchain.engines.cpu.messages import Filtered, Smoothed
 from subchain.engines.cpu.partition import Partition
+from subchain.engines.statistics import HMMStatistics
 from subchain.engines.surrogate import Surrogate
 from subchain.propagation.lanes import recursions as lanes
 from subchain.propagation.listed import passes as legal
@@ -118,7 +118,7 @@ class Nothing(LegalConsumer[None]):
         pass
 
 
-class Collect(LegalConsumer[Statistics]):
+class Collect(LegalConsumer[HMMStatistics]):
     """Sums expected statistics; pair sums are kept without the factor of the transition matrix."""
 
     def __init__(self, surrogate: Surrogate, weights: Array | None) -> None:
@@ -126,25 +126,25 @@ class Collect(LegalConsumer[Statistics]):
         self.weights = weights
         self.hard_pairs = np.zeros((surrogate.n_states, surrogate.n_states))
 
-    def begin(self) -> Statistics:
-        return Statistics.zeros(self.surrogate.n_states, self.surrogate.emission.zeros())
+    def begin(self) -> HMMStatistics:
+        return HMMStatistics.zeros(self.surrogate.n_states, self.surrogate.emission.zeros())
 
-    def tile(self, result: Statistics, run: TileRun) -> None:
+    def tile(self, result: HMMStatistics, run: TileRun) -> None:
         filtered, marginals = run.filtered, run.marginals
         offsets, weighted = filtered.tile.offsets, run.smoothed.weighted
         if self.weights is not None:
             lane_weights = self.weights[run.sequences]
             lanes.weigh(marginals, offsets, lane_weights)
             lanes.weigh(weighted, offsets, lane_weights)
-        result.initial += marginals[:, : filtered.tile.lanes][:, run.is_first].sum(axis=1)
+        result.chain.initial += marginals[:, : filtered.tile.lanes][:, run.is_first].sum(axis=1)
         run.kernels.pair_sums(filtered.alpha, weighted, offsets, result.pairs)
         before = run.before
         if before is not None:
             inner = ~run.is_first
-            result.pairs += before[inner].T @ weighted[:, : filtered.tile.lanes][:, inner].T
+            result.chain.pairs += before[inner].T @ weighted[:, : filtered.tile.lanes][:, inner].T
         self.surrogate.emission.accumulate(filtered.values, marginals, result.emission)
 
-    def block(self, result: Statistics, run: LegalRun) -> None:
+    def block(self, result: HMMStatistics, run: LegalRun) -> None:
         block, marginals, weighted = run.block, run.marginals, run.weighted
         if self.weights is not None:
             piece_weights = self.weights[block.pieces.sequences]
@@ -154,10 +154,10 @@ class Collect(LegalConsumer[Statistics]):
         legal.pair_sums(run.alpha, weighted, block.lists, result.pairs)
         self.surrogate.emission.accumulate_listed(block.values, block.legal, marginals, result.emission)
 
-    def hard(self, result: Statistics, sequence: int, block: LogBlock) -> None:
+    def hard(self, result: HMMStatistics, sequence: int, block: LogBlock) -> None:
         weight = 1.0 if self.weights is None else self.weights[sequence]
         marginals = block.marginals * weight
         if block.is_first:
-            result.initial += marginals[:, 0]
+            result.chain.initial += marginals[:, 0]
         self.hard_pairs += weight * block.pairs
         self.surrogate.emission.accumulate(block.values, marginals, result.emission)

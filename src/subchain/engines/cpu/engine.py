@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from subchain.core.statistics import Statistics
 from subchain.data.evidence import Evidence
 from subchain.data.sequences import Sequences
 from subchain.engines.cpu.borders import Borders
@@ -26,6 +25,7 @@ from subchain.engines.cpu.listed import LegalMessages, Pieces
 from subchain.engines.cpu.log_space import LogChain
 from subchain.engines.cpu.messages import Messages, Workspace
 from subchain.engines.cpu.partition import Index, Partition, partition
+from subchain.engines.statistics import HMMStatistics
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import InputError, impossible_error
 from subchain.propagation.underflow import Growth
@@ -81,7 +81,7 @@ class CpuEngine:
         data: Sequences,
         evidence: Evidence | None = None,
         weights: Array | None = None,
-    ) -> Statistics:
+    ) -> HMMStatistics:
         """Expected statistics of all sequences; raises if one of them is impossible."""
         consumer = Collect(surrogate, weights)
         parts, totals, impossible = self.run(Messages(surrogate, data, evidence), consumer)
@@ -90,8 +90,8 @@ class CpuEngine:
         total = parts[0]
         for part in parts[1:]:
             total.absorb(part)
-        total.pairs *= surrogate.transition
-        total.pairs += consumer.hard_pairs
+        total.chain.pairs *= surrogate.transition
+        total.chain.pairs += consumer.hard_pairs
         total.log_normalizer = float(totals @ weights if weights is not None else totals.sum())
         lengths = data.lengths
         total.n_observations = float(lengths @ weights if weights is not None else lengths.sum())

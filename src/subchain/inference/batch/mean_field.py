@@ -11,25 +11,27 @@ the even ones are swept while the odd ones wait, then the odd ones, so blocks of
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.parts import Point, Posterior
 from subchain.core.statistics import Statistics
 from subchain.engines.cpu import per_position
 from subchain.engines.cpu.messages import Messages, Workspace
 from subchain.engines.cpu.partition import MAX_GROUPS, WORTH
-from subchain.engines.surrogate import Surrogate
+from subchain.engines.statistics import HMMStatistics
 from subchain.errors import InputError, impossible_error
-from subchain.inference.batch.passes import Batch, Passes
-from subchain.inference.run.loop import Known, RunState, Step
-from subchain.inference.run.posterior import ModelPosterior
-from subchain.inference.run.problem import Problem
-from subchain.inference.search.search import Trial
+from subchain.inference.batch.passes import Batch, Passes, PassTrials
+from subchain.inference.run.chains import ChainProblem
+from subchain.inference.run.loop import Known, RunState, Step, Trial
 from subchain.numerics.vectors import aligned
 from subchain.propagation.collapsed.single_chain import padded
 from subchain.propagation.mean_field import FORBIDDEN, ROOM, sweep
+from subchain.structures.chain.model import HMMPoint, HMMPosterior
 from subchain.transitions.base import Chain
 
 if TYPE_CHECKING:
@@ -80,8 +82,9 @@ class MeanField(Passes):
     marginals : (N, K) those of all positions; None before the first iteration
     """
 
-    def __init__(self, problem: Problem, algorithm: Batch, state: RunState) -> None:
+    def __init__(self, problem: ChainProblem, algorithm: Batch, state: RunState) -> None:
         super().__init__(problem, algorithm)
+        self.problem: ChainProblem = problem
         if not np.isfinite(problem.prior.chain.log_surrogate().transition).all():
             raise InputError(
                 "VI(cluster='state') needs moves that are all possible, but some are masked or fixed to zero: where "
@@ -93,37 +96,65 @@ class MeanField(Passes):
 
     def step(self, state: RunState) -> Step:
         with self.interruption:  # marginals change in place: all of an iteration, or nothing
-            step = super().step(state)
+            return super().step(state)
+
+    def report(
+        self, prior: Posterior, statistics: Statistics, objective: float, previous: Point, events: list[str]
+    ) -> Step:
+        step = super().report(prior, statistics, objective, previous, events)
         assert isinstance(step.results, Known), "a pass knows what it has found"
         assert self.marginals is not None, "a pass leaves marginals"
         return step._replace(results=dataclasses.replace(step.results, memory={"marginals": self.marginals}))
 
-    def go_on(self, prior: ModelPosterior, statistics: Statistics) -> Trial:
-        return super().go_on(prior, statistics)._replace(state=self.marginals)
+    def trials(self, state: RunState, step: Step) -> MeanFieldTrials:
+        return MeanFieldTrials(self, state, step)
 
-    def attempt(self, prior: ModelPosterior, statistics: Statistics) -> Trial:
-        self.marginals = None  # those of the proposal's counts, to begin with
-        return self.go_on(prior, statistics)
-
-    def adopt(self, trial: Trial) -> None:
-        self.marginals = trial.state
-
-    def expect(self, posterior: ModelPosterior | None, surrogate: Surrogate) -> Statistics:
+    def expect(self, posterior: HMMPosterior | None, weights: HMMPoint) -> HMMStatistics:  # type: ignore[override]
         assert posterior is not None, "a surrogate of expected logarithms is that of a posterior"
-        whole, engine = self.problem.whole, self.problem.engine
+        whole, surrogate = self.problem.structure, weights.surrogate()
+        engine = whole.engine
         messages = Messages(surrogate, whole.data, whole.evidence)
         if self.marginals is None:
             marginals = np.empty((whole.data.n_observations, surrogate.n_states))
             per_position.smooth(engine, messages, marginals)
             self.marginals = marginals
         sweeps = BlockSweeps(messages, posterior.chain.log_surrogate(), whole.weights, self.marginals)
-        total = Statistics.zeros(surrogate.n_states, surrogate.emission.zeros())
+        total = HMMStatistics.zeros(surrogate.n_states, surrogate.emission.zeros())
         with engine.alone():
             for groups in sweeps.turns():
                 for part in engine.map(sweeps.run, groups):
                     total.absorb(part)
         sweeps.finish(total)
         return total
+
+
+class MeanFieldTrials(PassTrials):
+    """As `PassTrials`, with the marginals of every trial."""
+
+    passes: MeanField
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        self._before = self.passes.marginals
+        with self.passes.interruption:
+            yield
+
+    def here(self) -> Trial:
+        return self._with_marginals(super().here())
+
+    def attempt(self, prior: Posterior, statistics: Statistics) -> Trial:
+        self.passes.marginals = None  # those of the proposal's counts, to begin with
+        return self._with_marginals(super().attempt(prior, statistics))
+
+    def _with_marginals(self, trial: Trial) -> Trial:
+        return trial._replace(state=self.passes.marginals)
+
+    def adopt(self, trial: Trial, folded: list[tuple[int, int]]) -> Step:
+        self.passes.marginals = trial.state
+        return super().adopt(trial, folded)
+
+    def stay(self) -> None:
+        self.passes.marginals = self._before
 
 
 class BlockSweeps:
@@ -164,19 +195,19 @@ class BlockSweeps:
         turns = [np.flatnonzero(~self.blocks.is_odd), np.flatnonzero(self.blocks.is_odd)]
         return [np.array_split(blocks, min(most, len(blocks))) for blocks in turns if len(blocks)]
 
-    def run(self, group: Index) -> Statistics:
+    def run(self, group: Index) -> HMMStatistics:
         """Sweep over some blocks; return what their positions expect, without moves into a block's first position."""
         space, emission = Workspace(), self.messages.surrogate.emission
-        result = Statistics.zeros(self.n_states, emission.zeros())
+        result = HMMStatistics.zeros(self.n_states, emission.zeros())
         for block in group.tolist():
             first, last = self.blocks.edges[block : block + 2].tolist()
             values, begins, gains = self._sweep(first, last, space)
             weights = self._weights(np.arange(first, last))
             marginals = self.marginals[first:last] if weights is None else self.marginals[first:last] * weights[:, None]
             result.log_normalizer += float(gains.sum() if weights is None else gains @ weights)
-            result.initial += marginals[begins[:-1]].sum(axis=0)
+            result.chain.initial += marginals[begins[:-1]].sum(axis=0)
             follows = ~begins[1:-1, None]
-            result.pairs += (self.marginals[first : last - 1] * follows).T @ marginals[1:]
+            result.chain.pairs += (self.marginals[first : last - 1] * follows).T @ marginals[1:]
             emission.accumulate(values, np.ascontiguousarray(marginals.T), result.emission)
         return result
 
@@ -207,12 +238,12 @@ class BlockSweeps:
             return None
         return self.weights[np.searchsorted(self.data.offsets, positions, side="right") - 1]
 
-    def finish(self, total: Statistics) -> None:
+    def finish(self, total: HMMStatistics) -> None:
         """Add the moves between blocks, and what all moves are worth; then the bound lacks the parameters alone."""
         at = self.blocks.edges[:-1][~np.isin(self.blocks.edges[:-1], self.data.offsets)]
         weights = self._weights(at)
         into = self.marginals[at] if weights is None else self.marginals[at] * weights[:, None]
-        total.pairs += self.marginals[at - 1].T @ into
+        total.chain.pairs += self.marginals[at - 1].T @ into
         total.log_normalizer += float((total.pairs * self.logs.transition).sum())
         total.log_normalizer += float(total.initial @ np.maximum(self.logs.initial, FORBIDDEN))
         lengths = self.data.lengths

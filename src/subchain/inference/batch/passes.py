@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from subchain.core.checks import number, whole_number
+from subchain.core.parts import Point, Posterior
 from subchain.core.statistics import Statistics
-from subchain.engines.surrogate import Surrogate
 from subchain.errors import InferenceError
-from subchain.inference.run.algorithm import Algorithm, number, whole_number
+from subchain.inference.run.algorithm import Algorithm
 from subchain.inference.run.interrupts import Postponed
-from subchain.inference.run.loop import Known, RunState, Step
-from subchain.inference.run.posterior import ModelPosterior, Point
+from subchain.inference.run.loop import Known, RunState, Step, Trial
 from subchain.inference.run.problem import Problem
 from subchain.inference.run.trace import Status, Trace
-from subchain.inference.search.search import PASSES, Search, Trial
 
 if TYPE_CHECKING:
     from subchain.inference.run.loop import Stepper
 
 #: Rounding lets an objective that cannot fall appear to fall by this fraction.
 ROUNDING = 1e-9
+#: Passes that a proposal of a search is given before it is judged.
+PASSES = 2
 
 
 class Iterated(Algorithm):
@@ -78,28 +81,26 @@ class Iterated(Algorithm):
 
 
 class Batch(Iterated):
-    """Base of the batch algorithms."""
+    """Base of the algorithms whose iterations replace the statistics: S = expected statistics under the surrogate."""
 
-    #: Whether the objective can never fall.
+    #: Whether the objective never falls where the updates of all parts are exact.
     monotone: ClassVar[bool]
-    #: Whether parameters alone have an objective; else a run that starts at a model first learns what it expects.
+    #: Whether parameters alone have an objective; else a run that starts at a model first makes statistics from it.
     climbs_from_points: ClassVar[bool] = False
 
     def stepper(self, problem: Problem, state: RunState) -> Stepper:
         return Passes(problem, self)
 
     @abstractmethod
-    def objective(
-        self, prior: ModelPosterior, posterior: ModelPosterior | None, point: Point, log_normalizer: float
-    ) -> float:
-        """What the algorithm climbs, for the posterior or point whose surrogate gave this normaliser.
+    def objective(self, prior: Any, posterior: Any, point: Any, log_normalizer: float) -> float:
+        """Return the objective of the posterior, or of the point, whose weights gave this log normaliser.
 
         A run that starts at given parameters has no posterior in its first iteration, if the algorithm can do without.
         """
 
 
 class Passes:
-    """Iterations that are passes over all the data."""
+    """The stepper of batch algorithms: an iteration is a pass over all the data."""
 
     def __init__(self, problem: Problem, algorithm: Batch) -> None:
         self.problem = problem
@@ -108,59 +109,42 @@ class Passes:
 
     def step(self, state: RunState) -> Step:
         problem, algorithm = self.problem, self.algorithm
-        prior = state.results.prior or problem.prior
-        posterior: ModelPosterior | None = None
-        surrogate, before = state.point.surrogate(), state.statistics
+        prior: Posterior = state.results.prior or problem.prior
+        posterior: Posterior | None = None
+        weights, before = state.point, state.statistics
         if before is None and not algorithm.climbs_from_points:
-            before = problem.statistics(surrogate, problem.whole)
+            before = problem.structure.statistics(weights)
         if before is not None:
             posterior = prior.update(before)
-            surrogate = algorithm.surrogate(posterior, state.point)
-        statistics = self.expect(posterior, surrogate)
+            weights = algorithm.weights(posterior, state.point)
+        statistics = self.expect(posterior, weights)
         objective = algorithm.objective(prior, posterior, state.point, statistics.log_normalizer)
-        news = self._check_rise(state, objective)
+        events = self._check_rise(state, objective)
         if prior.is_learned:
             prior = prior.update_hyperparameters(statistics)
-        look = Search(problem, algorithm, state.seed, state.iteration + 1)
-        settled_at = state.trace.settled_at(algorithm.tolerance, objective)
-        if look.is_due(prior, statistics, settled_at=settled_at):
-            best, found = look.improve(self.go_on(prior, statistics), self.attempt)
-            if found or settled_at is None:  # a run that has settled, and finds nothing, stays where it is
-                prior, statistics, objective = best.prior, best.statistics, best.objective
-                self.adopt(best)
-            news += found
-        point, events = algorithm.point(prior.update(statistics), statistics, state.point)
-        events += news
+        return self.report(prior, statistics, objective, state.point, events)
+
+    def expect(self, posterior: Posterior | None, weights: Point) -> Statistics:
+        """Return expected statistics under the weights of a posterior or, if that is None, of a point."""
+        found: Statistics = self.problem.structure.statistics(weights)
+        return found
+
+    def report(
+        self, prior: Posterior, statistics: Statistics, objective: float, previous: Point, events: list[str]
+    ) -> Step:
+        """Return the step of an iteration that ended with these statistics."""
+        point, news = self.algorithm.point(prior.update(statistics), statistics, previous)
         results = Known(statistics, point, prior=prior if prior.is_learned else None)
-        return Step(results, objective, events, [statistics, point], {})
+        return Step(results, objective, news + events, [statistics, point], {})
+
+    def trials(self, state: RunState, step: Step) -> PassTrials:
+        return PassTrials(self, state, step)
 
     def release(self) -> None:
-        """Nothing is held."""
-
-    def go_on(self, prior: ModelPosterior, statistics: Statistics) -> Trial:
-        """Where a few passes lead from here."""
-        objective = -math.inf
-        for _ in range(PASSES):
-            posterior = prior.update(statistics)
-            point = posterior.mean()
-            statistics = self.expect(posterior, self.algorithm.surrogate(posterior, point))
-            objective = self.algorithm.objective(prior, posterior, point, statistics.log_normalizer)
-            prior = prior.update_hyperparameters(statistics)
-        return Trial(objective, prior, statistics)
-
-    def attempt(self, prior: ModelPosterior, statistics: Statistics) -> Trial:
-        """Where a few passes lead from elsewhere."""
-        return self.go_on(prior, statistics)
-
-    def adopt(self, trial: Trial) -> None:
-        """Go on where a trial has led."""
-
-    def expect(self, posterior: ModelPosterior | None, surrogate: Surrogate) -> Statistics:
-        """What is expected of all the data under a surrogate, which is that of a posterior or, if None, of a point."""
-        return self.problem.statistics(surrogate, self.problem.whole)
+        """No files are open."""
 
     def _check_rise(self, state: RunState, objective: float) -> list[str]:
-        """Refuse an objective that fell although it never does; tell of one that fell where it may."""
+        """Raise an error if an objective fell that never does; return an event for one that fell where it may."""
         known = state.trace.known_objectives()
         fall = known[-1] - objective if known else -math.inf
         if not self.algorithm.monotone or fall <= ROUNDING * max(abs(objective), 1.0):
@@ -172,3 +156,46 @@ class Passes:
                 "Rescale the data, or use a stronger prior."
             )
         return [f"the objective fell by {fall:.6g}, as it may where an update of the chain is approximate"]
+
+
+class PassTrials:
+    """What passes offer to a search over the number of states; see `Trials`."""
+
+    every, advances = 10, True
+
+    def __init__(self, passes: Passes, state: RunState, step: Step) -> None:
+        self.passes = passes
+        self.previous = state.point
+        self.step = step
+        self.prior: Posterior = step.results.prior or passes.problem.prior
+        self.statistics: Any = step.results.statistics
+        self.settled_at = state.trace.settled_at(passes.algorithm.tolerance, step.objective)
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        yield
+
+    def here(self) -> Trial:
+        return self._run(self.prior, self.statistics)
+
+    def attempt(self, prior: Posterior, statistics: Statistics) -> Trial:
+        return self._run(prior, statistics)
+
+    def _run(self, prior: Posterior, statistics: Statistics) -> Trial:
+        objective, algorithm = -math.inf, self.passes.algorithm
+        for _ in range(PASSES):
+            posterior = prior.update(statistics)
+            point = posterior.mean()
+            statistics = self.passes.expect(posterior, algorithm.weights(posterior, point))
+            objective = algorithm.objective(prior, posterior, point, statistics.log_normalizer)
+            prior = prior.update_hyperparameters(statistics)
+        return Trial(objective, prior, statistics)
+
+    def keep(self, trial: Trial) -> Trial:
+        return trial
+
+    def adopt(self, trial: Trial, folded: list[tuple[int, int]]) -> Step:
+        return self.passes.report(trial.prior, trial.statistics, trial.objective, self.previous, [])
+
+    def stay(self) -> None:
+        """Nothing has changed."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from subchain.emissions.categorical import DirichletTable
 from subchain.engines.subchains import Grid, Minibatch
-from subchain.inference.run.problem import Problem
+from subchain.inference.run.chains import ChainProblem
 from subchain.transitions.dirichlet import DirichletChain
 from subchain.transitions.initial import GivenInitial, LearnedInitial
 
@@ -77,13 +77,13 @@ class Clusters:
         return np.random.default_rng([seed, iteration]).permutation(self.size)
 
 
-def has_plain_codes(problem: Problem) -> bool:
+def has_plain_codes(problem: ChainProblem) -> bool:
     """Whether observations are one column of codes that compiled visitors can read."""
-    values = problem.whole.data.values
+    values = problem.structure.data.values
     return values.ndim == 1 and values.dtype.kind in "iu" and np.can_cast(values.dtype, np.int64)
 
 
-def has_plain_words(problem: Problem) -> bool:
+def has_plain_words(problem: ChainProblem) -> bool:
     """Whether observations are words, all moves can happen, and all sequences count once."""
     prior = problem.prior
     if not isinstance(prior.emission, DirichletTable) or not isinstance(prior.chain, DirichletChain):
@@ -93,7 +93,7 @@ def has_plain_words(problem: Problem) -> bool:
     return (
         (given or isinstance(begins, LearnedInitial))
         and bool(prior.chain.rows.free.all())
-        and problem.whole.weights is None
+        and problem.structure.weights is None
         and has_plain_codes(problem)
     )
 

@@ -20,8 +20,9 @@ from subchain.errors import InputError
 from subchain.inference.collapsed.clusters import has_plain_codes
 from subchain.inference.collapsed.cvi_dense_states import visit_dense_state_words
 from subchain.inference.collapsed.ledger import Ledger
-from subchain.inference.run.problem import Problem
+from subchain.inference.run.chains import ChainProblem
 from subchain.propagation.compiled import kernel, part
+from subchain.transitions.base import ChainSums
 from subchain.transitions.incremental import IncrementalDirichlet
 
 if TYPE_CHECKING:
@@ -225,18 +226,20 @@ def visit_state_words(
 class StateVisitor:
     """Visits single positions."""
 
-    def __init__(self, problem: Problem, algorithm: CVI, ledger: Ledger) -> None:
+    def __init__(self, problem: ChainProblem, algorithm: CVI, ledger: Ledger) -> None:
         self.problem = problem
         self.ledger = ledger
         self.is_compiled = isinstance(problem.prior.emission, DirichletTable) and has_plain_codes(problem)
         self.at_once = AT_ONCE if self.is_compiled else 100
-        chain: Any = problem.prior.chain.incremental(np.zeros(ledger.n_states), np.zeros((ledger.n_states,) * 2))
+        chain: Any = problem.prior.chain.incremental(
+            ChainSums(np.zeros(ledger.n_states), np.zeros((ledger.n_states,) * 2))
+        )
         if type(chain) is not IncrementalDirichlet or chain.rows[1].any() or not (chain.rows[0] > 0.0).all():
             raise InputError(
                 "CVI(cluster='state') needs Dirichlet rows without masked, fixed or frozen moves; use "
                 "cluster='sequence' or cluster='subchain'."
             )
-        if problem.whole.weights is not None:
+        if problem.structure.weights is not None:
             raise InputError("CVI(cluster='state') takes no sample_weight; use cluster='sequence'.")
         if algorithm.neighbour_weighting == "probabilities":
             raise InputError(

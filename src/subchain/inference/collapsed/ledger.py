@@ -13,22 +13,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.statistics import Statistics
+from subchain.core.parts import Memory
 from subchain.data.legal_states import LegalStates
 from subchain.emissions.categorical import DirichletTable
 from subchain.emissions.incremental import Incremental
 from subchain.engines.cpu.occurrence import occurrence
+from subchain.engines.statistics import HMMStatistics
 from subchain.engines.subchains import Minibatch
 from subchain.errors import InputError
 from subchain.inference.collapsed.clusters import Clusters, positions_of
 from subchain.inference.collapsed.missing_coordinates import has_holes
 from subchain.inference.collapsed.shares import OwnSums, Shares
 from subchain.inference.run.algorithm import Algorithm
-from subchain.inference.run.loop import Memory
-from subchain.inference.run.posterior import ModelPosterior, Point
-from subchain.inference.run.problem import Problem
+from subchain.inference.run.chains import ChainProblem
 from subchain.inference.start.local_starts import LOCAL_STARTS, draw_local
 from subchain.propagation.compiled import kernel
+from subchain.structures.chain.model import HMMPoint, HMMPosterior
+from subchain.transitions.base import ChainSums
 from subchain.transitions.hdp.collapsed_top import WAYS, CollapsedChain
 
 Array = NDArray[np.float64]
@@ -54,10 +55,10 @@ class Ledger:
     """
 
     def __init__(
-        self, problem: Problem, algorithm: Algorithm, clusters: Clusters, legal: LegalStates | None, listed: bool,
-        folder: Any, prior: ModelPosterior,
+        self, problem: ChainProblem, algorithm: Algorithm, clusters: Clusters, legal: LegalStates | None, listed: bool,
+        folder: Any, prior: HMMPosterior,
     ) -> None:  # fmt: skip
-        whole, self.problem = problem.whole, problem
+        whole, self.problem = problem.structure, problem
         self.present = prior
         self.algorithm = algorithm
         self.clusters = clusters
@@ -100,7 +101,7 @@ class Ledger:
                 self.own.put(cluster, self._accumulate(clusters.batch(clusters.pieces(cluster)), shares))
         self.add_up()
 
-    def begin(self, statistics: Statistics) -> None:
+    def begin(self, statistics: HMMStatistics) -> None:
         """Begin with the counts of a start, in which nobody has a share yet; all legal states are as likely."""
         shares = self.shares
         if shares.is_compressed:
@@ -110,8 +111,8 @@ class Ledger:
             shares.marginals[:] = 1.0 / self.n_states
         self._move_from(statistics)
 
-    def _move_from(self, statistics: Statistics) -> None:
-        self.chain = self.present.chain.incremental(statistics.initial, statistics.pairs)
+    def _move_from(self, statistics: HMMStatistics) -> None:
+        self.chain = self.present.chain.incremental(statistics.chain)
         prior = self.present.emission
         if isinstance(prior, DirichletTable):
             counts: Any = statistics.emission
@@ -147,9 +148,9 @@ class Ledger:
         """Sum all shares anew."""
         self._move_from(self._sum())
 
-    def _sum(self) -> Statistics:
+    def _sum(self) -> HMMStatistics:
         clusters, shares = self.clusters, self.shares
-        total = Statistics.zeros(self.n_states, self.reference.zeros())
+        total = HMMStatistics.zeros(self.n_states, self.reference.zeros())
         if self.own is not None:
             total.emission = self.own.total()
         else:
@@ -158,11 +159,11 @@ class Ledger:
                 self.reference.accumulate(np.asarray(self.data.values[first:last]), table, total.emission)
         begins = clusters.starts[clusters.is_first]
         weights = self._weights(clusters.sequences[clusters.is_first])
-        total.initial += shares.read(begins) @ weights
-        total.pairs += shares.all_pairs()
+        total.chain.initial += shares.read(begins) @ weights
+        total.chain.pairs += shares.all_pairs()
         inner = np.flatnonzero(~clusters.is_first)
         for some in np.array_split(inner, max(1, len(inner) * self.n_states // BLOCK_VALUES)):
-            total.pairs += self.border_pairs(some)
+            total.chain.pairs += self.border_pairs(some)
         total.n_observations = float(self.data.n_observations)
         return total
 
@@ -190,7 +191,7 @@ class Ledger:
         """Plug-in log joint of observations and states: what the counts would be worth if they were whole."""
         statistics = self.statistics
         pairs = np.where(self.possible, np.maximum(statistics.pairs, 0.0), 0.0)  # rounding is not evidence
-        of_moves = float(self.present.chain.log_evidence(np.maximum(statistics.initial, 0.0), pairs))
+        of_moves = float(self.present.chain.log_evidence(ChainSums(np.maximum(statistics.initial, 0.0), pairs)))
         of_data = self._of_emissions(statistics.emission) + self._expected_evidence()
         return of_moves + of_data + self.present.log_hyperprior()
 
@@ -232,26 +233,26 @@ class Ledger:
         self._known.clear()
 
     @property
-    def statistics(self) -> Statistics:
+    def statistics(self) -> HMMStatistics:
         if "statistics" not in self._known:
-            self._known["statistics"] = Statistics(
+            self._known["statistics"] = HMMStatistics.of(
                 self.chain.initial.copy(), self.chain.pairs.copy(), self.emission.sums(), 0.0,
                 float(self.data.n_observations),
             )  # fmt: skip
-        found: Statistics = self._known["statistics"]
+        found: HMMStatistics = self._known["statistics"]
         return found
 
     reported = statistics
 
     @property
-    def point(self) -> Point:
+    def point(self) -> HMMPoint:
         if "point" not in self._known:
             self._known["point"], _ = self.algorithm.point(self.present.update(self.statistics), self.statistics, None)
-        found: Point = self._known["point"]
+        found: HMMPoint = self._known["point"]
         return found
 
     @property
-    def prior(self) -> ModelPosterior | None:
+    def prior(self) -> HMMPosterior | None:
         return self.present if self.present.is_learned else None
 
     def update_hyperparameters(self) -> None:
@@ -265,8 +266,10 @@ class Ledger:
 
     def _observed(self, chain: CollapsedChain) -> CollapsedChain:
         """The prior of the moves, having looked how probable it is that they happen at all."""
-        surrogate, whole = self.present.update(self.statistics).predictive(), self.problem.whole
-        found = occurrence(self.problem.engine, surrogate, whole.data, whole.evidence, whole.weights, WAYS[chain.way])
+        surrogate, whole = self.present.update(self.statistics).predictive(), self.problem.structure
+        found = occurrence(
+            self.problem.structure.engine, surrogate, whole.data, whole.evidence, whole.weights, WAYS[chain.way]
+        )
         return chain.observe(found.first - self.chain.initial, found.moves - self.chain.pairs)
 
     @property
@@ -281,7 +284,7 @@ class Ledger:
         """A checkpoint has been written."""
         self.shares.kept()
 
-    def restore(self, memory: Memory, statistics: Statistics) -> None:
+    def restore(self, memory: Memory, statistics: HMMStatistics) -> None:
         """Go on where a checkpoint was written."""
         self.shares.restore(memory)
         self.cursor, self.iteration = (int(number) for number in memory["cursor"])

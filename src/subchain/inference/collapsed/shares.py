@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.parts import Memory
 from subchain.core.records import build_record
 from subchain.data.legal_states import LegalStates, no_restriction, spread_out
 from subchain.errors import InputError
 from subchain.inference.collapsed.clusters import Clusters
 from subchain.inference.collapsed.listed_counts import add_moves, move_blocks
-from subchain.inference.run.loop import Memory
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]

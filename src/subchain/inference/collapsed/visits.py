@@ -10,14 +10,16 @@ from __future__ import annotations
 import copy
 import math
 import time
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.statistics import Statistics
 from subchain.data.legal_states import LegalStates
 from subchain.engines.cpu.messages import Messages
+from subchain.engines.statistics import HMMStatistics
 from subchain.engines.subchains import Minibatch, MinibatchRun, run_minibatch
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import InputError
@@ -26,13 +28,12 @@ from subchain.inference.collapsed.cvi_listed import LegalVisitor
 from subchain.inference.collapsed.cvi_states import StateVisitor
 from subchain.inference.collapsed.cvi_words import WordVisitor
 from subchain.inference.collapsed.ledger import Ledger, dot
+from subchain.inference.run.chains import ChainProblem
 from subchain.inference.run.interrupts import Postponed
-from subchain.inference.run.loop import RunState, Step
-from subchain.inference.run.posterior import ModelPosterior
-from subchain.inference.run.problem import Problem
-from subchain.inference.search.search import PASSES, Search, Trial
+from subchain.inference.run.loop import RunState, Step, Trial
 from subchain.inference.start.local_starts import LOCAL_STARTS
-from subchain.transitions.base import Chain
+from subchain.structures.chain.model import HMMPosterior
+from subchain.transitions.base import Chain, ChainSums
 from subchain.transitions.dirichlet import DirichletChain
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ Index = NDArray[np.int64]
 
 #: With more marginals than this, the objective, which costs a quarter of a pass, is estimated in every fifth only.
 MANY_MARGINALS, FIFTH = 10_000_000, 5
+#: Passes that a proposal of a search is given before it is judged.
+PASSES = 2
 #: Passes after which the shares are summed anew, so that rounding does not add up.
 ANEW = 20
 
@@ -64,10 +67,10 @@ class Visitor(Protocol):
 class Visits:
     """The stepper of `CVI`."""
 
-    def __init__(self, problem: Problem, algorithm: CVI, state: RunState) -> None:
+    def __init__(self, problem: ChainProblem, algorithm: CVI, state: RunState) -> None:
         self.problem = problem
         self.algorithm = algorithm
-        whole = problem.whole
+        whole = problem.structure
         self.clusters = Clusters(
             whole.data.offsets, algorithm.piece_length(whole.data.lengths), algorithm.cluster_size, whole.weights
         )
@@ -79,7 +82,7 @@ class Visits:
         legal = _legal(problem)
         are_words = has_plain_words(problem) and (algorithm.exclude or algorithm.cluster_size == 1)
         listed = legal is not None and are_words
-        prior = state.results.prior or problem.prior
+        prior: Any = state.results.prior or problem.prior
         self.ledger = Ledger(problem, algorithm, self.clusters, legal, listed, algorithm.storage, prior)
         self.visitor = _visitor(problem, algorithm, self.ledger, are_words)
         #: What evidence adds to log normalisers, where visitors work with its factors.
@@ -90,28 +93,29 @@ class Visits:
         self.deadline = time.perf_counter() + limit - spent
         memory = state.results.memory
         if "cursor" in memory:
-            assert state.statistics is not None
-            self.ledger.restore(memory, state.statistics)
+            before: Any = state.statistics
+            self.ledger.restore(memory, before)
         elif "local start" in memory:
             self.ledger.draw(LOCAL_STARTS[int(memory["local start"])], state.seed)
         else:
-            statistics = state.statistics
+            point: Any = state.point
+            statistics: Any = state.statistics
             if statistics is None:
-                statistics = self.problem.statistics(state.point.surrogate(), self.problem.whole)
-            self._begin(statistics)
+                statistics = self.problem.structure.statistics(point)
+            self.begin(statistics)
 
     def _measures(self, iteration: int) -> bool:
-        few = self.problem.whole.data.n_observations * self.ledger.n_states <= MANY_MARGINALS
+        few = self.problem.structure.data.n_observations * self.ledger.n_states <= MANY_MARGINALS
         return few or iteration % FIFTH == 0
 
-    def _begin(self, statistics: Statistics) -> None:
+    def begin(self, statistics: HMMStatistics) -> None:
         """Marginals under the surrogate of some counts."""
         self.ledger.begin(statistics)
         self.visitor.visit(np.arange(self.clusters.size), excludes=False, puts_back=False)
         self.ledger.since = np.zeros(2)
         self.ledger.add_up()
 
-    def _visit_all(self, order: Index, in_turn: bool) -> None:
+    def visit_all(self, order: Index, in_turn: bool) -> None:
         """Visit all clusters that are left; an interruption comes between two of them."""
         ledger = self.ledger
         own = copy.deepcopy(ledger.own) if not in_turn else None
@@ -140,7 +144,7 @@ class Visits:
         in_turn = algorithm.order != "batch"
         ledger.measures = self._measures(ledger.iteration)
         with self.interruption:
-            self._visit_all(order, in_turn)
+            self.visit_all(order, in_turn)
             is_whole = ledger.cursor == 0
             if is_whole and (not in_turn or ledger.iteration % ANEW == 0):
                 ledger.add_up()
@@ -150,63 +154,45 @@ class Visits:
             if is_whole:
                 ledger.since = np.zeros(2)
         objective: float | None = ledger.expected_log_joint() + entropy if ledger.measures and is_whole else None
-        events: list[str] = []
-        look = Search(self.problem, algorithm, state.seed, state.iteration + 1)
-        settled_at = state.trace.settled_at(algorithm.tolerance, objective)
-        if is_whole and look.is_due(ledger.present, ledger.statistics, settled_at=settled_at):
-            with self.interruption, ledger.shares.trying():
-                better, events = self._improve(look, state.seed, has_settled=settled_at is not None)
-            objective = objective if better is None else better
         is_probability = is_whole and not algorithm.by_counts
         measures = {"left_out": float(left_out) + self.log_scale if is_probability else math.nan}
-        return Step(ledger, objective, events, [Chain(ledger.chain.initial, ledger.chain.pairs)], measures)
+        return Step(ledger, objective, [], [Chain(ledger.chain.initial, ledger.chain.pairs)], measures)
+
+    def trials(self, state: RunState, step: Step) -> VisitTrials | None:
+        return VisitTrials(self, state, step) if self.ledger.cursor == 0 else None
 
     def release(self) -> None:
-        """Files of shares have names that nobody else wants."""
+        """Files of shares have names of their own, which no other run uses."""
 
-    # ---- other numbers of states -------------------------------------------------------------------------------------
 
-    def _improve(self, look: Search, seed: int, has_settled: bool) -> tuple[float | None, list[str]]:
-        """Passes with as many states, and with fewer or more, whichever lead further; the objective there.
+class VisitTrials:
+    """What visits offer to a search over the number of states; see `Trials`."""
 
-        A run that has settled, and finds nothing, stays where it is, and the objective is None.
-        """
-        ledger, in_turn = self.ledger, self.algorithm.order != "batch"
-        here, deadline = self._trial(math.nan), self.deadline
-        before = here if has_settled else None
-        events: list[str] = []
+    every, advances = 10, True
 
-        def keep(trial: Trial) -> Trial:
-            nonlocal here
-            here = trial._replace(state=ledger.memory)
-            return here
+    def __init__(self, visits: Visits, state: RunState, step: Step) -> None:
+        self.visits = visits
+        self.ledger = visits.ledger
+        self.step = step
+        self.seed = state.seed
+        self.prior, self.statistics = self.ledger.present, self.ledger.statistics
+        self.settled_at = state.trace.settled_at(visits.algorithm.tolerance, step.objective)
+        self._before: Trial | None = None
+        self._latest: Trial | None = None
 
-        def settle() -> Trial:
-            entropy = 0.0
-            for _ in range(PASSES):
-                ledger.since, ledger.measures = np.zeros(2), True
-                order = self.clusters.order(seed, ledger.iteration, self.algorithm.order == "shuffled")
-                self._visit_all(order, in_turn)
-                entropy = float(ledger.since[1])
-                ledger.since = np.zeros(2)
-                if not in_turn:
-                    ledger.add_up()
-                ledger.update_hyperparameters()
-            return Trial(ledger.expected_log_joint() + entropy, ledger.present, ledger.statistics)
-
-        def run(prior: ModelPosterior, statistics: Statistics) -> Trial:
-            ledger.present, ledger.cursor = prior, 0
-            self._begin(statistics)
-            return settle()
-
-        self.deadline = math.inf
-        try:
-            _, events = look.improve(keep(settle()), run, keep)
-        finally:
-            self.deadline = deadline
-            stays = None if events else before
-            self._return_to(here if stays is None else stays)
-        return (here.objective if stays is None else None), events
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        deadline = self.visits.deadline
+        with self.visits.interruption, self.ledger.shares.trying():
+            self._before = self._latest = self._trial(math.nan)
+            self.visits.deadline = math.inf
+            try:
+                yield
+            except BaseException:
+                self._return_to(self._latest if self.settled_at is None else self._before)
+                raise
+            finally:
+                self.visits.deadline = deadline
 
     def _trial(self, objective: float) -> Trial:
         return Trial(objective, self.ledger.present, self.ledger.statistics, self.ledger.memory)
@@ -215,16 +201,47 @@ class Visits:
         self.ledger.present = trial.prior
         self.ledger.restore(trial.state, trial.statistics)
 
+    def here(self) -> Trial:
+        ledger, visits, entropy = self.ledger, self.visits, 0.0
+        in_turn = visits.algorithm.order != "batch"
+        for _ in range(PASSES):
+            ledger.since, ledger.measures = np.zeros(2), True
+            order = visits.clusters.order(self.seed, ledger.iteration, visits.algorithm.order == "shuffled")
+            visits.visit_all(order, in_turn)
+            entropy = float(ledger.since[1])
+            ledger.since = np.zeros(2)
+            if not in_turn:
+                ledger.add_up()
+            ledger.update_hyperparameters()
+        return Trial(ledger.expected_log_joint() + entropy, ledger.present, ledger.statistics)
 
-def _legal(problem: Problem) -> LegalStates | None:
+    def attempt(self, prior: HMMPosterior, statistics: HMMStatistics) -> Trial:
+        self.ledger.present, self.ledger.cursor = prior, 0
+        self.visits.begin(statistics)
+        return self.here()
+
+    def keep(self, trial: Trial) -> Trial:
+        self._latest = trial._replace(state=self.ledger.memory)
+        return self._latest
+
+    def adopt(self, trial: Trial, folded: list[tuple[int, int]]) -> Step:
+        self._return_to(trial)
+        return self.step._replace(objective=trial.objective)
+
+    def stay(self) -> None:
+        assert self._before is not None
+        self._return_to(self._before)
+
+
+def _legal(problem: ChainProblem) -> LegalStates | None:
     """Legal states of all positions; None if all are legal everywhere."""
-    if problem.whole.evidence is None:
+    if problem.structure.evidence is None:
         return None
-    legal = problem.whole.evidence.listed(problem.whole.data)
+    legal = problem.structure.evidence.listed(problem.structure.data)
     return None if legal.share == 1.0 and legal.log_weights is None else legal
 
 
-def _visitor(problem: Problem, algorithm: CVI, ledger: Ledger, are_words: bool) -> Visitor:
+def _visitor(problem: ChainProblem, algorithm: CVI, ledger: Ledger, are_words: bool) -> Visitor:
     """The fastest visitor that can do what is asked for."""
     if algorithm.cluster == "state" and algorithm.corrections:
         return StateVisitor(problem, algorithm, ledger)
@@ -238,7 +255,7 @@ class PieceVisitor:
 
     at_once = 1
 
-    def __init__(self, problem: Problem, algorithm: CVI, ledger: Ledger) -> None:
+    def __init__(self, problem: ChainProblem, algorithm: CVI, ledger: Ledger) -> None:
         self.problem = problem
         self.algorithm = algorithm
         self.ledger = ledger
@@ -254,34 +271,34 @@ class PieceVisitor:
             self._visit(int(cluster), excludes, puts_back)
 
     def _visit(self, cluster: int, excludes: bool, puts_back: bool) -> None:
-        ledger, layout, whole = self.ledger, self.ledger.clusters, self.problem.whole
+        ledger, layout, whole = self.ledger, self.ledger.clusters, self.problem.structure
         pieces = layout.pieces(cluster)
         batch, borders = layout.batch(pieces), layout.borders(pieces)
         row = int(layout.share_of[pieces[0]])
         positions = positions_of(batch.starts, batch.lengths)
         own = ledger.emission_share(cluster, batch)
-        own_first = self._first_states(batch)
         own_pairs = ledger.shares.pairs[row] + ledger.border_pairs(borders)
+        own_chain = ChainSums(self._first_states(batch), own_pairs)
         if excludes:
-            ledger.chain.blend(1.0, -1.0, -1.0, own_first, own_pairs)
+            ledger.chain.blend(1.0, -1.0, own_chain)
             ledger.emission.blend(1.0, -1.0, own)
         chain = ledger.chain.surrogate("predictive")
         surrogate = Surrogate(chain.initial, chain.transition, ledger.emission.surrogate("predictive"))
         messages = Messages(surrogate, whole.data, whole.evidence)
         start, stop = self._enter(batch, chain, excludes)
-        run = run_minibatch(self.problem.engine, messages, batch, start, stop, keep=ledger.shares.new.write)
+        run = run_minibatch(self.problem.structure.engine, messages, batch, start, stop, keep=ledger.shares.new.write)
         self._report(batch, messages, positions, run, start, stop)
         ledger.keep_emission_share(cluster, run.statistics.emission)
         if not puts_back:
             if excludes:
-                ledger.chain.blend(1.0, 1.0, 1.0, own_first, own_pairs)
+                ledger.chain.blend(1.0, 1.0, own_chain)
                 ledger.emission.blend(1.0, 1.0, own)
         else:
             if not excludes:
-                ledger.chain.blend(1.0, -1.0, -1.0, own_first, own_pairs)
+                ledger.chain.blend(1.0, -1.0, own_chain)
                 ledger.emission.blend(1.0, -1.0, own)
             pairs = run.statistics.pairs + ledger.border_pairs(borders)
-            ledger.chain.blend(1.0, 1.0, 1.0, run.statistics.initial, pairs)
+            ledger.chain.blend(1.0, 1.0, ChainSums(run.statistics.initial, pairs))
             ledger.emission.blend(1.0, 1.0, run.statistics.emission)
         if row > 0:
             ledger.shares.new.pairs[row] = run.statistics.pairs
@@ -326,11 +343,11 @@ class PieceVisitor:
         if not is_end:
             pairs += ledger.border_pairs(neighbour if side < 0 else neighbour + 1)
         nothing = np.zeros(len(chain.initial))
-        ledger.chain.blend(1.0, 0.0, -1.0, nothing, pairs)
+        ledger.chain.blend(1.0, -1.0, ChainSums(nothing, pairs))
         moves = ledger.chain.surrogate("predictive").transition
         if to_left:
             moves = self._weighed(moves)
-        ledger.chain.blend(1.0, 0.0, 1.0, nothing, pairs)
+        ledger.chain.blend(1.0, 1.0, ChainSums(nothing, pairs))
         return np.asarray(moves)
 
     def _weighed(self, transition: Array) -> Array:

@@ -1,8 +1,9 @@
 """What an inference algorithm has to say; the loop does the rest.
 
-An algorithm makes a stepper, which does one iteration after the other, and says when a run is over and what it is
-worth. `batch` and `stochastic` hold the two kinds of steppers that there are; what is left for an algorithm's own file
-is the name of its surrogate, the point that it reports and its objective.
+An algorithm makes a stepper, which does one iteration after the other, and says when a run is over and how it is judged.
+There are four kinds of steppers: passes over all the data (`batch`), updates from minibatches (`stochastic`), visits of
+clusters (`collapsed`) and sweeps of a sampler (`sampling`). An algorithm's own file says which weights stand in for the
+posterior, what it reports and its objective.
 """
 
 from __future__ import annotations
@@ -13,11 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.checks import positive_number, whole_number
 from subchain.core.components import Component
+from subchain.core.parts import Point, Posterior
 from subchain.core.statistics import Statistics
-from subchain.engines.surrogate import Surrogate
-from subchain.errors import InputError
-from subchain.inference.run.posterior import ModelPosterior, Point
 from subchain.inference.run.problem import Problem
 from subchain.inference.run.trace import Status, Trace
 
@@ -34,6 +34,8 @@ class Algorithm(Component, ABC):
     """Base of all algorithms."""
 
     name: ClassVar[str]
+    #: Whether objectives of several runs can be compared; those of minibatches differ by more than runs do.
+    comparable: ClassVar[bool] = True
     #: Whether hyperparameters that the user left open are to be flat.
     flat: ClassVar[bool]
     #: Whether what is learned of a prior is moved between iterations.
@@ -62,14 +64,12 @@ class Algorithm(Component, ABC):
         """What does the iterations of a run that stands at `state`."""
 
     @abstractmethod
-    def surrogate(self, posterior: ModelPosterior, point: Point) -> Surrogate:
-        """The plain HMM that stands in for the posterior, or for the point, in the next pass."""
+    def weights(self, posterior: Any, point: Any) -> Any:
+        """Return the weights of the parts that stand in for the posterior, or for the point, in the next pass."""
 
-    @abstractmethod
-    def point(
-        self, posterior: ModelPosterior, statistics: Statistics, previous: Point | None
-    ) -> tuple[Point, list[str]]:
-        """The HMM to report for this posterior, and what was out of the ordinary in finding it."""
+    def point(self, posterior: Posterior, statistics: Statistics, previous: Point | None) -> tuple[Any, list[str]]:
+        """Return the parameters to report for this posterior, by default its mean, and events worth reporting."""
+        return posterior.mean(), []
 
     @abstractmethod
     def n_iterations(self, problem: Problem) -> int | None:
@@ -87,8 +87,8 @@ class Algorithm(Component, ABC):
             return "time_limit"
         return None
 
-    def worth(self, problem: Problem, state: RunState, compared: bool) -> float:
-        """How well a run has ended; what restarts are compared by if there are several."""
+    def final_objective(self, state: RunState) -> float:
+        """Return the objective by which a run that has ended is compared with other restarts."""
         known = state.trace.known_objectives()
         return known[-1] if known else -np.inf
 
@@ -107,24 +107,3 @@ class Algorithm(Component, ABC):
     def complaint(self, trace: Trace, status: Status) -> str | None:
         """What a user should be warned of, given how the run ended."""
         return None
-
-
-def whole_number(owner: Any, name: str, least: int = 1) -> None:
-    """Raise an `InputError` unless a setting is a whole number of at least `least`."""
-    value = getattr(owner, name)
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise InputError(f"{type(owner).__name__}: {name} must be a whole number of at least {least}, not {value!r}.")
-
-
-def positive_number(owner: Any, name: str) -> None:
-    """Raise an `InputError` unless a setting is a positive, finite number."""
-    value = getattr(owner, name)
-    if not isinstance(value, (int, float, np.number)) or not 0.0 < value < np.inf:
-        raise InputError(f"{type(owner).__name__}: {name} must be positive and finite, not {value!r}.")
-
-
-def number(owner: Any, name: str, least: float) -> None:
-    """Raise an `InputError` unless a setting is a number of at least `least`."""
-    value = getattr(owner, name)
-    if not isinstance(value, (int, float, np.number)) or not value >= least:
-        raise InputError(f"{type(owner).__name__}: {name} must be a number of at least {least:g}, not {value!r}.")

@@ -11,22 +11,19 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from numpy.typing import NDArray
-
+from subchain.core.parts import Memory, Point, Posterior
 from subchain.core.records import Record
 from subchain.core.statistics import Statistics
 from subchain.errors import InferenceError
 from subchain.inference.run.interrupts import Postponed
-from subchain.inference.run.posterior import ModelPosterior, Point
 from subchain.inference.run.problem import Problem
 from subchain.inference.run.trace import Status, Trace
 
 if TYPE_CHECKING:
     from subchain.inference.run.algorithm import Algorithm
-
-Memory = dict[str, NDArray[Any]]
 
 
 class Results(Protocol):
@@ -36,7 +33,7 @@ class Results(Protocol):
     ----------
     statistics : what the next surrogate is made from; None before the first pass of a run that starts at a point
     reported : the statistics that the point is made from, in general the same
-    point : the HMM that would be reported now
+    point : the parameters that would be reported now
     prior : the prior that goes with the statistics, where the run has changed it; None if it is the problem's
     memory : whatever else the next iteration needs, by name
     """
@@ -48,7 +45,7 @@ class Results(Protocol):
     @property
     def point(self) -> Point: ...
     @property
-    def prior(self) -> ModelPosterior | None: ...
+    def prior(self) -> Posterior | None: ...
     @property
     def memory(self) -> Memory: ...
 
@@ -61,7 +58,7 @@ class Known:
     point: Point
     memory: Memory = dataclasses.field(default_factory=dict)
     average: Statistics | None = None
-    prior: ModelPosterior | None = None
+    prior: Posterior | None = None
 
     @property
     def reported(self) -> Statistics | None:
@@ -106,18 +103,75 @@ class RunState:
         return self.results.point
 
 
+class Trial(NamedTuple):
+    """Where a few passes from given statistics lead: objective, prior, statistics, and what is needed to go on there."""
+
+    objective: float
+    prior: Any
+    statistics: Any
+    state: Any = None
+
+
+class Trials(Protocol):
+    """What a stepper offers to a search: attempts from other statistics, and a way to go on from the best of them.
+
+    Attributes
+    ----------
+    every : iterations between two searches, at first
+    advances : whether attempts are passes of the run itself, so that going on from where it stands gains something
+    settled_at : the highest objective so far, if the run has settled and would end
+    prior, statistics : where the run stands
+    """
+
+    every: int
+    advances: bool
+    prior: Any
+    statistics: Any
+
+    @property
+    def settled_at(self) -> float | None: ...
+
+    def open(self) -> AbstractContextManager[None]:
+        """Postpone interruptions, and clean up when the search ends."""
+
+    def here(self) -> Trial | None:
+        """Return where the run gets by itself in as many passes as an attempt has; None if that cannot be judged."""
+
+    def attempt(self, prior: Any, statistics: Any) -> Trial:
+        """Return where a few passes lead from a proposal."""
+
+    def keep(self, trial: Trial) -> Trial:
+        """Return an accepted trial with what is needed to return to it."""
+
+    def adopt(self, trial: Trial, folded: list[tuple[int, int]]) -> Step:
+        """Go on from a trial; `folded` are the pairs (into, gone) of states that were merged."""
+
+    def stay(self) -> None:
+        """Go on from where the run stood before the search."""
+
+
 class Stepper(Protocol):
     """Does one iteration after the other.
 
     An interruption that comes out of `step` leaves `state` as it was, or its results further on but whole. The loop
-    postpones those that come while it writes down what an iteration gave.
+    postpones those that come while it records the results of an iteration.
     """
 
     interruption: Postponed
 
     def step(self, state: RunState) -> Step: ...
+    def trials(self, state: RunState, step: Step) -> Trials | None:
+        """Return what a search after this step may use; None if this is no time for a search."""
+
     def release(self) -> None:
-        """Let go of files: the run has failed, and a traceback may keep it alive."""
+        """Close files: the run has failed, and a traceback may keep it alive."""
+
+
+class Search(Protocol):
+    """Looks for better states than those a run has found."""
+
+    def improve(self, trials: Trials, state: RunState, step: Step) -> Step:
+        """Return the step, or a better one that the trials have led to."""
 
 
 AfterIteration = Callable[[RunState], None]
@@ -136,6 +190,7 @@ def run(problem: Problem, algorithm: Algorithm, state: RunState, after_iteration
         stepper = algorithm.stepper(problem, state)
         while state.status is None:
             step = stepper.step(state)
+            step = _search(problem, stepper, state, step)
             with stepper.interruption:
                 _advance(problem, state, step, began)
                 state.status = algorithm.why_stop(problem, state)
@@ -152,6 +207,12 @@ def run(problem: Problem, algorithm: Algorithm, state: RunState, after_iteration
     return state
 
 
+def _search(problem: Problem, stepper: Stepper, state: RunState, step: Step) -> Step:
+    """Return the step, or where a search over the number of states has led from it."""
+    trials = None if problem.search is None else stepper.trials(state, step)
+    return step if trials is None or problem.search is None else problem.search.improve(trials, state, step)
+
+
 def _advance(problem: Problem, state: RunState, step: Step, began: float) -> None:
     """Write down what an iteration gave: first everything that can fail, then all at once."""
     iteration, trace = state.iteration + 1, state.trace
@@ -165,7 +226,7 @@ def _advance(problem: Problem, state: RunState, step: Step, began: float) -> Non
     measures = dict(step.measures)
     if problem.validation is not None:
         before = time.perf_counter()
-        score = problem.validation.score(problem.engine, step.results.point)
+        score = problem.validation.score(step.results.point)
         measures["scoring"] = time.perf_counter() - before
         trace.validation.append(score)
     trace.objective.append(math.nan if step.objective is None else step.objective)

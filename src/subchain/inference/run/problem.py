@@ -1,50 +1,33 @@
-"""What a run is about: the data, what is known of the hidden states, the prior, and who computes."""
+"""What a run is about: the data with what is hidden in them, the prior, and how results are judged."""
 
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
-from subchain.core.statistics import Statistics
-from subchain.data.evidence import Evidence
-from subchain.data.sequences import Sequences
-from subchain.engines.cpu.engine import CpuEngine
-from subchain.engines.surrogate import Surrogate
-from subchain.inference.run.posterior import ModelPosterior
+from subchain.core.parts import Posterior
 from subchain.inference.run.validation import Validation
+from subchain.structures.base import Structure
 
-
-@dataclasses.dataclass
-class Part:
-    """Sequences that are visited together, with what is known of their states and how often each counts."""
-
-    data: Sequences
-    evidence: Evidence | None = None
-    weights: NDArray[np.float64] | None = None
+if TYPE_CHECKING:
+    from subchain.inference.run.loop import Search
 
 
 @dataclasses.dataclass
 class Problem:
-    """Everything an algorithm may look at.
+    """Everything that an algorithm may look at.
 
     Attributes
     ----------
-    whole : all the training data
-    prior : distribution over HMMs before the data
-    exact : whether the components' updates maximise the bound
-    validation : what held-out data say of a model, or None
-    subchain_length : how long subchains are if the algorithm leaves that open
+    structure : the training data and what is hidden in them
+    prior : distribution over models before the data
+    exact : whether the updates of all parts maximise the bound, so that it cannot fall
+    validation : scores models on held-out data, or None
+    search : tries other numbers of states during a run, or None
     """
 
-    whole: Part
-    prior: ModelPosterior
-    engine: CpuEngine
+    structure: Structure
+    prior: Posterior
     exact: bool = True
     validation: Validation | None = None
-    subchain_length: int | None = None
-
-    def statistics(self, surrogate: Surrogate, part: Part) -> Statistics:
-        """Expected statistics of a part of the data."""
-        return self.engine.statistics(surrogate, part.data, part.evidence, part.weights)
+    search: Search | None = None

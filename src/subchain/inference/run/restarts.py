@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
+import numpy as np
+
+from subchain.errors import ImpossibleSequenceError
 from subchain.inference.run.algorithm import Algorithm
 from subchain.inference.run.checkpoint import Checkpoint, Journey, RunSummary
 from subchain.inference.run.interrupts import Postponed
 from subchain.inference.run.loop import RunState, run
 from subchain.inference.run.problem import Problem
 from subchain.inference.run.progress import Progress
+
+#: Observations by which restarts of stochastic algorithms are compared.
+JUDGED = 20_000
 
 
 def best_of(
@@ -27,8 +34,8 @@ def best_of(
         checkpoint.save(journey)
 
     def judge(state: RunState) -> float:
-        """The worth of a run, which is remembered if it is better than all that have ended."""
-        worth = algorithm.worth(problem, state, compared=len(starts) > 1)
+        """Return the score of a run, and remember the run if it is better than all that have ended."""
+        worth = score_of_run(problem, algorithm, state, compared=len(starts) > 1)
         if journey.best is None or worth > max(summary.objective for summary in journey.summaries):
             journey.best = state
         return worth
@@ -61,6 +68,31 @@ def best_of(
             journey.interrupted = number + 1 < len(starts)
             return journey
     return journey
+
+
+def score_of_run(problem: Problem, algorithm: Algorithm, state: RunState, compared: bool) -> float:
+    """Return the score by which restarts are compared.
+
+    That is the final objective; for algorithms whose objectives are those of the minibatches that a run happened to
+    draw, the held-out score, or the bound (for point estimates the likelihood) of an excerpt that is the same for all.
+    """
+    found = state.results.reported
+    if algorithm.comparable or not (state.trace.validation or (compared and found is not None)):
+        return algorithm.final_objective(state)
+    if state.trace.validation:
+        return state.trace.validation[-1]
+    assert found is not None
+    structure, prior = problem.structure, state.results.prior or problem.prior
+    length = structure.plan(algorithm).length
+    excerpt = structure.excerpt(length, max(JUDGED // length, 1), np.random.default_rng(0))
+    posterior = prior.update(found)
+    has_bound = not algorithm.flat
+    try:
+        seen = excerpt.statistics(posterior.expected_log() if has_bound else state.point)
+    except ImpossibleSequenceError:  # the run cannot explain the excerpt
+        return -math.inf
+    of_prior = prior.log_hyperprior() - posterior.kl(prior) if has_bound else 0.0
+    return float(seen.log_normalizer + of_prior) / max(float(seen.n_observations), 1.0)
 
 
 def _reopen(problem: Problem, algorithm: Algorithm, starts: list[Callable[[], RunState]], journey: Journey) -> None:

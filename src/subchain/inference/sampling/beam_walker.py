@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.parts import Memory
 from subchain.emissions.base import Frozen, Parameters
 from subchain.emissions.categorical import CategoricalParameters, as_symbols
 from subchain.errors import InputError
-from subchain.inference.run.loop import Memory
-from subchain.inference.run.posterior import ModelPosterior, Point
 from subchain.inference.sampling.hierarchy import Hyperprior, Top, draw_rows, extend, redraw
 from subchain.inference.sampling.joint import emission_sums
 from subchain.inference.sampling.walkers import Moved, Setting, States, Walker
 from subchain.propagation.beam import Likelihoods, Reached, draw_slices, nothing_reached, rank, reach, walk_back
+from subchain.structures.chain.model import HMMPoint, HMMPosterior
 from subchain.transitions.dirichlet import DirichletChain, DirichletRows
 from subchain.transitions.hdp.hierarchy import Hierarchy
 from subchain.transitions.initial import LearnedInitial
@@ -50,11 +50,11 @@ def needed_hierarchy(chain: Any) -> Hierarchy:
     return found
 
 
-def prior_given(prior: ModelPosterior, top: Top) -> ModelPosterior:
+def prior_given(prior: HMMPosterior, top: Top) -> HMMPosterior:
     """The prior of as many states as there are, given what is above them; other states are left out."""
     rows = top.rows()[:, :-1]
     chain = DirichletChain(LearnedInitial(rows[-1]), DirichletRows(rows[:-1], np.zeros_like(rows[:-1])))
-    return ModelPosterior(chain, _of_size(prior.emission, top.n_states))
+    return HMMPosterior(chain, _of_size(prior.emission, top.n_states))
 
 
 def _of_size(emission: Any, n_states: int) -> Any:
@@ -87,7 +87,7 @@ class BeamWalker(Walker):
     def __init__(self, setting: Setting, number: int, states: States, n_all: float, shape: float, rate: float) -> None:
         super().__init__(setting, number, states)
         hierarchy = needed_hierarchy(self.prior.chain)
-        self.named = setting.problem.whole.evidence is not None
+        self.named = setting.problem.structure.evidence is not None
         self.hyperprior = Hyperprior(hierarchy.learns_concentration, hierarchy.learns_top_concentration, shape, rate)
         n_states = setting.reference.n_states
         n_all = n_states if self.named else n_all
@@ -101,7 +101,7 @@ class BeamWalker(Walker):
 
     # ---- between sweeps ----------------------------------------------------------------------------------------------
 
-    def begin(self, point: Point) -> None:
+    def begin(self, point: HMMPoint) -> None:
         super().begin(point)
         self._settle(self.top, 0)
 
@@ -226,7 +226,7 @@ class _Tables:
     """Likelihoods of a sweep: one table of symbols for all positions, or one of positions for each piece."""
 
     def __init__(self, walker: BeamWalker, emission: Parameters, temperature: float) -> None:
-        self.data, self.evidence = walker.data, walker.setting.problem.whole.evidence
+        self.data, self.evidence = walker.data, walker.setting.problem.structure.evidence
         self.emission, self.power = emission, 1.0 / temperature
         self.table: Likelihoods | None = None
         if type(emission) is CategoricalParameters and self.evidence is None:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.parts import Memory
 from subchain.core.records import STATE_AXES
 from subchain.core.samples import Samples
-from subchain.core.statistics import Statistics
 from subchain.emissions.base import Parameters
-from subchain.inference.run.loop import Memory
-from subchain.inference.run.posterior import ModelPosterior, Point
-from subchain.inference.run.problem import Problem
+from subchain.engines.statistics import HMMStatistics
+from subchain.inference.run.chains import ChainProblem
 from subchain.inference.sampling.walkers import Walker
+from subchain.structures.chain.model import HMMPoint, HMMPosterior
 
 if TYPE_CHECKING:
     from subchain.inference.sampling.sampler import Sampler
@@ -43,7 +43,7 @@ class Drawn:
     log_joint : (chains,) of the present states
     """
 
-    def __init__(self, problem: Problem, algorithm: Sampler, walkers: list[Walker], room: int) -> None:
+    def __init__(self, problem: ChainProblem, algorithm: Sampler, walkers: list[Walker], room: int) -> None:
         self.problem = problem
         self.algorithm = algorithm
         self.walkers = walkers
@@ -75,7 +75,7 @@ class Drawn:
         self.draws += is_kept
         self._known = {}
 
-    def _values(self, walker: Walker, statistics: Statistics, sweep: int) -> dict[str, Any]:
+    def _values(self, walker: Walker, statistics: HMMStatistics, sweep: int) -> dict[str, Any]:
         """What is kept of a draw."""
         visits = statistics.initial + statistics.pairs.sum(axis=0)
         chain = walker.draw_chain(statistics, sweep)
@@ -122,26 +122,26 @@ class Drawn:
         return self._kept["log_joint"][:, : self.draws] if self.draws else self.log_joint[:, None]
 
     @property
-    def statistics(self) -> Statistics:
+    def statistics(self) -> HMMStatistics:
         if "statistics" not in self._known:
             found = self._reported.statistics(self.walkers, self._log_joints)
-            found.n_observations = float(self.problem.whole.data.n_observations)
+            found.n_observations = float(self.problem.structure.data.n_observations)
             self._known["statistics"] = found
-        known: Statistics = self._known["statistics"]
+        known: HMMStatistics = self._known["statistics"]
         return known
 
     reported = statistics
 
     @property
-    def prior(self) -> ModelPosterior | None:
+    def prior(self) -> HMMPosterior | None:
         found = self._reported.prior(self.walkers, self._log_joints)
         return None if found is self.problem.prior else found
 
     @property
-    def point(self) -> Point:
+    def point(self) -> HMMPoint:
         if "point" not in self._known:
             self._known["point"] = (self.prior or self.problem.prior).update(self.statistics).mean()
-        found: Point = self._known["point"]
+        found: HMMPoint = self._known["point"]
         return found
 
     @property

@@ -7,20 +7,19 @@ summed out, whole sequences follow by the engine's path sampling, which is fast 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from subchain.core.statistics import Statistics
+from subchain.core.parts import Memory
 from subchain.data.evidence import Evidence
 from subchain.emissions.base import Likelihood, Parameters, Table, Values
 from subchain.engines.cpu.messages import Messages
 from subchain.engines.cpu.paths import sample_paths
+from subchain.engines.statistics import HMMStatistics
 from subchain.engines.surrogate import Surrogate
-from subchain.inference.run.loop import Memory
-from subchain.inference.run.posterior import ModelPosterior, Point
 from subchain.inference.sampling.joint import begins_stationary, emission_sums, empty_rows, log_joint_of_emissions
 from subchain.inference.sampling.walkers import Moved, Walker
 from subchain.propagation.collapsed.draw_paths import propose
@@ -33,7 +32,9 @@ from subchain.propagation.collapsed.rows import (
     replace_state,
     take_out_path,
 )
+from subchain.structures.chain.model import HMMPoint, HMMPosterior
 from subchain.transitions.base import Chain
+from subchain.transitions.dirichlet import DirichletChain
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -152,7 +153,7 @@ class AnySequences(Walker):
 
     def _known(self, first: int, stop: int) -> Array:
         """Log weights (n, K) of what is known of a sequence's states."""
-        evidence, n_states = self.setting.problem.whole.evidence, self.setting.reference.n_states
+        evidence, n_states = self.setting.problem.structure.evidence, self.setting.reference.n_states
         if evidence is None:
             return np.zeros((stop - first, n_states))
         index = np.arange(first, stop)
@@ -176,7 +177,7 @@ class SampledSequences(Walker):
 
     side_by_side = False
 
-    def begin(self, point: Point) -> None:
+    def begin(self, point: HMMPoint) -> None:
         self.point = point
         super().begin(point)
 
@@ -202,39 +203,41 @@ class SampledSequences(Walker):
         if begins_stationary(self.prior.chain):
             point.chain = self._draw_stationary(posterior, annealed, rng)
         self.point = point
-        whole, surrogate = self.setting.problem.whole, point.surrogate()
+        whole, surrogate = self.setting.problem.structure, point.surrogate()
         evidence = whole.evidence
         if temperature != 1.0:
             surrogate, evidence = _raised(surrogate, 1.0 / temperature), _raised_evidence(evidence, 1.0 / temperature)
         seed = np.random.SeedSequence([self.setting.seed, self.number, sweep, 4])
-        fresh = sample_paths(self.setting.problem.engine, Messages(surrogate, self.data, evidence), 1, seed)[0]
+        fresh = sample_paths(self.setting.problem.structure.engine, Messages(surrogate, self.data, evidence), 1, seed)[
+            0
+        ]
         changed = float(np.mean(fresh != self.states)) if len(fresh) else 0.0
         self.states = fresh
         if self.setting.has_holes:
             self._fill(point.emission, sweep)
         return Moved(changed)
 
-    def draw_chain(self, statistics: Statistics, sweep: int) -> Chain:
+    def draw_chain(self, statistics: HMMStatistics, sweep: int) -> Chain:
         """That which the states were drawn with."""
         return self.point.chain
 
-    def draw_emission(self, statistics: Statistics, sweep: int) -> Parameters:
+    def draw_emission(self, statistics: HMMStatistics, sweep: int) -> Parameters:
         """Those which the states were drawn with."""
         return self.point.emission
 
-    def _draw_stationary(self, posterior: ModelPosterior, statistics: Statistics, rng: np.random.Generator) -> Chain:
+    def _draw_stationary(self, posterior: HMMPosterior, statistics: HMMStatistics, rng: np.random.Generator) -> Chain:
         """Draw moves whose stationary distribution is that of the first states.
 
         Rows are proposed from what the moves alone say of them, one after the other, and accepted by what the first
         states say of the stationary distribution that would follow (Metropolis and Hastings).
         """
-        current = self.point.chain
-        proposal: Array = posterior.chain.rows.sample(rng)
+        current, chain = self.point.chain, cast(DirichletChain, posterior.chain)
+        proposal: Array = chain.rows.sample(rng)
         levels = np.log1p(-rng.random(len(proposal)))
         for state, row in enumerate(proposal):
             changed = current.transition.copy()
             changed[state] = row
-            initial = posterior.chain.initial.mean(changed)
+            initial = chain.initial.mean(changed)
             seen = statistics.initial > 0.0
             with np.errstate(divide="ignore"):
                 gain = statistics.initial[seen] @ (np.log(initial[seen]) - np.log(current.initial[seen]))

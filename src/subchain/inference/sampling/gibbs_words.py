@@ -6,35 +6,35 @@ Counts are whole numbers, so that those that were carried along and those that a
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.parts import Memory
 from subchain.emissions.base import Frozen
 from subchain.emissions.categorical import CategoricalParameters, CategoricalSums, DirichletTable, as_symbols
-from subchain.inference.run.loop import Memory
-from subchain.inference.run.posterior import Point
-from subchain.inference.run.problem import Problem
+from subchain.inference.run.chains import ChainProblem
 from subchain.inference.sampling.joint import empty_rows, log_joint_of_symbols
 from subchain.inference.sampling.walkers import Moved, Setting, States, Walker
 from subchain.numerics.vectors import WIDTH
 from subchain.propagation.collapsed.draw_paths import Symbols, sweep_sequences
 from subchain.propagation.collapsed.draw_states import Counts, count_paths, sweep_states
 from subchain.propagation.collapsed.rows import count_moves
+from subchain.structures.chain.model import HMMPoint
 
 Array = NDArray[np.float64]
 
 
-def has_words(problem: Problem) -> bool:
+def has_words(problem: ChainProblem) -> bool:
     """Whether the observations are symbols whose table is learned as a whole, or fixed."""
-    emission, values = problem.prior.emission, problem.whole.data.values
+    emission, values = problem.prior.emission, problem.structure.data.values
     is_table = type(emission) is DirichletTable
     is_fixed = isinstance(emission, Frozen) and type(emission.parameters) is CategoricalParameters
     return (is_table or is_fixed) and (values.ndim == 1 or values.shape[1] == 1)
 
 
-def has_plain_rows(problem: Problem) -> bool:
+def has_plain_rows(problem: ChainProblem) -> bool:
     """Whether a row of the moves is learned as a whole, apart from moves that cannot happen, or fixed as a whole."""
     rows = empty_rows(problem.prior.chain)
     learned = rows.concentration[:-1].any(axis=1)
@@ -47,13 +47,13 @@ class Words(Walker):
     def __init__(self, setting: Setting, number: int, states: States) -> None:
         super().__init__(setting, number, states)
         self.symbols = as_symbols(np.asarray(self.data.values)).astype(np.int32)
-        emission = self.prior.emission
+        emission: Any = self.prior.emission
         self.learns = type(emission) is DirichletTable
         table = emission.concentration if self.learns else emission.parameters.weights
         self.table: Array = np.ascontiguousarray(table)
         self.shared = self.learns and bool((self.table == self.table[:1]).all())
 
-    def begin(self, point: Point) -> None:
+    def begin(self, point: HMMPoint) -> None:
         super().begin(point)
         self.count()
 
@@ -78,7 +78,7 @@ class Words(Walker):
     def log_joint_of_emissions(self) -> float:
         if not self.learns:
             return super().log_joint_of_emissions()
-        return log_joint_of_symbols(self.prior.emission, self.counted())
+        return log_joint_of_symbols(cast(DirichletTable, self.prior.emission), self.counted())
 
 
 class WordStates(Words):

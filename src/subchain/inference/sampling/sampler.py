@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.checks import whole_number
 from subchain.core.samples import LEAST_DRAWS, Samples, r_hat
-from subchain.core.statistics import Statistics
-from subchain.engines.surrogate import Surrogate
 from subchain.errors import InputError
-from subchain.inference.run.algorithm import Algorithm, whole_number
+from subchain.inference.run.algorithm import Algorithm
+from subchain.inference.run.chains import ChainProblem, chain_problem
 from subchain.inference.run.loop import RunState
-from subchain.inference.run.posterior import ModelPosterior, Point
 from subchain.inference.run.problem import Problem
 from subchain.inference.run.trace import Status, Trace
 from subchain.inference.sampling.draws import samples_of
 from subchain.inference.sampling.sweeps import Sweeps
+from subchain.structures.chain.model import HMMPoint, HMMPosterior
 
 if TYPE_CHECKING:
     from subchain.inference.run.loop import Stepper
@@ -68,9 +68,9 @@ class Sampler(Algorithm):
             raise InputError(f"{type(self).__name__}: keep_states must be True or False, not {self.keep_states!r}.")
         self.temperatures()
 
-    def refuse_weights(self, problem: Problem) -> None:
+    def refuse_weights(self, problem: ChainProblem) -> None:
         """Raise an `InputError` if sequences are to count more or less than once."""
-        if problem.whole.weights is not None and (problem.whole.weights != 1.0).any():
+        if problem.structure.weights is not None and (problem.structure.weights != 1.0).any():
             raise InputError(
                 f"{type(self).__name__} cannot weigh sequences: every one of them has a path or has none. Leave "
                 "sample_weight out, or repeat sequences that are to count more than once."
@@ -129,18 +129,13 @@ class Sampler(Algorithm):
         return -(-self.burn_in // self.thin) + self.n_samples
 
     def stepper(self, problem: Problem, state: RunState) -> Stepper:
-        return Sweeps(problem, self, state)
+        return Sweeps(chain_problem(problem, type(self).__name__), self, state)
 
     def samples(self, state: RunState) -> Samples | None:
         return samples_of(state.results.memory)
 
-    def surrogate(self, posterior: ModelPosterior, point: Point) -> Surrogate:
+    def weights(self, posterior: HMMPosterior, point: HMMPoint) -> HMMPoint:
         return posterior.predictive()
-
-    def point(
-        self, posterior: ModelPosterior, statistics: Statistics, previous: Point | None
-    ) -> tuple[Point, list[str]]:
-        return posterior.mean(), []
 
     def _kept(self, trace: Trace, name: str = "log_joint") -> Array:
         """A measure at the kept draws that a trace tells of, (chains, draws)."""
@@ -148,8 +143,8 @@ class Sampler(Algorithm):
         kept = np.array(trace.measures["sweeps"]) > self.burn_in
         return np.array(columns)[:, kept]
 
-    def worth(self, problem: Problem, state: RunState, compared: bool) -> float:
-        """The mean log joint of the best chain's draws; before there are any, the last one."""
+    def final_objective(self, state: RunState) -> float:
+        """Return the mean log joint of the best chain's draws; before there are any, the last one."""
         trace = state.trace
         if not len(trace):
             return -math.inf

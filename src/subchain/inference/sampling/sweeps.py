@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subchain.engines.cpu.messages import Messages
 from subchain.engines.cpu.paths import sample_paths
+from subchain.inference.run.chains import ChainProblem
 from subchain.inference.run.interrupts import Postponed
 from subchain.inference.run.loop import RunState, Step
-from subchain.inference.run.problem import Problem
 from subchain.inference.sampling.draws import Drawn
 from subchain.inference.sampling.walkers import Moved, Setting, Walker
 from subchain.inference.start.local_starts import LOCAL_STARTS
+from subchain.structures.chain.model import HMMPoint
 
 if TYPE_CHECKING:
     from subchain.inference.sampling.sampler import Sampler
@@ -27,7 +28,7 @@ SMALL = 20_000
 class Sweeps:
     """Iterations that are sweeps of all chains; after the burn-in each of them gives a draw of every chain."""
 
-    def __init__(self, problem: Problem, algorithm: Sampler, state: RunState) -> None:
+    def __init__(self, problem: ChainProblem, algorithm: Sampler, state: RunState) -> None:
         self.problem = problem
         self.algorithm = algorithm
         self.interruption = Postponed()
@@ -39,7 +40,7 @@ class Sweeps:
         states = memory["states"] if is_resumed else self._start(state, setting)
         walkers = [make(setting, number, states[number]) for number in range(algorithm.n_chains)]
         for walker in walkers:
-            walker.restore(memory) if is_resumed else walker.begin(state.point)
+            walker.restore(memory) if is_resumed else walker.begin(cast(HMMPoint, state.point))
         self.drawn = Drawn(problem, algorithm, walkers, max(algorithm.n_samples, int(memory.get("draws", 0))))
         if is_resumed:
             self.drawn.restore(memory)
@@ -47,15 +48,21 @@ class Sweeps:
     def _start(self, state: RunState, setting: Setting) -> NDArray[np.int32]:
         """States of all positions for every chain: a path given the start's point, or any legal states if these were
         asked for and can follow each other."""
-        whole, n_chains = self.problem.whole, self.algorithm.n_chains
+        whole, n_chains = self.problem.structure, self.algorithm.n_chains
         asked = "local start" in state.results.memory and LOCAL_STARTS[int(state.results.memory["local start"])]
         if asked == "states" and setting.anything_goes:
             return np.array([setting.draw_legal(number) for number in range(n_chains)])
-        messages = Messages(state.point.surrogate(), whole.data, whole.evidence)
-        return sample_paths(self.problem.engine, messages, n_chains, np.random.SeedSequence([state.seed, 0, 0, 5]))
+        point: Any = state.point
+        messages = Messages(point.surrogate(), whole.data, whole.evidence)
+        return sample_paths(
+            self.problem.structure.engine, messages, n_chains, np.random.SeedSequence([state.seed, 0, 0, 5])
+        )
+
+    def trials(self, state: RunState, step: Step) -> None:
+        """Return None: samplers change the number of states themselves."""
 
     def release(self) -> None:
-        """Nothing is held."""
+        """No files are open."""
 
     def step(self, state: RunState) -> Step:
         drawn, algorithm = self.drawn, self.algorithm
@@ -85,7 +92,7 @@ class Sweeps:
 
     def _map(self, task: Callable[[Walker], Moved]) -> list[Moved]:
         walkers = self.drawn.walkers
-        total = len(walkers) * self.problem.whole.data.n_observations
+        total = len(walkers) * self.problem.structure.data.n_observations
         if not walkers[0].side_by_side or total < SMALL:
             return [task(walker) for walker in walkers]
-        return self.problem.engine.map(task, walkers)
+        return self.problem.structure.engine.map(task, walkers)

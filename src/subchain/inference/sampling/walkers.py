@@ -18,13 +18,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from subchain.core.statistics import Statistics
+from subchain.core.parts import Memory
 from subchain.data.legal_states import LegalStates
 from subchain.emissions.base import Frozen, Parameters
+from subchain.engines.statistics import HMMStatistics
 from subchain.inference.collapsed.missing_coordinates import fill_holes, has_holes
-from subchain.inference.run.loop import Memory
-from subchain.inference.run.posterior import Point
-from subchain.inference.run.problem import Problem
+from subchain.inference.run.chains import ChainProblem
 from subchain.inference.sampling.joint import (
     emission_sums,
     empty_rows,
@@ -32,7 +31,8 @@ from subchain.inference.sampling.joint import (
 )
 from subchain.propagation.collapsed.draw_states import Choices
 from subchain.propagation.collapsed.rows import Rows
-from subchain.transitions.base import Chain, ChainPosterior
+from subchain.structures.chain.model import HMMPoint
+from subchain.transitions.base import Chain, ChainPosterior, ChainSums
 
 Array = NDArray[np.float64]
 States = NDArray[np.int32]
@@ -59,14 +59,14 @@ class Setting:
     seed : where random numbers come from
     """
 
-    problem: Problem
+    problem: ChainProblem
     legal: LegalStates | None
     seed: int
 
     @classmethod
-    def of(cls, problem: Problem, seed: int) -> Setting:
+    def of(cls, problem: ChainProblem, seed: int) -> Setting:
         """The setting of a run."""
-        whole = problem.whole
+        whole = problem.structure
         return cls(problem, None if whole.evidence is None else whole.evidence.listed(whole.data), seed)
 
     @cached_property
@@ -83,7 +83,7 @@ class Setting:
     @cached_property
     def has_holes(self) -> bool:
         """Whether missing coordinates have to be drawn."""
-        return has_holes(self.reference, np.asarray(self.problem.whole.data.values))
+        return has_holes(self.reference, np.asarray(self.problem.structure.data.values))
 
     @cached_property
     def choices(self) -> Choices:
@@ -105,7 +105,7 @@ class Setting:
 
     def draw_legal(self, number: int) -> States:
         """Every position's state drawn uniformly from those that are legal there, for one walker."""
-        points = self.rng(number, 0, 6).random(self.problem.whole.data.n_observations)
+        points = self.rng(number, 0, 6).random(self.problem.structure.data.n_observations)
         if self.legal is None:
             return (points * self.reference.n_states).astype(np.int32)
         counts = np.diff(self.legal.offsets)
@@ -139,11 +139,11 @@ class Walker(ABC):
         self.states = np.array(states, dtype=np.int32)
         self.prior = setting.problem.prior
         self.reference = setting.reference
-        self.data = setting.problem.whole.data
+        self.data = setting.problem.structure.data
         self.values: NDArray[Any] = self.data.values
         self.key = np.random.SeedSequence([setting.seed, number]).generate_state(2, np.uint64)
 
-    def begin(self, point: Point) -> None:
+    def begin(self, point: HMMPoint) -> None:
         """Prepare for the first sweep of a run that starts at a point."""
         if self.setting.has_holes:
             self._fill(point.emission, 0)
@@ -185,10 +185,10 @@ class Walker(ABC):
         """Numbers for the trace beside the log joint."""
         return {}
 
-    def statistics(self) -> Statistics:
+    def statistics(self) -> HMMStatistics:
         """Counts of the present states."""
         initial, pairs = self.moves()
-        return Statistics(initial, pairs, self.sums(), 0.0, float(len(self.states)))
+        return HMMStatistics.of(initial, pairs, self.sums(), 0.0, float(len(self.states)))
 
     def moves(self) -> tuple[Array, Array]:
         """Counts of first states and of moves."""
@@ -204,7 +204,7 @@ class Walker(ABC):
     def log_joint(self) -> float:
         """Log probability of observations and states, the parameters being summed out."""
         initial, pairs = self.moves()
-        of_moves = float(self.prior.chain.log_evidence(initial, pairs))
+        of_moves = float(self.prior.chain.log_evidence(ChainSums(initial, pairs)))
         return of_moves + self.log_joint_of_emissions() + self._log_evidence()
 
     def log_joint_of_emissions(self) -> float:
@@ -218,12 +218,12 @@ class Walker(ABC):
             return 0.0
         return float(_sum_listed(legal.offsets, legal.states, legal.log_weights, self.states))
 
-    def draw_chain(self, statistics: Statistics, sweep: int) -> Chain:
+    def draw_chain(self, statistics: HMMStatistics, sweep: int) -> Chain:
         """A law of moves drawn given the present states, of which these are the statistics."""
-        posterior: ChainPosterior = self.prior.chain.update(statistics.initial, statistics.pairs)
+        posterior: ChainPosterior = self.prior.chain.update(statistics.chain)
         return posterior.sample(self.setting.rng(self.number, sweep, 2))
 
-    def draw_emission(self, statistics: Statistics, sweep: int) -> Parameters:
+    def draw_emission(self, statistics: HMMStatistics, sweep: int) -> Parameters:
         """Parameters of the emissions drawn given the present states."""
         found: Parameters = self.prior.emission.update(statistics.emission).sample(
             self.setting.rng(self.number, sweep, 3)

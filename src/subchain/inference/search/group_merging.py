@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
-from subchain.core.statistics import Statistics
-from subchain.inference.run.posterior import ModelPosterior
+from subchain.engines.statistics import HMMStatistics
 from subchain.numerics.special import log_rising
+from subchain.structures.chain.model import HMMPosterior
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -32,7 +32,7 @@ class Lump(NamedTuple):
     gain: float
 
 
-def lumps(prior: ModelPosterior, statistics: Statistics, used: Index) -> list[Lump]:
+def lumps(prior: HMMPosterior, statistics: HMMStatistics, used: Index) -> list[Lump]:
     """Groups of at least three states whose counts are worth more as those of one, best first."""
     if len(used) < FEWEST:
         return []
@@ -81,7 +81,7 @@ class _Emitted:
 class _Moves:
     """What first states and moves of groups are worth; concentrations add up like counts."""
 
-    def __init__(self, begin: Array, base: Array, statistics: Statistics) -> None:
+    def __init__(self, begin: Array, base: Array, statistics: HMMStatistics) -> None:
         self.begin, self.base = begin, base
         self.initial, self.pairs = np.maximum(statistics.initial, 0.0), np.maximum(statistics.pairs, 0.0)
         self.starts, self.entries = log_rising(begin, self.initial), log_rising(base, self.pairs)

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.statistics import Statistics
-from subchain.inference.run.posterior import ModelPosterior
+from subchain.engines.statistics import HMMStatistics
 from subchain.inference.search.group_merging import lumps
 from subchain.numerics.special import log_rising
+from subchain.structures.chain.model import HMMPosterior
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -36,7 +36,7 @@ class Merge(NamedTuple):
     gone: tuple[int, ...]
     gain: float
 
-    def fold(self, statistics: Statistics) -> Statistics:
+    def fold(self, statistics: HMMStatistics) -> HMMStatistics:
         """Counts after the merge."""
         for gone in self.gone:
             statistics = statistics.fold(self.into, gone)
@@ -48,7 +48,7 @@ class Merge(NamedTuple):
         return f"states {', '.join(map(str, self.gone))} were taken into state {self.into}"
 
 
-def merges(prior: ModelPosterior, statistics: Statistics, most: int) -> list[Merge]:
+def merges(prior: HMMPosterior, statistics: HMMStatistics, most: int) -> list[Merge]:
     """The pairs and the groups of states that promise most, so many of each, best first.
 
     Counts that stay with a passage between two states speak against a merge that frees the passage; so pairs are tried
@@ -66,7 +66,7 @@ def _merge(visits: Array, members: Index, gain: float) -> Merge:
     return Merge(int(into), tuple(int(member) for member in members if member != into), gain)
 
 
-def _pairs(prior: ModelPosterior, statistics: Statistics, used: Index, most: int) -> list[tuple[Index, float]]:
+def _pairs(prior: HMMPosterior, statistics: HMMStatistics, used: Index, most: int) -> list[tuple[Index, float]]:
     """Pairs of states and their gains, best first."""
     first, second = _close_pairs(prior, statistics, used)
     if not len(first):
@@ -78,7 +78,7 @@ def _pairs(prior: ModelPosterior, statistics: Statistics, used: Index, most: int
     return [(np.array([first[pair], second[pair]]), float(gains[pair])) for pair in best[gains[best] > HOPELESS]]
 
 
-def _close_pairs(prior: ModelPosterior, statistics: Statistics, used: Index) -> tuple[Index, Index]:
+def _close_pairs(prior: HMMPosterior, statistics: HMMStatistics, used: Index) -> tuple[Index, Index]:
     """Pairs of used states: all, or those most alike in where they come from, where they go and what they emit."""
     first, second = (used[index] for index in np.triu_indices(len(used), 1))
     most = CLOSE * len(used)

@@ -11,149 +11,143 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
 from itertools import islice
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from subchain.core.hyperparameters import states_differ
-from subchain.core.statistics import Statistics
+from subchain.engines.statistics import HMMStatistics
 from subchain.errors import ImpossibleSequenceError
 from subchain.inference.run.algorithm import Algorithm
-from subchain.inference.run.posterior import ModelPosterior
-from subchain.inference.run.problem import Problem
+from subchain.inference.run.loop import RunState, Step, Trial, Trials
 from subchain.inference.search.merging import merges
 from subchain.inference.search.splitting import splits
+from subchain.structures.chain.model import HMMPosterior
+from subchain.structures.chain.structure import Chains
+from subchain.transitions.base import ChainSums
 from subchain.transitions.hdp.hierarchy import hierarchy_of
 
-#: Iterations between two searches, at first.
-EVERY = 10
 #: Merges that fail before one gives up, splits that are tried, also before a run ends, and proposals that one search
 #: accepts at most.
 MERGES, SPLITS, LAST_SPLITS, MOST = 3, 2, 12, 20
-#: Passes that a proposal is given before it is judged.
-PASSES = 2
 #: What a state more, or counts that are loosened, must add to the objective (nats); a state less need add nothing.
 LEAST_GAIN = 1.0
 #: Share of the moves that are dealt out anew when counts are loosened.
 LOOSE = 0.01
 
 
-class Trial(NamedTuple):
-    """Where passes from some counts lead: objective, prior of that moment, counts, and how to go on there."""
-
-    objective: float
-    prior: ModelPosterior
-    statistics: Statistics
-    state: Any = None
-
-
-Run = Callable[[ModelPosterior, Statistics], Trial]
-#: Completes a trial that has been accepted by what is needed to return to it.
-Keep = Callable[[Trial], Trial]
-
-
-class Search:
-    """The search after one iteration of a run.
+class StateSearch:
+    """Tries other numbers of states during a run, where the prior learns how many there are.
 
     Parameters
     ----------
-    seed, iteration : what random numbers depend on
-    every : iterations between two searches, at first
+    chains : the data
+    algorithm : whose weights restricted iterations use
     """
 
-    def __init__(self, problem: Problem, algorithm: Algorithm, seed: int, iteration: int, every: int = EVERY) -> None:
-        self.problem = problem
+    def __init__(self, chains: Chains, algorithm: Algorithm) -> None:
+        self.chains = chains
         self.algorithm = algorithm
-        self.seed = seed
-        self.iteration = iteration
-        self.every = every
-        self.folded: list[tuple[int, int]] = []
-        self._splits, self._bar = SPLITS, -math.inf
 
-    def is_due(self, prior: ModelPosterior, statistics: Statistics, *, settled_at: float | None = None) -> bool:
-        """Whether it is time: now and then once states differ, and before a run ends.
+    def improve(self, trials: Trials, state: RunState, step: Step) -> Step:
+        """Search if it is time: now and then once states differ, and before a run ends.
 
         States that are still alike when a run ends will not become different by themselves; merged into one, it can be
-        split. A run that has settled has also shown how high its objective comes (`settled_at`): what leads no higher
-        would be undone by the passes that follow, again and again.
+        split. A run that has settled has also shown how high its objective comes: what leads no higher would be undone
+        by the passes that follow, again and again.
         """
-        hierarchy = hierarchy_of(prior.chain)
+        hierarchy = hierarchy_of(trials.prior.chain)
         if hierarchy is None or not (hierarchy.merges or hierarchy.splits):
-            return False
-        if settled_at is not None:
-            self._splits, self._bar = LAST_SPLITS, settled_at
-            return True
-        return _is_milestone(self.iteration, self.every) and states_differ(statistics.pairs, hierarchy.renewals)
+            return step
+        iteration, has_settled = state.iteration + 1, trials.settled_at is not None
+        differ = states_differ(trials.statistics.pairs, hierarchy.renewals)
+        if not has_settled and not (_is_milestone(iteration, trials.every) and differ):
+            return step
+        with trials.open():
+            here = trials.here()
+            if here is None:
+                return step
+            one = _OneSearch(self, trials, [state.seed, iteration])
+            best = one.improve(trials.keep(here))
+            if not one.events and (has_settled or not trials.advances):
+                trials.stay()
+                return step
+            found = trials.adopt(best, one.folded)
+        return found._replace(events=[*found.events, *step.events, *one.events])
 
-    def improve(self, here: Trial, run: Run, keep: Keep = lambda trial: trial) -> tuple[Trial, list[str]]:
-        """The best that was found, and what happened; `folded` are then the pairs of states that were merged.
 
-        Parameters
-        ----------
-        here : where the run stands, as far on as `run` would bring a proposal
-        run : from a prior and statistics to where a few passes lead
-        keep : called when a trial has been accepted, before the next
-        """
+class _OneSearch:
+    """One search: splits, merges, and loosened counts, each accepted if the objective rises."""
+
+    def __init__(self, search: StateSearch, trials: Trials, seed: list[int]) -> None:
+        self.search = search
+        self.trials = trials
+        self.seed = seed
+        self.events: list[str] = []
+        self.folded: list[tuple[int, int]] = []
+        self._bar = -math.inf if trials.settled_at is None else trials.settled_at
+        self._splits = SPLITS if trials.settled_at is None else LAST_SPLITS
+
+    def improve(self, here: Trial) -> Trial:
+        """Return the best trial that was found, `here` if none is better."""
         hierarchy = hierarchy_of(here.prior.chain)
         assert hierarchy is not None
-        events: list[str] = []
         if hierarchy.splits:
-            here = self._split(here, run, keep, events)
+            here = self._split(here)
         if hierarchy.merges:
-            here = self._merge(here, run, keep, events)
-        return self._loosen(here, run, keep, events), events
+            here = self._merge(here)
+        return self._loosen(here)
 
-    def _merge(self, here: Trial, run: Run, keep: Keep, events: list[str]) -> Trial:
-        while len(events) < MOST:
+    def _accept(self, what: str, here: Trial, there: Trial) -> Trial:
+        self.events.append(f"{what}: the objective rose by {there.objective - here.objective:.6g}")
+        return self.trials.keep(there)
+
+    def _attempt(self, prior: HMMPosterior, statistics: HMMStatistics) -> Trial:
+        """Return where passes from a proposal lead: nowhere, if it leaves no room for states that are known."""
+        try:
+            return self.trials.attempt(prior.begin(statistics), statistics)
+        except ImpossibleSequenceError:
+            return Trial(-math.inf, prior, statistics)
+
+    def _merge(self, here: Trial) -> Trial:
+        while len(self.events) < MOST:
             for merge in merges(here.prior, here.statistics, MERGES):
-                there = _attempt(run, here.prior, merge.fold(here.statistics))
+                there = self._attempt(here.prior, merge.fold(here.statistics))
                 if there.objective > max(here.objective, self._bar):
-                    events.append(_told(str(merge), here, there))
-                    here = keep(there)
+                    here = self._accept(str(merge), here, there)
                     self.folded += [(merge.into, gone) for gone in merge.gone]
                     break
             else:
                 break
         return here
 
-    def _split(self, here: Trial, run: Run, keep: Keep, events: list[str]) -> Trial:
-        rng = np.random.default_rng([self.seed, self.iteration])
-        for split in islice(splits(self.problem, self.algorithm, here.prior, here.statistics, rng), self._splits):
-            there = _attempt(run, here.prior, split.statistics)
+    def _split(self, here: Trial) -> Trial:
+        rng, search = np.random.default_rng(self.seed), self.search
+        proposals = splits(search.chains, search.algorithm, here.prior, here.statistics, rng)
+        for split in islice(proposals, self._splits):
+            there = self._attempt(here.prior, split.statistics)
             if there.objective > max(here.objective + LEAST_GAIN, self._bar):
-                events.append(_told(f"state {split.state} gave part of its work to state {split.free}", here, there))
-                return keep(there)
+                return self._accept(f"state {split.state} gave part of its work to state {split.free}", here, there)
         return here
 
-    def _loosen(self, here: Trial, run: Run, keep: Keep, events: list[str]) -> Trial:
-        """Give moves another chance that have come to count for nothing: with small concentrations none returns."""
-        there = _attempt(run, here.prior, loosened(here.statistics))
+    def _loosen(self, here: Trial) -> Trial:
+        """Give transitions another chance whose counts have vanished: with small concentrations none returns."""
+        there = self._attempt(here.prior, loosened(here.statistics))
         if there.objective > max(here.objective + LEAST_GAIN, self._bar):
-            events.append(_told("moves that never happened were given a chance", here, there))
-            return keep(there)
+            return self._accept("moves that never happened were given a chance", here, there)
         return here
 
 
-def loosened(statistics: Statistics) -> Statistics:
+def loosened(statistics: HMMStatistics) -> HMMStatistics:
     """Counts of which a small share does not depend on the state before."""
     initial, pairs = statistics.initial, statistics.pairs
     visits = np.maximum(initial + pairs.sum(axis=0), 0.0)
     shares = visits / max(visits.sum(), 1e-300)
-    return dataclasses.replace(
-        statistics,
-        initial=(1.0 - LOOSE) * initial + LOOSE * initial.sum() * shares,
-        pairs=(1.0 - LOOSE) * pairs + LOOSE * pairs.sum(axis=1, keepdims=True) * shares,
+    sums = ChainSums(
+        (1.0 - LOOSE) * initial + LOOSE * initial.sum() * shares,
+        (1.0 - LOOSE) * pairs + LOOSE * pairs.sum(axis=1, keepdims=True) * shares,
     )
-
-
-def _attempt(run: Run, prior: ModelPosterior, statistics: Statistics) -> Trial:
-    """Where passes from a proposal lead: nowhere, if it leaves no room for states that somebody knows."""
-    try:
-        return run(prior.begin(statistics), statistics)
-    except ImpossibleSequenceError:
-        return Trial(-math.inf, prior, statistics)
+    return dataclasses.replace(statistics, chain=sums)
 
 
 def _is_milestone(iteration: int, every: int) -> bool:
@@ -170,7 +164,3 @@ def _is_milestone(iteration: int, every: int) -> bool:
     while rounds % 2 == 0:
         rounds //= 2
     return rounds in (1, 3)
-
-
-def _told(what: str, before: Trial, after: Trial) -> str:
-    return f"{what}: the objective rose by {after.objective - before.objective:.6g}"

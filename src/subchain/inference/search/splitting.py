@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.statistics import Statistics
+from subchain.engines.statistics import HMMStatistics
 from subchain.inference.run.algorithm import Algorithm
-from subchain.inference.run.posterior import ModelPosterior
-from subchain.inference.run.problem import Problem
-from subchain.inference.search.excerpts import Excerpt
+from subchain.structures.chain.excerpts import Excerpt
+from subchain.structures.chain.model import HMMPosterior
+from subchain.structures.chain.structure import Chains
 
 Array = NDArray[np.float64]
 
@@ -36,31 +36,31 @@ class Split(NamedTuple):
 
     state: int
     free: int
-    statistics: Statistics
+    statistics: HMMStatistics
 
 
 def splits(
-    problem: Problem, algorithm: Algorithm, prior: ModelPosterior, statistics: Statistics, rng: np.random.Generator
+    chains: Chains, algorithm: Algorithm, prior: HMMPosterior, statistics: HMMStatistics, rng: np.random.Generator
 ) -> Iterator[Split]:
     """Splits of all states that are large enough, in random order, the larger ones rather first."""
     visits = statistics.initial + statistics.pairs.sum(axis=0)
     free, large = int(np.argmin(visits)), np.flatnonzero(visits > LARGE)
     if visits[free] > FREE or not len(large):
         return
-    surrogate = algorithm.surrogate(prior.update(statistics), prior.update(statistics).mean())
-    seeds = Excerpt(problem, LENGTH, STRETCHES, rng)
-    occupancy = seeds.occupancy(surrogate)
-    excerpt = Excerpt(problem, EXCERPT_LENGTH, EXCERPT_SIZE, rng)
+    weights = algorithm.weights(prior.update(statistics), prior.update(statistics).mean())
+    seeds = Excerpt(chains, LENGTH, STRETCHES, rng)
+    occupancy = seeds.occupancy(weights)
+    excerpt = Excerpt(chains, EXCERPT_LENGTH, EXCERPT_SIZE, rng)
     shares = visits[large] / visits[large].sum()
     for state in rng.choice(large, len(large), replace=False, p=shares):
         if occupancy[:, state].sum() <= 1.0:
             continue
         stretch = int(rng.choice(len(occupancy), p=occupancy[:, state] / occupancy[:, state].sum()))
-        begun = _begin(statistics, seeds.statistics_of(surrogate, stretch), int(state), free)
+        begun = _begin(statistics, seeds.statistics_of(weights, stretch), int(state), free)
         yield Split(int(state), free, _share_out(excerpt, algorithm, prior, begun, int(state), free))
 
 
-def _begin(statistics: Statistics, seed: Statistics, state: int, free: int) -> Statistics:
+def _begin(statistics: HMMStatistics, seed: HMMStatistics, state: int, free: int) -> HMMStatistics:
     """All statistics, where the free state has part of the other's counts, in the proportions of a stretch."""
     n_states = len(statistics.initial)
     order = np.arange(n_states)
@@ -78,12 +78,12 @@ def _begin(statistics: Statistics, seed: Statistics, state: int, free: int) -> S
     initial[free] = new.initial[free]
     is_free = np.arange(n_states) == free
     emission = statistics.emission.keep_states(is_free, new.emission)
-    return Statistics(initial, pairs, emission, n_observations=statistics.n_observations)
+    return HMMStatistics.of(initial, pairs, emission, n_observations=statistics.n_observations)
 
 
 def _share_out(
-    excerpt: Excerpt, algorithm: Algorithm, prior: ModelPosterior, statistics: Statistics, state: int, free: int
-) -> Statistics:
+    excerpt: Excerpt, algorithm: Algorithm, prior: HMMPosterior, statistics: HMMStatistics, state: int, free: int
+) -> HMMStatistics:
     """Restricted iterations: only two states are learned anew."""
     others = np.ones(len(statistics.initial), dtype=np.bool_)
     others[[state, free]] = False
@@ -91,8 +91,8 @@ def _share_out(
     prior = prior.begin(statistics)
     for _ in range(ITERATIONS):
         posterior = prior.update(statistics)
-        fresh = excerpt.statistics(algorithm.surrogate(posterior, posterior.mean()))
-        statistics = Statistics(
+        fresh = excerpt.statistics(algorithm.weights(posterior, posterior.mean()))
+        statistics = HMMStatistics.of(
             np.where(others, statistics.initial, fresh.initial),
             np.where(between, statistics.pairs, fresh.pairs),
             fresh.emission.keep_states(others, statistics.emission),

@@ -12,11 +12,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.statistics import Statistics
 from subchain.data.evidence import Evidence
 from subchain.data.legal_states import no_restriction, spread_out
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Likelihood
+from subchain.engines.statistics import HMMStatistics
 from subchain.propagation.compiled import kernel, part
 
 Array = NDArray[np.float64]
@@ -110,8 +110,8 @@ def draw_local(
 
 def local_statistics(
     data: Sequences, reference: Likelihood, kind: str, seed: int, evidence: Evidence | None, weights: Array | None
-) -> Statistics:
-    """Statistics of a local start, for algorithms that keep nothing of each position.
+) -> HMMStatistics:
+    """HMMStatistics of a local start, for algorithms that keep nothing of each position.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def local_statistics(
     n_states = reference.n_states
     legal = None if evidence is None else evidence.listed(data)
     offsets, states = no_restriction() if legal is None else (legal.offsets, legal.states)
-    total = Statistics.zeros(n_states, reference.zeros())
+    total = HMMStatistics.zeros(n_states, reference.zeros())
     pairs = np.zeros((1, n_states, n_states))
     used = np.flatnonzero(data.lengths)
     rows = max(BLOCK_VALUES // n_states, 1)
@@ -144,7 +144,7 @@ def local_statistics(
         if weights is not None:
             table *= np.repeat(counted[sequences], lengths)
         reference.accumulate(np.asarray(data.values[first:last]), table, total.emission)
-        total.initial += table[:, starts - first].sum(axis=1)
-    total.pairs += pairs[0]
+        total.chain.initial += table[:, starts - first].sum(axis=1)
+    total.chain.pairs += pairs[0]
     total.n_observations = float(data.n_observations)
     return total

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from subchain.core.statistics import Statistics
 from subchain.data.evidence import Evidence
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Emission, Likelihood
+from subchain.engines.statistics import HMMStatistics
 from subchain.inference.start.kmeans import cluster
 
 Index = NDArray[np.int64]
@@ -41,8 +41,8 @@ def start_statistics(
     init: str,
     rng: np.random.Generator,
     evidence: Evidence | None = None,
-) -> Statistics:
-    """Statistics to begin with, by the rule called `init`, in agreement with states that are known.
+) -> HMMStatistics:
+    """HMMStatistics to begin with, by the rule called `init`, in agreement with states that are known.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def _in_agreement(labels: Index, known: NDArray[np.float64]) -> Index:
 def _exponential(
     data: Sequences, emission: Emission, reference: Likelihood, index: Index, known: NDArray[np.float64] | None,
     rng: np.random.Generator,
-) -> Statistics:  # fmt: skip
+) -> HMMStatistics:  # fmt: skip
     n_states = reference.n_states
     sums = emission.random_sums(data, reference, index, rng)
     told = np.zeros(len(index), dtype=bool) if known is None else known.max(axis=0) > TELLING / n_states
@@ -150,7 +150,7 @@ def _exponential(
         labelled = reference.zeros()
         reference.accumulate(np.take(data.values, index[told], axis=0), np.ascontiguousarray(known[:, told]), labelled)
         sums = sums + labelled.scale(data.n_observations / int(told.sum()))
-    return Statistics(
+    return HMMStatistics.of(
         initial=rng.exponential(data.n_sequences / n_states, n_states),
         pairs=rng.exponential(max(data.n_observations, 1) / n_states**2, (n_states, n_states)),
         emission=sums,
@@ -163,8 +163,8 @@ def _nearest_of_random(features: NDArray[np.float64], n_states: int, rng: np.ran
     return distance.argmin(axis=1)
 
 
-def _guessed(data: Sequences, reference: Likelihood, index: Index, labels: Index) -> Statistics:
-    """Statistics as if the sampled observations' states were the labels."""
+def _guessed(data: Sequences, reference: Likelihood, index: Index, labels: Index) -> HMMStatistics:
+    """HMMStatistics as if the sampled observations' states were the labels."""
     n_states = reference.n_states
     scale = data.n_observations / len(index)
     sums = reference.zeros()
@@ -177,4 +177,4 @@ def _guessed(data: Sequences, reference: Likelihood, index: Index, labels: Index
     moves = max(data.n_observations - data.n_sequences, 1)
     pairs = (1.0 - ANYWHERE) * pairs + ANYWHERE * moves / n_states**2
     initial = np.full(n_states, data.n_sequences / n_states)
-    return Statistics(initial, pairs, sums.scale(scale))
+    return HMMStatistics.of(initial, pairs, sums.scale(scale))

@@ -14,13 +14,13 @@ import numpy as np
 
 from subchain.core.components import clone
 from subchain.engines.cpu.messages import Messages
+from subchain.inference.run.chains import ChainProblem
 from subchain.inference.run.loop import RunState
-from subchain.inference.run.posterior import Point
-from subchain.inference.run.problem import Problem
-from subchain.inference.stochastic.boundaries import Stationary, resolve_boundary
+from subchain.structures.chain.boundaries import Stationary, resolve_boundary
+from subchain.structures.chain.model import HMMPoint
 
 if TYPE_CHECKING:
-    from subchain.inference.stochastic.updates import Stochastic
+    from subchain.inference.stochastic.settings import Stochastic
 
 #: The trial: updates, and the length and number of their subchains.
 TRIALS, TRIAL_LENGTH, TRIAL_BATCH = 50, 256, 16
@@ -34,9 +34,9 @@ ALONE, INFORMED = 10, 2
 SHORTEST_CHOICE, LONGEST_CHOICE = 10, 4096
 
 
-def choose_length(problem: Problem, algorithm: Stochastic, state: RunState) -> int:
+def choose_length(problem: ChainProblem, algorithm: Stochastic, state: RunState) -> int:
     """Length of subchains for a run that starts at `state`."""
-    longest = int(problem.whole.data.lengths.max())
+    longest = int(problem.structure.data.lengths.max())
     trial = clone(algorithm).set_params(
         length=min(TRIAL_LENGTH, longest), batch=TRIAL_BATCH, boundary=Stationary(), max_updates=TRIALS,
         report_every=TRIALS, average=False, adapt=False,
@@ -49,15 +49,15 @@ def choose_length(problem: Problem, algorithm: Stochastic, state: RunState) -> i
     return int(np.clip(wanted, SHORTEST_CHOICE, min(LONGEST_CHOICE, longest)))
 
 
-def forgetting_time(problem: Problem, point: Point) -> int:
+def forgetting_time(problem: ChainProblem, point: HMMPoint) -> int:
     """Steps after which two opposite marginals have become one at most places of the data."""
-    data = problem.whole.data
+    data = problem.structure.data
     long = np.flatnonzero(data.lengths >= min(LONGEST, int(data.lengths.max())))
     steps = min(LONGEST, int(data.lengths[long].min()))
     ends = np.cumsum(data.lengths[long] - steps + 1)
     at = np.linspace(0, ends[-1] - 1, PLACES).astype(np.int64)
     which = np.searchsorted(ends, at, side="right")
     starts = data.offsets[long[which]] + at - (ends[which] - (data.lengths[long[which]] - steps + 1))
-    apart = Messages(point.surrogate(), data, problem.whole.evidence).apart(starts, steps)
+    apart = Messages(point.surrogate(), data, problem.structure.evidence).apart(starts, steps)
     together = np.mean(apart <= FORGOTTEN, axis=1) >= MOST
     return int(together.argmax()) + 1 if together.any() else steps

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.inference.run.loop import Memory
+from subchain.core.parts import Memory
 
 Array = NDArray[np.float64]
 
@@ -17,9 +19,13 @@ class Falling:
         self.delay = delay
         self.forgetting = forgetting
 
-    def rate(self, update: int, target: Array, present: Array) -> float:
-        """The rate of an update that would move what is watched from `present` to `target`."""
+    def falling(self, update: int) -> float:
+        """Return (delay + n)^−forgetting for the n-th update."""
         return (self.delay + update) ** -self.forgetting
+
+    def rate(self, update: int, target: Callable[[], Array], present: Callable[[], Array]) -> float:
+        """Return the rate of an update that would move the watched sums from `present` to `target`."""
+        return self.falling(update)
 
     def memory(self) -> Memory:
         """What has to be kept in a checkpoint."""
@@ -41,8 +47,8 @@ class Adaptive(Falling):
         self.mean: Array | None = None
         self.square, self.window = 0.0, 10.0
 
-    def rate(self, update: int, target: Array, present: Array) -> float:
-        wanted = (target - present).ravel()
+    def rate(self, update: int, target: Callable[[], Array], present: Callable[[], Array]) -> float:
+        wanted = (target() - present()).ravel()
         if self.mean is None:
             self.mean, self.square = wanted / self.window, float(wanted @ wanted) / self.window
         share = 1.0 / self.window
@@ -50,7 +56,7 @@ class Adaptive(Falling):
         self.square = (1.0 - share) * self.square + share * float(wanted @ wanted)
         rate = float(self.mean @ self.mean) / self.square if self.square > 0.0 else 0.0
         self.window = self.window * (1.0 - rate) + 1.0
-        return min(rate, super().rate(1, target, present))
+        return min(rate, self.falling(1))
 
     def memory(self) -> Memory:
         if self.mean is None:

@@ -24,6 +24,7 @@ from scipy.special import betaln, digamma
 from subchain.core.records import states_on
 from subchain.numerics.expected_tables import expected_tables
 from subchain.numerics.special import log_rising
+from subchain.transitions.base import ChainSums
 from subchain.transitions.hdp.hierarchy import BOUNDS, HierarchicalChain, broken, by_size
 
 Array = NDArray[np.float64]
@@ -52,6 +53,10 @@ class CollapsedChain(HierarchicalChain):
     pair_surplus: Array = states_on(0, 1)
     way: int = 0
 
+    @property
+    def occurrence_method(self) -> str | None:
+        return WAYS[self.way]
+
     def weights(self) -> Array:
         whole = digamma(self.u + self.v)
         return broken(digamma(self.u) - whole, digamma(self.v) - whole, self.order)
@@ -64,14 +69,14 @@ class CollapsedChain(HierarchicalChain):
             pair_surplus=(1.0 - rate) * self.pair_surplus + rate * pairs,
         )
 
-    def _rows(self, initial: Array, pairs: Array) -> tuple[Array, Array, Array]:
+    def _rows(self, sums: ChainSums) -> tuple[Array, Array, Array]:
         """Concentrations, counts and −log probabilities that moves never happen, row 0 that of the first states."""
         base = np.vstack([self.initial.concentration, self.rows.concentration])  # type: ignore[union-attr]
-        counts = np.maximum(np.vstack([initial, pairs]), 0.0)
+        counts = np.maximum(np.vstack([sums.initial, sums.pairs]), 0.0)
         return base, counts, np.maximum(counts + np.vstack([self.first_surplus, self.pair_surplus]), 0.0)
 
-    def tables(self, initial: Array, pairs: Array) -> Array:
-        return expected_tables(*self._rows(initial, pairs))
+    def tables(self, sums: ChainSums) -> Array:
+        return expected_tables(*self._rows(sums))
 
     def with_tables(self, dishes: Array, rate: float) -> Self:
         order, behind = by_size(dishes)
@@ -82,8 +87,8 @@ class CollapsedChain(HierarchicalChain):
     def best_top_concentration(self) -> float:
         return float(np.clip(len(self.u) / (digamma(self.u + self.v) - digamma(self.v)).sum(), *BOUNDS))
 
-    def log_evidence(self, initial: Array, pairs: Array) -> float:
-        base, counts, never = self._rows(initial, pairs)
+    def log_evidence(self, sums: ChainSums) -> float:
+        base, counts, never = self._rows(sums)
         return _log_evidence(base, counts, never) - _log_evidence(
             base.sum(axis=1), counts.sum(axis=1), never.sum(axis=1)
         )

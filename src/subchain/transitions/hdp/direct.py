@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from subchain.core.records import states_on
 from subchain.numerics.expected_tables import expected_tables_of
+from subchain.transitions.base import ChainSums
 from subchain.transitions.hdp.hierarchy import BOUNDS, HierarchicalChain, broken, by_size, tables_behind
 
 Array = NDArray[np.float64]
@@ -50,32 +51,32 @@ class KnownTopChain(HierarchicalChain):
     def weights(self) -> Array:
         return np.asarray(self.top / self.top.sum())
 
-    def tables(self, initial: Array, pairs: Array) -> Array:
+    def tables(self, sums: ChainSums) -> Array:
         base = np.vstack([self.initial.concentration, self.rows.concentration])  # type: ignore[union-attr]
-        return expected_tables_of(base, np.maximum(np.vstack([initial, pairs]), 0.0))
+        return expected_tables_of(base, np.maximum(np.vstack([sums.initial, sums.pairs]), 0.0))
 
     def with_tables(self, dishes: Array, rate: float) -> Self:
         return self
 
-    def update_hyperparameters(self, initial: Array, pairs: Array, rate: float = 1.0) -> Self:
+    def update_hyperparameters(self, sums: ChainSums, rate: float = 1.0) -> Self:
         if rate < 1.0:
-            return super().update_hyperparameters(initial, pairs, rate)
+            return super().update_hyperparameters(sums, rate)
         ahead = super().update_hyperparameters
-        return self._uphill(lambda part: ahead(initial, pairs, part), initial, pairs)
+        return self._uphill(lambda part: ahead(sums, part), sums)
 
-    def _uphill(self, turn: Callable[[float], Self], initial: Array, pairs: Array) -> Self:
+    def _uphill(self, turn: Callable[[float], Self], sums: ChainSums) -> Self:
         """Where a turn leads, or as much of it as does not make the counts less probable."""
-        least = self._worth(initial, pairs)
+        least = self._worth(sums)
         there = self
         for part in PARTS:
             there = turn(part)
-            if there._worth(initial, pairs) >= least - ROUNDING * abs(least):
+            if there._worth(sums) >= least - ROUNDING * abs(least):
                 break
         return there
 
-    def _worth(self, initial: Array, pairs: Array) -> float:
+    def _worth(self, sums: ChainSums) -> float:
         """What the bound has of the top level and of everything below it."""
-        return float(self.log_evidence(initial, pairs) + self.log_hyperprior())
+        return float(self.log_evidence(sums) + self.log_hyperprior())
 
     def best_top_concentration(self) -> float:
         return self.hierarchy.top_concentration
@@ -122,15 +123,15 @@ class DirectChain(KnownTopChain):
         there = dataclasses.replace(self, top=sticks, order=order)
         return there if there.log_hyperprior() >= self.log_hyperprior() else self
 
-    def update_hyperparameters(self, initial: Array, pairs: Array, rate: float = 1.0) -> Self:
-        found = super().update_hyperparameters(initial, pairs, rate)
+    def update_hyperparameters(self, sums: ChainSums, rate: float = 1.0) -> Self:
+        found = super().update_hyperparameters(sums, rate)
         for _ in range(ROUNDS - 1 if rate == 1.0 else 0):
-            found = found._uphill(found._turn(initial, pairs), initial, pairs)
+            found = found._uphill(found._turn(sums), sums)
         return found
 
-    def _turn(self, initial: Array, pairs: Array) -> Callable[[float], Self]:
+    def _turn(self, sums: ChainSums) -> Callable[[float], Self]:
         """Towards the top level that the tables speak for, in part or all the way."""
-        dishes = self.consulted(initial, pairs).sum(axis=0)
+        dishes = self.consulted(sums).sum(axis=0)
         return lambda part: self.with_tables(dishes, part).rebuilt()
 
     def best_top_concentration(self) -> float:

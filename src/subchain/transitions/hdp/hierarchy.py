@@ -20,6 +20,7 @@ from scipy.special import digamma
 from subchain.core.hyperparameters import states_differ
 from subchain.core.records import Record
 from subchain.numerics import simplex
+from subchain.transitions.base import ChainSums
 from subchain.transitions.dirichlet import DirichletChain, DirichletRows
 from subchain.transitions.initial import LearnedInitial
 
@@ -67,13 +68,9 @@ class HierarchicalChain(DirichletChain):
     def is_learned(self) -> bool:
         return True
 
-    def begin(self, initial: Array, pairs: Array) -> Self:
+    def begin(self, sums: ChainSums) -> Self:
         """The prior for a run that goes on from quite other counts."""
-        return self.update_hyperparameters(initial, pairs)
-
-    def concentrations(self) -> tuple[Array, Array]:
-        """Those of the first states and of the moves."""
-        return self.initial.concentration, self.rows.concentration  # type: ignore[union-attr]
+        return self.update_hyperparameters(sums)
 
     @property
     def learns_top(self) -> bool:
@@ -85,7 +82,7 @@ class HierarchicalChain(DirichletChain):
         """What stands for the top level in every row, (K,), positive, sums to one."""
 
     @abstractmethod
-    def tables(self, initial: Array, pairs: Array) -> Array:
+    def tables(self, sums: ChainSums) -> Array:
         """Expected number of tables per row and dish, (1 + K, K), row 0 that of the first states."""
 
     @abstractmethod
@@ -99,22 +96,22 @@ class HierarchicalChain(DirichletChain):
         rows = np.tile(base, (len(base), 1)) + hierarchy.stickiness * np.eye(len(base))
         return dataclasses.replace(self, initial=LearnedInitial(base), rows=DirichletRows(rows, np.zeros_like(rows)))
 
-    def consulted(self, initial: Array, pairs: Array) -> Array:
+    def consulted(self, sums: ChainSums) -> Array:
         """Expected number of tables that consulted the top level, (1 + K, K): not those that chose to stay."""
-        tables = self.tables(initial, pairs)
+        tables = self.tables(sums)
         if self.hierarchy.stickiness > 0.0:
             stay = np.diagonal(self.rows.concentration)
             np.einsum("jj->j", tables[1:])[:] *= (stay - self.hierarchy.stickiness) / stay
         return tables
 
-    def update_hyperparameters(self, initial: Array, pairs: Array, rate: float = 1.0) -> Self:
-        tables = self.consulted(initial, pairs)
+    def update_hyperparameters(self, sums: ChainSums, rate: float = 1.0) -> Self:
+        tables = self.consulted(sums)
         hierarchy = dataclasses.replace(self.hierarchy, renewals=self.hierarchy.renewals + 1)
         moved = dataclasses.replace(self.with_tables(tables.sum(axis=0), rate), hierarchy=hierarchy)
-        if hierarchy.learns_concentration and states_differ(pairs, hierarchy.renewals):
-            totals = np.append(initial.sum(), pairs.sum(axis=1))
+        if hierarchy.learns_concentration and states_differ(sums.pairs, hierarchy.renewals):
+            totals = np.append(sums.initial.sum(), sums.pairs.sum(axis=1))
             hierarchy.concentration = self._concentration(totals, float(tables.sum()), rate)
-        if hierarchy.learns_top_concentration and states_differ(pairs, hierarchy.renewals):
+        if hierarchy.learns_top_concentration and states_differ(sums.pairs, hierarchy.renewals):
             hierarchy.top_concentration = moved.best_top_concentration()
         return moved.rebuilt()
 

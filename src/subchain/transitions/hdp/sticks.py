@@ -34,7 +34,7 @@ from scipy.special import betaln, digamma, xlogy
 from subchain.core.hyperparameters import states_differ
 from subchain.core.records import Record, states_on
 from subchain.numerics import simplex
-from subchain.transitions.base import Chain
+from subchain.transitions.base import Chain, ChainSums, NoOccurrence
 from subchain.transitions.hdp.hierarchy import BOUNDS, LEAST_WEIGHT, ROUNDS, Hierarchy, by_size, in_order, tables_behind
 from subchain.transitions.hdp.stick_kernels import count_dishes, point_anew, share_moves, weigh_moves
 from subchain.transitions.incremental import IncrementalChain
@@ -71,7 +71,7 @@ class Shared(NamedTuple):
 
 
 @dataclasses.dataclass
-class SticksChain(Record):
+class SticksChain(Record, NoOccurrence):
     """Posterior of all sticks; the same class for the prior of the moment.
 
     Attributes
@@ -179,9 +179,9 @@ class SticksChain(Record):
 
     # ---- steps -------------------------------------------------------------------------------------------------------
 
-    def update(self, initial: Array, pairs: Array) -> SticksChain:
+    def update(self, sums: ChainSums) -> SticksChain:
         """The posterior of the breaks given expected moves, which are shared among the sticks as they stand."""
-        counts = np.maximum(np.vstack([initial, pairs]), 0.0)
+        counts = np.maximum(np.vstack([sums.initial, sums.pairs]), 0.0)
         if not self.a.shape[1]:
             return self._begun(counts)
         shared = self._shared(counts)
@@ -203,9 +203,9 @@ class SticksChain(Record):
             stay=hierarchy.stickiness + stays, go=hierarchy.concentration + gone,
         )  # fmt: skip
 
-    def begin(self, initial: Array, pairs: Array) -> SticksChain:
+    def begin(self, sums: ChainSums) -> SticksChain:
         """Sticks that point at the states in the order of how often each row went there; nothing else is remembered."""
-        return self._begun(np.maximum(np.vstack([initial, pairs]), 0.0))
+        return self._begun(np.maximum(np.vstack([sums.initial, sums.pairs]), 0.0))
 
     def _begun(self, counts: Array) -> SticksChain:
         n_rows, n_states = counts.shape
@@ -224,13 +224,13 @@ class SticksChain(Record):
         begun = begun._broken(shares, counts.sum(axis=1) - shares.sum(axis=1), stays)
         return begun._with_top(begun._dishes.sum(axis=0))
 
-    def update_hyperparameters(self, initial: Array, pairs: Array, rate: float = 1.0) -> SticksChain:
+    def update_hyperparameters(self, sums: ChainSums, rate: float = 1.0) -> SticksChain:
         """Sticks point anew, break anew, in the order of their use, and the top level follows."""
-        counts = np.maximum(np.vstack([initial, pairs]), 0.0)
+        counts = np.maximum(np.vstack([sums.initial, sums.pairs]), 0.0)
         found = self if self.a.shape[1] else self._begun(counts)
         found = found.pointed(counts).ordered(counts).topped(counts)
         hierarchy = dataclasses.replace(self.hierarchy, renewals=self.hierarchy.renewals + 1)
-        if states_differ(pairs, hierarchy.renewals):
+        if states_differ(sums.pairs, hierarchy.renewals):
             if hierarchy.learns_concentration:
                 hierarchy.concentration = found._best_concentration()
             if hierarchy.learns_top_concentration:
@@ -360,16 +360,16 @@ class SticksChain(Record):
     def log_density(self, chain: Chain) -> float:
         return 0.0
 
-    def log_evidence(self, initial: Array, pairs: Array) -> float:
+    def log_evidence(self, sums: ChainSums) -> float:
         """That of counts under Dirichlet rows that resemble these."""
         first, rows = self.concentrations()
-        return simplex.log_evidence(first, initial, axis=0) + simplex.log_evidence(rows, pairs, axis=1)
+        return simplex.log_evidence(first, sums.initial, axis=0) + simplex.log_evidence(rows, sums.pairs, axis=1)
 
     def n_free(self) -> int:
         return self.n_states**2 - 1
 
-    def incremental(self, initial: Array, pairs: Array) -> IncrementalChain:
-        return IncrementalChain(self, initial, pairs)
+    def incremental(self, sums: ChainSums) -> IncrementalChain:
+        return IncrementalChain(self, sums)
 
 
 def _pieces(taken: Array) -> tuple[Array, Array]:

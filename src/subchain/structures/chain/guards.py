@@ -20,12 +20,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from subchain.core.parts import Memory
 from subchain.engines.cpu.messages import Messages
 from subchain.engines.subchains import Grid, Minibatch, MinibatchRun, Subchains
 from subchain.errors import InputError, unknown_name
-from subchain.inference.run.loop import Memory
-from subchain.inference.stochastic.boundaries import BOUNDARIES, Boundary, OpenBoundary
 from subchain.propagation.lanes.recursions import mix
+from subchain.structures.chain.boundaries import BOUNDARIES, Boundary, OpenBoundary
 from subchain.transitions.incremental import IncrementalChain
 
 Array = NDArray[np.float64]

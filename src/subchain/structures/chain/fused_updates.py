@@ -1,4 +1,4 @@
-"""Many updates at one go, for categorical emissions: what `Updates._update` does, compiled as a whole.
+"""Many updates at one go, for categorical emissions: what `ChainMinibatches.run` and the blending do, compiled as a whole.
 
 An update of a thousand words takes fifty microseconds; called piece by piece from Python it would take three times as
 long. The pieces are the same functions in the same order, so the numbers are the same. What is out of the ordinary (a
@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from subchain.core.parts import IncrementalPosterior
 from subchain.emissions.categorical import gather, scatter
 from subchain.emissions.incremental_table import (
     EXPECTED_LOG,
@@ -28,9 +29,6 @@ from subchain.emissions.incremental_table import (
 )
 from subchain.engines.cpu.partition import MANY_STATES, TABLE_BYTES
 from subchain.engines.subchains import Grid
-from subchain.inference.stochastic.boundaries import OpenBoundary, OpenBuffer
-from subchain.inference.stochastic.guards import OpenGuards, read_guards, write_guards
-from subchain.inference.stochastic.rates import Falling
 from subchain.numerics.special import exp_digamma
 from subchain.numerics.vectors import aligned
 from subchain.propagation.lanes.recursions import (
@@ -43,11 +41,15 @@ from subchain.propagation.lanes.recursions import (
     retreat,
 )
 from subchain.propagation.underflow import LEAST_MOVE, LEAST_SCALE
+from subchain.structures.chain.boundaries import OpenBoundary, OpenBuffer
+from subchain.structures.chain.guards import OpenGuards, read_guards, write_guards
 from subchain.transitions.incremental import MEAN, IncrementalDirichlet, dirichlet_rows
 from subchain.transitions.stationary import reduce_states, reduced_distribution
 
+Array = NDArray[np.float64]
+
 if TYPE_CHECKING:
-    from subchain.inference.stochastic.updates import Updates
+    from subchain.structures.chain.minibatches import ChainMinibatches
 
 #: What is known of the rest of a chain.
 NOTHING, BUFFERS, GUARDS = 0, 1, 2
@@ -243,58 +245,69 @@ def update_words(
     return pieces.shape[0]
 
 
-class WordUpdates:
-    """Does updates of a run by `update_words`, where it can."""
+class FusedUpdates:
+    """Does updates of categorical emissions by `update_words`, where it can.
 
-    @classmethod
-    def of(cls, updates: Updates) -> WordUpdates | None:
-        """None where the run is not of the kind that this is for."""
-        model, problem, subchains = updates.model, updates.problem, updates.subchains
-        values = problem.whole.data.values
-        boundary = updates.boundary
+    Parameters
+    ----------
+    minibatches : the minibatches of a run
+    model : the posterior that the updates change
+    """
+
+    def __init__(self, minibatches: ChainMinibatches, model: IncrementalPosterior) -> None:
+        self.minibatches = minibatches
+        self.model = model
+        self.chain: Any = model.parts["chain"]
+        self.table: Any = model.parts["emission"]
+        self.can_run = self._can_run()
+        if self.can_run:
+            table: Any = self.table
+            self.place = np.zeros(len(table.counts), dtype=np.int32)
+            self.n_whole = minibatches.chains.n_observations // minibatches.subchains.length
+
+    def _can_run(self) -> bool:
+        """Whether the run is of the kind that the compiled update covers."""
+        batches, chain = self.minibatches, self.chain
+        chains, boundary, values = batches.chains, batches.boundary, batches.chains.data.values
         fits = (
-            type(model.emission) is IncrementalTable
-            and type(model.chain) is IncrementalDirichlet
-            and model.chain.learns_first
-            and isinstance(subchains, Grid)
-            and type(updates.rates) is Falling
+            type(self.table) is IncrementalTable
+            and type(chain) is IncrementalDirichlet
+            and chain.learns_first
+            and isinstance(batches.subchains, Grid)
             and type(boundary) in (OpenBoundary, OpenBuffer, OpenGuards)
-            and problem.whole.evidence is None
-            and problem.whole.weights is None
-            and problem.whole.data.n_sequences == 1
+            and chains.evidence is None
+            and chains.weights is None
+            and chains.data.n_sequences == 1
             and values.ndim == 1
             and values.dtype.kind in "iu"
-            and len(model.chain.initial) < MANY_STATES
+            and len(chain.initial) < MANY_STATES
         )
         if not fits:
-            return None
+            return False
         reach = boundary.size if isinstance(boundary, OpenBuffer) else 0
-        columns = updates.size * (subchains.length + 2 * reach)
-        return cls(updates) if 8 * columns * len(model.chain.initial) <= 2 * TABLE_BYTES else None
+        columns = batches.plan.size * (batches.subchains.length + 2 * reach)
+        return 8 * columns * len(chain.initial) <= 2 * TABLE_BYTES
 
-    def __init__(self, updates: Updates) -> None:
-        self.place = np.zeros(len(updates.model.emission.counts), dtype=np.int32)
-        self.n_whole = updates.problem.whole.data.n_observations // updates.subchains.length
-
-    def run(self, updates: Updates, pieces: NDArray[np.int64]) -> int:
-        """Do the next updates, whose minibatches are `pieces` (updates, M); return how many were done."""
-        model, boundary = updates.model, updates.boundary
-        chain: IncrementalDirichlet = model.chain
-        table: Any = model.emission
+    def run(self, pieces: NDArray[np.int64], rates: Array, since: Array) -> int:
+        """Do updates whose minibatches are `pieces` (updates, M); return how many were done."""
+        if not self.can_run:
+            return 0
+        batches = self.minibatches
+        chain: Any = self.chain
+        table: Any = self.table
+        boundary = batches.boundary
         nothing: NDArray[np.float32] = np.empty((0, 2, len(chain.initial)), dtype=np.float32)[:, 0]
         how, size, firsts, lasts, keeps = NOTHING, 0, nothing, nothing, False
         if isinstance(boundary, OpenGuards):
             how, firsts, lasts, keeps = GUARDS, boundary.firsts, boundary.lasts, boundary.store == "marginals"
         elif isinstance(boundary, OpenBuffer):
             how, size = BUFFERS, boundary.size
-        coming = range(model.update + 1, model.update + 1 + len(pieces))
-        rates = np.array([updates.rates.rate(update, chain.pairs, chain.pairs) for update in coming])
         factor, initial = np.array([table.factor]), chain.initial[None]
-        done = update_words(
-            KINDS[updates.algorithm.kind], updates.problem.whole.data.values, updates.subchains.length, pieces,
-            self.n_whole, rates, np.array(updates.gains), *chain.rows, chain.pairs, chain.first, initial, table.counts,
-            factor, table.concentration, table.totals, table.prior_totals, self.place, how, size, firsts, lasts, keeps,
-            model.since,
+        compiled: Any = update_words
+        done = compiled(
+            KINDS[batches.kind], batches.chains.data.values, batches.subchains.length, pieces, self.n_whole, rates,
+            np.array(batches.gains), *chain.rows, chain.pairs, chain.first, initial, table.counts, factor,
+            table.concentration, table.totals, table.prior_totals, self.place, how, size, firsts, lasts, keeps, since,
         )  # fmt: skip
         table.factor = float(factor[0])
         return int(done)

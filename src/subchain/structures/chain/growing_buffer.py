@@ -8,13 +8,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from subchain.core.checks import whole_number
+from subchain.core.parts import Memory
 from subchain.engines.cpu.messages import Messages
 from subchain.engines.subchains import Minibatch, Subchains
 from subchain.errors import InputError
-from subchain.inference.run.algorithm import whole_number
-from subchain.inference.run.loop import Memory
-from subchain.inference.stochastic.boundaries import BOUNDARIES, Boundary, OpenBoundary, OpenBuffer
 from subchain.propagation.lanes.growing import grow_lane, into_and_out_of, multiply_through
+from subchain.structures.chain.boundaries import BOUNDARIES, Boundary, OpenBoundary, OpenBuffer
 from subchain.transitions.incremental import IncrementalChain
 
 Array = NDArray[np.float64]

@@ -13,13 +13,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from subchain.core.checks import whole_number
 from subchain.core.components import Component
+from subchain.core.parts import Memory
 from subchain.engines.cpu.messages import Messages, Workspace
 from subchain.engines.cpu.partition import Tile
 from subchain.engines.subchains import Minibatch, MinibatchRun, Subchains
 from subchain.errors import InputError, unknown_name
-from subchain.inference.run.algorithm import whole_number
-from subchain.inference.run.loop import Memory
 from subchain.transitions.incremental import IncrementalChain
 
 Array = NDArray[np.float64]

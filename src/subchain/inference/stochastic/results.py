@@ -1,48 +1,56 @@
-"""What a stochastic run has found: a model that moves in small steps, and the mean of where it has been."""
+"""The results of a stochastic run: a posterior that changes a little at a time, and its average over the run."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from subchain.core.parts import IncrementalPosterior, Memory, Point, Posterior
 from subchain.core.records import build_record
 from subchain.core.statistics import Statistics
-from subchain.inference.run.loop import Memory
-from subchain.inference.run.posterior import ModelPosterior, Point
-from subchain.inference.run.problem import Problem
-from subchain.inference.stochastic.boundaries import OpenBoundary
+from subchain.inference.stochastic.rates import Falling
+from subchain.structures.base import Minibatches
 
 if TYPE_CHECKING:
-    from subchain.inference.stochastic.updates import Stochastic
-
-Array = NDArray[np.float64]
+    from subchain.inference.stochastic.settings import Stochastic
 
 
-class IncrementalModel:
-    """What a stochastic run has found: a model that moves, and what is needed to go on."""
+class StochasticResults:
+    """What a stochastic run has found, and what it needs to go on.
 
-    def __init__(self, problem: Problem, algorithm: Stochastic, statistics: Statistics, prior: ModelPosterior) -> None:
-        self.present = prior
+    Parameters
+    ----------
+    algorithm : the algorithm whose run it is
+    prior, statistics : where the run begins
+    minibatches, rates : what else a checkpoint has to keep
+
+    Attributes
+    ----------
+    model : the posterior, ready for small changes
+    update : number of updates so far
+    since : (2,) log normalisers, and numbers of observations, since the last report
+    """
+
+    def __init__(
+        self, algorithm: Stochastic, prior: Posterior, statistics: Statistics, minibatches: Minibatches, rates: Falling
+    ) -> None:
         self.algorithm = algorithm
-        self.chain = prior.chain.incremental(statistics.initial, statistics.pairs)
-        self.emission = prior.emission.incremental(statistics.emission)
-        self.n_observations = float(problem.whole.data.n_observations)
+        self.minibatches = minibatches
+        self.rates = rates
+        self.model = IncrementalPosterior(prior, statistics)
         self.averages = Averages() if algorithm.average else None
         self.update = 0
-        #: Sum of the log normalisers since the last report, and the number of observations behind it.
         self.since = np.zeros(2)
-        self.companions: list[Any] = []
         self._known: dict[str, Any] = {}
 
-    def moved(self, updates: int = 1) -> None:
-        """More updates are done: what was spelt out is out of date."""
+    def changed(self, updates: int = 0) -> None:
+        """Note that updates were done, or the prior has changed: derived values are out of date."""
         self.update += updates
         self._known.clear()
 
     def report(self) -> float:
-        """Take part in the average; the objective since the last report."""
+        """Take part in the average; return the mean log normaliser of an observation since the last report."""
         if self.averages is not None:
             self.averages.add(self.statistics)
             self._known = {"statistics": self.statistics}
@@ -51,11 +59,14 @@ class IncrementalModel:
         return float(objective)
 
     @property
+    def current_prior(self) -> Posterior:
+        """The prior with its present hyperparameters."""
+        return self.model.prior
+
+    @property
     def statistics(self) -> Statistics:
         if "statistics" not in self._known:
-            self._known["statistics"] = Statistics(
-                self.chain.initial.copy(), self.chain.pairs.copy(), self.emission.sums(), 0.0, self.n_observations
-            )
+            self._known["statistics"] = self.model.statistics()
         found: Statistics = self._known["statistics"]
         return found
 
@@ -71,54 +82,45 @@ class IncrementalModel:
     @property
     def point(self) -> Point:
         if "point" not in self._known:
-            self._known["point"], _ = self.algorithm.point(self.present.update(self.reported), self.reported, None)
+            posterior = self.current_prior.update(self.reported)
+            self._known["point"], _ = self.algorithm.point(posterior, self.reported, None)
         found: Point = self._known["point"]
         return found
 
     @property
-    def prior(self) -> ModelPosterior | None:
-        return self.present if self.present.is_learned else None
+    def prior(self) -> Posterior | None:
+        return self.current_prior if self.current_prior.is_learned else None
 
-    def update_hyperparameters(self, rate: float, surplus: tuple[Array, Array] | None) -> None:
-        """Move what is learned of the prior; `surplus` is what `Excerpt` has to say of moves that hardly happen."""
-        chain, emission = self.present.chain, self.present.emission
-        if surplus is not None:
-            chain = chain.observe(*surplus, rate)
-        chain = chain.update_hyperparameters(self.chain.initial, self.chain.pairs, rate)
-        if emission.is_learned:
-            emission = emission.update_hyperparameters(self.emission.sums(), rate)
-            self.emission.adopt(emission)
-        self.present = ModelPosterior(chain, emission)
-        self.chain.adopt(chain)
-        self._known.clear()
+    def update_hyperparameters(self, seed: list[int], rate: float) -> None:
+        """Move the learned hyperparameters of the prior as far as the last updates have moved the statistics."""
+        self.minibatches.observe(self.model, seed, rate)
+        self.model.update_hyperparameters(rate)
+        self.changed()
 
-    def leap(self, prior: ModelPosterior, statistics: Statistics) -> None:
-        """Go on with other statistics under another prior."""
-        self.present = prior
-        self.chain = prior.chain.incremental(statistics.initial, statistics.pairs)
-        self.emission = prior.emission.incremental(statistics.emission)
+    def leap(self, prior: Posterior, statistics: Statistics) -> None:
+        """Continue from other statistics under another prior."""
+        self.model = IncrementalPosterior(prior, statistics)
         if self.averages is not None:
             self.averages = Averages()
-        self._known.clear()
+        self.changed()
 
     @property
     def memory(self) -> Memory:
         memory: Memory = {"update": np.array(self.update), "since": self.since.copy()}
-        for companion in (*self.companions, self.averages):
-            if companion is not None:
-                memory |= companion.memory()
-        return memory | {f"emission.{key}": array for key, array in self.emission.memory().items()}
+        for owner in (self.rates, self.minibatches, self.averages, self.model):
+            if owner is not None:
+                memory |= owner.memory()
+        return memory
 
     def kept(self) -> None:
-        """A checkpoint has been written."""
-        for companion in self.companions:
-            if isinstance(companion, OpenBoundary):
-                companion.kept()
+        """Note that a checkpoint has been written."""
+        self.minibatches.checkpointed()
 
     def restore(self, memory: Memory, statistics: Statistics) -> None:
+        """Undo `memory`."""
         self.update, self.since = int(memory["update"]), np.array(memory["since"])
-        own = {key.removeprefix("emission."): array for key, array in memory.items() if key.startswith("emission.")}
-        self.emission.restore(own)
+        for owner in (self.rates, self.minibatches, self.model):
+            owner.restore(memory)
         if self.averages is not None:
             self.averages.restore(memory, statistics)
 

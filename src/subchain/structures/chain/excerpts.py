@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.statistics import Statistics
 from subchain.engines.cpu.messages import Messages
+from subchain.engines.statistics import HMMStatistics
 from subchain.engines.subchains import Grid, Keep, Minibatch, MinibatchRun, run_minibatch
-from subchain.engines.surrogate import Surrogate
-from subchain.inference.run.problem import Problem
 from subchain.numerics import simplex
 from subchain.propagation.occurrence.pairs import absence
 from subchain.propagation.underflow import LEAST_MOVE
+from subchain.structures.chain.model import HMMPoint
 from subchain.transitions.stationary import stationary_distribution
+
+if TYPE_CHECKING:
+    from subchain.structures.chain.structure import Chains
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -31,33 +35,33 @@ class Excerpt:
     size : number of stretches, all if there are no more
     """
 
-    def __init__(self, problem: Problem, length: int, size: int, rng: np.random.Generator) -> None:
-        self.problem = problem
-        data = problem.whole.data
+    def __init__(self, chains: Chains, length: int, size: int, rng: np.random.Generator) -> None:
+        self.chains = chains
+        data = chains.data
         self.grid = Grid(data.offsets, min(length, int(data.lengths.max(initial=1))))
         chosen = np.sort(rng.choice(self.grid.size, min(size, self.grid.size), replace=False))
-        self.batch = self.grid.batch(chosen, problem.whole.weights)
+        self.batch = self.grid.batch(chosen, chains.weights)
 
-    def statistics(self, surrogate: Surrogate) -> Statistics:
+    def statistics(self, weights: HMMPoint) -> HMMStatistics:
         """Expected statistics of all the data, as far as the excerpt tells; likewise their log normaliser."""
-        run, gains = self._run(surrogate, self.batch), self.grid.gains(self.batch.size)
+        run, gains = self._run(weights, self.batch), self.grid.gains(self.batch.size)
         found, counted = run.statistics, self._counted()
-        return Statistics(
+        return HMMStatistics.of(
             found.initial * gains.initial, found.pairs * gains.pairs, found.emission.scale(gains.emission),
             float(counted @ run.log_totals) * gains.emission, float(counted @ self.batch.lengths) * gains.emission,
         )  # fmt: skip
 
-    def surplus(self, surrogate: Surrogate, way: str = "pairs") -> tuple[Array, Array]:
+    def surplus(self, weights: HMMPoint, way: str = "pairs") -> tuple[Array, Array]:
         """How much −log probabilities that first states, and moves, never happen exceed their expected numbers."""
-        run, gains = self._run(surrogate, self.batch, surplus=way), self.grid.gains(self.batch.size)
+        run, gains = self._run(weights, self.batch, surplus=way), self.grid.gains(self.batch.size)
         begins = self.batch.is_first
         first = run.ends.first_marginal[:, begins]
         assert run.surplus is not None
         return (absence(first) - first) @ self._counted()[begins] * gains.initial, run.surplus * gains.pairs
 
-    def occupancy(self, surrogate: Surrogate) -> Array:
+    def occupancy(self, weights: HMMPoint) -> Array:
         """Expected number of positions that each stretch spends in each state, (M, K)."""
-        batch, n_states = self.batch, surrogate.n_states
+        batch, n_states = self.batch, weights.n_states
         found = np.zeros((batch.size, n_states))
         by_start = np.argsort(batch.starts)
 
@@ -66,12 +70,12 @@ class Excerpt:
             for state in range(n_states):
                 found[:, state] += np.bincount(stretch, marginals[state], minlength=batch.size)
 
-        self._run(surrogate, batch, keep)
+        self._run(weights, batch, keep)
         return found
 
-    def statistics_of(self, surrogate: Surrogate, stretch: int) -> Statistics:
+    def statistics_of(self, weights: HMMPoint, stretch: int) -> HMMStatistics:
         """Expected statistics of a single stretch."""
-        return self._run(surrogate, self.grid.batch(self.batch.pieces[stretch : stretch + 1])).statistics
+        return self._run(weights, self.grid.batch(self.batch.pieces[stretch : stretch + 1])).statistics
 
     def _counted(self) -> Array:
         """How often each stretch counts."""
@@ -79,14 +83,13 @@ class Excerpt:
         return np.ones(self.batch.size) if weights is None else weights
 
     def _run(
-        self, surrogate: Surrogate, batch: Minibatch, keep: Keep | None = None, surplus: str | None = None
+        self, weights: HMMPoint, batch: Minibatch, keep: Keep | None = None, surplus: str | None = None
     ) -> MinibatchRun:
-        whole = self.problem.whole
-        n_states = surrogate.n_states
+        n_states = weights.n_states
         start, anywhere = np.empty((n_states, batch.size)), np.full(n_states, 1.0 / n_states)
-        moves = np.where(surrogate.transition > 0.0, np.maximum(surrogate.transition, LEAST_MOVE), 0.0)
+        moves = np.where(weights.transition > 0.0, np.maximum(weights.transition, LEAST_MOVE), 0.0)
         on_average = stationary_distribution(simplex.normalized(moves, 1))
         start[:] = ((1.0 - ANYWHERE) * on_average + ANYWHERE * anywhere)[:, None]
-        start[:, batch.is_first] = surrogate.initial[:, None]
-        messages = Messages(surrogate, whole.data, whole.evidence)
-        return run_minibatch(self.problem.engine, messages, batch, start, np.ones_like(start), keep, surplus)
+        start[:, batch.is_first] = weights.initial[:, None]
+        messages = Messages(weights.surrogate(), self.chains.data, self.chains.evidence)
+        return run_minibatch(self.chains.engine, messages, batch, start, np.ones_like(start), keep, surplus)

@@ -1,0 +1,232 @@
+"""A model as named conjugate parts: what inference may ask of a block of parameters, and of all blocks together.
+
+A *part* is a block of parameters with a conjugate prior: the rows of a transition matrix, the emissions of all states,
+a translation table. Prior and posterior of a part are objects of the same class. `Point`, `Posterior` and
+`subchain.core.statistics.Statistics` hold one field a part, under the same names; everything in `inference/` reaches
+the parts through the methods of this module and knows none of them by name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.core.records import Record, Sums
+from subchain.core.statistics import Statistics
+
+#: What a part becomes for one pass over the data: parameter values, or weights that stand in for them.
+Weights = Any
+Memory = dict[str, NDArray[Any]]
+PointType = TypeVar("PointType", bound="Point")
+
+
+class IncrementalPart(Protocol):
+    """The posterior of one part whose sums change a little at a time: S ← keep · S + gain · fresh."""
+
+    def surrogate(self, kind: str) -> Weights:
+        """Return the weights called `kind` ("expected_log", "predictive", "mean", "mode") under the present sums."""
+
+    def blend(self, keep: float, gain: float, fresh: Any) -> None:
+        """Replace the sums S by keep · S + gain · fresh."""
+
+    def adopt(self, prior: Any) -> None:
+        """Continue under another prior with the same sums."""
+
+    def sums(self) -> Any:
+        """Return a copy of the present sums."""
+
+    def memory(self) -> Memory:
+        """Return what is needed beside the sums to continue to the bit."""
+
+    def restore(self, memory: Memory) -> None:
+        """Undo `memory`."""
+
+
+class Part(Protocol):
+    """A conjugate distribution over one block of parameters, prior or posterior."""
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether hyperparameters of this prior are learned."""
+
+    def update(self, sums: Any) -> Any:
+        """Return the posterior given sums, this distribution being the prior."""
+
+    def mean(self) -> Weights: ...
+    def mode(self) -> Weights: ...
+    def expected_log(self) -> Weights: ...
+    def predictive(self) -> Weights: ...
+    def sample(self, rng: np.random.Generator) -> Weights: ...
+    def kl(self, prior: Any) -> float: ...
+    def log_density(self, values: Any) -> float: ...
+
+    def log_evidence(self, sums: Any) -> float | None:
+        """Return the log probability of these sums with the parameters summed out; None if sums do not determine it."""
+
+    def update_hyperparameters(self, sums: Any, rate: float = 1.0) -> Any:
+        """Return this prior with its learned hyperparameters moved to fit the sums, all the way at rate 1."""
+
+    def begin(self, sums: Any) -> Any:
+        """Return this prior for a run that continues from unrelated sums."""
+
+    def log_hyperprior(self) -> float:
+        """Return the log density of the hyperparameters, or minus their divergence from their own prior."""
+
+    def incremental(self, sums: Any) -> IncrementalPart: ...
+
+
+def _fields(record: Record) -> dict[str, Any]:
+    return {item.name: getattr(record, item.name) for item in dataclasses.fields(record)}
+
+
+@dataclasses.dataclass
+class Point(Record):
+    """Parameter values of a whole model, or weights that stand in for them; subclasses declare one field a part."""
+
+    def parts(self) -> dict[str, Weights]:
+        """Return the values of each part by name."""
+        return _fields(self)
+
+
+@dataclasses.dataclass
+class Posterior(Record):
+    """Independent conjugate distributions over the parts of a model; subclasses declare one field a part.
+
+    The same class serves as prior and as posterior.
+    """
+
+    #: The class of its points.
+    point_type: ClassVar[type[Point]]
+
+    def parts(self) -> dict[str, Part]:
+        """Return the distribution of each part by name."""
+        return _fields(self)
+
+    def _with(self, parts: Mapping[str, Part]) -> Self:
+        return type(self)(**parts)
+
+    def update(self, statistics: Statistics) -> Self:
+        """Return the posterior given expected statistics, this being the prior."""
+        return self._with({name: part.update(statistics.part(name)) for name, part in self.parts().items()})
+
+    # ---- points and weights ------------------------------------------------------------------------------------------
+
+    def weights(self, kind: str) -> Point:
+        """Return the weights called `kind` of every part: "mean", "mode", "expected_log" or "predictive"."""
+        return self.point_type(**{name: getattr(part, kind)() for name, part in self.parts().items()})
+
+    def mean(self) -> Any:
+        return self.weights("mean")
+
+    def mode(self) -> Any:
+        return self.weights("mode")
+
+    def next_mode(self, statistics: Any, previous: Any) -> tuple[Any, list[str]]:
+        """Return the mode given these statistics, and events; blocks without data may keep the `previous` values."""
+        return self.mode(), []
+
+    def expected_log(self) -> Any:
+        return self.weights("expected_log")
+
+    def predictive(self) -> Any:
+        return self.weights("predictive")
+
+    def sample(self, rng: np.random.Generator) -> Any:
+        return self.point_type(**{name: part.sample(rng) for name, part in self.parts().items()})
+
+    # ---- densities ---------------------------------------------------------------------------------------------------
+
+    def kl(self, prior: Self) -> float:
+        """Return the Kullback-Leibler divergence from the prior, over all parts."""
+        return float(sum(part.kl(getattr(prior, name)) for name, part in self.parts().items()))
+
+    def log_density(self, point: Point) -> float:
+        """Return the log density at a point, up to a constant."""
+        return float(sum(part.log_density(getattr(point, name)) for name, part in self.parts().items()))
+
+    def log_evidence(self, statistics: Statistics) -> float | None:
+        """Return the log probability of the statistics with all parameters summed out; None if one part cannot."""
+        found = [part.log_evidence(statistics.part(name)) for name, part in self.parts().items()]
+        return None if any(value is None for value in found) else float(sum(value or 0.0 for value in found))
+
+    # ---- learned hyperparameters -------------------------------------------------------------------------------------
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether any part of this prior has learned hyperparameters."""
+        return any(part.is_learned for part in self.parts().values())
+
+    def update_hyperparameters(self, statistics: Statistics, rate: float = 1.0) -> Self:
+        """Return this prior with its learned hyperparameters moved to fit the statistics, all the way at rate 1."""
+        moved = {n: part.update_hyperparameters(statistics.part(n), rate) for n, part in self.parts().items()}
+        return self._with(moved)
+
+    def begin(self, statistics: Statistics) -> Self:
+        """Return this prior for a run that continues from unrelated statistics."""
+        return self._with({name: part.begin(statistics.part(name)) for name, part in self.parts().items()})
+
+    def log_hyperprior(self) -> float:
+        """Return the log density of all learned hyperparameters, or minus their divergence from their own priors."""
+        return float(sum(part.log_hyperprior() for part in self.parts().values()))
+
+    def incremental(self, statistics: Statistics) -> IncrementalPosterior:
+        """Return the posterior given these statistics in a form that small changes of them update quickly."""
+        return IncrementalPosterior(self, statistics)
+
+
+class IncrementalPosterior:
+    """The posterior of a whole model whose statistics change a little at a time.
+
+    Parameters
+    ----------
+    prior : the distribution before the data
+    statistics : the statistics to begin with
+    """
+
+    def __init__(self, prior: Posterior, statistics: Statistics) -> None:
+        self.prior = prior
+        self.parts = {name: part.incremental(statistics.part(name)) for name, part in prior.parts().items()}
+        self._make: Callable[..., Any] = type(statistics)
+        self._n_observations = statistics.n_observations
+
+    def weights(self, kind: str) -> Any:
+        """Return the weights called `kind` of every part, to be used before the next `blend`."""
+        return self.prior.point_type(**{name: part.surrogate(kind) for name, part in self.parts.items()})
+
+    def blend(self, keep: float, gain: float | Mapping[str, float], fresh: Statistics) -> None:
+        """Replace the statistics S by keep · S + gain · fresh; the gain may differ between parts."""
+        for name, part in self.parts.items():
+            part.blend(keep, gain if isinstance(gain, (int, float)) else gain[name], fresh.part(name))
+
+    def adopt(self, prior: Posterior) -> None:
+        """Continue under another prior with the same statistics."""
+        self.prior = prior
+        for name, part in prior.parts().items():
+            self.parts[name].adopt(part)
+
+    def update_hyperparameters(self, rate: float) -> None:
+        """Move the learned hyperparameters of the prior towards what fits the present statistics."""
+        moved = {
+            name: part.update_hyperparameters(self.parts[name].sums(), rate) if part.is_learned else part
+            for name, part in self.prior.parts().items()
+        }
+        self.adopt(type(self.prior)(**moved))
+
+    def statistics(self) -> Any:
+        """Return a copy of the present statistics."""
+        sums: dict[str, Sums] = {name: part.sums() for name, part in self.parts.items()}
+        return self._make(**sums, n_observations=self._n_observations)
+
+    def memory(self) -> Memory:
+        """Return what is needed beside the statistics to continue to the bit."""
+        return {f"{name}.{key}": a for name, part in self.parts.items() for key, a in part.memory().items()}
+
+    def restore(self, memory: Memory) -> None:
+        """Undo `memory`; entries of other owners are passed over."""
+        for name, part in self.parts.items():
+            prefix = f"{name}."
+            part.restore({key.removeprefix(prefix): a for key, a in memory.items() if key.startswith(prefix)})

@@ -1,0 +1,152 @@
+"""What all stochastic algorithms share: their settings, when a run ends, and how runs are compared."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from abc import abstractmethod
+from typing import TYPE_CHECKING, ClassVar
+
+from subchain.core.checks import number, positive_number, whole_number
+from subchain.core.parts import IncrementalPosterior, Point, Posterior
+from subchain.errors import InputError, unknown_name
+from subchain.inference.run.algorithm import Algorithm
+from subchain.inference.run.loop import RunState
+from subchain.inference.run.problem import Problem
+from subchain.inference.run.trace import Status
+from subchain.inference.stochastic.updates import Draw, Updates
+from subchain.structures.chain.boundaries import Boundary, resolve_boundary
+
+if TYPE_CHECKING:
+    from subchain.inference.run.loop import Stepper
+
+STARTS = ("grid", "anywhere")
+#: Updates and passes of a run that was given no limit, whichever is more.
+LEAST_UPDATES, PASSES = 1000, 5.0
+
+
+class Stochastic(Algorithm):
+    """Base of the stochastic algorithms.
+
+    Parameters
+    ----------
+    length : int, "auto" or None
+        Positions of a subchain. None takes whole sequences; "auto" does so too if all are short, and else chooses a
+        length by how soon the chain forgets.
+    batch : int, optional
+        Subchains (or sequences) of an update; by default so many that an update sees about 2000 observations.
+    boundary : str or Boundary
+        What subchains are told about the rest of their chain: "stationary", `Buffer(n)`, `GrowBuffer()`, `Guards()`.
+    delay, forgetting : float
+        The n-th update moves the statistics by ρ = (delay + n)^−forgetting towards the minibatch's.
+    starts : "grid" or "anywhere"
+        Whether subchains are the pieces of a fixed grid, or begin anywhere.
+    max_updates, max_passes : optional
+        When to stop. With neither, nor a time limit, nor patience: after five passes and a thousand updates.
+    time_limit : float, optional
+        Seconds after which the run ends with what it has.
+    patience : int, optional
+        With validation data: reports without a better held-out score after which the run ends.
+    report_every : int
+        Updates between two entries of the trace.
+    adapt : bool
+        Choose ρ by the noise of the minibatches instead.
+    average : bool
+        Report the mean of the statistics over about the last half of the run instead of the last.
+    """
+
+    #: The surrogate of the posterior that minibatches are run under.
+    kind: ClassVar[str]
+    comparable = False
+
+    def __init__(
+        self,
+        length: int | str | None = "auto",
+        batch: int | None = None,
+        boundary: str | Boundary = "stationary",
+        delay: float = 1.0,
+        forgetting: float = 0.6,
+        starts: str = "grid",
+        max_updates: int | None = None,
+        max_passes: float | None = None,
+        time_limit: float | None = None,
+        patience: int | None = None,
+        report_every: int = 100,
+        adapt: bool = False,
+        average: bool = False,
+    ) -> None:
+        self.length = length
+        self.batch = batch
+        self.boundary = boundary
+        self.delay = delay
+        self.forgetting = forgetting
+        self.starts = starts
+        self.max_updates = max_updates
+        self.max_passes = max_passes
+        self.time_limit = time_limit
+        self.patience = patience
+        self.report_every = report_every
+        self.adapt = adapt
+        self.average = average
+
+    def check(self) -> None:
+        super().check()
+        if self.length is not None and self.length != "auto":
+            whole_number(self, "length", 2)
+        for name in ("batch", "max_updates"):
+            if getattr(self, name) is not None:
+                whole_number(self, name)
+        whole_number(self, "report_every")
+        number(self, "delay", 0.0)
+        if self.max_passes is not None:
+            positive_number(self, "max_passes")
+        if self.starts not in STARTS:
+            raise unknown_name("kind of starts", self.starts, STARTS)
+        number(self, "forgetting", 0.0)
+        if not (math.isfinite(self.forgetting) and math.isfinite(self.delay)):
+            raise InputError(f"{type(self).__name__}: delay and forgetting must be finite.")
+        if not 0.5 <= self.forgetting <= 1.0:
+            warnings.warn(
+                f"{type(self).__name__}: forgetting={self.forgetting} is outside [0.5, 1]: below, the steps do not "
+                "shrink fast enough for the noise to die out; above, they shrink before the run has arrived.",
+                stacklevel=2,
+            )
+        resolve_boundary(self.boundary).check()
+
+    # ---- the algorithm -----------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def update(self, model: IncrementalPosterior, draw: Draw) -> None:
+        """Do one update of the posterior from the minibatch of `draw`."""
+
+    def weights(self, posterior: Posterior, point: Point) -> Point:
+        return point if self.kind == "mode" else posterior.weights(self.kind)
+
+    # ---- the run -----------------------------------------------------------------------------------------------------
+
+    def n_updates(self, problem: Problem) -> int | None:
+        """Return the number of updates after which a run ends; None if no limit is known beforehand."""
+        a_pass = problem.structure.n_observations / problem.structure.plan(self).n_observations
+        limits: list[float] = []
+        if self.max_updates is not None:
+            limits.append(self.max_updates)
+        if self.max_passes is not None:
+            limits.append(math.ceil(self.max_passes * a_pass))
+        watched = self.patience is not None and problem.validation is not None
+        if not limits and self.time_limit is None and not watched:
+            limits.append(max(LEAST_UPDATES, math.ceil(PASSES * a_pass)))
+        return int(max(min(limits), 1)) if limits else None
+
+    def n_iterations(self, problem: Problem) -> int | None:
+        updates = self.n_updates(problem)
+        return None if updates is None else -(-updates // self.report_every)
+
+    def why_stop(self, problem: Problem, state: RunState) -> Status | None:
+        done, limit = state.trace.measures.get("updates", [0.0])[-1], self.n_updates(problem)
+        found = super().why_stop(problem, state)
+        if limit is not None and found in (None, "max_iter"):
+            return "max_iter" if done >= limit else None
+        return found
+
+    def stepper(self, problem: Problem, state: RunState) -> Stepper:
+        return Updates(problem, self, state)

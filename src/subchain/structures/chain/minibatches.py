@@ -1,0 +1,166 @@
+"""Minibatches of subchains, or of whole sequences: how chains are cut, and the updates that see a part of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.core.parts import IncrementalPosterior, Memory
+from subchain.data.prefetch import Prefetch
+from subchain.engines.cpu.messages import Messages
+from subchain.engines.statistics import HMMStatistics
+from subchain.engines.subchains import Anywhere, Grid, Subchains, run_minibatch
+from subchain.errors import InputError
+from subchain.structures.base import Fresh, Plan
+from subchain.structures.chain.boundaries import Boundary, resolve_boundary
+from subchain.structures.chain.excerpts import Excerpt
+from subchain.structures.chain.fused_updates import FusedUpdates
+from subchain.structures.chain.model import HMMPoint
+from subchain.transitions.base import ChainSums
+
+if TYPE_CHECKING:
+    from subchain.structures.chain.structure import Chains
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+#: Observations of a minibatch whose size was left open.
+BATCH_OBSERVATIONS = 2000
+#: Sequences up to this length are taken whole if no length was given.
+WHOLE = 1024
+
+
+class SubchainSettings(Protocol):
+    """The settings of a stochastic algorithm that say how chains are cut; see `inference.stochastic.updates`."""
+
+    length: int | str | None
+    batch: int | None
+    boundary: str | Boundary
+    starts: str
+
+    @property
+    def kind(self) -> str: ...
+
+
+def needs_length(chains: Chains, settings: SubchainSettings) -> bool:
+    """Whether a length of subchains has to be chosen: it was left open, and some sequences are long."""
+    return settings.length == "auto" and int(chains.data.lengths.max(initial=1)) > WHOLE
+
+
+def subchains_of(chains: Chains, settings: SubchainSettings) -> Subchains:
+    """Return all subchains of the data."""
+    data, name = chains.data, type(settings).__name__
+    longest, shortest = int(data.lengths.max()), int(data.lengths.min())
+    length: Any = settings.length
+    if length == "auto":
+        length = chains.subchain_length if needs_length(chains, settings) else None
+    if length is None:
+        return Grid(data.offsets, None)
+    if length > longest:
+        raise InputError(
+            f"{name}: length={length}, but the longest sequence has {longest} positions; choose a "
+            "smaller length, or None for whole sequences."
+        )
+    if settings.starts == "grid":
+        return Grid(data.offsets, int(length))
+    if length > shortest:
+        raise InputError(
+            f"{name}: starts='anywhere' needs sequences of at least length={length} positions, but "
+            f"the shortest has {shortest}; use starts='grid'."
+        )
+    return Anywhere(data.offsets, int(length))
+
+
+def plan_of(chains: Chains, settings: SubchainSettings) -> Plan:
+    """Return the number of subchains, and how many a minibatch has."""
+    subchains = subchains_of(chains, settings)
+    typical = min(subchains.length, chains.n_observations / max(subchains.size, 1))
+    size = settings.batch
+    if size is None:
+        size = max(1, round(BATCH_OBSERVATIONS / max(typical, 1.0)))
+    return Plan(subchains.size, int(size), subchains.length, typical * int(size))
+
+
+class ChainMinibatches:
+    """Minibatches of subchains between the messages of a boundary; see `structures.base.Minibatches`."""
+
+    watched = "chain"
+
+    def __init__(self, chains: Chains, settings: SubchainSettings, n_states: int) -> None:
+        self.chains = chains
+        self.kind = settings.kind
+        self.plan = plan_of(chains, settings)
+        self.subchains = subchains_of(chains, settings)
+        self.gains = self.subchains.gains(self.plan.size)
+        boundary = resolve_boundary(settings.boundary)
+        self.boundary = boundary.open(self.subchains, n_states, chains.data.fingerprint())
+        self.prefetch = Prefetch(chains.data.values)
+        self._growths: list[float] = []
+        self._fused: FusedUpdates | None = None
+
+    def run(self, units: Index, coming: Index, weights: HMMPoint, model: IncrementalPosterior) -> Fresh:
+        """Run subchains between the messages of the boundary, and let the boundary learn from them."""
+        chains, gains = self.chains, self.gains
+        self.prefetch.check()
+        batch = self.subchains.batch(units, chains.weights)
+        if self.prefetch.file is not None:
+            following = self.subchains.batch(coming, chains.weights)
+            self.prefetch.read(batch.starts, batch.lengths, following.starts, following.lengths)
+        messages = Messages(weights.surrogate(), chains.data, chains.evidence)
+        chain: Any = model.parts["chain"]
+        start, stop = self.boundary.enter(messages, batch, chain)
+        run = run_minibatch(chains.engine, messages, batch, start, stop)
+        self.boundary.leave(batch, run)
+        if self.boundary.growth is not None:
+            self._growths.append(self.boundary.growth)
+        found = run.statistics
+        sums = ChainSums(gains.initial * found.initial, gains.pairs * found.pairs)
+        scaled = HMMStatistics(
+            sums, found.emission, log_normalizer=found.log_normalizer, n_observations=found.n_observations
+        )
+        return Fresh(scaled, {"chain": 1.0, "emission": gains.emission})
+
+    def run_updates(self, units: Index, rates: Array, model: IncrementalPosterior, since: Array) -> int:
+        self.prefetch.check()
+        if self._fused is None or self._fused.model is not model:
+            self._fused = FusedUpdates(self, model)
+        return self._fused.run(units, rates, since)
+
+    def signal(self, sums: ChainSums) -> Array:
+        return sums.pairs
+
+    def observe(self, model: IncrementalPosterior, seed: list[int], rate: float) -> None:
+        """Tell a prior that depends on whether transitions occur at all how probable that is, from an excerpt."""
+        prior: Any = model.prior
+        method = prior.chain.occurrence_method
+        if method is None:
+            return
+        excerpt = Excerpt(self.chains, self.plan.length, self.plan.size, np.random.default_rng(seed))
+        surplus = excerpt.surplus(model.weights(self.kind), method)
+        model.adopt(type(prior)(prior.chain.observe(*surplus, rate), prior.emission))
+
+    def fold(self, into: int, gone: int) -> None:
+        self.boundary.fold(into, gone)
+
+    def measures(self) -> dict[str, float]:
+        """Return how far buffers reached beyond the subchains, on average."""
+        found = {"growth": float(np.mean(self._growths))} if self._growths else {}
+        self._growths = []
+        return found
+
+    def begin(self) -> None:
+        self.boundary.begin()
+
+    def memory(self) -> Memory:
+        return self.boundary.memory()
+
+    def restore(self, memory: Memory) -> None:
+        self.boundary.restore(memory)
+
+    def checkpointed(self) -> None:
+        self.boundary.kept()
+
+    def release(self) -> None:
+        self.boundary.release()

@@ -1,0 +1,67 @@
+"""The parts of a hidden Markov model: the chain (initial distribution and transitions), and the emissions."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.core.parts import Point, Posterior
+from subchain.emissions.base import Parameters
+from subchain.emissions.base import Posterior as EmissionPosterior
+from subchain.engines.statistics import HMMStatistics
+from subchain.engines.surrogate import Surrogate
+from subchain.transitions.base import Chain, ChainPosterior
+
+#: Expected number of visits below which a state counts as empty.
+EMPTY = 1e-8
+
+
+@dataclasses.dataclass
+class HMMPoint(Point):
+    """One HMM, or weights that stand in for one: a chain and emissions."""
+
+    chain: Chain
+    emission: Parameters
+
+    @property
+    def initial(self) -> NDArray[np.float64]:
+        """Initial distribution, (K,)."""
+        return self.chain.initial
+
+    @property
+    def transition(self) -> NDArray[np.float64]:
+        """Transition matrix, (K, K)."""
+        return self.chain.transition
+
+    @property
+    def n_states(self) -> int:
+        return len(self.chain.initial)
+
+    def surrogate(self) -> Surrogate:
+        """Return the weights in the form that engines take."""
+        return Surrogate(self.chain.initial, self.chain.transition, self.emission)
+
+
+@dataclasses.dataclass
+class HMMPosterior(Posterior):
+    """Distribution over HMMs; the same class for the prior and for the posterior."""
+
+    point_type = HMMPoint
+
+    chain: ChainPosterior
+    emission: EmissionPosterior
+
+    def next_mode(self, statistics: HMMStatistics, previous: HMMPoint | None) -> tuple[HMMPoint, list[str]]:
+        """Return the mode; states without observations, and rows that are never left, keep the `previous` values."""
+        mode: HMMPoint = self.mode()
+        if previous is None:
+            return mode, []
+        unvisited, unleft = statistics.visits < EMPTY, statistics.pairs.sum(axis=1) < EMPTY
+        if unvisited.any():
+            mode.emission = mode.emission.keep_states(unvisited, previous.emission)
+        if unleft.any():
+            mode.chain.transition[unleft] = previous.chain.transition[unleft]
+        events = [f"state {k} has no observations left; it keeps its parameters" for k in np.flatnonzero(unvisited)]
+        return mode, events
