@@ -47,7 +47,7 @@ def buffers(folder: Path, *, n_symbols: int = 10_000, updates: int = 3000) -> di
 def _updates(inference: Any, n_symbols: int, updates: int) -> dict[str, Any]:
     """Best of three runs after one that compiles; Python's share is what is not spent in compiled updates."""
     from subchain import HMM, Categorical, Dirichlet
-    from subchain.inference.stochastic import fused_updates as compiled
+    from subchain.structures.chain import fused_updates as compiled
 
     rng = np.random.default_rng(0)
     weights = 1.0 / np.arange(1.0, n_symbols + 1.0)

@@ -17,7 +17,7 @@ from experiments.experiment import Row
 from subchain import CVI, HDP, HMM, SCVI, SVI, VI, Beam, Dirichlet
 from subchain.data import Sequences
 from subchain.inference import Algorithm
-from subchain.inference.stochastic.updates import Stochastic
+from subchain.inference.stochastic.settings import Stochastic
 from subchain.tasks.states import effective_states
 from subchain.transitions import TransitionPrior
 

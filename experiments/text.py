@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from experiments.corpora import data_file
 from subchain import HMM, Categorical, Dirichlet, HoldOut
 from subchain.data import Sequences, Vocabulary
-from subchain.inference.stochastic.updates import Stochastic
+from subchain.inference.stochastic.settings import Stochastic
 
 END = "</s>"
 #: Fixed seeds: the order of the sentences, and the words that are held out.

@@ -104,7 +104,7 @@ def test_a_file_whose_arrays_do_not_fit_is_refused(tmp_path):
     for name, array in {
         "point_.emission.weights": np.ones((4, 20000)),
         "point_.chain.transition": np.full((3, 3), np.nan),
-        "statistics_.pairs": np.ones((2, 2)),
+        "statistics_.chain.pairs": np.ones((2, 2)),
     }.items():
         write_arrays(tmp_path / "bad", arrays | {name: array}, header)
         with pytest.raises(FileFormatError, match="damaged"):

@@ -12,8 +12,9 @@ from subchain.emissions.base import Frozen
 from subchain.emissions.categorical import Categorical, CategoricalSums, DirichletTable
 from subchain.emissions.incremental import Incremental
 from subchain.emissions.incremental_table import IncrementalTable
+from subchain.errors import InputError
 from subchain.transitions import Dirichlet, left_right
-from subchain.transitions.base import Chain, FrozenChain
+from subchain.transitions.base import Chain, ChainSums, FrozenChain
 from subchain.transitions.incremental import IncrementalChain, IncrementalDirichlet
 
 KINDS = ["expected_log", "predictive", "mean"]
@@ -79,7 +80,7 @@ def test_forgetting_for_ever_does_not_underflow() -> None:
 
 def test_a_symbol_beyond_the_table_is_refused() -> None:
     moving = DirichletTable(np.ones((4, 2))).incremental(CategoricalSums(np.ones((4, 2))))
-    with pytest.raises(IndexError, match="symbol"):
+    with pytest.raises(InputError, match="symbols"):
         moving.surrogate("predictive").scaled(np.array([0, 4]), np.empty((2, 2)))
 
 
@@ -107,12 +108,12 @@ def test_chains_move_as_their_counts_do(name: str, kind: str) -> None:
     prior: Any = PRIORS[name].prior(4, flat=False)
     rng = np.random.default_rng(2)
     initial, pairs = rng.random(4), rng.random((4, 4))
-    fast, plain = prior.incremental(initial, pairs), IncrementalChain(prior, initial, pairs)
+    fast, plain = prior.incremental(ChainSums(initial, pairs)), IncrementalChain(prior, ChainSums(initial, pairs))
     assert isinstance(fast, IncrementalDirichlet)
     for keep in (0.9, 0.3):
         fresh_initial, fresh_pairs = rng.random(4), rng.random((4, 4)) * 5
         for chain in (fast, plain):
-            chain.blend(keep, 2.0, 0.7, fresh_initial, fresh_pairs)
+            chain.blend(keep, 0.7, ChainSums(fresh_initial, fresh_pairs))
         ours, theirs = fast.surrogate(kind), plain.surrogate(kind)
         np.testing.assert_allclose(ours.transition, theirs.transition, rtol=1e-11)
         np.testing.assert_allclose(ours.initial, theirs.initial, rtol=1e-9)
@@ -122,13 +123,13 @@ def test_chains_move_as_their_counts_do(name: str, kind: str) -> None:
 def test_the_mode_of_a_chain() -> None:
     prior: Any = Dirichlet(1.0).prior(3, flat=True)
     pairs = np.array([[4.0, 1.0, 0.0], [0.0, 0.0, 0.0], [2.0, 2.0, 4.0]])
-    fast, plain = prior.incremental(np.ones(3), pairs), IncrementalChain(prior, np.ones(3), pairs)
+    fast, plain = prior.incremental(ChainSums(np.ones(3), pairs)), IncrementalChain(prior, ChainSums(np.ones(3), pairs))
     np.testing.assert_allclose(fast.surrogate("mode").transition, plain.surrogate("mode").transition)
 
 
 def test_a_frozen_chain_does_not_move() -> None:
     chain = Chain(np.array([0.5, 0.5]), np.array([[0.9, 0.1], [0.2, 0.8]]))
-    moving = FrozenChain(chain).incremental(np.zeros(2), np.zeros((2, 2)))
-    moving.blend(0.5, 1.0, 1.0, np.ones(2), np.ones((2, 2)))
+    moving = FrozenChain(chain).incremental(ChainSums(np.zeros(2), np.zeros((2, 2))))
+    moving.blend(0.5, 1.0, ChainSums(np.ones(2), np.ones((2, 2))))
     assert moving.surrogate("expected_log") is chain
     np.testing.assert_allclose(moving.stationary(), [2 / 3, 1 / 3])

@@ -14,10 +14,11 @@ from subchain.data import Evidence
 from subchain.datasets.published import four_state
 from subchain.engines.cpu.engine import CpuEngine
 from subchain.errors import ConvergenceWarning, InputError
-from subchain.inference.run.problem import Part, Problem
+from subchain.inference.run.chains import ChainProblem
 from subchain.inference.sampling.beam_walker import BeamWalker
 from subchain.inference.sampling.walkers import Setting
 from subchain.structures.chain.model import HMMPosterior
+from subchain.structures.chain.structure import Chains
 
 DATA = [np.array([0, 1, 0]), np.array([1, 1, 0, 0])]
 HIERARCHY = naive.Hierarchy(0.8, 1.3)
@@ -28,7 +29,7 @@ def problem_of(values, offsets, emission, transition, n_states=3, *, named=False
     data = Sequences(values, offsets)
     prior = HMMPosterior(transition.prior(n_states, flat=False), emission.prior(data, n_states, flat=False))
     evidence = Evidence.build(data, n_states, evidence=np.zeros((len(values), n_states))) if named else None
-    return Problem(Part(data, evidence), prior, CpuEngine(1))
+    return ChainProblem(Chains(data, CpuEngine(1), evidence), prior)
 
 
 def walker_of(problem, states, seed=0, n_all=np.inf, shape=1.0, rate=1.0):
@@ -95,13 +96,13 @@ class Simulation:
 
     def __init__(self, emission, values, transition, n_all=None, *, is_named=False):
         self.problem = problem_of(values, SHORT, emission, transition, n_all or 3, named=is_named)
-        self.data, self.n_all = self.problem.whole.data, n_all
+        self.data, self.n_all = self.problem.structure.data, n_all
         self.settings = self.problem.prior.chain.hierarchy
 
     def setting(self, values, seed):
-        whole = self.problem.whole
-        part = Part(Sequences(values, self.data.offsets), whole.evidence)
-        return Setting.of(Problem(part, self.problem.prior, self.problem.engine), seed)
+        whole = self.problem.structure
+        part = Chains(Sequences(values, self.data.offsets), CpuEngine(1), whole.evidence)
+        return Setting.of(ChainProblem(part, self.problem.prior), seed)
 
     def hierarchy(self, rng):
         settings = self.settings

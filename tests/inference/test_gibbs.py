@@ -15,13 +15,14 @@ from subchain.data import Evidence
 from subchain.data.legal_states import LegalStates
 from subchain.engines.cpu.engine import CpuEngine
 from subchain.errors import ConvergenceWarning, InputError
-from subchain.inference.run.problem import Part, Problem
+from subchain.inference.run.chains import ChainProblem
 from subchain.inference.sampling.gibbs_any import AnySequences, AnyStates, SampledSequences
 from subchain.inference.sampling.gibbs_words import WordSequences, WordStates
 from subchain.inference.sampling.joint import emission_sums, log_joint_of_emissions
 from subchain.inference.sampling.reported import marginals_of
 from subchain.inference.sampling.walkers import Setting
 from subchain.structures.chain.model import HMMPosterior
+from subchain.structures.chain.structure import Chains
 
 COLLAPSED = [WordStates, WordSequences, AnyStates, AnySequences]
 DATA = [[0, 1, 1], [2, 0]]
@@ -33,7 +34,7 @@ def problem_of(data, emission, transition, n_states=2, **knowledge):
     sequences = Sequences(values, np.concatenate(([0], np.cumsum([len(part) for part in data]))))
     evidence = Evidence.build(sequences, n_states, n_symbols=3, **knowledge)
     prior = HMMPosterior(transition.prior(n_states, flat=False), emission.prior(sequences, n_states, flat=False))
-    return Problem(Part(sequences, evidence), prior, CpuEngine(1))
+    return ChainProblem(Chains(sequences, CpuEngine(1), evidence), prior)
 
 
 def words(data=DATA, n_states=2, **knowledge):
@@ -219,7 +220,7 @@ def functions_of(values, states, offsets):
 
 def geweke(kind, problem, n_steps, seed):
     """Numbers from the joint prior, and from sweeps given observations that are drawn anew given states, in turn."""
-    rng, data = np.random.default_rng(seed), problem.whole.data
+    rng, data = np.random.default_rng(seed), problem.structure.data
     missing = np.isnan(data.values) if data.values.dtype.kind == "f" else data.values < 0
     nothing = np.nan if data.values.dtype.kind == "f" else -1
 
@@ -241,8 +242,8 @@ def geweke(kind, problem, n_steps, seed):
         marginal.append(functions_of(values, states, data.offsets))
     point, states, values = draw()
     for step in range(n_steps):
-        part = Part(Sequences(values, data.offsets))
-        walker = kind(Setting.of(Problem(part, problem.prior, problem.engine), 1000 * seed + step), 0, states)
+        part = Chains(Sequences(values, data.offsets), CpuEngine(1))
+        walker = kind(Setting.of(ChainProblem(part, problem.prior), 1000 * seed + step), 0, states)
         walker.begin(point)
         walker.sweep(step + 1, 1.0)
         statistics = walker.statistics()
@@ -271,7 +272,7 @@ def test_states_and_observations_have_their_joint_distribution(name):
     kind, emission, values, n_steps = SIMULATIONS[name]
     data = Sequences(values, SHORT)
     prior = HMMPosterior(Dirichlet(0.8).prior(2, flat=False), emission.prior(data, 2, flat=False))
-    marginal, successive = geweke(kind, Problem(Part(data), prior, CpuEngine(1)), n_steps, seed=5)
+    marginal, successive = geweke(kind, ChainProblem(Chains(data, CpuEngine(1)), prior), n_steps, seed=5)
     for ours, theirs in zip(successive.T, marginal.T, strict=True):
         size = min(ess_bulk(ours.reshape(1, -1)), len(ours))
         error = np.sqrt(ours.var() / size + theirs.var() / len(theirs))
@@ -378,7 +379,7 @@ class TestStarts:
     def test_states_are_drawn_uniformly_from_the_legal_ones(self, sentences):
         evidence = Evidence.build(sentences, 3, allowed={0: [0], 1: [1, 2], 2: [0, 1, 2], 3: [2], 4: [0, 2]})
         prior = HMMPosterior(Dirichlet().prior(3, flat=False), Categorical().prior(sentences, 3, flat=False))
-        setting = Setting.of(Problem(Part(sentences, evidence), prior, CpuEngine(1)), 0)
+        setting = Setting.of(ChainProblem(Chains(sentences, CpuEngine(1), evidence), prior), 0)
         drawn = np.array([setting.draw_legal(number) for number in range(200)])
         shares = np.stack([(drawn == state).mean(axis=0) for state in range(3)], axis=1)
         np.testing.assert_array_equal(shares[sentences.values == 0], [[1.0, 0.0, 0.0]] * (sentences.values == 0).sum())
@@ -402,7 +403,7 @@ class TestKnowledge:
         for settings in ({}, {"block": "sequence"}, SAMPLED):
             evidence = Evidence.build(sentences, 3, allowed=allowed)
             prior = HMMPosterior(Dirichlet().prior(3, flat=False), Categorical().prior(sentences, 3, flat=False))
-            problem = Problem(Part(sentences, evidence), prior, CpuEngine(1))
+            problem = ChainProblem(Chains(sentences, CpuEngine(1), evidence), prior)
             found = results_of(Gibbs(**settings_of(keep_states=True, **settings)), problem)
             legal = np.zeros((5, 3), dtype=bool)
             for symbol, states in allowed.items():
@@ -571,5 +572,7 @@ class TestFrozen:
 
         prior = HMMPosterior(FrozenChain(begin.point_.chain), Frozen(begin.emission_))
         for settings in ({}, {"block": "sequence"}, SAMPLED):
-            found = results_of(Gibbs(n_samples=800, n_chains=1, **settings), Problem(Part(data), prior, CpuEngine(1)))
+            found = results_of(
+                Gibbs(n_samples=800, n_chains=1, **settings), ChainProblem(Chains(data, CpuEngine(1)), prior)
+            )
             assert np.abs(marginals_of(found.memory) - begin.predict_proba(x)).max() < 0.07

@@ -14,7 +14,7 @@ from subchain.models.fitting import FitCall
 
 def chosen(x: Any, **settings: Any) -> int:
     model = HMM(4, "gaussian", inference=SVI(length="auto", **settings), random_state=0)
-    length = FitCall(model, x).problem.subchain_length
+    length = FitCall(model, x).problem.structure.subchain_length
     assert length is not None
     return length
 

@@ -13,6 +13,7 @@ from subchain.data import as_sequences
 from subchain.engines.statistics import HMMStatistics
 from subchain.inference.search.merging import USED, Merge, merges
 from subchain.structures.chain.model import HMMPosterior
+from subchain.transitions.base import ChainSums
 from subchain.transitions.dirichlet import DirichletChain, DirichletRows
 from subchain.transitions.initial import LearnedInitial
 
@@ -32,7 +33,7 @@ def given(family: str, n_states: int = STATES, **hierarchy: Any) -> tuple[HMMPos
     emission.mean().accumulate(data.values, np.ascontiguousarray(marginals), found.emission)
     found.initial[states[0]] += 1.0
     np.add.at(found.pairs, (states[:-1], states[1:]), 1.0)
-    chain = chain.update_hyperparameters(found.initial, found.pairs)
+    chain = chain.update_hyperparameters(ChainSums(found.initial, found.pairs))
     return HMMPosterior(chain, emission), found, [data.values[states == k] for k in range(n_states)]
 
 
@@ -78,8 +79,8 @@ def moves_worth(chain: Any, statistics: HMMStatistics, merge: Merge) -> float:
     folded = merge.fold(statistics)
     pairs = np.delete(np.delete(folded.pairs, merge.gone, axis=0), merge.gone, axis=1)
     same = DirichletChain(chain.initial, chain.rows)
-    return smaller.log_evidence(np.delete(folded.initial, merge.gone), pairs) - same.log_evidence(
-        statistics.initial, statistics.pairs
+    return smaller.log_evidence(ChainSums(np.delete(folded.initial, merge.gone), pairs)) - same.log_evidence(
+        ChainSums(statistics.initial, statistics.pairs)
     )
 
 
@@ -164,7 +165,7 @@ def test_corners_of_one_regime_promise_most_as_a_group() -> None:
     chain = (
         HDP(construction="direct")
         .prior(STATES, flat=False)
-        .update_hyperparameters(statistics.initial, statistics.pairs)
+        .update_hyperparameters(ChainSums(statistics.initial, statistics.pairs))
     )
     best = merges(HMMPosterior(chain, emission), statistics, 3)[0]
     assert sorted((best.into, *best.gone)) == [0, 1, 2, 3]

@@ -17,11 +17,11 @@ from subchain.core.hyperparameters import EARLY
 from subchain.data import Sequences
 from subchain.datasets.published import four_state
 from subchain.engines.statistics import HMMStatistics
-from subchain.inference.batch.passes import Passes
+from subchain.inference.batch.passes import PassTrials
 from subchain.inference.collapsed.ledger import Ledger
 from subchain.inference.collapsed.visits import Visits
 from subchain.inference.search import search
-from subchain.inference.search.search import Search, loosened
+from subchain.inference.search.search import OneSearch, StateSearch, loosened
 
 
 @pytest.fixture(autouse=True)
@@ -114,13 +114,13 @@ def test_a_state_that_does_the_work_of_two_becomes_two(name: str) -> None:
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_nothing_is_tried_before_states_differ(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[int] = []
-    improve = Search.improve
+    improve = OneSearch.improve
 
-    def remember(self: Search, here: Any, run: Any, *keep: Any) -> Any:
+    def remember(self: OneSearch, here: Any) -> Any:
         tried.append(here.prior.chain.hierarchy.renewals)
-        return improve(self, here, run, *keep)
+        return improve(self, here)
 
-    monkeypatch.setattr(Search, "improve", remember)
+    monkeypatch.setattr(OneSearch, "improve", remember)
     model_of(ALGORITHMS[name](), "exponential").fit(three_states(4, 30))
     assert min(tried, default=EARLY) >= EARLY
 
@@ -160,19 +160,20 @@ def test_a_rejected_proposal_leaves_the_run_as_if_it_had_not_been_made(
 
     tried: list[str] = []
 
-    def refused(self: Search, here: Any, run: Any, *keep: Any) -> Any:
+    def refused(self: OneSearch, here: Any) -> Any:
+        run, chains, algorithm = self.trials.attempt, self.search.chains, self.search.algorithm
         for into, gone in ((0, 1), (2, 0)):
             folded = here.statistics.fold(into, gone)
             run(here.prior.update_hyperparameters(folded), folded)
             tried.append("merge")
-        for split in search.splits(self.problem, self.algorithm, here.prior, here.statistics, np.random.default_rng(0)):
+        for split in search.splits(chains, algorithm, here.prior, here.statistics, np.random.default_rng(0)):
             run(here.prior.update_hyperparameters(split.statistics), split.statistics)
-        return here, []
+        return here
 
-    monkeypatch.setattr(Search, "is_due", lambda self, prior, statistics, **more: self.iteration % 4 == 0)
-    monkeypatch.setattr(Search, "improve", lambda self, here, run, *keep: (here, []))
+    monkeypatch.setattr(StateSearch, "is_due", lambda self, trials, iteration: iteration % 4 == 0)
+    monkeypatch.setattr(OneSearch, "improve", lambda self, here: here)
     undisturbed = fit()
-    monkeypatch.setattr(Search, "improve", refused)
+    monkeypatch.setattr(OneSearch, "improve", refused)
     disturbed = fit()
     assert tried
     assert undisturbed.trace_.objective == disturbed.trace_.objective
@@ -212,7 +213,7 @@ def test_an_interruption_during_a_search_leaves_whole_results(
 ) -> None:
     specification, data = example(family, "missing" if family == "gaussian" else "many")
     calls, ledgers = 0, []
-    visit_all, improve, made = Visits._visit_all, Visits._improve, Ledger.__init__
+    visit_all, improve, made = Visits.visit_all, OneSearch.improve, Ledger.__init__
     searching = False
 
     def remember(self: Ledger, *arguments: Any) -> None:
@@ -226,15 +227,15 @@ def test_an_interruption_during_a_search_leaves_whole_results(
             os.kill(os.getpid(), signal.SIGINT)
         visit_all(self, clusters, in_turn)
 
-    def searched(self: Visits, *arguments: Any, **settings: Any) -> Any:
+    def searched(self: OneSearch, *arguments: Any, **settings: Any) -> Any:
         nonlocal searching
         searching = True
         return improve(self, *arguments, **settings)
 
     monkeypatch.setattr(Ledger, "__init__", remember)
-    monkeypatch.setattr(Visits, "_visit_all", counted)
-    monkeypatch.setattr(Visits, "_improve", searched)
-    monkeypatch.setattr(Search, "is_due", lambda self, prior, statistics, **more: self.iteration == 3)
+    monkeypatch.setattr(Visits, "visit_all", counted)
+    monkeypatch.setattr(OneSearch, "improve", searched)
+    monkeypatch.setattr(StateSearch, "is_due", lambda self, trials, iteration: iteration == 3)
     cut = HMM(4, specification, HDP(), CVI(max_iter=9, tolerance=0.0, order=order), random_state=3, n_jobs=1).fit(data)
     assert cut.status_ == "interrupted"
     assert len(cut.trace_) in (2, 3), "the iteration has not been, or it is done"
@@ -245,13 +246,13 @@ def test_an_interruption_during_a_search_leaves_whole_results(
 def test_an_interruption_during_a_search_of_batch_inference(cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
     specification, data = example("categorical", "many")
 
-    def interrupted(self: Passes, prior: Any, statistics: Any) -> Any:
+    def interrupted(self: PassTrials, prior: Any, statistics: Any) -> Any:
         os.kill(os.getpid(), signal.SIGINT)
-        return go_on(self, prior, statistics)
+        return run(self, prior, statistics)
 
-    go_on = Passes.go_on
-    monkeypatch.setattr(Search, "is_due", lambda self, prior, statistics, **more: self.iteration == 3)
-    monkeypatch.setattr(Passes, "go_on", interrupted)
+    run = PassTrials._run
+    monkeypatch.setattr(StateSearch, "is_due", lambda self, trials, iteration: iteration == 3)
+    monkeypatch.setattr(PassTrials, "_run", interrupted)
     cut = HMM(4, specification, HDP(), VI(max_iter=9, tolerance=0.0, cluster=cluster), random_state=3).fit(data)
     assert cut.status_ == "interrupted"
     whole = cut.posterior_.mean()
@@ -305,15 +306,15 @@ def test_states_of_symbols_that_come_at_random_are_one() -> None:
 
 def test_a_run_that_settles_searches_once_more_and_ends() -> None:
     looked = []
-    search_once = Search.improve
+    search_once = OneSearch.improve
 
-    def improve(self: Search, *arguments: Any) -> Any:
-        looked.append(self.iteration)
-        return search_once(self, *arguments)
+    def improve(self: OneSearch, here: Any) -> Any:
+        looked.append(self.seed[1])
+        return search_once(self, here)
 
     data = four_state("positive", n_sequences=40, random_state=0).observations
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Search, "improve", improve)
+        patch.setattr(OneSearch, "improve", improve)
         for inference in (VI(), CVI()):
             looked.clear()
             model = HMM(10, Categorical(1.0), HDP(), inference, random_state=0).fit(data)

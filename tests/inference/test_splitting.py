@@ -13,30 +13,31 @@ from subchain.data import Sequences
 from subchain.engines import resolve_engine
 from subchain.engines.cpu.occurrence import occurrence
 from subchain.engines.statistics import HMMStatistics
-from subchain.inference.run.problem import Part, Problem
-from subchain.structures.chain.excerpts import Excerpt
+from subchain.inference.run.chains import ChainProblem
 from subchain.inference.search.splitting import FREE, LARGE, splits
 from subchain.propagation.occurrence.methods import WAYS
+from subchain.structures.chain.excerpts import Excerpt
 from subchain.structures.chain.model import HMMPosterior
+from subchain.structures.chain.structure import Chains
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 STATES = 4
 
 
-def fitted(family: str, shape: str = "many", weights: Any = None) -> tuple[Problem, HMMPosterior, HMMStatistics]:
+def fitted(family: str, shape: str = "many", weights: Any = None) -> tuple[ChainProblem, HMMPosterior, HMMStatistics]:
     """A problem, and a prior and statistics in which the last state is not used."""
     specification, data = example(family, shape)
     model = HMM(STATES, specification, HDP(merges=False, splits=False), VI(max_iter=4), random_state=0).fit(data)
     data = specification.prepare(data)
-    problem = Problem(Part(data, None, weights), model.prior_, resolve_engine("cpu", 1), True, None)
-    statistics = problem.statistics(model.posterior_.expected_log(), problem.whole).fold(0, STATES - 1)
+    problem = ChainProblem(Chains(data, resolve_engine("cpu", 1), None, weights), model.prior_)
+    statistics = problem.structure.statistics(model.posterior_.expected_log()).fold(0, STATES - 1)
     return problem, model.prior_.update_hyperparameters(statistics), statistics
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_only_the_two_states_change(family: str) -> None:
     problem, prior, statistics = fitted(family)
-    for split in splits(problem, VI(), prior, statistics, np.random.default_rng(0)):
+    for split in splits(problem.structure, VI(), prior, statistics, np.random.default_rng(0)):
         assert split.free == STATES - 1
         others = np.array([k for k in range(STATES) if k not in (split.state, split.free)])
         assert split.statistics.pairs[np.ix_(others, others)] == pytest.approx(statistics.pairs[np.ix_(others, others)])
@@ -52,9 +53,9 @@ def test_only_the_two_states_change(family: str) -> None:
 def test_there_is_none_where_no_state_is_free_or_none_is_large() -> None:
     problem, prior, statistics = fitted("categorical")
     full = HMMStatistics.of(statistics.initial, statistics.pairs + FREE, statistics.emission)
-    assert not list(splits(problem, VI(), prior, full, np.random.default_rng(0)))
+    assert not list(splits(problem.structure, VI(), prior, full, np.random.default_rng(0)))
     small = statistics.scale(0.9 * LARGE / (statistics.initial + statistics.pairs.sum(axis=0)).max())
-    assert not list(splits(problem, VI(), prior, small, np.random.default_rng(0)))
+    assert not list(splits(problem.structure, VI(), prior, small, np.random.default_rng(0)))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -63,8 +64,8 @@ def test_an_excerpt_of_everything_is_everything(family: str, weighted: bool) -> 
     weights = np.linspace(0.5, 2.0, 12) if weighted else None
     problem, prior, statistics = fitted(family, weights=weights)
     surrogate = prior.update(statistics).expected_log()
-    excerpt = Excerpt(problem, 1000, 1000, np.random.default_rng(0))
-    found, whole = excerpt.statistics(surrogate), problem.statistics(surrogate, problem.whole)
+    excerpt = Excerpt(problem.structure, 1000, 1000, np.random.default_rng(0))
+    found, whole = excerpt.statistics(surrogate), problem.structure.statistics(surrogate)
     assert found.pairs == pytest.approx(whole.pairs)
     assert found.initial == pytest.approx(whole.initial)
     assert found.log_normalizer == pytest.approx(whole.log_normalizer)
@@ -78,15 +79,15 @@ def test_an_excerpt_of_everything_is_everything(family: str, weighted: bool) -> 
 def test_a_stretch_has_the_statistics_of_its_positions() -> None:
     problem, prior, statistics = fitted("categorical")
     surrogate = prior.update(statistics).expected_log()
-    excerpt = Excerpt(problem, 20, 5, np.random.default_rng(1))
+    excerpt = Excerpt(problem.structure, 20, 5, np.random.default_rng(1))
     occupancy = excerpt.occupancy(surrogate)
     assert occupancy.shape == (5, STATES)
     assert occupancy.sum(axis=1) == pytest.approx(np.full(5, 20.0))
     for stretch in range(5):
         own = excerpt.statistics_of(surrogate, stretch)
         start = int(excerpt.batch.starts[stretch])
-        part = Sequences(problem.whole.data.values[start : start + 20])
-        assert own.pairs == pytest.approx(problem.engine.statistics(surrogate, part).pairs)
+        part = Sequences(problem.structure.data.values[start : start + 20])
+        assert own.pairs == pytest.approx(problem.structure.engine.statistics(surrogate, part).pairs)
         assert occupancy[stretch] == pytest.approx(own.initial + own.pairs.sum(axis=0))
 
 
@@ -95,9 +96,9 @@ def test_a_stretch_has_the_statistics_of_its_positions() -> None:
 def test_the_surplus_of_an_excerpt_of_everything_is_that_of_the_data(weighted: bool, way: str) -> None:
     weights = np.linspace(0.5, 2.0, 12) if weighted else None
     problem, prior, statistics = fitted("categorical", weights=weights)
-    surrogate, whole = prior.update(statistics).predictive(), problem.whole
-    found = occurrence(problem.engine, surrogate, whole.data, None, weights, way)
-    expected = problem.statistics(surrogate, whole)
-    first, moves = Excerpt(problem, 1000, 1000, np.random.default_rng(0)).surplus(surrogate, way)
+    surrogate, whole = prior.update(statistics).predictive(), problem.structure
+    found = occurrence(problem.structure.engine, surrogate, whole.data, None, weights, way)
+    expected = whole.statistics(surrogate)
+    first, moves = Excerpt(problem.structure, 1000, 1000, np.random.default_rng(0)).surplus(surrogate, way)
     assert first == pytest.approx(found.first - expected.initial, rel=1e-9, abs=1e-9)
     assert moves == pytest.approx(found.moves - expected.pairs, rel=1e-9, abs=1e-9)

@@ -15,13 +15,14 @@ import pytest
 
 from subchain import EM, HMM, SCVI, SVI, VI, Buffer, Categorical, Dirichlet, GrowBuffer, Guards, HoldOut, as_sequences
 from subchain.datasets import bernoulli_chain, categorical_chain, gaussian_chain, poisson_chain
+from subchain.engines.subchains import Grid
 from subchain.errors import InputError
-from subchain.inference.em import ONLINE, OnlineEM
+from subchain.inference.em import OnlineEM
 from subchain.inference.run.checkpoint import Checkpoint
-from subchain.inference.run.validation import HeldOutPositions
-from subchain.structures.chain.fused_updates import WordUpdates
-from subchain.structures.chain.guards import StoredGuards
 from subchain.inference.stochastic.updates import Updates
+from subchain.structures.chain.fused_updates import FusedUpdates
+from subchain.structures.chain.guards import StoredGuards
+from subchain.structures.chain.validation import HeldOutPositions
 
 BOUNDARIES = {
     "stationary": "stationary",
@@ -54,9 +55,9 @@ def test_one_update_by_hand(algorithm: type[SVI], monkeypatch: pytest.MonkeyPatc
     """S ← (1 − ρ) S + ρ · scale · (what plain forward-backward says of the drawn subchains)."""
     x = text(200)
     drawn: list[Any] = []
-    original = Updates.draw
-    monkeypatch.setattr(Updates, "draw", lambda self, n: drawn.append(original(self, n)) or drawn[-1])
-    monkeypatch.setattr(WordUpdates, "of", classmethod(lambda cls, updates: None))  # which draws by itself
+    original = Grid.batch
+    monkeypatch.setattr(Grid, "batch", lambda self, *given: drawn.append(original(self, *given)) or drawn[-1])
+    monkeypatch.setattr(FusedUpdates, "_can_run", lambda self: False)  # which draws by itself
     starts: list[Any] = []
     moved = Updates.__init__
 
@@ -108,11 +109,11 @@ def test_many_updates_at_one_go_are_the_same_updates(
 
     at_one_go = fit()
     done: list[int] = []
-    run = WordUpdates.run
-    monkeypatch.setattr(WordUpdates, "run", lambda *given: done.append(run(*given)) or done[-1])
+    run = FusedUpdates.run
+    monkeypatch.setattr(FusedUpdates, "run", lambda *given: done.append(run(*given)) or done[-1])
     assert np.array_equal(fit().transition_, at_one_go.transition_)
     assert sum(done) > 100
-    monkeypatch.setattr(WordUpdates, "of", classmethod(lambda cls, updates: None))
+    monkeypatch.setattr(FusedUpdates, "_can_run", lambda self: False)
     one_by_one = fit()
     np.testing.assert_allclose(at_one_go.transition_, one_by_one.transition_, rtol=1e-10)
     np.testing.assert_allclose(at_one_go.initial_, one_by_one.initial_, rtol=1e-10)
@@ -253,18 +254,18 @@ class TestInterruption:
             length=4, batch=30, boundary=boundary, max_updates=50, report_every=10, adapt=True, average=True
         )
         whole = words(inference).fit(text())
-        saved, updates = Checkpoint.save, Updates._update
+        saved, updates = Checkpoint.save, Updates.update
         monkeypatch.setattr(Checkpoint, "save", lambda self, journey, force=False: saved(self, journey, force=True))
 
         def die(self: Any) -> None:
             updates(self)
-            if self.model.update == 10 * kill_at + 7:
+            if self.results.update == 10 * kill_at + 7:
                 raise Killed
 
-        monkeypatch.setattr(Updates, "_update", die)
+        monkeypatch.setattr(Updates, "update", die)
         with pytest.raises(Killed):
             words(inference).fit(text(), checkpoint=folder / "c")
-        monkeypatch.setattr(Updates, "_update", updates)
+        monkeypatch.setattr(Updates, "update", updates)
         resumed = words(inference).fit(text(), checkpoint=folder / "c", resume=True)
         assert np.array_equal(resumed.transition_, whole.transition_)
         assert np.array_equal(resumed.emission_.probabilities, whole.emission_.probabilities)  # type: ignore[attr-defined]
@@ -350,18 +351,18 @@ def test_a_run_that_was_interrupted_goes_on_in_the_same_bits(
 ) -> None:
     inference = SCVI(length=4, batch=30, boundary=Guards(), max_updates=100, report_every=10, average=True)
     whole = words(inference).fit(text())
-    monkeypatch.setattr(WordUpdates, "of", classmethod(lambda cls, updates: None))
-    update = Updates._update
+    monkeypatch.setattr(FusedUpdates, "_can_run", lambda self: False)
+    update = Updates.update
 
     def interrupt(self: Any) -> None:
         update(self)
-        if self.model.update == at:
+        if self.results.update == at:
             os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(Updates, "_update", interrupt)
+    monkeypatch.setattr(Updates, "update", interrupt)
     with pytest.warns(UserWarning, match="interrupted"):
         words(inference).fit(text(), checkpoint=tmp_path / "c")
-    monkeypatch.setattr(Updates, "_update", update)
+    monkeypatch.setattr(Updates, "update", update)
     resumed = words(inference).fit(text(), checkpoint=tmp_path / "c", resume=True)
     np.testing.assert_allclose(resumed.transition_, whole.transition_, rtol=1e-12)
     assert len(resumed.trace_) == len(whole.trace_)
@@ -426,15 +427,15 @@ class TestGuardsAndCheckpoints:
         class Killed(Exception):
             pass
 
-        update, saved = Updates._update, Checkpoint.save
+        update, saved = Updates.update, Checkpoint.save
 
         def die(self: Any) -> None:
             update(self)
-            if self.model.update == at:
+            if self.results.update == at:
                 raise Killed
 
         with monkeypatch.context() as patch:
-            patch.setattr(Updates, "_update", die)
+            patch.setattr(Updates, "update", die)
             patch.setattr(Checkpoint, "save", lambda self, journey, force=False: saved(self, journey, force=True))
             with pytest.raises(Killed):
                 self.fit(folder)
@@ -484,7 +485,13 @@ def test_settings_of_minibatches_are_refused_without_minibatches() -> None:
 def test_em_and_its_online_form_agree_on_what_is_left_open() -> None:
     ours, online = EM().get_params(deep=False), OnlineEM().get_params(deep=False)
     assert all(ours[name] == online[name] for name in ours.keys() & online.keys())
-    assert set(ONLINE) == set(online) - {"batch", "time_limit", "patience"}
+    assert type(EM(batch=3, length=5)) is OnlineEM
+    assert repr(EM(batch=3, length=5)) == "EM(length=5, batch=3)"
+    assert EM(length="auto").get_params() == EM().get_params()  # as files of old versions have it
+    with pytest.raises(InputError, match="is for minibatches"):
+        EM(length=5)
+    with pytest.raises(InputError, match="setting of EM"):
+        EM(max_iters=5)
 
 
 def test_restarts_are_compared_by_the_same_excerpt() -> None:

@@ -13,6 +13,7 @@ from scipy.special import digamma, gammaln
 
 from subchain import HDP
 from subchain.core.hyperparameters import EARLY, LATE, states_differ
+from subchain.transitions.base import ChainSums
 from subchain.transitions.dirichlet import DirichletChain
 from subchain.transitions.hdp.collapsed_top import CollapsedChain
 
@@ -36,36 +37,40 @@ def certain(chain: CollapsedChain) -> CollapsedChain:
 
 def test_tables_of_whole_counts_are_those_of_stirling_numbers() -> None:
     chain = certain(chain_of(3, concentration=2.5)).update_hyperparameters(
-        np.array([1.0, 3.0, 0.0]), np.diag([5.0, 2.0, 1.0])
+        ChainSums(np.array([1.0, 3.0, 0.0]), np.diag([5.0, 2.0, 1.0]))
     )
     initial, pairs = np.array([4.0, 0.0, 1.0]), np.array([[7.0, 1.0, 2.0], [0.0, 12.0, 1.0], [3.0, 0.0, 0.0]])
     base = np.vstack([chain.initial.concentration, chain.rows.concentration])  # type: ignore[union-attr]
     whole = np.vstack([initial, pairs]).astype(int)
     expected = np.vectorize(naive_hdp.tables_by_stirling)(base, whole)
-    assert chain.tables(initial, pairs) == pytest.approx(expected, rel=1e-9)
+    assert chain.tables(ChainSums(initial, pairs)) == pytest.approx(expected, rel=1e-9)
     assert np.vectorize(naive_hdp.tables_of)(base, whole) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("stickiness", [0.0, 4.0])
 def test_counts_that_are_certain_are_worth_what_dirichlet_rows_say(stickiness: float) -> None:
     initial, pairs = np.array([2.0, 1.0, 5.0]), np.array([[3.0, 1.0, 2.0], [4.0, 9.0, 1.0], [2.0, 1.0, 6.0]])
-    chain = certain(chain_of(3, concentration=2.0, stickiness=stickiness)).update_hyperparameters(initial, pairs)
+    chain = certain(chain_of(3, concentration=2.0, stickiness=stickiness)).update_hyperparameters(
+        ChainSums(initial, pairs)
+    )
     finite = DirichletChain(chain.initial, chain.rows)
-    assert chain.log_evidence(initial, pairs) == pytest.approx(finite.log_evidence(initial, pairs), rel=1e-12)
+    assert chain.log_evidence(ChainSums(initial, pairs)) == pytest.approx(
+        finite.log_evidence(ChainSums(initial, pairs)), rel=1e-12
+    )
 
 
 def test_without_any_surplus_a_move_that_is_not_expected_is_worth_nothing() -> None:
     chain = chain_of(4)
     nothing = np.zeros((4, 4))
-    assert chain.log_evidence(nothing[0], nothing) == 0.0
-    assert chain.tables(nothing[0], nothing).sum() == 0.0
+    assert chain.log_evidence(ChainSums(nothing[0], nothing)) == 0.0
+    assert chain.tables(ChainSums(nothing[0], nothing)).sum() == 0.0
 
 
 def test_sticks_learn_by_the_formula() -> None:
     initial, pairs = counts_of(5)
     chain = chain_of(5, top_concentration=2.0, concentration=3.0)
-    dishes = chain.tables(initial, pairs).sum(axis=0)
-    renewed = chain.update_hyperparameters(initial, pairs)
+    dishes = chain.tables(ChainSums(initial, pairs)).sum(axis=0)
+    renewed = chain.update_hyperparameters(ChainSums(initial, pairs))
     order = np.argsort(-dishes)
     assert renewed.u == pytest.approx(1.0 + dishes)
     behind = [dishes[order[rank + 1 :]].sum() for rank in range(5)]
@@ -76,7 +81,7 @@ def test_sticks_learn_by_the_formula() -> None:
 def test_sticks_are_the_maximum_of_the_bound() -> None:
     initial, pairs = counts_of(5, 1)
     chain = chain_of(5, top_concentration=2.0, concentration=3.0)
-    dishes = chain.tables(initial, pairs).sum(axis=0)
+    dishes = chain.tables(ChainSums(initial, pairs)).sum(axis=0)
     renewed = chain.with_tables(dishes, 1.0)
 
     def bound(there: CollapsedChain) -> float:
@@ -95,7 +100,7 @@ def test_sticks_are_the_maximum_of_the_bound() -> None:
 
 
 def test_the_best_top_concentration_is_the_maximum_of_what_sticks_are_worth() -> None:
-    chain = chain_of(6).update_hyperparameters(*counts_of(6, 2))
+    chain = chain_of(6).update_hyperparameters(ChainSums(*counts_of(6, 2)))
     best = chain.best_top_concentration()
 
     def loss(logarithm: float) -> float:
@@ -135,16 +140,19 @@ def test_tables_of_staying_that_asked_the_top_are_those_of_a_sticky_franchise() 
         customers, asked = naive_hdp.sticky_franchise(top, sigma, kappa, 0, 12, rng)
         pairs = np.zeros((3, 3))
         pairs[0] = customers
-        expected += chain.consulted(np.zeros(3), pairs)[1] / n_times
+        expected += chain.consulted(ChainSums(np.zeros(3), pairs))[1] / n_times
         seen += asked / n_times
     assert seen == pytest.approx(expected, abs=5.0 / np.sqrt(n_times))
-    assert expected[0] < 0.8 * chain.tables(np.zeros(3), pairs)[1, 0] + 1.0
+    assert expected[0] < 0.8 * chain.tables(ChainSums(np.zeros(3), pairs))[1, 0] + 1.0
 
 
 def test_a_slow_renewal_goes_a_part_of_the_way() -> None:
     initial, pairs = counts_of(4)
     chain = chain_of(4)
-    slow, whole = chain.update_hyperparameters(initial, pairs, 0.25), chain.update_hyperparameters(initial, pairs)
+    slow, whole = (
+        chain.update_hyperparameters(ChainSums(initial, pairs), 0.25),
+        chain.update_hyperparameters(ChainSums(initial, pairs)),
+    )
     assert slow.u == pytest.approx(0.75 * chain.u + 0.25 * whole.u)
     assert slow.v == pytest.approx(0.75 * chain.v + 0.25 * whole.v)
 
@@ -154,10 +162,10 @@ def test_concentrations_do_not_run_away_while_all_states_are_alike(construction:
     alike = np.full((8, 8), 20.0)
     chain: Any = HDP("learned", "learned", construction=construction).prior(8, flat=False)
     for _ in range(LATE - 1):
-        chain = chain.update_hyperparameters(alike[0], alike)
+        chain = chain.update_hyperparameters(ChainSums(alike[0], alike))
     assert (chain.hierarchy.concentration, chain.hierarchy.top_concentration) == (1.0, 1.0)
     for _ in range(300):
-        chain = chain.update_hyperparameters(alike[0], alike)
+        chain = chain.update_hyperparameters(ChainSums(alike[0], alike))
     assert chain.hierarchy.concentration <= 1e4
     assert chain.hierarchy.top_concentration <= 1e4
 

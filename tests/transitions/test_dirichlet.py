@@ -4,6 +4,7 @@ from sklearn.base import clone
 
 from subchain.errors import InputError
 from subchain.transitions import Dirichlet, banded, cyclic, left_right, resolve_transition, stationary_distribution
+from subchain.transitions.base import ChainSums
 
 
 def counts(rng, n_states=4):
@@ -11,7 +12,7 @@ def counts(rng, n_states=4):
 
 
 def test_every_point_has_rows_that_sum_to_one(rng):
-    posterior = Dirichlet(0.5, stickiness=2.0).prior(4, flat=False).update(*counts(rng))
+    posterior = Dirichlet(0.5, stickiness=2.0).prior(4, flat=False).update(ChainSums(*counts(rng)))
     for chain in (posterior.mean(), posterior.mode(), posterior.predictive(), posterior.sample(rng)):
         assert np.allclose(chain.transition.sum(axis=1), 1.0)
         assert np.isclose(chain.initial.sum(), 1.0)
@@ -22,7 +23,7 @@ def test_every_point_has_rows_that_sum_to_one(rng):
 
 def test_the_flat_prior_gives_the_relative_frequencies(rng):
     initial, pairs = counts(rng)
-    chain = Dirichlet().prior(4, flat=True).update(initial, pairs).mode()
+    chain = Dirichlet().prior(4, flat=True).update(ChainSums(initial, pairs)).mode()
     assert np.allclose(chain.transition, pairs / pairs.sum(axis=1, keepdims=True))
     assert np.allclose(chain.initial, initial / initial.sum())
 
@@ -30,7 +31,7 @@ def test_the_flat_prior_gives_the_relative_frequencies(rng):
 @pytest.mark.parametrize("mask", [left_right(4), banded(4), cyclic(4, 2), left_right])
 def test_forbidden_moves_stay_exactly_zero(mask, rng):
     table = mask(4) if callable(mask) else mask
-    posterior = Dirichlet(2.0, mask=mask).prior(4, flat=False).update(*counts(rng))
+    posterior = Dirichlet(2.0, mask=mask).prior(4, flat=False).update(ChainSums(*counts(rng)))
     for chain in (posterior.mean(), posterior.mode(), posterior.expected_log(), posterior.sample(rng)):
         assert (chain.transition[~table] == 0.0).all()
         assert (chain.transition[table] > 0.0).all()
@@ -41,7 +42,7 @@ def test_log_weights_are_the_logarithms_of_weights_and_do_not_underflow(initial,
     fixed = np.full((4, 4), np.nan)
     fixed[0, :2] = 0.25, 0.0
     prior = Dirichlet(1e-5, fixed=fixed, initial=initial).prior(4, flat=False)
-    posterior = prior.update(*counts(rng))
+    posterior = prior.update(ChainSums(*counts(rng)))
     weights, logs = posterior.expected_log(), posterior.log_surrogate()
     assert np.allclose(np.exp(logs.initial), weights.initial, rtol=1e-12)
     assert np.allclose(np.exp(logs.transition), weights.transition, rtol=1e-12)
@@ -53,7 +54,7 @@ def test_fixed_entries_keep_their_value_and_leave_the_rest_to_be_shared(rng):
     fixed = np.full((4, 4), np.nan)
     fixed[0, 1], fixed[2] = 0.25, [0.1, 0.2, 0.3, 0.4]
     initial, pairs = counts(rng)
-    posterior = Dirichlet(fixed=fixed).prior(4, flat=True).update(initial, pairs)
+    posterior = Dirichlet(fixed=fixed).prior(4, flat=True).update(ChainSums(initial, pairs))
     for chain in (posterior.mean(), posterior.mode(), posterior.expected_log(), posterior.sample(rng)):
         assert chain.transition[0, 1] == 0.25
         assert np.array_equal(chain.transition[2], fixed[2])
@@ -63,9 +64,9 @@ def test_fixed_entries_keep_their_value_and_leave_the_rest_to_be_shared(rng):
 
 
 def test_given_and_stationary_beginnings_learn_nothing(rng):
-    given = Dirichlet(initial=[0.5, 0.5, 0, 0]).prior(4, flat=False).update(*counts(rng))
+    given = Dirichlet(initial=[0.5, 0.5, 0, 0]).prior(4, flat=False).update(ChainSums(*counts(rng)))
     assert np.array_equal(given.mean().initial, [0.5, 0.5, 0, 0])
-    stationary = Dirichlet(initial="stationary").prior(4, flat=False).update(*counts(rng))
+    stationary = Dirichlet(initial="stationary").prior(4, flat=False).update(ChainSums(*counts(rng)))
     chain = stationary.mean()
     assert np.allclose(chain.initial @ chain.transition, chain.initial)
     assert not Dirichlet(initial="stationary").exact
@@ -80,12 +81,12 @@ def test_the_stationary_distribution_of_a_nearly_periodic_chain_is_uniform(epsil
 def test_divergence_and_density_of_the_prior_itself(rng):
     prior = Dirichlet(0.7, mask=banded(4)).prior(4, flat=False)
     assert abs(prior.kl(prior)) < 1e-12
-    assert prior.update(*counts(rng)).kl(prior) > 0.0
+    assert prior.update(ChainSums(*counts(rng))).kl(prior) > 0.0
     assert Dirichlet().prior(4, flat=True).log_density(prior.mean()) == 0.0
 
 
 def test_states_can_be_taken_in_another_order(rng):
-    posterior = Dirichlet(0.7, mask=left_right(4)).prior(4, flat=False).update(*counts(rng))
+    posterior = Dirichlet(0.7, mask=left_right(4)).prior(4, flat=False).update(ChainSums(*counts(rng)))
     order = np.array([3, 1, 0, 2])
     assert np.allclose(posterior.take(order).mean().transition, posterior.mean().transition[np.ix_(order, order)])
     assert np.allclose(posterior.take(order).mean().initial, posterior.mean().initial[order])
@@ -131,11 +132,11 @@ def test_the_evidence_of_moves_is_that_of_one_after_the_other():
     rng.shuffle(moves)
     initial, pairs, expected = np.zeros(3), np.zeros((3, 3)), 0.0
     for first in (0, 2, 0):
-        expected += np.log(prior.update(initial, pairs).mean().initial[first])
+        expected += np.log(prior.update(ChainSums(initial, pairs)).mean().initial[first])
         initial[first] += 1.0
     for before, after in moves:
-        expected += np.log(prior.update(initial, pairs).mean().transition[before, after])
+        expected += np.log(prior.update(ChainSums(initial, pairs)).mean().transition[before, after])
         pairs[before, after] += 1.0
-    assert prior.log_evidence(initial, pairs) == pytest.approx(expected, rel=1e-12)
+    assert prior.log_evidence(ChainSums(initial, pairs)) == pytest.approx(expected, rel=1e-12)
     pairs[1, 0] = 1.0
-    assert prior.log_evidence(initial, pairs) == -np.inf
+    assert prior.log_evidence(ChainSums(initial, pairs)) == -np.inf

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from subchain import CVI, HDP, HMM
+from subchain.transitions.base import ChainSums
 from subchain.transitions.dirichlet import DirichletChain, DirichletRows
 from subchain.transitions.incremental import IncrementalDirichlet
 from subchain.transitions.initial import LearnedInitial
@@ -14,9 +15,9 @@ from subchain.transitions.initial import LearnedInitial
 def test_rounding_leaves_no_weight_below_zero_where_the_prior_weighs_next_to_nothing() -> None:
     least = np.full((2, 2), 1e-40)
     prior = DirichletChain(LearnedInitial(least[0]), DirichletRows(least, np.zeros((2, 2))))
-    moving = IncrementalDirichlet(prior, np.array([0.3, 1.0]), np.array([[0.3, 1.0], [2.0, 1.0]]))
+    moving = IncrementalDirichlet(prior, ChainSums(np.array([0.3, 1.0]), np.array([[0.3, 1.0], [2.0, 1.0]])))
     for part in (0.1, 0.2):
-        moving.blend(1.0, -1.0, -1.0, np.array([part, 0.0]), np.array([[part, 0.0], [0.0, 0.0]]))
+        moving.blend(1.0, -1.0, ChainSums(np.array([part, 0.0]), np.array([[part, 0.0], [0.0, 0.0]])))
     assert moving.pairs[0, 0] < 0.0
     found = moving.surrogate("predictive")
     assert (found.initial >= 0.0).all()

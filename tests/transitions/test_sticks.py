@@ -17,6 +17,7 @@ from subchain.datasets import four_state
 from subchain.engines.cpu.engine import CpuEngine
 from subchain.errors import ConvergenceWarning
 from subchain.structures.chain.model import HMMPosterior
+from subchain.transitions.base import ChainSums
 from subchain.transitions.hdp.sticks import MOST_BYTES, SticksChain
 
 K = 5
@@ -34,7 +35,7 @@ def learned(seed: int, *, steps: int = 2, **hierarchy: Any) -> tuple[SticksChain
     chain: Any = HDP(construction="sticks", **hierarchy).prior(K, flat=False)
     for step in range(steps):
         initial, pairs = counted(seed + step)
-        chain = chain.update_hyperparameters(initial, pairs)
+        chain = chain.update_hyperparameters(ChainSums(initial, pairs))
     return chain, np.vstack(counted(seed + steps - 1))
 
 
@@ -65,7 +66,7 @@ def test_every_move_is_shared_out_among_sticks_and_rest(stickiness: float) -> No
     shares, rest, stays = chain._shared(counts)
     found = shares.sum(axis=1) + rest.sum(axis=1) + np.append(0.0, stays)
     assert found == pytest.approx(counts.sum(axis=1), rel=1e-12)
-    posterior = chain.update(counts[0], counts[1:])
+    posterior = chain.update(ChainSums(counts[0], counts[1:]))
     assert posterior.a[chain._active] == pytest.approx(1.0 + shares[chain._active])
 
 
@@ -78,7 +79,7 @@ def test_breaks_and_top_level_never_lower_the_objective(
     chain, _ = learned(seed, concentration=concentration, top_concentration=top, stickiness=stickiness)
     counts = np.vstack(counted(seed + 77))
     for step in (
-        lambda chain: chain.update(counts[0], counts[1:]),
+        lambda chain: chain.update(ChainSums(counts[0], counts[1:])),
         lambda chain: chain.ordered(counts),
         lambda chain: chain.topped(counts),
     ):
@@ -145,7 +146,7 @@ class TestInARun:
             return found.log_normalizer - posterior.kl(prior), found
 
         chain, emission = (
-            prior.chain.update(statistics.initial, statistics.pairs),
+            prior.chain.update(ChainSums(statistics.initial, statistics.pairs)),
             prior.emission.update(statistics.emission),
         )
         before, seen = measured(HMMPosterior(chain, emission))
@@ -194,7 +195,7 @@ def test_states_can_be_put_in_another_order() -> None:
 def test_staying_for_its_own_sake_takes_no_sticks() -> None:
     """A row is a process whose base has the stickiness for an atom: its mean without data is that of its base."""
     chain, _ = learned(5, concentration=2.0, stickiness=6.0)
-    nothing: Any = chain.update(np.zeros(K), np.zeros((K, K)))
+    nothing: Any = chain.update(ChainSums(np.zeros(K), np.zeros((K, K))))
     assert nothing.stay / (nothing.stay + nothing.go) == pytest.approx(0.75)
     assert (np.diagonal(nothing.mean().transition) >= 0.75).all()
 
@@ -221,8 +222,8 @@ def test_draws_are_distributions_whose_mean_is_the_mean() -> None:
 def test_five_hundred_states_fit_into_memory() -> None:
     rng = np.random.default_rng(0)
     chain: Any = HDP(construction="sticks").prior(500, flat=False)
-    begun = chain.begin(rng.exponential(3.0, 500), rng.exponential(3.0, (500, 500)))
+    begun = chain.begin(ChainSums(rng.exponential(3.0, 500), rng.exponential(3.0, (500, 500))))
     assert begun.points.nbytes <= MOST_BYTES
-    renewed = begun.update_hyperparameters(rng.exponential(3.0, 500), rng.exponential(3.0, (500, 500)))
+    renewed = begun.update_hyperparameters(ChainSums(rng.exponential(3.0, 500), rng.exponential(3.0, (500, 500))))
     assert renewed.points.nbytes <= MOST_BYTES
     assert renewed.mean().transition.sum(axis=1) == pytest.approx(1.0)

@@ -87,6 +87,11 @@ def _fields(record: Record) -> dict[str, Any]:
 class Point(Record):
     """Parameter values of a whole model, or weights that stand in for them; subclasses declare one field a part."""
 
+    @property
+    def n_states(self) -> int | None:
+        """Number of hidden states; None if the structure has no fixed number of them."""
+        return None
+
     def parts(self) -> dict[str, Weights]:
         """Return the values of each part by name."""
         return _fields(self)

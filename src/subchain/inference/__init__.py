@@ -29,7 +29,7 @@ def resolve_inference(given: str | Algorithm | None) -> Algorithm:
     if given is None:
         return VI()
     if isinstance(given, Algorithm):
-        return given.itself()
+        return given
     if isinstance(given, str) and given.lower() in ALGORITHMS:
         return ALGORITHMS[given.lower()]()
     raise unknown_name("inference algorithm", given, ALGORITHMS)

@@ -122,7 +122,12 @@ def _restore(kind: type[Model], arrays: dict[str, Any], header: dict[str, Any]) 
 
 
 #: Names of records, settings and arrays in files of version 1, and what they are called now.
-_RECORDS_OF_1 = {"TrainingBeliefs": "TrainingMarginals"}
+_RECORDS_OF_1 = {
+    "TrainingBeliefs": "TrainingMarginals",
+    "Point": "HMMPoint",
+    "ModelPosterior": "HMMPosterior",
+    "Statistics": "HMMStatistics",
+}
 _SETTINGS_OF_1 = {"together": "cluster_size", "left": "neighbour_weighting"}
 _ARRAYS_OF_1 = {"beliefs_": "training_marginals_", "end_belief": "end_marginal"}
 
@@ -138,10 +143,15 @@ def _from_version_1(arrays: dict[str, Any], header: dict[str, Any]) -> tuple[dic
     def schema(given: Any) -> Any:
         if not isinstance(given, dict):
             return given
-        return {
+        found = {
             name: _RECORDS_OF_1.get(inner, inner) if name == "record" else schema(inner)
             for name, inner in given.items()
         }
+        if found.get("record") == "HMMStatistics":
+            fields = found["fields"]
+            counts = {name: fields.pop(name) for name in ("initial", "pairs")}
+            fields["chain"] = {"record": "ChainSums", "fields": counts}
+        return found
 
     header = header | {
         "settings": translated(header["settings"]),
@@ -150,6 +160,8 @@ def _from_version_1(arrays: dict[str, Any], header: dict[str, Any]) -> tuple[dic
     renamed = {}
     for name, array in arrays.items():
         first, dot, rest = name.partition(".")
+        if first == "statistics_" and rest in ("initial", "pairs"):
+            rest = f"chain.{rest}"
         renamed[_ARRAYS_OF_1.get(first, first) + dot + rest] = array
     return renamed, header
 

@@ -43,10 +43,6 @@ class Algorithm(Component, ABC):
     time_limit: float | None
     patience: int | None
 
-    def itself(self) -> Algorithm:
-        """The algorithm that runs: this one, or another that its settings ask for."""
-        return self
-
     def check(self) -> None:
         """Raise an `InputError` if a setting is out of range."""
         if self.time_limit is not None:

@@ -156,8 +156,8 @@ def _unpack(plain: dict[str, Any], name: str, arrays: dict[str, Any]) -> RunStat
         for part in ("statistics", "point", "average", "prior")
     }
     for record in records.values():
-        if record is not None:
-            record.check_states(len(records["point"].chain.initial))
+        if record is not None and records["point"].n_states is not None:
+            record.check_states(records["point"].n_states)
     trace = Trace.from_json(plain["trace"])
     memory = {key: arrays[f"{name}.memory.{key}"] for key in plain["memory"]}
     results = Known(records["statistics"], records["point"], memory, records["average"], records["prior"])

@@ -49,8 +49,8 @@ class StateSearch:
         self.chains = chains
         self.algorithm = algorithm
 
-    def improve(self, trials: Trials, state: RunState, step: Step) -> Step:
-        """Search if it is time: now and then once states differ, and before a run ends.
+    def is_due(self, trials: Trials, iteration: int) -> bool:
+        """Whether it is time: now and then once states differ, and before a run ends.
 
         States that are still alike when a run ends will not become different by themselves; merged into one, it can be
         split. A run that has settled has also shown how high its objective comes: what leads no higher would be undone
@@ -58,25 +58,30 @@ class StateSearch:
         """
         hierarchy = hierarchy_of(trials.prior.chain)
         if hierarchy is None or not (hierarchy.merges or hierarchy.splits):
-            return step
-        iteration, has_settled = state.iteration + 1, trials.settled_at is not None
-        differ = states_differ(trials.statistics.pairs, hierarchy.renewals)
-        if not has_settled and not (_is_milestone(iteration, trials.every) and differ):
+            return False
+        if trials.settled_at is not None:
+            return True
+        return _is_milestone(iteration, trials.every) and states_differ(trials.statistics.pairs, hierarchy.renewals)
+
+    def improve(self, trials: Trials, state: RunState, step: Step) -> Step:
+        """Return where a search leads from a step, if it is time for one; else the step."""
+        iteration = state.iteration + 1
+        if not self.is_due(trials, iteration):
             return step
         with trials.open():
             here = trials.here()
             if here is None:
                 return step
-            one = _OneSearch(self, trials, [state.seed, iteration])
+            one = OneSearch(self, trials, [state.seed, iteration])
             best = one.improve(trials.keep(here))
-            if not one.events and (has_settled or not trials.advances):
+            if not one.events and (trials.settled_at is not None or not trials.advances):
                 trials.stay()
                 return step
             found = trials.adopt(best, one.folded)
         return found._replace(events=[*found.events, *step.events, *one.events])
 
 
-class _OneSearch:
+class OneSearch:
     """One search: splits, merges, and loosened counts, each accepted if the objective rises."""
 
     def __init__(self, search: StateSearch, trials: Trials, seed: list[int]) -> None:

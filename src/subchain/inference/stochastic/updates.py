@@ -156,9 +156,13 @@ class Updates:
                 results.changed(done)
                 self.rate = float(rates[done - 1])
                 return
-        draw = Draw(self, results.update + 1)
-        self.algorithm.update(results.model, draw)
-        results.changed(1)
+        self.update()
+
+    def update(self) -> None:
+        """Do one update, as the algorithm's own file says."""
+        draw = Draw(self, self.results.update + 1)
+        self.algorithm.update(self.results.model, draw)
+        self.results.changed(1)
         self.rate = draw.rate
 
     def trials(self, state: RunState, step: Step) -> UpdateTrials | None:

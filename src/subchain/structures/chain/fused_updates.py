@@ -134,9 +134,9 @@ def _move_chain(rate, gains, marginals, is_first, moved, transition, first, pair
         for lane in range(is_first.shape[0]):
             if is_first[lane]:
                 begun += marginals[j, lane]
-        first[0, j] = (1.0 - rate) * first[0, j] + rate * gains[0] * begun
+        first[0, j] = (1.0 - rate) * first[0, j] + rate * (gains[0] * begun)
         for k in range(pairs.shape[0]):
-            pairs[j, k] = (1.0 - rate) * pairs[j, k] + rate * gains[1] * (moved[j, k] * transition[j, k])
+            pairs[j, k] = (1.0 - rate) * pairs[j, k] + rate * (gains[1] * (moved[j, k] * transition[j, k]))
 
 
 @kernel
