@@ -116,7 +116,7 @@ def test_the_compiled_updates_of_words_do_what_those_of_any_family_do(monkeypatc
         inference = kind(length=20, batch=4, max_updates=60, report_every=20)
         compiled = fit(inference, data=data, hierarchy=hierarchy, init="exponential")
         with monkeypatch.context() as patch:
-            patch.setattr(FusedUpdates, "_can_run", lambda self: False)
+            patch.setattr(FusedUpdates, "_can_run", lambda self, batches: False)
             plain = fit(inference, data=data, hierarchy=hierarchy, init="exponential")
         assert compiled.statistics_.pairs == pytest.approx(plain.statistics_.pairs, rel=1e-7, abs=1e-7)
         assert compiled.prior_.chain.weights() == pytest.approx(plain.prior_.chain.weights(), rel=1e-6)

@@ -57,7 +57,7 @@ def test_one_update_by_hand(algorithm: type[SVI], monkeypatch: pytest.MonkeyPatc
     drawn: list[Any] = []
     original = Grid.batch
     monkeypatch.setattr(Grid, "batch", lambda self, *given: drawn.append(original(self, *given)) or drawn[-1])
-    monkeypatch.setattr(FusedUpdates, "_can_run", lambda self: False)  # which draws by itself
+    monkeypatch.setattr(FusedUpdates, "_can_run", lambda self, batches: False)  # which draws by itself
     starts: list[Any] = []
     moved = Updates.__init__
 
@@ -113,7 +113,7 @@ def test_many_updates_at_one_go_are_the_same_updates(
     monkeypatch.setattr(FusedUpdates, "run", lambda *given: done.append(run(*given)) or done[-1])
     assert np.array_equal(fit().transition_, at_one_go.transition_)
     assert sum(done) > 100
-    monkeypatch.setattr(FusedUpdates, "_can_run", lambda self: False)
+    monkeypatch.setattr(FusedUpdates, "_can_run", lambda self, batches: False)
     one_by_one = fit()
     np.testing.assert_allclose(at_one_go.transition_, one_by_one.transition_, rtol=1e-10)
     np.testing.assert_allclose(at_one_go.initial_, one_by_one.initial_, rtol=1e-10)
@@ -351,7 +351,7 @@ def test_a_run_that_was_interrupted_goes_on_in_the_same_bits(
 ) -> None:
     inference = SCVI(length=4, batch=30, boundary=Guards(), max_updates=100, report_every=10, average=True)
     whole = words(inference).fit(text())
-    monkeypatch.setattr(FusedUpdates, "_can_run", lambda self: False)
+    monkeypatch.setattr(FusedUpdates, "_can_run", lambda self, batches: False)
     update = Updates.update
 
     def interrupt(self: Any) -> None:

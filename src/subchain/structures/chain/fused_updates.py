@@ -255,19 +255,18 @@ class FusedUpdates:
     """
 
     def __init__(self, minibatches: ChainMinibatches, model: IncrementalPosterior) -> None:
-        self.minibatches = minibatches
         self.model = model
         self.chain: Any = model.parts["chain"]
         self.table: Any = model.parts["emission"]
-        self.can_run = self._can_run()
+        self.can_run = self._can_run(minibatches)
         if self.can_run:
             table: Any = self.table
             self.place = np.zeros(len(table.counts), dtype=np.int32)
             self.n_whole = minibatches.chains.n_observations // minibatches.subchains.length
 
-    def _can_run(self) -> bool:
+    def _can_run(self, batches: ChainMinibatches) -> bool:
         """Whether the run is of the kind that the compiled update covers."""
-        batches, chain = self.minibatches, self.chain
+        chain = self.chain
         chains, boundary, values = batches.chains, batches.boundary, batches.chains.data.values
         fits = (
             type(self.table) is IncrementalTable
@@ -288,11 +287,10 @@ class FusedUpdates:
         columns = batches.plan.size * (batches.subchains.length + 2 * reach)
         return 8 * columns * len(chain.initial) <= 2 * TABLE_BYTES
 
-    def run(self, pieces: NDArray[np.int64], rates: Array, since: Array) -> int:
+    def run(self, batches: ChainMinibatches, pieces: NDArray[np.int64], rates: Array, since: Array) -> int:
         """Do updates whose minibatches are `pieces` (updates, M); return how many were done."""
         if not self.can_run:
             return 0
-        batches = self.minibatches
         chain: Any = self.chain
         table: Any = self.table
         boundary = batches.boundary

@@ -126,7 +126,7 @@ class ChainMinibatches:
         self.prefetch.check()
         if self._fused is None or self._fused.model is not model:
             self._fused = FusedUpdates(self, model)
-        return self._fused.run(units, rates, since)
+        return self._fused.run(self, units, rates, since)
 
     def signal(self, sums: ChainSums) -> Array:
         return sums.pairs
