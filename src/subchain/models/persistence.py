@@ -143,7 +143,7 @@ def _from_version_1(arrays: dict[str, Any], header: dict[str, Any]) -> tuple[dic
     def schema(given: Any) -> Any:
         if not isinstance(given, dict):
             return given
-        found = {
+        found: dict[str, Any] = {
             name: _RECORDS_OF_1.get(inner, inner) if name == "record" else schema(inner)
             for name, inner in given.items()
         }
