@@ -17,6 +17,7 @@ from subchain.core.samples import Samples
 from subchain.core.statistics import Statistics
 from subchain.data import Sequences, Vocabulary, read_alike
 from subchain.emissions import Emission, Frozen, Parameters
+from subchain.engines import Engine
 from subchain.errors import not_fitted
 from subchain.inference.run.checkpoint import RunSummary
 from subchain.inference.run.posterior import ModelPosterior, Point
@@ -74,7 +75,7 @@ class Fitted(Component):
     vocabularies_: tuple[Vocabulary | None, ...]
     columns_: tuple[str, ...] | None
     grouped_by_: str | None
-    engine: str
+    engine: str | Engine
     n_jobs: int | None
 
     def _become(self, point: Point, family: Emission) -> None:
