@@ -17,7 +17,6 @@ from subchain.core.statistics import Statistics
 from subchain.data.legal_states import LegalStates
 from subchain.emissions.categorical import DirichletTable
 from subchain.emissions.incremental import Incremental
-from subchain.engines.cpu.occurrence import occurrence
 from subchain.engines.subchains import Minibatch
 from subchain.errors import InputError
 from subchain.inference.collapsed.clusters import Clusters, positions_of
@@ -266,7 +265,7 @@ class Ledger:
     def _observed(self, chain: CollapsedChain) -> CollapsedChain:
         """The prior of the moves, having looked how probable it is that they happen at all."""
         surrogate, whole = self.present.update(self.statistics).predictive(), self.problem.whole
-        found = occurrence(self.problem.engine, surrogate, whole.data, whole.evidence, whole.weights, WAYS[chain.way])
+        found = self.problem.engine.occurrence(surrogate, whole, WAYS[chain.way])
         return chain.observe(found.first - self.chain.initial, found.moves - self.chain.pairs)
 
     @property

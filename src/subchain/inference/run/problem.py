@@ -4,25 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
-import numpy as np
-from numpy.typing import NDArray
-
 from subchain.core.statistics import Statistics
-from subchain.data.evidence import Evidence
-from subchain.data.sequences import Sequences
-from subchain.engines.cpu.engine import CpuEngine
+from subchain.engines.base import Engine
+from subchain.engines.part import Part
 from subchain.engines.surrogate import Surrogate
 from subchain.inference.run.posterior import ModelPosterior
 from subchain.inference.run.validation import Validation
-
-
-@dataclasses.dataclass
-class Part:
-    """Sequences that are visited together, with what is known of their states and how often each counts."""
-
-    data: Sequences
-    evidence: Evidence | None = None
-    weights: NDArray[np.float64] | None = None
 
 
 @dataclasses.dataclass
@@ -40,11 +27,14 @@ class Problem:
 
     whole: Part
     prior: ModelPosterior
-    engine: CpuEngine
+    engine: Engine
     exact: bool = True
     validation: Validation | None = None
     subchain_length: int | None = None
 
     def statistics(self, surrogate: Surrogate, part: Part) -> Statistics:
         """Expected statistics of a part of the data."""
-        return self.engine.statistics(surrogate, part.data, part.evidence, part.weights)
+        return self.engine.statistics(surrogate, part)
+
+
+__all__ = ["Part", "Problem"]

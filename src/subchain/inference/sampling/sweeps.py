@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.engines.cpu.messages import Messages
-from subchain.engines.cpu.paths import sample_paths
 from subchain.inference.run.interrupts import Postponed
 from subchain.inference.run.loop import RunState, Step
 from subchain.inference.run.problem import Problem
@@ -51,8 +49,8 @@ class Sweeps:
         asked = "local start" in state.results.memory and LOCAL_STARTS[int(state.results.memory["local start"])]
         if asked == "states" and setting.anything_goes:
             return np.array([setting.draw_legal(number) for number in range(n_chains)])
-        messages = Messages(state.point.surrogate(), whole.data, whole.evidence)
-        return sample_paths(self.problem.engine, messages, n_chains, np.random.SeedSequence([state.seed, 0, 0, 5]))
+        seed = np.random.SeedSequence([state.seed, 0, 0, 5])
+        return self.problem.engine.sample_paths(state.point.surrogate(), whole, n_chains, seed)
 
     def release(self) -> None:
         """Nothing is held."""

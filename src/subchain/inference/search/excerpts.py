@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.statistics import Statistics
-from subchain.engines.cpu.messages import Messages
-from subchain.engines.subchains import Grid, Keep, Minibatch, MinibatchRun, run_minibatch
+from subchain.engines.results import Keep
+from subchain.engines.subchains import Grid, Minibatch, MinibatchRun
 from subchain.engines.surrogate import Surrogate
 from subchain.inference.run.problem import Problem
 from subchain.numerics import simplex
@@ -88,5 +88,4 @@ class Excerpt:
         on_average = stationary_distribution(simplex.normalized(moves, 1))
         start[:] = ((1.0 - ANYWHERE) * on_average + ANYWHERE * anywhere)[:, None]
         start[:, batch.is_first] = surrogate.initial[:, None]
-        messages = Messages(surrogate, whole.data, whole.evidence)
-        return run_minibatch(self.problem.engine, messages, batch, start, np.ones_like(start), keep, surplus)
+        return self.problem.engine.minibatch(surrogate, whole, batch, start, np.ones_like(start), keep, surplus)

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from subchain.core.statistics import Statistics
 from subchain.data.mapped import MappedFile
-from subchain.engines.cpu.messages import Messages
-from subchain.engines.subchains import Anywhere, Grid, Minibatch, Subchains, run_minibatch
+from subchain.engines.subchains import Anywhere, Grid, Minibatch, Subchains
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import ImpossibleSequenceError, InputError, unknown_name
 from subchain.inference.run.algorithm import Algorithm, number, positive_number, whole_number
@@ -430,9 +429,8 @@ class Updates:
         kind = self.algorithm.kind
         chain = model.chain.surrogate(kind)
         surrogate = Surrogate(chain.initial, chain.transition, model.emission.surrogate(kind))
-        messages = Messages(surrogate, whole.data, whole.evidence)
-        start, stop = self.boundary.enter(messages, batch, model.chain)
-        run = run_minibatch(self.problem.engine, messages, batch, start, stop)
+        start, stop = self.boundary.enter(self.problem, surrogate, batch, model.chain)
+        run = self.problem.engine.minibatch(surrogate, whole, batch, start, stop)
         self.boundary.leave(batch, run)
         fresh, gains = run.statistics, self.gains
         rate = self.rates.rate(model.update + 1, gains.pairs * fresh.pairs, model.chain.pairs)
