@@ -12,7 +12,6 @@ from subchain import HDP, HMM, VI
 from subchain.core.statistics import Statistics
 from subchain.data import Sequences
 from subchain.engines import resolve_engine
-from subchain.engines.cpu.occurrence import occurrence
 from subchain.inference.run.posterior import ModelPosterior
 from subchain.inference.run.problem import Part, Problem
 from subchain.inference.search.excerpts import Excerpt
@@ -86,7 +85,7 @@ def test_a_stretch_has_the_statistics_of_its_positions() -> None:
         own = excerpt.statistics_of(surrogate, stretch)
         start = int(excerpt.batch.starts[stretch])
         part = Sequences(problem.whole.data.values[start : start + 20])
-        assert own.pairs == pytest.approx(problem.engine.statistics(surrogate, part).pairs)
+        assert own.pairs == pytest.approx(problem.engine.statistics(surrogate, Part(part)).pairs)
         assert occupancy[stretch] == pytest.approx(own.initial + own.pairs.sum(axis=0))
 
 
@@ -96,7 +95,7 @@ def test_the_surplus_of_an_excerpt_of_everything_is_that_of_the_data(weighted: b
     weights = np.linspace(0.5, 2.0, 12) if weighted else None
     problem, prior, statistics = fitted("categorical", weights=weights)
     surrogate, whole = prior.update(statistics).predictive(), problem.whole
-    found = occurrence(problem.engine, surrogate, whole.data, None, weights, way)
+    found = problem.engine.occurrence(surrogate, whole, way)
     expected = problem.statistics(surrogate, whole)
     first, moves = Excerpt(problem, 1000, 1000, np.random.default_rng(0)).surplus(surrogate, way)
     assert first == pytest.approx(found.first - expected.initial, rel=1e-9, abs=1e-9)

@@ -14,7 +14,7 @@ from scipy.special import digamma
 
 from subchain import HDP, HMM, SVI, VI, Categorical
 from subchain.datasets import four_state
-from subchain.engines.cpu.engine import CpuEngine
+from subchain.engines import CpuEngine, Part
 from subchain.errors import ConvergenceWarning
 from subchain.inference.run.posterior import ModelPosterior
 from subchain.transitions.hdp.sticks import MOST_BYTES, SticksChain
@@ -141,7 +141,7 @@ class TestInARun:
         prior, statistics = model.prior_, model.statistics_
 
         def measured(posterior: ModelPosterior) -> tuple[float, Any]:
-            found = engine.statistics(posterior.expected_log(), data)
+            found = engine.statistics(posterior.expected_log(), Part(data))
             return found.log_normalizer - posterior.kl(prior), found
 
         chain, emission = (
