@@ -12,12 +12,12 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
+from subchain.structures.chain.settings import Stochastic
 
 from experiments.experiment import Row
 from subchain import CVI, HDP, HMM, SCVI, SVI, VI, Beam, Dirichlet
 from subchain.data import Sequences
 from subchain.inference import Algorithm
-from subchain.inference.stochastic.settings import Stochastic
 from subchain.tasks.states import effective_states
 from subchain.transitions import TransitionPrior
 

@@ -19,8 +19,7 @@ from experiments.tagging import block, penn_sample
 from subchain import CVI, HDP, HMM, Categorical
 from subchain.data import Sequences
 from subchain.datasets import load_alice
-from subchain.engines import CpuEngine
-from subchain.engines.cpu.occurrence import occurrence
+from subchain.engines import CpuEngine, Part
 from subchain.errors import ConvergenceWarning, InputError
 
 Array = NDArray[np.float64]
@@ -74,12 +73,12 @@ class OccurrenceInText(Experiment):
 
     def _row(self, corpus: Corpus, n_states: int, iterations: int, seed: int) -> Iterator[Row]:
         surrogate, engine = learned(corpus, n_states, iterations, seed).posterior_.predictive(), CpuEngine()
-        truth = occurrence(engine, surrogate, corpus.data, method="exact").probability
+        truth = engine.occurrence(surrogate, Part(corpus.data), "exact").probability
         self.maps.setdefault((corpus.name, n_states, iterations), truth)
         samples = SAMPLES[:2] if self.quick else SAMPLES
         ways = [("pairs", 0), ("mean_field", 0), *(("sampling", number) for number in samples)]
         for method, number in ways:
-            found = occurrence(engine, surrogate, corpus.data, method=method, n_samples=number, seed=seed).probability
+            found = engine.occurrence(surrogate, Part(corpus.data), method, number, seed).probability
             errors = np.abs(found - truth)
             yield {
                 "corpus": corpus.name, "states": n_states, "seed": seed, "iteration": iterations,

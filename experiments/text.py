@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from subchain.structures.chain.settings import Stochastic
 
 from experiments.corpora import data_file
 from subchain import HMM, Categorical, Dirichlet, HoldOut
 from subchain.data import Sequences, Vocabulary
-from subchain.inference.stochastic.settings import Stochastic
 
 END = "</s>"
 #: Fixed seeds: the order of the sentences, and the words that are held out.

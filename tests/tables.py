@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from subchain.core.records import Sums, states_on
 from subchain.data import Evidence, Sequences
 from subchain.emissions.base import Likelihood, Table
-from subchain.engines import Surrogate
+from subchain.engines import CpuEngine, Engine, Part, Surrogate
 from subchain.engines.cpu.messages import Messages
+from subchain.engines.results import FilteredBlock
 
 Array = NDArray[np.float64]
 
@@ -73,8 +74,12 @@ class Case:
         return Sequences(values, np.cumsum([0, *self.lengths]))
 
     @property
+    def part(self) -> Part:
+        return Part(self.data, self.evidence)
+
+    @property
     def messages(self) -> Messages:
-        return Messages(self.surrogate, self.data, self.evidence)
+        return messages(self.surrogate, self.part)
 
     def chains(self) -> list[tuple[Array, Array, Array]]:
         """The sequences in the form that `naive` takes, without the empty ones."""
@@ -98,3 +103,34 @@ def random_case(
     logs = spread * np.log(rng.random((sum(lengths), n_states)))
     moves = random_rows(rng, n_states, n_states)
     return Case(logs, random_rows(rng, n_states), moves if transition is None else transition, lengths)
+
+
+# ---- answers that a pass writes into arrays --------------------------------------------------------------------------
+
+
+def messages(surrogate: Surrogate, part: Part) -> Messages:
+    """The processor's messages in double precision."""
+    return Messages(surrogate, part, CpuEngine(1).dtype)
+
+
+def smooth(engine: Engine, surrogate: Surrogate, part: Part, out: NDArray[Any]) -> Array:
+    return engine.smooth(surrogate, part, lambda block: block.write(out)).checked()
+
+
+def filter(engine: Engine, surrogate: Surrogate, part: Part, out: NDArray[Any]) -> Array:
+    return engine.filter(surrogate, part, lambda block: block.write(out)).checked()
+
+
+def best_states(engine: Engine, surrogate: Surrogate, part: Part, out: NDArray[Any]) -> Array:
+    return engine.smooth(surrogate, part, lambda block: block.write_best(out)).checked()
+
+
+def log_increments(engine: Engine, surrogate: Surrogate, part: Part, out: NDArray[Any]) -> Array:
+    def keep(block: FilteredBlock) -> None:
+        out[block.positions] = block.increments
+
+    return engine.filter(surrogate, part, keep).checked()
+
+
+def of_states(engine: Engine, surrogate: Surrogate, part: Part, states: NDArray[Any], out: NDArray[Any]) -> Array:
+    return engine.smooth(surrogate, part, lambda block: block.write_of(states, out)).checked()

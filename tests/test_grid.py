@@ -10,7 +10,8 @@ import pytest
 from examples import FAMILIES, SHAPES, example
 from sklearn.base import clone
 
-from subchain import CVI, EM, HDP, HMM, SCVI, SVI, VI, Beam, Categorical, Gibbs, settled
+from subchain import CVI, EM, HDP, HMM, SCVI, SVI, VI, Beam, Categorical, Gibbs
+from subchain.core import hyperparameters as settled
 from subchain.emissions import learned_table
 from subchain.errors import ConvergenceWarning
 from subchain.inference import ALGORITHMS, resolve_inference

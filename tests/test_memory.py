@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from subchain import CVI, EM, HDP, HMM, VI, Categorical, memory_estimate
-from subchain.engines.cpu.messages import Workspace
+from subchain.engines.cpu.workspace import Workspace
 
 pytestmark = pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")
 

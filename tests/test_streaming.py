@@ -34,7 +34,7 @@ def test_pieces_of_a_chain_are_one_chain() -> None:
 
 def test_the_move_between_two_pieces_is_believed_as_in_one() -> None:
     from subchain.data import Sequences
-    from subchain.engines.cpu.engine import CpuEngine
+    from subchain.engines import CpuEngine
     from subchain.models.streaming import _run
 
     x = CHAIN.observations.values[:40]

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tables import Case, random_case
 
 from subchain.data import Evidence
-from subchain.engines import CpuEngine, decode
+from subchain.engines import CpuEngine
+from subchain.engines.cpu import decode
 from subchain.errors import ImpossibleSequenceError, InputError
 from subchain.propagation import viterbi
 
@@ -17,7 +18,7 @@ ENGINE = CpuEngine(2)
 
 
 def assert_best_paths(case: Case, engine: CpuEngine = ENGINE) -> None:
-    states, scores = decode.viterbi(engine, case.messages)
+    states, scores = engine.viterbi(case.surrogate, case.part)
     assert (scores[np.array(case.lengths) == 0] == 0.0).all()
     found = zip(case.chains(), [path for path in case.data.split(states) if len(path)], strict=True)
     for (chain, path), score in zip(found, scores[np.array(case.lengths) > 0], strict=True):
@@ -84,7 +85,7 @@ def test_missing_observations_and_evidence():
     known = np.where(rng.random(len(case.logs)) < 0.1, rng.integers(0, 3, len(case.logs)), -1)
     case.evidence = Evidence.build(case.data, 3, states=known)
     assert_best_paths(case)
-    states, _ = decode.viterbi(ENGINE, case.messages)
+    states, _ = ENGINE.viterbi(case.surrogate, case.part)
     np.testing.assert_array_equal(states[known >= 0], known[known >= 0])
 
 
@@ -92,7 +93,7 @@ def test_forbidden_moves_are_never_taken():
     transition = random_rows(np.random.default_rng(4), 5, 5, zeros=0.5)
     case = random_case([10_000, 50], 5, transition)
     assert_best_paths(case)
-    states, _ = decode.viterbi(ENGINE, case.messages)
+    states, _ = ENGINE.viterbi(case.surrogate, case.part)
     for path in case.data.split(states):
         assert (transition[path[:-1], path[1:]] > 0.0).all()
 
@@ -108,16 +109,16 @@ def test_forbidden_moves_are_never_taken():
     ids=["mixed", "serial", "sentences", "many states"],
 )
 def test_one_core_and_two_give_the_same_bits(case: Case):
-    one, two = (decode.viterbi(CpuEngine(n), case.messages) for n in (1, 2))
+    one, two = (CpuEngine(n).viterbi(case.surrogate, case.part) for n in (1, 2))
     np.testing.assert_array_equal(one[0], two[0])
     np.testing.assert_array_equal(one[1], two[1])
 
 
 def test_states_go_where_they_are_wanted(tmp_path):
     case = random_case([5000, 20], 3)
-    expected, scores = decode.viterbi(ENGINE, case.messages)
+    expected, scores = ENGINE.viterbi(case.surrogate, case.part)
     out = np.lib.format.open_memmap(tmp_path / "states.npy", mode="w+", dtype=np.uint8, shape=(5020,))
-    found, same_scores = decode.viterbi(ENGINE, case.messages, out)
+    found, same_scores = ENGINE.viterbi(case.surrogate, case.part, out)
     assert found is out
     np.testing.assert_array_equal(np.load(tmp_path / "states.npy"), expected)
     np.testing.assert_array_equal(scores, same_scores)
@@ -129,7 +130,7 @@ def test_an_impossible_sequence_is_named_with_its_position(transition, at: int):
     case = random_case([100, 20_000, 5], 2, transition)
     case.logs[100 + at] = -np.inf
     with pytest.raises(ImpossibleSequenceError, match=f"sequence 1 .* position {at}"):
-        decode.viterbi(ENGINE, case.messages)
+        ENGINE.viterbi(case.surrogate, case.part)
 
 
 def test_all_impossible_sequences_are_counted():
@@ -137,17 +138,18 @@ def test_all_impossible_sequences_are_counted():
     case.logs[[0, 5, 11], 0] = -np.inf
     case.logs[[3, 9, 14], 1] = -np.inf
     with pytest.raises(ImpossibleSequenceError, match="sequence 0 .and 2 more. .* position 3"):
-        decode.viterbi(ENGINE, case.messages)
+        ENGINE.viterbi(case.surrogate, case.part)
 
 
 @pytest.mark.parametrize("out", [np.empty(19, int), np.empty(20), np.empty(20, np.uint8), np.empty((20, 1), int)])
 def test_an_array_that_cannot_hold_the_states_is_refused(out):
     case = random_case([20], 300)
     with pytest.raises(InputError, match=r"out is .* need the shape \(20,\) and integers up to 299"):
-        decode.viterbi(ENGINE, case.messages, out)
+        ENGINE.viterbi(case.surrogate, case.part, out)
 
 
 def test_nothing_to_decode():
-    states, scores = decode.viterbi(ENGINE, random_case([0, 0], 2).messages)
+    case = random_case([0, 0], 2)
+    states, scores = ENGINE.viterbi(case.surrogate, case.part)
     assert states.shape == (0,)
     assert scores.tolist() == [0.0, 0.0]

@@ -10,14 +10,14 @@ from tables import Case, random_case
 
 from subchain.data import Evidence, Sequences
 from subchain.emissions.categorical import CategoricalTable
-from subchain.engines import CpuEngine, Surrogate
+from subchain.engines import CpuEngine, Part, Surrogate
 from subchain.errors import ImpossibleSequenceError, InputError
 
 ENGINE = CpuEngine(1)
 
 
 def assert_statistics_equal_the_judge(case: Case, weights=None, tolerance: float = 1e-12) -> None:
-    statistics = ENGINE.statistics(case.surrogate, case.data, case.evidence, weights)
+    statistics = ENGINE.statistics(case.surrogate, Part(case.data, case.evidence, weights))
     truth = case.marginals()
     share = np.ones(len(truth)) if weights is None else weights[np.array(case.lengths) > 0]
     total = sum(w * one.log_likelihood for w, one in zip(share, truth, strict=True))
@@ -31,7 +31,7 @@ def assert_statistics_equal_the_judge(case: Case, weights=None, tolerance: float
     np.testing.assert_allclose(statistics.pairs, pairs, rtol=0.0, atol=tolerance * max(pairs.max(), 1.0))
     np.testing.assert_allclose(statistics.emission.marginals, marginals, rtol=0.0, atol=tolerance * share.max())
 
-    scores, _ = ENGINE.scores(case.surrogate, case.data, case.evidence)
+    scores, _ = ENGINE.scores(case.surrogate, case.part)
     expected = [one.log_likelihood for one in truth]
     np.testing.assert_allclose(scores[np.array(case.lengths) > 0], expected, rtol=tolerance, atol=tolerance)
     assert (scores[np.array(case.lengths) == 0] == 0.0).all()
@@ -155,7 +155,7 @@ def test_a_state_that_comes_back_from_1e_400_as_the_better_one(length: int):
 def test_zeros_of_the_transitions_stay_zeros():
     rng = np.random.default_rng(0)
     case = random_case([3000, 40, 50], 5, random_rows(rng, 5, 5, zeros=0.5))
-    pairs = ENGINE.statistics(case.surrogate, case.data).pairs
+    pairs = ENGINE.statistics(case.surrogate, case.part).pairs
     assert (pairs[case.transition == 0.0] == 0.0).all()
     assert_statistics_equal_the_judge(case)
 
@@ -165,14 +165,14 @@ def test_an_impossible_sequence_is_named_with_its_position(at: int):
     case = random_case([10, 7, 3], 2)
     case.logs[10 + at] = -np.inf
     with pytest.raises(ImpossibleSequenceError, match=f"sequence 1 .* position {at}"):
-        ENGINE.statistics(case.surrogate, case.data)
+        ENGINE.statistics(case.surrogate, case.part)
 
 
 @pytest.mark.parametrize("transition", [sticky(2, 0.6), sticky(2, 1.0 - 1e-9)])
 def test_an_impossible_position_within_a_long_chain(transition):
     case = random_case([100, 40_000], 2, transition)
     case.logs[100 + 33_333] = -np.inf
-    totals, impossible = ENGINE.scores(case.surrogate, case.data)
+    totals, impossible = ENGINE.scores(case.surrogate, case.part)
     assert impossible == {1: 33_333}
     assert totals[1] == -np.inf
     assert totals[0] == pytest.approx(naive.marginals(*case.chains()[0]).log_likelihood, rel=1e-12)
@@ -181,7 +181,7 @@ def test_an_impossible_position_within_a_long_chain(transition):
 def test_moves_that_are_forbidden_make_a_sequence_impossible():
     case = random_case([6], 2, np.eye(2))
     case.logs[:3, 0], case.logs[3:, 1] = -np.inf, -np.inf
-    assert ENGINE.scores(case.surrogate, case.data)[1] == {0: 3}
+    assert ENGINE.scores(case.surrogate, case.part)[1] == {0: 3}
 
 
 # ---- who computes ----------------------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ def test_moves_that_are_forbidden_make_a_sequence_impossible():
     ids=["mixed", "sweep", "sentences", "many states"],
 )
 def test_one_core_and_two_give_the_same_bits(case: Case):
-    one, two = (CpuEngine(n).statistics(case.surrogate, case.data) for n in (1, 2))
+    one, two = (CpuEngine(n).statistics(case.surrogate, case.part) for n in (1, 2))
     for name, array in one.arrays().items():
         np.testing.assert_array_equal(array, two.arrays()[name], err_msg=name)
 
@@ -212,14 +212,15 @@ def test_permuting_sequences_permutes_scores(order: list[int]):
     )
 
     def scores(sequences):
-        return ENGINE.scores(surrogate, Sequences(np.concatenate(sequences), np.cumsum([0, *map(len, sequences)])))[0]
+        data = Sequences(np.concatenate(sequences), np.cumsum([0, *map(len, sequences)]))
+        return ENGINE.scores(surrogate, Part(data))[0]
 
     np.testing.assert_allclose(scores([parts[i] for i in order]), scores(parts)[list(order)], rtol=1e-13)
 
 
 def test_no_sequences_give_empty_statistics():
     case = random_case([0, 0], 2)
-    statistics = ENGINE.statistics(case.surrogate, case.data)
+    statistics = ENGINE.statistics(case.surrogate, case.part)
     assert statistics.pairs.sum() == statistics.initial.sum() == statistics.log_normalizer == 0.0
 
 
@@ -233,5 +234,5 @@ def test_weight_lost_in_one_piece_of_a_chain_and_regained_over_many_others_is_no
     case = random_case([len(logs)], 2, np.eye(2))
     case.initial, case.logs = np.array([0.5, 0.5]), logs
     expected = np.logaddexp.reduce(logs.sum(axis=0) + np.log(0.5))
-    scores, _ = ENGINE.scores(case.surrogate, case.data)
+    scores, _ = ENGINE.scores(case.surrogate, case.part)
     assert scores[0] == pytest.approx(expected, rel=1e-12)

@@ -10,6 +10,7 @@ from unittest import mock
 import naive
 import numpy as np
 import pytest
+import tables
 from chains import left_right, random_rows
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,16 +23,17 @@ from subchain.data import Evidence, Sequences, evidence
 from subchain.data.legal_states import LegalStates
 from subchain.emissions.base import Likelihood
 from subchain.emissions.categorical import CategoricalTable
-from subchain.engines import CpuEngine, Surrogate, decode, legal, marginals
+from subchain.engines import CpuEngine, Part, Surrogate
+from subchain.engines.cpu import listed as legal
 from subchain.engines.cpu.messages import Messages
 from subchain.errors import ImpossibleSequenceError
 
 ENGINE = CpuEngine(1)
 MARGINALS = [
-    (marginals.smooth, 2, float),
-    (marginals.filter, 2, float),
-    (marginals.best_states, 1, int),
-    (marginals.log_increments, 1, float),
+    (tables.smooth, 2, float),
+    (tables.filter, 2, float),
+    (tables.best_states, 1, int),
+    (tables.log_increments, 1, float),
 ]
 
 
@@ -51,21 +53,23 @@ def answers(
 ) -> dict[str, NDArray[Any]]:
     """All that passes over lists are made for."""
     found = Evidence.build(data, surrogate.n_states, **known)
-    statistics = engine.statistics(surrogate, data, found, weights)
-    scores, impossible = engine.scores(surrogate, data, found)
+    part = Part(data, found, weights)
+    statistics = engine.statistics(surrogate, part)
+    scores, impossible = engine.scores(surrogate, part)
     assert not impossible
-    messages = Messages(surrogate, data, found)
     out: dict[str, NDArray[Any]] = {**statistics.arrays(), "scores": scores}
     for write, n_axes, dtype in MARGINALS:
         table = np.empty((data.n_observations, surrogate.n_states)[:n_axes], dtype)
-        out[f"{write.__name__} totals"] = write(engine, messages, table)
+        out[f"{write.__name__} totals"] = write(engine, surrogate, part, table)
         out[write.__name__] = table
     given = np.arange(data.n_observations) % surrogate.n_states
     out["beliefs of states"] = np.empty(data.n_observations)
-    marginals.marginals_of_states(engine, messages, given, out["beliefs of states"])
+    tables.of_states(engine, surrogate, part, given, out["beliefs of states"])
     np.testing.assert_allclose(out["beliefs of states"], out["smooth"][np.arange(len(given)), given], atol=1e-14)
-    path, out["best paths"] = decode.viterbi(engine, messages)
-    np.testing.assert_allclose(path_scores(messages, path), out["best paths"], rtol=1e-11, atol=1e-11)
+    path, out["best paths"] = engine.viterbi(surrogate, part)
+    np.testing.assert_allclose(
+        path_scores(tables.messages(surrogate, part), path), out["best paths"], rtol=1e-11, atol=1e-11
+    )
     return out
 
 
@@ -156,7 +160,7 @@ def test_long_chains_are_cut_where_a_state_is_known(block: int) -> None:
         expected = answers(case.surrogate, case.data, {"states": states})
     with over("legal states", block):
         found = Evidence.build(case.data, 12, states=states)
-        runs = legal.LegalMessages.where_it_pays(Messages(case.surrogate, case.data, found))
+        runs = legal.LegalMessages.where_it_pays(tables.messages(case.surrogate, Part(case.data, found)))
         assert runs is not None
         assert (len(runs.pieces.starts) > 3) == (block < 1 << 17)
         assert_the_same(answers(case.surrogate, case.data, {"states": states}), expected)
@@ -170,7 +174,7 @@ def test_a_chain_that_cannot_be_cut_is_run_over_all_states() -> None:
         expected = answers(case.surrogate, case.data, {"evidence": soft})
     with over("legal states", block=100, most=2000):
         found = Evidence.build(case.data, 9, evidence=soft)
-        assert legal.LegalMessages.where_it_pays(Messages(case.surrogate, case.data, found)) is None
+        assert legal.LegalMessages.where_it_pays(tables.messages(case.surrogate, Part(case.data, found))) is None
         assert_the_same(answers(case.surrogate, case.data, {"evidence": soft}), expected)
 
 
@@ -178,7 +182,7 @@ def test_sequences_without_positions_give_empty_statistics() -> None:
     case = random_case([0, 0], 4)
     found = Evidence.build(case.data, 4, states=np.empty(0, dtype=np.int64))
     with over("legal states"):
-        statistics = ENGINE.statistics(case.surrogate, case.data, found)
+        statistics = ENGINE.statistics(case.surrogate, Part(case.data, found))
     assert statistics.pairs.sum() == statistics.initial.sum() == statistics.log_normalizer == 0.0
 
 
@@ -220,7 +224,7 @@ def test_legal_states_that_are_far_less_likely_than_others_keep_their_digits() -
     data = Sequences(np.array([0, 0, 0]))
     found = Evidence.build(data, 3, allowed=[np.array([[False, True, True]] * 3)])
     with over("legal states"):
-        scores, _ = ENGINE.scores(surrogate, data, found)
+        scores, _ = ENGINE.scores(surrogate, Part(data, found))
     assert scores[0] == pytest.approx(3 * np.log(4e-200 / 3), rel=1e-14)
 
 
@@ -232,15 +236,15 @@ def test_impossible_sequences_are_named_with_their_positions(at: int) -> None:
     case, states = random_case([10, 10, 3], 5), np.arange(23) % 5
     case.logs[10 + at, states[10 + at]] = -np.inf
     found = Evidence.build(case.data, 5, states=states)
-    messages, table = Messages(case.surrogate, case.data, found), np.empty(case.logs.shape)
+    part, table = Part(case.data, found), np.empty(case.logs.shape)
     with over("legal states", block=3):
-        totals, impossible = ENGINE.scores(case.surrogate, case.data, found)
+        totals, impossible = ENGINE.scores(case.surrogate, Part(case.data, found))
         assert impossible == {1: at}
         assert np.isfinite(totals).tolist() == [True, False, True]
         for ask in (
-            lambda: ENGINE.statistics(case.surrogate, case.data, found),
-            lambda: marginals.smooth(ENGINE, messages, table),
-            lambda: decode.viterbi(ENGINE, messages),
+            lambda: ENGINE.statistics(case.surrogate, Part(case.data, found)),
+            lambda: tables.smooth(ENGINE, case.surrogate, part, table),
+            lambda: ENGINE.viterbi(case.surrogate, part),
         ):
             with pytest.raises(ImpossibleSequenceError, match=f"sequence 1 .* position {at}"):
                 ask()
@@ -250,9 +254,9 @@ def test_a_forbidden_move_between_known_states_is_named() -> None:
     case = random_case([6, 4], 5, np.eye(5))
     found = Evidence.build(case.data, 5, states=[2, 2, 2, 3, 3, 3, 1, 1, 1, 1])
     with over("legal states"):
-        assert ENGINE.scores(case.surrogate, case.data, found)[1] == {0: 3}
+        assert ENGINE.scores(case.surrogate, Part(case.data, found))[1] == {0: 3}
         with pytest.raises(ImpossibleSequenceError, match="sequence 0 .* position 3"):
-            decode.viterbi(ENGINE, Messages(case.surrogate, case.data, found))
+            ENGINE.viterbi(case.surrogate, Part(case.data, found))
 
 
 # ---- who computes, and how often -------------------------------------------------------------------------------------
@@ -274,7 +278,7 @@ def test_where_few_states_are_legal_nothing_is_computed_for_the_others() -> None
     case = random_case([20, 30], 12)
     found = Evidence.build(case.data, 12, states=np.arange(50) % 12)
     with mock.patch.object(TableLikelihood, "scaled", side_effect=AssertionError):
-        statistics = ENGINE.statistics(case.surrogate, case.data, found)
+        statistics = ENGINE.statistics(case.surrogate, Part(case.data, found))
     assert statistics.pairs.sum() == pytest.approx(48.0)
 
 

@@ -2,19 +2,20 @@
 
 import numpy as np
 import pytest
+import tables
 from chains import nearly_periodic, sticky
 from tables import Case, random_case
 
-from subchain.engines import CpuEngine, marginals
+from subchain.engines import CpuEngine
 from subchain.errors import ImpossibleSequenceError
 
 ENGINE = CpuEngine(2)
 #: Each function with the number of axes and the type of its answer.
 ANSWERS = [
-    (marginals.smooth, 2, float),
-    (marginals.filter, 2, float),
-    (marginals.best_states, 1, int),
-    (marginals.log_increments, 1, float),
+    (tables.smooth, 2, float),
+    (tables.filter, 2, float),
+    (tables.best_states, 1, int),
+    (tables.log_increments, 1, float),
 ]
 
 
@@ -42,7 +43,7 @@ def test_every_position_equals_the_judge(name: str):
     answers, totals = [], []
     for write, n_axes, dtype in ANSWERS:
         answers.append(np.empty(case.logs.shape[:n_axes], dtype))
-        totals.append(write(ENGINE, case.messages, answers[-1]))
+        totals.append(write(ENGINE, case.surrogate, case.part, answers[-1]))
     smoothed, filtered, states, increments = answers
     np.testing.assert_allclose(smoothed, np.concatenate([one.smoothed for one in truth]), rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(filtered, np.concatenate([one.filtered for one in truth]), rtol=1e-10, atol=1e-12)
@@ -56,24 +57,24 @@ def test_every_position_equals_the_judge(name: str):
 def test_beliefs_in_given_states_are_entries_of_the_marginals(name: str):
     case = CASES[name]
     marginals = np.empty(case.logs.shape)
-    marginals.smooth(ENGINE, case.messages, marginals)
+    tables.smooth(ENGINE, case.surrogate, case.part, marginals)
     states = np.arange(len(marginals)).astype(np.uint8) % marginals.shape[1]
     found = np.empty(len(marginals))
-    marginals.marginals_of_states(ENGINE, case.messages, states, found)
+    tables.of_states(ENGINE, case.surrogate, case.part, states, found)
     np.testing.assert_allclose(found, marginals[np.arange(len(marginals)), states], rtol=1e-12)
 
 
 def test_answers_go_into_files_of_single_precision(tmp_path):
     case = CASES["cut"]
     marginals, increments = np.empty(case.logs.shape), np.empty(len(case.logs))
-    marginals.smooth(ENGINE, case.messages, marginals)
-    marginals.log_increments(ENGINE, case.messages, increments)
+    tables.smooth(ENGINE, case.surrogate, case.part, marginals)
+    tables.log_increments(ENGINE, case.surrogate, case.part, increments)
     for name, write, expected in (
-        ("beliefs", marginals.smooth, marginals),
-        ("increments", marginals.log_increments, increments),
+        ("beliefs", tables.smooth, marginals),
+        ("increments", tables.log_increments, increments),
     ):
         path = tmp_path / f"{name}.npy"
-        write(ENGINE, case.messages, np.lib.format.open_memmap(path, "w+", np.float32, expected.shape))
+        write(ENGINE, case.surrogate, case.part, np.lib.format.open_memmap(path, "w+", np.float32, expected.shape))
         np.testing.assert_array_equal(np.load(path), expected.astype(np.float32))
 
 
@@ -82,4 +83,4 @@ def test_an_impossible_sequence_is_named_with_its_position(write, n_axes: int, d
     case = random_case([10, 7], 2)
     case.logs[13] = -np.inf
     with pytest.raises(ImpossibleSequenceError, match="sequence 1 .* position 3"):
-        write(ENGINE, case.messages, np.empty(case.logs.shape[:n_axes], dtype))
+        write(ENGINE, case.surrogate, case.part, np.empty(case.logs.shape[:n_axes], dtype))

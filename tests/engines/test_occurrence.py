@@ -10,10 +10,9 @@ from tables import Case, random_case
 from subchain import HMM, VI, Categorical, Dirichlet
 from subchain.data import Sequences
 from subchain.datasets import load_alice
-from subchain.engines import CpuEngine
-from subchain.engines.cpu.occurrence import WAYS, occurrence
+from subchain.engines import CpuEngine, Part
 from subchain.errors import ConvergenceWarning, ImpossibleSequenceError, InputError
-from subchain.propagation.occurrence.methods import METHODS, pairs
+from subchain.propagation.occurrence.methods import METHODS, WAYS, pairs
 
 ENGINE = CpuEngine(2)
 
@@ -52,7 +51,7 @@ def chains(case: Case) -> list[tuple[np.ndarray, np.ndarray]]:
 def test_pairs_are_those_of_the_whole_sequences(name: str) -> None:
     case = CASES[name]
     weights = np.random.default_rng(0).uniform(0.5, 2.0, len(case.lengths))
-    found = occurrence(ENGINE, case.surrogate, case.data, weights=weights)
+    found = ENGINE.occurrence(case.surrogate, Part(case.data, weights=weights))
     counted = weights[np.array(case.lengths) > 0]
     moves = sum(weight * pairs(*chain) for weight, chain in zip(counted, chains(case), strict=True))
     first = sum(
@@ -68,7 +67,7 @@ def test_pairs_are_those_of_the_whole_sequences(name: str) -> None:
 @pytest.mark.parametrize("name", ["ragged", "many states"])
 def test_other_ways_add_up_over_sequences(method: str, name: str) -> None:
     case = CASES[name]
-    found = occurrence(ENGINE, case.surrogate, case.data, method=method)
+    found = ENGINE.occurrence(case.surrogate, Part(case.data), method=method)
     expected = sum(METHODS[method](*chain) for chain in chains(case))
     np.testing.assert_allclose(np.exp(-found.moves), np.exp(-expected), atol=1e-11)
 
@@ -76,14 +75,14 @@ def test_other_ways_add_up_over_sequences(method: str, name: str) -> None:
 def test_exact_is_the_sum_over_all_paths_of_all_sequences() -> None:
     case = CASES["ragged"]
     absent = np.prod([naive_hdp.absent(naive_hdp.chain_paths(*chain), 3) for chain in case.chains()], axis=0)
-    found = occurrence(ENGINE, case.surrogate, case.data, method="exact")
+    found = ENGINE.occurrence(case.surrogate, Part(case.data), method="exact")
     np.testing.assert_allclose(found.probability, 1.0 - absent, atol=1e-12)
 
 
 def test_samples_do_not_depend_on_cores() -> None:
     case = CASES["cut"]
     one, two = (
-        occurrence(CpuEngine(cores), case.surrogate, case.data, method="sampling", n_samples=5, seed=3)
+        CpuEngine(cores).occurrence(case.surrogate, Part(case.data), method="sampling", n_samples=5, seed=3)
         for cores in (1, 2)
     )
     np.testing.assert_array_equal(one.moves, two.moves)
@@ -92,7 +91,7 @@ def test_samples_do_not_depend_on_cores() -> None:
 @pytest.mark.parametrize("method", ["exact", "mean_field"])
 def test_a_cut_chain_is_nearly_its_pieces_and_their_borders(method: str) -> None:
     case = CASES["cut"]
-    found = occurrence(ENGINE, case.surrogate, case.data, method=method)
+    found = ENGINE.occurrence(case.surrogate, Part(case.data), method=method)
     whole = sum(METHODS[method](*chain) for chain in chains(case))
     assert whole[1, 1] < 110.0  # the others are beyond doubt
     np.testing.assert_allclose(found.moves[1, 1], whole[1, 1], rtol=0.01)
@@ -101,14 +100,14 @@ def test_a_cut_chain_is_nearly_its_pieces_and_their_borders(method: str) -> None
 def test_an_unknown_way_is_named() -> None:
     case = CASES["ragged"]
     with pytest.raises(InputError, match="guess"):
-        occurrence(ENGINE, case.surrogate, case.data, method="guess")
+        ENGINE.occurrence(case.surrogate, Part(case.data), method="guess")
 
 
 def test_an_impossible_sequence_is_named() -> None:
     case = random_case([10, 7], 2)
     case.logs[13] = -np.inf
     with pytest.raises(ImpossibleSequenceError, match="sequence 1"):
-        occurrence(ENGINE, case.surrogate, case.data)
+        ENGINE.occurrence(case.surrogate, Part(case.data))
 
 
 def test_pairs_are_nearly_exact_in_text() -> None:
@@ -121,9 +120,9 @@ def test_pairs_are_nearly_exact_in_text() -> None:
     )  # fmt: skip
     with pytest.warns(ConvergenceWarning):
         surrogate = model.fit(data).posterior_.predictive()
-    truth = occurrence(ENGINE, surrogate, data, method="exact").probability
+    truth = ENGINE.occurrence(surrogate, Part(data), method="exact").probability
     assert truth.min() < 0.5
-    errors = {way: np.abs(occurrence(ENGINE, surrogate, data, method=way).probability - truth) for way in WAYS}
+    errors = {way: np.abs(ENGINE.occurrence(surrogate, Part(data), method=way).probability - truth) for way in WAYS}
     assert errors["pairs"].mean() < 2e-4
     assert errors["pairs"].max() < 5e-3
     assert errors["sampling"].mean() < 0.01

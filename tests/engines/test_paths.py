@@ -6,7 +6,6 @@ from chains import left_right, nearly_periodic, sticky
 from tables import random_case
 
 from subchain.engines import CpuEngine
-from subchain.engines.cpu.paths import sample_paths
 from subchain.errors import ImpossibleSequenceError
 from subchain.propagation import forward_backward
 from subchain.propagation import sample_paths as sample_tables
@@ -27,20 +26,20 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_paths_are_those_of_chains_in_one_piece(name: str):
     case = CASES[name]
-    found = sample_paths(CpuEngine(2), case.messages, 3, SEED)
+    found = CpuEngine(2).sample_paths(case.surrogate, case.part, 3, SEED)
     expected = sample_tables(case.logs, case.initial, case.transition, 3, SEED, case.lengths)
     np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_one_core_and_two_draw_the_same(name: str):
-    one, two = (sample_paths(CpuEngine(n), CASES[name].messages, 2, SEED) for n in (1, 2))
+    one, two = (CpuEngine(n).sample_paths(CASES[name].surrogate, CASES[name].part, 2, SEED) for n in (1, 2))
     np.testing.assert_array_equal(one, two)
 
 
 def test_states_are_as_frequent_as_believed():
     case = random_case([300, 4000], 3, sticky(3, 0.8))
-    paths = sample_paths(CpuEngine(1), case.messages, 400, SEED)
+    paths = CpuEngine(1).sample_paths(case.surrogate, case.part, 400, SEED)
     marginals = forward_backward(case.logs, case.initial, case.transition, case.lengths).marginals
     share = (paths[:, :, None] == np.arange(3)).mean(axis=0)
     assert np.abs(share - marginals).max() < 0.15
@@ -50,7 +49,7 @@ def test_states_are_as_frequent_as_believed():
 def test_sequences_worked_out_in_logarithms():
     case = random_case([20, 2, 30], 3, np.eye(3))
     case.logs[20:22] = [[-800.0, -801.0, 0.0], [0.0, 0.0, -np.inf]]
-    paths = sample_paths(CpuEngine(1), case.messages, 2000, SEED)
+    paths = CpuEngine(1).sample_paths(case.surrogate, case.part, 2000, SEED)
     first, second = paths[:, 20], paths[:, 21]
     np.testing.assert_array_equal(first, second)
     odds = case.initial[1] / case.initial[0] * np.exp(-1.0)
@@ -61,12 +60,12 @@ def test_sequences_worked_out_in_logarithms():
 def test_draws_go_where_they_are_wanted():
     case = random_case([50, 3000], 3)
     out = np.empty((2, 3050), dtype=np.uint8)
-    assert sample_paths(CpuEngine(1), case.messages, 2, SEED, out) is out
-    np.testing.assert_array_equal(out, sample_paths(CpuEngine(1), case.messages, 2, SEED))
+    assert CpuEngine(1).sample_paths(case.surrogate, case.part, 2, SEED, out) is out
+    np.testing.assert_array_equal(out, CpuEngine(1).sample_paths(case.surrogate, case.part, 2, SEED))
 
 
 def test_an_impossible_sequence_is_named_with_its_position():
     case = random_case([10, 7], 2)
     case.logs[13] = -np.inf
     with pytest.raises(ImpossibleSequenceError, match="sequence 1 .* position 3"):
-        sample_paths(CpuEngine(1), case.messages, 1, SEED)
+        CpuEngine(1).sample_paths(case.surrogate, case.part, 1, SEED)

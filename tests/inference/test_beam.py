@@ -12,7 +12,7 @@ from subchain import HDP, HMM, Beam, Categorical, Dirichlet, Gaussian, Gibbs, Po
 from subchain.core.samples import ess_bulk
 from subchain.data import Evidence
 from subchain.datasets.published import four_state
-from subchain.engines.cpu.engine import CpuEngine
+from subchain.engines import CpuEngine
 from subchain.errors import ConvergenceWarning, InputError
 from subchain.inference.run.chains import ChainProblem
 from subchain.inference.sampling.beam_walker import BeamWalker
@@ -29,7 +29,7 @@ def problem_of(values, offsets, emission, transition, n_states=3, *, named=False
     data = Sequences(values, offsets)
     prior = HMMPosterior(transition.prior(n_states, flat=False), emission.prior(data, n_states, flat=False))
     evidence = Evidence.build(data, n_states, evidence=np.zeros((len(values), n_states))) if named else None
-    return ChainProblem(Chains(data, CpuEngine(1), evidence), prior)
+    return ChainProblem(Chains(data, evidence, engine=CpuEngine(1)), prior)
 
 
 def walker_of(problem, states, seed=0, n_all=np.inf, shape=1.0, rate=1.0):
@@ -101,7 +101,7 @@ class Simulation:
 
     def setting(self, values, seed):
         whole = self.problem.structure
-        part = Chains(Sequences(values, self.data.offsets), CpuEngine(1), whole.evidence)
+        part = Chains(Sequences(values, self.data.offsets), whole.evidence, engine=CpuEngine(1))
         return Setting.of(ChainProblem(part, self.problem.prior), seed)
 
     def hierarchy(self, rng):

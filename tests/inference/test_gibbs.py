@@ -13,7 +13,7 @@ from subchain import HMM, Categorical, Dirichlet, Gaussian, Gibbs, Poisson, Sequ
 from subchain.core.samples import ess_bulk
 from subchain.data import Evidence
 from subchain.data.legal_states import LegalStates
-from subchain.engines.cpu.engine import CpuEngine
+from subchain.engines import CpuEngine
 from subchain.errors import ConvergenceWarning, InputError
 from subchain.inference.run.chains import ChainProblem
 from subchain.inference.sampling.gibbs_any import AnySequences, AnyStates, SampledSequences
@@ -34,7 +34,7 @@ def problem_of(data, emission, transition, n_states=2, **knowledge):
     sequences = Sequences(values, np.concatenate(([0], np.cumsum([len(part) for part in data]))))
     evidence = Evidence.build(sequences, n_states, n_symbols=3, **knowledge)
     prior = HMMPosterior(transition.prior(n_states, flat=False), emission.prior(sequences, n_states, flat=False))
-    return ChainProblem(Chains(sequences, CpuEngine(1), evidence), prior)
+    return ChainProblem(Chains(sequences, evidence, engine=CpuEngine(1)), prior)
 
 
 def words(data=DATA, n_states=2, **knowledge):
@@ -242,7 +242,7 @@ def geweke(kind, problem, n_steps, seed):
         marginal.append(functions_of(values, states, data.offsets))
     point, states, values = draw()
     for step in range(n_steps):
-        part = Chains(Sequences(values, data.offsets), CpuEngine(1))
+        part = Chains(Sequences(values, data.offsets), engine=CpuEngine(1))
         walker = kind(Setting.of(ChainProblem(part, problem.prior), 1000 * seed + step), 0, states)
         walker.begin(point)
         walker.sweep(step + 1, 1.0)
@@ -272,7 +272,7 @@ def test_states_and_observations_have_their_joint_distribution(name):
     kind, emission, values, n_steps = SIMULATIONS[name]
     data = Sequences(values, SHORT)
     prior = HMMPosterior(Dirichlet(0.8).prior(2, flat=False), emission.prior(data, 2, flat=False))
-    marginal, successive = geweke(kind, ChainProblem(Chains(data, CpuEngine(1)), prior), n_steps, seed=5)
+    marginal, successive = geweke(kind, ChainProblem(Chains(data, engine=CpuEngine(1)), prior), n_steps, seed=5)
     for ours, theirs in zip(successive.T, marginal.T, strict=True):
         size = min(ess_bulk(ours.reshape(1, -1)), len(ours))
         error = np.sqrt(ours.var() / size + theirs.var() / len(theirs))
@@ -379,7 +379,7 @@ class TestStarts:
     def test_states_are_drawn_uniformly_from_the_legal_ones(self, sentences):
         evidence = Evidence.build(sentences, 3, allowed={0: [0], 1: [1, 2], 2: [0, 1, 2], 3: [2], 4: [0, 2]})
         prior = HMMPosterior(Dirichlet().prior(3, flat=False), Categorical().prior(sentences, 3, flat=False))
-        setting = Setting.of(ChainProblem(Chains(sentences, CpuEngine(1), evidence), prior), 0)
+        setting = Setting.of(ChainProblem(Chains(sentences, evidence, engine=CpuEngine(1)), prior), 0)
         drawn = np.array([setting.draw_legal(number) for number in range(200)])
         shares = np.stack([(drawn == state).mean(axis=0) for state in range(3)], axis=1)
         np.testing.assert_array_equal(shares[sentences.values == 0], [[1.0, 0.0, 0.0]] * (sentences.values == 0).sum())
@@ -403,7 +403,7 @@ class TestKnowledge:
         for settings in ({}, {"block": "sequence"}, SAMPLED):
             evidence = Evidence.build(sentences, 3, allowed=allowed)
             prior = HMMPosterior(Dirichlet().prior(3, flat=False), Categorical().prior(sentences, 3, flat=False))
-            problem = ChainProblem(Chains(sentences, CpuEngine(1), evidence), prior)
+            problem = ChainProblem(Chains(sentences, evidence, engine=CpuEngine(1)), prior)
             found = results_of(Gibbs(**settings_of(keep_states=True, **settings)), problem)
             legal = np.zeros((5, 3), dtype=bool)
             for symbol, states in allowed.items():
@@ -573,6 +573,6 @@ class TestFrozen:
         prior = HMMPosterior(FrozenChain(begin.point_.chain), Frozen(begin.emission_))
         for settings in ({}, {"block": "sequence"}, SAMPLED):
             found = results_of(
-                Gibbs(n_samples=800, n_chains=1, **settings), ChainProblem(Chains(data, CpuEngine(1)), prior)
+                Gibbs(n_samples=800, n_chains=1, **settings), ChainProblem(Chains(data, engine=CpuEngine(1)), prior)
             )
             assert np.abs(marginals_of(found.memory) - begin.predict_proba(x)).max() < 0.07

@@ -11,7 +11,7 @@ from examples import FAMILIES, example
 from subchain import HDP, HMM, VI
 from subchain.data import Sequences
 from subchain.engines import resolve_engine
-from subchain.engines.cpu.occurrence import occurrence
+from subchain.engines.part import Part
 from subchain.engines.statistics import HMMStatistics
 from subchain.inference.run.chains import ChainProblem
 from subchain.inference.search.splitting import FREE, LARGE, splits
@@ -29,7 +29,7 @@ def fitted(family: str, shape: str = "many", weights: Any = None) -> tuple[Chain
     specification, data = example(family, shape)
     model = HMM(STATES, specification, HDP(merges=False, splits=False), VI(max_iter=4), random_state=0).fit(data)
     data = specification.prepare(data)
-    problem = ChainProblem(Chains(data, resolve_engine("cpu", 1), None, weights), model.prior_)
+    problem = ChainProblem(Chains(data, None, weights, engine=resolve_engine("cpu", 1)), model.prior_)
     statistics = problem.structure.statistics(model.posterior_.expected_log()).fold(0, STATES - 1)
     return problem, model.prior_.update_hyperparameters(statistics), statistics
 
@@ -87,7 +87,7 @@ def test_a_stretch_has_the_statistics_of_its_positions() -> None:
         own = excerpt.statistics_of(surrogate, stretch)
         start = int(excerpt.batch.starts[stretch])
         part = Sequences(problem.structure.data.values[start : start + 20])
-        assert own.pairs == pytest.approx(problem.structure.engine.statistics(surrogate, part).pairs)
+        assert own.pairs == pytest.approx(problem.structure.engine.statistics(surrogate, Part(part)).pairs)
         assert occupancy[stretch] == pytest.approx(own.initial + own.pairs.sum(axis=0))
 
 
@@ -97,7 +97,7 @@ def test_the_surplus_of_an_excerpt_of_everything_is_that_of_the_data(weighted: b
     weights = np.linspace(0.5, 2.0, 12) if weighted else None
     problem, prior, statistics = fitted("categorical", weights=weights)
     surrogate, whole = prior.update(statistics).predictive(), problem.structure
-    found = occurrence(problem.structure.engine, surrogate, whole.data, None, weights, way)
+    found = problem.structure.engine.occurrence(surrogate, whole, way)
     expected = whole.statistics(surrogate)
     first, moves = Excerpt(problem.structure, 1000, 1000, np.random.default_rng(0)).surplus(surrogate, way)
     assert first == pytest.approx(found.first - expected.initial, rel=1e-9, abs=1e-9)

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from small_models import draw, model_of
 
 from subchain.data.sequences import Sequences
-from subchain.engines.cpu.engine import CpuEngine
-from subchain.engines.cpu.messages import Messages
-from subchain.engines.statistics import HMMStatistics
-from subchain.engines.subchains import Anywhere, Grid, Minibatch, MinibatchRun, run_minibatch
+from subchain.engines import CpuEngine
+from subchain.engines.base import BufferGrowth
+from subchain.engines.part import Part
+from subchain.engines.subchains import Anywhere, Grid, Minibatch, MinibatchRun
 from subchain.structures.chain.boundaries import Boundary, Buffer, OpenBoundary, Stationary
-from subchain.structures.chain.growing_buffer import GrowBuffer, grow
+from subchain.structures.chain.growing_buffer import GrowBuffer
 from subchain.structures.chain.guards import Guards
+from subchain.structures.chain.structure import Chains
 from subchain.transitions.incremental import IncrementalChain
 
 ENGINE = CpuEngine(1)
@@ -44,20 +45,21 @@ class Case:
         parts = [draw(model, n, seed=seed + i) for i, n in enumerate(lengths)]
         self.data = Sequences(np.concatenate(parts), np.concatenate(([0], np.cumsum(lengths))))
         self.point = model.point_
-        self.messages = Messages(self.point.surrogate(), self.data, None)
+        self.surrogate = self.point.surrogate()
+        self.chains = Chains(self.data, engine=ENGINE)
         self.chain = Frozen(self.point.chain.transition)
         marginals = model.predict_proba(list(parts))
         self.marginals = np.concatenate(marginals).T
 
     def run(self, batch: Minibatch, boundary: OpenBoundary) -> MinibatchRun:
-        start, stop = boundary.enter(self.messages, batch, self.chain)
-        run = run_minibatch(ENGINE, self.messages, batch, start, stop)
+        start, stop = boundary.enter(self.chains, self.surrogate, batch, self.chain)
+        run = ENGINE.minibatch(self.surrogate, self.chains.structure, batch, start, stop)
         boundary.leave(batch, run)
         return run
 
 
 def open_for(case: Case, boundary: Boundary, grid: Any) -> OpenBoundary:
-    return boundary.open(grid, case.messages.surrogate.n_states, case.data.fingerprint())
+    return boundary.open(grid, case.surrogate.n_states, case.data.fingerprint())
 
 
 @given(
@@ -87,8 +89,8 @@ def test_with_all_the_rest_in_sight_subchains_are_exact(family: str, lengths: An
     np.testing.assert_allclose(run.ends.last_marginal, case.marginals[:, batch.starts + batch.lengths - 1], atol=1e-9)
 
 
-def _batch_statistics(case: Case) -> HMMStatistics:
-    return ENGINE.statistics(case.point.surrogate(), case.data)
+def _batch_statistics(case: Case) -> Statistics:
+    return ENGINE.statistics(case.surrogate, Part(case.data))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -178,7 +180,7 @@ def test_marginals_are_what_guards_keep_if_they_are_told_to() -> None:
     np.testing.assert_allclose(guards.firsts[5], run.ends.first_marginal[:, 0], rtol=1e-6)
     np.testing.assert_allclose(guards.lasts[5], run.ends.last_marginal[:, 0], rtol=1e-6)
     run = case.run(grid.batch(np.array([6])), guards)
-    start, _ = guards.enter(case.messages, grid.batch(np.array([6])), case.chain)
+    start, _ = guards.enter(case.chains, case.surrogate, grid.batch(np.array([6])), case.chain)
     np.testing.assert_allclose(start[:, 0], guards.lasts[5].astype(float) @ case.point.chain.transition, rtol=1e-6)
 
 
@@ -188,9 +190,9 @@ def test_grown_buffers_find_the_beliefs_of_the_whole_chain(family: str, toleranc
     case = Case(family, (300,))
     grid = Grid(case.data.offsets, 3)
     batch = grid.batch(np.arange(grid.size))
-    growth = GrowBuffer(tolerance=tolerance, step=2)
-    start, stop, grown = grow(case.messages, batch, case.chain.stationary(), growth)
-    run = run_minibatch(ENGINE, case.messages, batch, start, stop)
+    growth = BufferGrowth(tolerance, 2, 1000)
+    start, stop, grown = ENGINE.grow(case.surrogate, case.chains, batch, case.chain.stationary(), growth)
+    run = ENGINE.minibatch(case.surrogate, case.chains, batch, start, stop)
     for found, at in (
         (run.ends.first_marginal, batch.starts),
         (run.ends.last_marginal, batch.starts + batch.lengths - 1),
@@ -203,8 +205,11 @@ def test_smaller_tolerances_look_further() -> None:
     case = Case("gaussian", (300,))
     grid = Grid(case.data.offsets, 3)
     batch = grid.batch(np.arange(grid.size))
-    growths = (grow(case.messages, batch, case.chain.stationary(), GrowBuffer(t)) for t in (0.1, 1e-3, 1e-9))
-    means = [grown.mean() for _, _, grown in growths]
+    means = []
+    for tolerance in (0.1, 1e-3, 1e-9):
+        growth = BufferGrowth(tolerance, 1, 1000)
+        found = ENGINE.grow(case.surrogate, case.chains, batch, case.chain.stationary(), growth)
+        means.append(found.reach.mean())
     assert means[0] < means[1] < means[2]
 
 
@@ -214,9 +219,9 @@ def test_many_tiles_are_one_minibatch(monkeypatch: pytest.MonkeyPatch) -> None:
     batch = grid.batch(np.random.default_rng(0).integers(grid.size, size=80))
     boundary = open_for(case, Stationary(), grid)
     one = case.run(batch, boundary)
-    from subchain.engines import subchains
+    from subchain.engines.cpu import minibatches
 
-    monkeypatch.setattr(subchains, "tile_lanes", lambda *_: 16)
+    monkeypatch.setattr(minibatches, "tile_lanes", lambda *_: 16)
     many = case.run(batch, boundary)
     np.testing.assert_allclose(many.statistics.pairs, one.statistics.pairs, rtol=1e-12)
     np.testing.assert_allclose(many.log_totals, one.log_totals)
@@ -231,9 +236,9 @@ def test_a_subchain_that_defeats_scaled_probabilities_is_worked_out_in_logarithm
     data = Sequences(values)
     surrogate = case.point.surrogate()
     blocked = surrogate._replace(transition=np.diag([1.0, 1.0, 1.0]), initial=np.array([1.0, 1e-300, 1e-300]))
-    messages = Messages(blocked, data, None)
+    chains = Chains(data, engine=ENGINE)
     grid = Grid(data.offsets, None)
-    start, stop = OpenBoundary().enter(messages, grid.batch(np.array([0])), Frozen(np.full((3, 3), 1 / 3)))
-    run = run_minibatch(ENGINE, messages, grid.batch(np.array([0])), start, stop)
+    start, stop = OpenBoundary().enter(chains, blocked, grid.batch(np.array([0])), Frozen(np.full((3, 3), 1 / 3)))
+    run = ENGINE.minibatch(blocked, chains, grid.batch(np.array([0])), start, stop)
     assert np.isfinite(run.log_totals).all()
     np.testing.assert_allclose(run.statistics.pairs.sum(), 11)

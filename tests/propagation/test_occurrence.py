@@ -8,8 +8,6 @@ import naive_hdp
 import numpy as np
 import pytest
 
-from subchain.numerics.vectors import aligned
-from subchain.propagation.collapsed import single_chain as one_chain
 from subchain.propagation.lanes import recursions as lanes
 from subchain.propagation.occurrence import pairs as occurrence
 from subchain.propagation.occurrence.methods import METHODS, conditionals, exact, marginals, mean_field, pairs, sampling
@@ -92,39 +90,10 @@ def test_counts_and_their_surplus_are_the_pairs_formula(n_states: int, sharpness
     assert_slightly_less(found, full)
 
 
-@pytest.mark.parametrize("n_states", [2, 5, 20])
-def test_a_chain_whose_states_fill_vectors_has_the_same_surplus(n_states: int) -> None:
-    given_problem = problem(n_states, [12], sharpness=8.0)
-    passed, width = run(given_problem), one_chain.padded(n_states)
-    tables = [aligned(len(table), width) for table in (*(given_problem.likelihood.T,) * 3, given_problem.transition)]
-    for table, contents in zip(
-        tables, (passed.alpha.T, passed.weighted.T, passed.marginals.T, given_problem.transition), strict=True
-    ):
-        table[:] = 0.0
-        table[:, :n_states] = contents
-    alpha, weighted, marginals, transition = tables
-    found, expected = aligned(n_states, width), np.zeros((n_states, n_states))
-    found[:] = 0.0
-    occurrence.add_chain_surplus(alpha, weighted, transition, marginals, 12, n_states, 2.0, found)
-    occurrence.add_surplus(
-        passed.alpha, passed.weighted, given_problem.transition, passed.marginals, given_problem.offsets, np.full(1,
-        2.0), expected,
-    )  # fmt: skip
-    assert expected.any()
-    np.testing.assert_allclose(found[:, :n_states], expected, rtol=1e-6)
-
-
-def test_neighbours_that_know_nothing_of_each_other() -> None:
-    before, after = np.array([0.9, 0.08, 0.02]), np.array([0.5, 0.495, 0.005])
-    found, both = 2.0 * np.outer(before, after), np.outer(before, after)
-    occurrence.add_border_surplus(before, after, 2.0, found)
-    assert_slightly_less(found, -2.0 * np.log1p(-both))
-
-
 def test_certain_moves_have_a_finite_surplus() -> None:
-    certain = np.array([0.0, 1.0])
+    certain = np.array([[0.0, 0.0], [1.0, 1.0]])
     found = np.zeros((2, 2))
-    occurrence.add_border_surplus(certain, certain, 1.0, found)
+    occurrence.add_surplus(certain, certain, np.eye(2), certain, np.arange(3), np.ones(1), found)
     assert found[1, 1] == pytest.approx(-np.log(1e-12) - 1.0, rel=1e-4)
     assert np.count_nonzero(found) == 1
 

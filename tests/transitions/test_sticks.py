@@ -14,7 +14,7 @@ from scipy.special import digamma
 
 from subchain import HDP, HMM, SVI, VI, Categorical
 from subchain.datasets import four_state
-from subchain.engines.cpu.engine import CpuEngine
+from subchain.engines import CpuEngine, Part
 from subchain.errors import ConvergenceWarning
 from subchain.structures.chain.model import HMMPosterior
 from subchain.transitions.base import ChainSums
@@ -142,7 +142,7 @@ class TestInARun:
         prior, statistics = model.prior_, model.statistics_
 
         def measured(posterior: HMMPosterior) -> tuple[float, Any]:
-            found = engine.statistics(posterior.expected_log(), data)
+            found = engine.statistics(posterior.expected_log(), Part(data))
             return found.log_normalizer - posterior.kl(prior), found
 
         chain, emission = (

@@ -1,15 +1,32 @@
-"""Who runs propagation over many chains."""
+"""Who runs hidden chains over data: the protocol, the engines that have names, and what they take and return."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from subchain.engines.base import Engine, check_engine
 from subchain.engines.cpu.engine import CpuEngine
+from subchain.engines.part import Part
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import unknown_name
 
-
-def resolve_engine(name: str, n_jobs: int | None = None) -> CpuEngine:
-    """An engine from its name."""
-    if name in ("auto", "cpu"):
-        return CpuEngine(n_jobs)
-    raise unknown_name("engine", name, ["auto", "cpu"])
+#: Engines that have a name, made for a number of jobs (None for all cores).
+ENGINES: dict[str, Callable[[int | None], Engine]] = {"auto": CpuEngine, "cpu": CpuEngine}
 
 
-__all__ = ["CpuEngine", "Surrogate", "resolve_engine"]
+def resolve_engine(given: str | Engine, n_jobs: int | None = None) -> Engine:
+    """Return the engine with this name, with so many jobs; an object with all verbs of `Engine` is returned itself.
+
+    Examples
+    --------
+    >>> resolve_engine("cpu", 1)
+    CpuEngine(n_jobs=1, precision='double')
+    """
+    if not isinstance(given, str):
+        return check_engine(given)
+    if given not in ENGINES:
+        raise unknown_name("engine", given, ENGINES)
+    return ENGINES[given](n_jobs)
+
+
+__all__ = ["ENGINES", "CpuEngine", "Engine", "Part", "Surrogate", "resolve_engine"]

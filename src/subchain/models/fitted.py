@@ -16,6 +16,7 @@ from subchain.core.renamed import renamed_attribute
 from subchain.core.samples import Samples
 from subchain.data import Sequences, Vocabulary, read_alike
 from subchain.emissions import Emission, Frozen, Parameters
+from subchain.engines import Engine
 from subchain.engines.statistics import HMMStatistics
 from subchain.errors import not_fitted
 from subchain.inference.run.checkpoint import RunSummary
@@ -74,7 +75,7 @@ class Fitted(Component):
     vocabularies_: tuple[Vocabulary | None, ...]
     columns_: tuple[str, ...] | None
     grouped_by_: str | None
-    engine: str
+    engine: str | Engine
     n_jobs: int | None
 
     def _become(self, point: HMMPoint, family: Emission) -> None:

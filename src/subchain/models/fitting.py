@@ -102,11 +102,11 @@ class FitCall:
         engine = resolve_engine(model.engine, model.n_jobs)
         whole = Chains(
             self.data,
-            engine,
             Evidence.build(
                 self.data, n_states, allowed, states, evidence, n_symbols=getattr(likely, "n_categories", None)
             ),
             _weights(sample_weight, self.data.n_sequences),
+            engine=engine,
         )
         held_out = self._hold_out(validation, whole, likely)
         is_exact = self.transition.exact and not prior.emission.is_learned

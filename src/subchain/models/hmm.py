@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from subchain.core.components import clone
 from subchain.core.renamed import renamed_arguments
 from subchain.emissions import Emission, Parameters, family_of
+from subchain.engines import Engine
 from subchain.engines.statistics import HMMStatistics
 from subchain.errors import ConvergenceWarning, InputError
 from subchain.inference import Algorithm
@@ -58,8 +59,9 @@ class HMM(Usable):
         Seed; each restart has its own stream.
     n_jobs : int, optional
         Processor cores, all by default. Results do not depend on it.
-    engine : str
-        "auto" or "cpu".
+    engine : str or Engine
+        What runs the chains: "auto", "cpu", or an object with the verbs of `subchain.engines.Engine`, which has its own
+        number of jobs and is not written to model files.
     progress : bool or "auto"
         Whether to show progress; "auto" only on a terminal.
 
@@ -96,7 +98,7 @@ class HMM(Usable):
         init: Any = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
-        engine: str = "auto",
+        engine: str | Engine = "auto",
         progress: bool | str = "auto",
     ) -> None:
         self.n_states = n_states
@@ -153,7 +155,7 @@ class HMM(Usable):
         marks = Checkpoint(checkpoint, {} if checkpoint is None else fit.identity(), fit.root)
         journey = marks.load() if resume else Journey()
         lines = Progress(self.progress, fit.algorithm.n_iterations(fit.problem), fit.data.n_observations, self.n_init)
-        with lines as progress, fit.problem.structure.engine.alone():
+        with lines as progress, fit.problem.structure.engine.running():
             best_of(fit.problem, fit.algorithm, fit.starts(), journey, marks, progress)
         assert journey.best is not None
         if journey.interrupted:

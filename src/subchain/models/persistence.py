@@ -49,7 +49,7 @@ def save_model(model: HMM, path: str | os.PathLike[str], *, marginals: bool = Tr
     settings = {
         name: describe(value, n_states)
         for name, value in model.get_params(deep=False).items()
-        if name not in ("init", "random_state", "progress")
+        if name not in ("init", "random_state", "progress") and not (name == "engine" and not isinstance(value, str))
     }
     settings["init"] = model.init if isinstance(model.init, str) else "auto"
     seed = model.random_state

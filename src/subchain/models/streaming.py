@@ -9,11 +9,8 @@ from numpy.typing import NDArray
 
 from subchain.data import Sequences
 from subchain.emissions import Frozen
-from subchain.engines import resolve_engine
-from subchain.engines.cpu.engine import CpuEngine
-from subchain.engines.cpu.messages import Messages
+from subchain.engines import Engine, Part, Surrogate, resolve_engine
 from subchain.engines.statistics import HMMStatistics
-from subchain.engines.surrogate import Surrogate
 from subchain.errors import InputError
 from subchain.inference import resolve_inference
 from subchain.inference.stochastic.rates import Falling
@@ -74,7 +71,7 @@ def _end_before(model: Any, data: Sequences) -> Array:
     return end
 
 
-def _run(engine: CpuEngine, surrogate: Surrogate, data: Sequences, before: Array | None) -> tuple[HMMStatistics, Array]:
+def _run(engine: Engine, surrogate: Surrogate, data: Sequences, before: Array | None) -> tuple[HMMStatistics, Array]:
     """Expected statistics of a batch, and what is believed of its last state.
 
     `before` is what was believed of the state before the first, where the chain goes on.
@@ -82,12 +79,10 @@ def _run(engine: CpuEngine, surrogate: Surrogate, data: Sequences, before: Array
     if before is not None:
         predicted = before @ surrogate.transition
         surrogate = surrogate._replace(initial=predicted)
-    fresh = engine.statistics(surrogate, data)
+    fresh = engine.statistics(surrogate, Part(data))
     if before is not None:
         share = np.divide(fresh.initial, predicted, out=np.zeros_like(predicted), where=predicted > 0.0)
         fresh.chain.pairs += before[:, None] * surrogate.transition * share
         fresh.chain.initial = np.zeros_like(fresh.initial)
-    ends = np.empty((data.n_sequences, surrogate.n_states))
-    engine.run(Messages(surrogate, data, None), last_marginals(data, ends))
     last = int(np.flatnonzero(data.lengths)[-1])
-    return fresh, ends[last]
+    return fresh, last_marginals(engine, surrogate, Part(data))[last]

@@ -520,7 +520,7 @@ class Usable(Fitted):
                [0.022, 0.392]])
         """
         question = self._ask(x, allowed, states, evidence)
-        return question.engine.statistics(question.surrogate, question.data, question.evidence)
+        return question.engine.statistics(question.surrogate, question.part)
 
     @property
     def n_parameters_(self) -> int:

@@ -80,6 +80,11 @@ class Growth(NamedTuple):
     highest: Array
     own_highest: Array
 
+    @classmethod
+    def nothing(cls, lanes: int) -> Growth:
+        """Stretches that have lost nothing."""
+        return cls(*np.full((4, lanes), -np.inf))
+
     def matters(self) -> NDArray[np.bool_]:
         """Chains, each a stretch of its own, whose scaled pass cannot be believed."""
         return self.own_highest > LOG_MATTERS
@@ -113,7 +118,7 @@ def growth(
     alpha, scale : (K, n) and (n,), the filtered marginals and their normalisers
     follows : (lanes,) of bool, stretches that continue others: what is weak there may have been lost before
     """
-    out = Growth(*np.full((4, len(walks.lengths)), -np.inf))
+    out = Growth.nothing(len(walks.lengths))
     every_way = bool(covers.all())
     if follows is None:
         follows = np.zeros(len(walks.lengths), dtype=np.bool_)

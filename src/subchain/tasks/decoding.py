@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.engines import CpuEngine
-from subchain.engines.cpu import decode, per_position
-from subchain.engines.cpu.messages import Messages
 from subchain.errors import InputError, unknown_name
 from subchain.tasks.output import Out, write
 from subchain.tasks.question import Question
 
-#: Ways of decoding: functions that write the states of all positions into an array.
-DECODINGS: dict[str, Callable[[CpuEngine, Messages, NDArray[Any]], Any]] = {
-    "posterior": per_position.best_states,
-    "viterbi": decode.viterbi,
-}
+
+def _best_states(question: Question, out: NDArray[Any]) -> None:
+    """Write the most probable state of each position."""
+    question.engine.smooth(question.surrogate, question.part, lambda block: block.write_best(out)).checked()
+
+
+def _best_paths(question: Question, out: NDArray[Any]) -> None:
+    """Write the most probable path of each sequence."""
+    question.engine.viterbi(question.surrogate, question.part, out)
+
+
+#: Methods of decoding: functions that write the states of all positions into an array.
+DECODINGS = {"posterior": _best_states, "viterbi": _best_paths}
 
 
 def decode_states(question: Question, decoding: str, out: Out) -> NDArray[Any]:
@@ -31,5 +35,4 @@ def decode_states(question: Question, decoding: str, out: Out) -> NDArray[Any]:
     shape = (question.data.n_observations,)
     if question.stored is not None and decoding == "posterior":
         return write(out, shape, np.int32, question.stored.best)
-    messages = question.messages()
-    return write(out, shape, np.int32, lambda table: DECODINGS[decoding](question.engine, messages, table))
+    return write(out, shape, np.int32, lambda table: DECODINGS[decoding](question, np.asarray(table)))

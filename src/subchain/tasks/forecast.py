@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from subchain.data import Sequences
 from subchain.emissions import Parameters
 from subchain.emissions.product import ProductParameters
-from subchain.engines.cpu.consumers import Consumer, TileRun
-from subchain.engines.cpu.log_space import LogBlock
+from subchain.engines import Engine, Part, Surrogate
+from subchain.engines.results import FilteredBlock
 from subchain.errors import InputError
 from subchain.tasks.question import Question
 
@@ -142,35 +141,22 @@ def forecast(question: Question, steps: int) -> list[Forecast]:
 
 def next_states(question: Question) -> Array:
     """Probabilities of the state that follows each sequence, (n_sequences, K); an empty one is yet to begin."""
-    last = np.empty((question.data.n_sequences, question.n_states))
-    question.run(question.messages(), last_marginals(question.data, last))
+    last = last_marginals(question.engine, question.surrogate, question.part)
     coming = last @ question.point.chain.transition
     coming[question.data.lengths == 0] = question.point.chain.initial
     return coming
 
 
-def last_marginals(data: Sequences, out: Array) -> Consumer[None]:
-    """What a pass is made for that is to write the filtered marginal of every sequence's last position to `out`."""
-    return _LastBeliefs(data.offsets, out)
+def last_marginals(engine: Engine, surrogate: Surrogate, part: Part) -> Array:
+    """Filtered marginal of every sequence's last position, (n_sequences, K); undefined for empty sequences."""
+    out = np.empty((part.data.n_sequences, surrogate.n_states))
+    sequences = np.flatnonzero(part.data.lengths)
+    ends = part.data.offsets[sequences + 1] - 1
 
+    def keep(block: FilteredBlock) -> None:
+        at = np.searchsorted(ends, block.positions)
+        found = np.flatnonzero(ends[at] == block.positions)
+        out[sequences[at[found]]] = block.table[:, found].T
 
-class _LastBeliefs(Consumer[None]):
-    """Keeps the filtered marginal of every sequence's last position."""
-
-    smooth = False
-
-    def __init__(self, offsets: NDArray[np.int64], out: Array) -> None:
-        self.ends = offsets[1:] - 1
-        self.out = out
-
-    def begin(self) -> None:
-        return None
-
-    def tile(self, result: None, run: TileRun) -> None:
-        columns = run.filtered.tile.last_columns
-        is_end = run.filtered.positions[columns] == self.ends[run.sequences]
-        self.out[run.sequences[is_end]] = run.filtered.alpha[:, columns[is_end]].T
-
-    def hard(self, result: None, sequence: int, block: LogBlock) -> None:
-        if block.positions[-1] == self.ends[sequence]:
-            self.out[sequence] = block.alpha[:, -1]
+    engine.filter(surrogate, part, keep).checked()
+    return out

@@ -7,23 +7,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.engines.cpu import per_position
 from subchain.tasks.output import Out, write
 from subchain.tasks.question import Question
 
 
 def smoothed(question: Question, out: Out) -> NDArray[Any]:
     """Given the whole sequence, (N, K)."""
-    if question.stored is not None:
-        return write(out, (question.data.n_observations, question.n_states), np.float64, question.stored.write)
-    messages, shape = question.messages(), (question.data.n_observations, question.n_states)
-    return write(out, shape, np.float64, lambda table: per_position.smooth(question.engine, messages, table))
+
+    def fill(table: NDArray[Any]) -> None:
+        rows = np.asarray(table)
+        question.engine.smooth(question.surrogate, question.part, lambda block: block.write(rows)).checked()
+
+    stored = question.stored
+    return write(out, (question.data.n_observations, question.n_states), np.float64, stored.write if stored else fill)
 
 
 def filtered(question: Question, out: Out) -> NDArray[Any]:
     """Given the sequence up to the position, (N, K)."""
-    messages, shape = question.messages(), (question.data.n_observations, question.n_states)
-    return write(out, shape, np.float64, lambda table: per_position.filter(question.engine, messages, table))
+
+    def fill(table: NDArray[Any]) -> None:
+        rows = np.asarray(table)
+        question.engine.filter(question.surrogate, question.part, lambda block: block.write(rows)).checked()
+
+    return write(out, (question.data.n_observations, question.n_states), np.float64, fill)
 
 
 def of_states(question: Question, states: NDArray[Any]) -> NDArray[np.float32]:
@@ -32,5 +38,6 @@ def of_states(question: Question, states: NDArray[Any]) -> NDArray[np.float32]:
     if question.stored is not None:
         question.stored.of_states(states, found)
     else:
-        per_position.marginals_of_states(question.engine, question.messages(), states, found)
+        engine, surrogate = question.engine, question.surrogate
+        engine.smooth(surrogate, question.part, lambda block: block.write_of(states, found)).checked()
     return found

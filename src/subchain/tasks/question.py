@@ -14,10 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.data import Evidence, Sequences
-from subchain.engines import CpuEngine, Surrogate
-from subchain.engines.cpu.consumers import Consumer
-from subchain.engines.cpu.messages import Messages
-from subchain.errors import impossible_error
+from subchain.engines import Engine, Part, Surrogate
 from subchain.inference.run.training import TrainingMarginals
 from subchain.structures.chain.model import HMMPoint
 
@@ -29,7 +26,7 @@ class Question:
     Attributes
     ----------
     point : the model
-    engine : who computes
+    engine : what runs the chains
     data : the observations
     evidence : what is known of their states, or None
     in_list : whether the answer is a list with one item a sequence
@@ -37,7 +34,7 @@ class Question:
     """
 
     point: HMMPoint
-    engine: CpuEngine
+    engine: Engine
     data: Sequences
     evidence: Evidence | None
     in_list: bool
@@ -53,16 +50,10 @@ class Question:
         """The model in the form in which an engine takes it."""
         return self.point.surrogate()
 
-    def messages(self) -> Messages:
-        """The model and the data, ready for a pass."""
-        return Messages(self.surrogate, self.data, self.evidence)
-
-    def run(self, messages: Messages, consumer: Consumer[Any]) -> list[Any]:
-        """Pass over the data; raise if a sequence is impossible."""
-        results, _, impossible = self.engine.run(messages, consumer)
-        if impossible:
-            raise impossible_error(impossible)
-        return results
+    @property
+    def part(self) -> Part:
+        """The data in the form in which an engine takes them."""
+        return Part(self.data, self.evidence)
 
     def answer(self, table: NDArray[Any]) -> NDArray[Any] | list[NDArray[Any]]:
         """A table with one row a position, in the form in which the data came."""

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.datasets.paths import sample_chain
-from subchain.engines.cpu import paths
 from subchain.errors import InputError
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
 from subchain.tasks.forecast import next_states
@@ -45,7 +44,7 @@ def sample_onward(question: Question, n: int, rng: np.random.Generator) -> list[
 
 def sample_paths(question: Question, n: int, seed: np.random.SeedSequence) -> NDArray[Any]:
     """Draw n paths of all sequences, end to end, (n, N), given all observations."""
-    return paths.sample_paths(question.engine, question.messages(), count("n", n), seed)
+    return question.engine.sample_paths(question.surrogate, question.part, count("n", n), seed)
 
 
 def sample_parameters(posterior: HMMPosterior, n: int, rng: np.random.Generator) -> list[HMMPoint]:

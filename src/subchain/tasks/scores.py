@@ -30,7 +30,7 @@ USED = 0.5
 
 def score_sequences(question: Question) -> Array:
     """Log likelihood of each sequence, (n_sequences,); impossible ones have −inf, and one warning says where."""
-    totals, impossible = question.engine.scores(question.surrogate, question.data, question.evidence)
+    totals, impossible = question.engine.scores(question.surrogate, question.part)
     if impossible:
         warnings.warn(str(impossible_error(impossible)), stacklevel=3)
     return totals

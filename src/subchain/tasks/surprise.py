@@ -1,51 +1,35 @@
-"""How well single observations are foretold: by their past, by all other observations, or by those left unmasked.
-
-Leaving one observation out needs no second pass. The states' cavity distribution at a position is what the past
-predicts there times what the future says, without the position's own likelihood; the observation's probability is its
-likelihood averaged over that. The past's prediction is the filtered marginal before, moved one step; the future's
-message is the weighted message after it, moved one step back.
-
-Sequences whose probabilities differ by more than a double can hold are worked out in log space, block by block.
-"""
+"""How well single observations are predicted: by their past, by all other observations, or by those left unmasked."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import dataclasses
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subchain.data import Sequences
-from subchain.emissions.base import Likelihood
-from subchain.engines.cpu.consumers import Consumer, TileRun
-from subchain.engines.cpu.log_space import LogBlock, LogChain
-from subchain.engines.cpu.messages import Messages
-from subchain.engines.cpu.partition import Tile
-from subchain.engines.cpu.per_position import log_increments
+from subchain.engines.results import FilteredBlock, MarginalBlock
 from subchain.errors import InputError
-from subchain.propagation import serial
 from subchain.tasks.question import Question
 
 Array = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 
 def score_steps(question: Question) -> Array:
     """Log probability of each observation given those before it, (N,); a sequence's sum is its log likelihood."""
     out = np.empty(question.data.n_observations)
-    log_increments(question.engine, question.messages(), out)
+
+    def keep(block: FilteredBlock) -> None:
+        out[block.positions] = block.increments
+
+    question.engine.filter(question.surrogate, question.part, keep).checked()
     return out
 
 
 def score_left_out(question: Question) -> Array:
     """Log probability of each observation given all others of its sequence, (N,); 0 where it is missing."""
-    out = np.empty(question.data.n_observations)
-    messages = question.messages()
-    for sequence in set().union(*question.run(messages, _GivenOthers(messages, out))):
-        for rows, logs, predicted, future in _log_messages(messages, sequence):
-            out[rows] = _log_mean(logs, predicted + future)
-    return out
+    return question.engine.score_left_out(question.surrogate, question.part)
 
 
 def score_masked(question: Question, mask: Any) -> Array:
@@ -57,7 +41,16 @@ def score_masked(question: Question, mask: Any) -> Array:
     """
     hidden = checked_mask(question.data, mask)
     out = np.zeros(question.data.n_observations)
-    question.run(_Masked(question, hidden), _GivenUnmasked(question.point.emission, hidden, out))
+    values, emission = question.data.values, question.point.emission
+
+    def keep(block: MarginalBlock) -> None:
+        columns = np.flatnonzero(hidden[block.positions])
+        at = block.positions[columns]
+        with np.errstate(divide="ignore"):
+            terms = np.log(block.table[:, columns]) + emission.log_likelihood(np.take(values, at, axis=0))
+        out[at] = np.logaddexp.reduce(terms, axis=0)
+
+    question.engine.smooth(question.surrogate, dataclasses.replace(question.part, hidden=hidden), keep).checked()
     return out
 
 
@@ -70,122 +63,3 @@ def checked_mask(data: Sequences, mask: Any) -> NDArray[np.bool_]:
             f"array for each of {data.n_sequences} sequences; it is {flat.dtype} of shape {flat.shape}."
         )
     return flat
-
-
-class _Masked(Messages):
-    """Messages that know nothing of the hidden positions' observations."""
-
-    def __init__(self, question: Question, hidden: NDArray[np.bool_]) -> None:
-        super().__init__(question.surrogate, question.data, question.evidence)
-        self.hidden = hidden
-
-    def likelihood(self, positions: Index, out: Array) -> tuple[NDArray[Any], Array]:
-        values, shift = super().likelihood(positions, out)
-        hidden = np.flatnonzero(self.hidden[positions])
-        out[:, hidden], shift[hidden] = 1.0, 0.0
-        return values, shift
-
-    def log_likelihood(self, positions: Index) -> tuple[NDArray[Any], Array]:
-        values, logs = super().log_likelihood(positions)
-        logs[self.hidden[positions]] = 0.0
-        return values, logs
-
-
-class _GivenUnmasked(Consumer[None]):
-    """Writes how probable the hidden observations are under the marginals that the others lead to."""
-
-    def __init__(self, emission: Likelihood, hidden: NDArray[np.bool_], out: Array) -> None:
-        self.emission = emission
-        self.hidden = hidden
-        self.out = out
-
-    def begin(self) -> None:
-        return None
-
-    def tile(self, result: None, run: TileRun) -> None:
-        self._write(run.filtered.positions, run.filtered.values, run.marginals)
-
-    def hard(self, result: None, sequence: int, block: LogBlock) -> None:
-        self._write(block.positions, block.values, block.marginals)
-
-    def _write(self, positions: Index, values: NDArray[Any], marginals: Array) -> None:
-        hidden = np.flatnonzero(self.hidden[positions])
-        with np.errstate(divide="ignore"):
-            terms = np.log(marginals[:, hidden]) + self.emission.log_likelihood(values[hidden])
-        self.out[positions[hidden]] = np.logaddexp.reduce(terms, axis=0)
-
-
-class _GivenOthers(Consumer[set[int]]):
-    """Writes what cavity distributions make of the observations; the result is the sequences that need logarithms."""
-
-    def __init__(self, messages: Messages, out: Array) -> None:
-        self.messages = messages
-        self.out = out
-
-    def begin(self) -> set[int]:
-        return set()
-
-    def tile(self, result: set[int], run: TileRun) -> None:
-        tile, positions = run.filtered.tile, run.filtered.positions
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # whatever is not finite is done again
-            cavity = self._predicted(run) * self._future(run)
-            likelihood = np.empty_like(cavity)
-            _, shift = self.messages.likelihood(positions, likelihood)
-            logs = np.log((cavity * likelihood).sum(axis=0) / cavity.sum(axis=0)) + shift
-        self.out[positions] = logs
-        lane = np.arange(tile.columns) - np.repeat(tile.offsets[:-1], np.diff(tile.offsets))
-        result.update(run.sequences[lane[~np.isfinite(logs)]].tolist())
-
-    def hard(self, result: set[int], sequence: int, block: LogBlock) -> None:
-        result.add(sequence)
-
-    def _predicted(self, run: TileRun) -> Array:
-        """What the past says of each column's state."""
-        tile, alpha = run.filtered.tile, run.filtered.alpha
-        predicted = np.empty_like(alpha)
-        predicted[:, : tile.lanes] = self.messages.surrogate.initial[:, None]
-        if run.before is not None:
-            inner = np.flatnonzero(~run.is_first)
-            predicted[:, inner] = self.messages.transposed @ run.before[inner].T
-        predicted[:, tile.lanes :] = self.messages.transposed @ alpha[:, _columns_before(tile)]
-        return predicted
-
-    def _future(self, run: TileRun) -> Array:
-        """What the future says of each column's state, in any scale."""
-        tile, weighted = run.filtered.tile, run.smoothed.weighted
-        future = np.empty_like(weighted)
-        future[:, _columns_before(tile)] = self.messages.transition @ weighted[:, tile.lanes :]
-        future[:, tile.last_columns] = 1.0
-        if run.after is not None:
-            inner = np.flatnonzero(tile.starts + tile.lengths < self.messages.data.offsets[run.sequences + 1])
-            future[:, tile.last_columns[inner]] = run.after[inner].T
-        return future
-
-
-def _columns_before(tile: Tile) -> NDArray[np.int64]:
-    """For every column of a tile but those of its first step: the column of the same lane one step before."""
-    lanes = np.diff(tile.offsets)
-    return np.asarray(np.arange(tile.lanes, tile.columns) - np.repeat(lanes[:-1], lanes[1:]))
-
-
-def _log_messages(messages: Messages, sequence: int) -> Iterator[tuple[slice, Array, Array, Array]]:
-    """Blocks of one sequence, last to first: rows, log likelihoods, and the logs of past and future messages, (n, K).
-
-    A prediction obeys the recursion of a backward message, run from left to right over the transposed matrix.
-    """
-    chain = LogChain(messages, *messages.data.offsets[sequence : sequence + 2].tolist())
-    log_transposed = np.ascontiguousarray(chain.log_transition.T)
-    beta = np.zeros(messages.surrogate.n_states)
-    for block in range(len(chain.edges) - 2, -1, -1):
-        rows = slice(chain.edges[block], chain.edges[block + 1])
-        _, logs = messages.log_likelihood(np.arange(rows.start, rows.stop))
-        predicted, future = np.empty_like(logs), np.empty_like(logs)
-        serial.log_backward(logs[::-1].copy(), log_transposed, chain.predicted[block].copy(), predicted)
-        serial.log_backward(logs, chain.log_transition, beta, future)
-        yield rows, logs, predicted[::-1], future
-
-
-def _log_mean(logs: Array, log_weights: Array) -> Array:
-    """Logarithm of the mean of exp(logs) under weights that need not sum to one."""
-    mean = np.logaddexp.reduce(logs + log_weights, axis=1) - np.logaddexp.reduce(log_weights, axis=1)
-    return np.asarray(mean)

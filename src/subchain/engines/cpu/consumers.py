@@ -7,18 +7,20 @@ that groups can run side by side; a pass may run a group again, from an empty re
 
 from __future__ import annotations
 
+import dataclasses
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from types import ModuleType
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.engines.cpu.borders import Borders
-from subchain.engines.cpu.listed import LegalRun
+from subchain.engines.cpu.listed import LegalRun, ListedFiltered, ListedMarginals
 from subchain.engines.cpu.log_space import LogBlock
-from subchain.engines.cpu.messages import Filtered, Smoothed
+from subchain.engines.cpu.messages import Filtered, Smoothed, Told
 from subchain.engines.cpu.partition import Partition
+from subchain.engines.results import Consume, ConsumeFiltered, FilteredBlock, MarginalBlock
 from subchain.engines.statistics import HMMStatistics
 from subchain.engines.surrogate import Surrogate
 from subchain.propagation.lanes import recursions as lanes
@@ -60,13 +62,13 @@ class TileRun:
     """A tile with its messages."""
 
     def __init__(
-        self, filtered: Filtered, smoothed: Smoothed | None, cut: Partition, borders: Borders | None, kernels: Any
+        self, filtered: Filtered, smoothed: Smoothed | None, cut: Partition, told: Told | None, kernels: ModuleType
     ) -> None:
         self.filtered = filtered
         self.kernels = kernels
         self._smoothed = smoothed
         self._cut = cut
-        self._borders = borders
+        self._told = told
 
     @cached_property
     def sequences(self) -> NDArray[np.int64]:
@@ -81,12 +83,12 @@ class TileRun:
     @property
     def before(self) -> Array | None:
         """Filtered marginal of the position before each lane, (lanes, K); None where no chain was cut."""
-        return None if self._borders is None else self._borders.before[self.filtered.tile.pieces]
+        return None if self._told is None else self._told.before
 
     @property
     def after(self) -> Array | None:
         """Backward message of each lane's last position, (lanes, K); None where no chain was cut."""
-        return None if self._borders is None else self._borders.after[self.filtered.tile.pieces]
+        return None if self._told is None else self._told.after
 
     @property
     def smoothed(self) -> Smoothed:
@@ -118,46 +120,113 @@ class Nothing(LegalConsumer[None]):
         pass
 
 
-class Collect(LegalConsumer[HMMStatistics]):
-    """Sums expected statistics; pair sums are kept without the factor of the transition matrix."""
+@dataclasses.dataclass
+class Collected:
+    """Expected statistics of a group.
+
+    Attributes
+    ----------
+    statistics : `pairs` without the factor of the transition matrix
+    log_space_pairs : (K, K) expected transitions of sequences that were run in log space, or None
+    """
+
+    statistics: HMMStatistics
+    log_space_pairs: Array | None = None
+
+
+class Collect(LegalConsumer[Collected]):
+    """Sums expected statistics."""
 
     def __init__(self, surrogate: Surrogate, weights: Array | None) -> None:
         self.surrogate = surrogate
         self.weights = weights
-        self.hard_pairs = np.zeros((surrogate.n_states, surrogate.n_states))
 
-    def begin(self) -> HMMStatistics:
-        return HMMStatistics.zeros(self.surrogate.n_states, self.surrogate.emission.zeros())
+    def begin(self) -> Collected:
+        return Collected(HMMStatistics.zeros(self.surrogate.n_states, self.surrogate.emission.zeros()))
 
-    def tile(self, result: HMMStatistics, run: TileRun) -> None:
-        filtered, marginals = run.filtered, run.marginals
+    def tile(self, result: Collected, run: TileRun) -> None:
+        filtered, marginals, sums = run.filtered, run.marginals, result.statistics
         offsets, weighted = filtered.tile.offsets, run.smoothed.weighted
         if self.weights is not None:
             lane_weights = self.weights[run.sequences]
             lanes.weigh(marginals, offsets, lane_weights)
             lanes.weigh(weighted, offsets, lane_weights)
-        result.chain.initial += marginals[:, : filtered.tile.lanes][:, run.is_first].sum(axis=1)
-        run.kernels.pair_sums(filtered.alpha, weighted, offsets, result.pairs)
+        sums.chain.initial += marginals[:, : filtered.tile.lanes][:, run.is_first].sum(axis=1)
+        run.kernels.pair_sums(filtered.alpha, weighted, offsets, sums.pairs)
         before = run.before
         if before is not None:
             inner = ~run.is_first
-            result.chain.pairs += before[inner].T @ weighted[:, : filtered.tile.lanes][:, inner].T
-        self.surrogate.emission.accumulate(filtered.values, marginals, result.emission)
+            sums.chain.pairs += before[inner].T @ weighted[:, : filtered.tile.lanes][:, inner].T
+        self.surrogate.emission.accumulate(filtered.values, marginals, sums.emission)
 
-    def block(self, result: HMMStatistics, run: LegalRun) -> None:
-        block, marginals, weighted = run.block, run.marginals, run.weighted
+    def block(self, result: Collected, run: LegalRun) -> None:
+        block, marginals, weighted, sums = run.block, run.marginals, run.weighted, result.statistics
         if self.weights is not None:
             piece_weights = self.weights[block.pieces.sequences]
             legal.weigh(marginals, block.lists, piece_weights)
             legal.weigh(weighted, block.lists, piece_weights)
-        legal.first_states(marginals, block.lists, result.initial)
-        legal.pair_sums(run.alpha, weighted, block.lists, result.pairs)
-        self.surrogate.emission.accumulate_listed(block.values, block.legal, marginals, result.emission)
+        legal.first_states(marginals, block.lists, sums.initial)
+        legal.pair_sums(run.alpha, weighted, block.lists, sums.pairs)
+        self.surrogate.emission.accumulate_listed(block.values, block.legal, marginals, sums.emission)
 
-    def hard(self, result: HMMStatistics, sequence: int, block: LogBlock) -> None:
+    def hard(self, result: Collected, sequence: int, block: LogBlock) -> None:
         weight = 1.0 if self.weights is None else self.weights[sequence]
-        marginals = block.marginals * weight
+        marginals, sums = block.marginals * weight, result.statistics
         if block.is_first:
-            result.chain.initial += marginals[:, 0]
-        self.hard_pairs += weight * block.pairs
-        self.surrogate.emission.accumulate(block.values, marginals, result.emission)
+            sums.chain.initial += marginals[:, 0]
+        if result.log_space_pairs is None:
+            result.log_space_pairs = np.zeros_like(block.pairs)
+        result.log_space_pairs += weight * block.pairs
+        self.surrogate.emission.accumulate(block.values, marginals, sums.emission)
+
+    def finish(self, parts: list[Collected]) -> HMMStatistics:
+        """Add the groups up, in their order."""
+        total = parts[0].statistics
+        for part in parts[1:]:
+            total.absorb(part.statistics)
+        total.chain.pairs *= self.surrogate.transition
+        for part in parts:
+            if part.log_space_pairs is not None:
+                total.chain.pairs += part.log_space_pairs
+        return total
+
+
+class Smooth(LegalConsumer[None]):
+    """Gives smoothed marginals away, block by block."""
+
+    def __init__(self, consume: Consume) -> None:
+        self.consume = consume
+
+    def begin(self) -> None:
+        return None
+
+    def tile(self, result: None, run: TileRun) -> None:
+        self.consume(MarginalBlock(run.filtered.positions, run.marginals))
+
+    def block(self, result: None, run: LegalRun) -> None:
+        self.consume(ListedMarginals(run.block, run.marginals))
+
+    def hard(self, result: None, sequence: int, block: LogBlock) -> None:
+        self.consume(MarginalBlock(block.positions, block.marginals))
+
+
+class Filter(LegalConsumer[None]):
+    """Gives filtered marginals away, block by block."""
+
+    smooth = False
+
+    def __init__(self, consume: ConsumeFiltered) -> None:
+        self.consume = consume
+
+    def begin(self) -> None:
+        return None
+
+    def tile(self, result: None, run: TileRun) -> None:
+        filtered = run.filtered
+        self.consume(FilteredBlock(filtered.positions, filtered.alpha, filtered.scale, filtered.shift))
+
+    def block(self, result: None, run: LegalRun) -> None:
+        self.consume(ListedFiltered(run.block, run.alpha, run.scale, run.shift))
+
+    def hard(self, result: None, sequence: int, block: LogBlock) -> None:
+        self.consume(FilteredBlock(block.positions, block.alpha, np.ones(len(block.positions)), block.increments))

@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.engines.cpu.engine import CpuEngine
 from subchain.engines.cpu.listed import LegalMessages
 from subchain.engines.cpu.listed_paths import best_paths
 from subchain.engines.cpu.messages import Messages
 from subchain.engines.cpu.partition import Partition, Tile, partition
-from subchain.engines.cpu.per_position import states_array
+from subchain.engines.cpu.paths import states_array
+from subchain.engines.cpu.workspace import Workers
 from subchain.errors import impossible_error
 from subchain.propagation.viterbi import sweep, sweep_lanes, trace, trace_lanes
 
@@ -46,13 +46,13 @@ AGREEMENT = 1e-12
 
 
 def viterbi(
-    engine: CpuEngine, messages: Messages, out: NDArray[Any] | None = None
+    workers: Workers, messages: Messages, out: NDArray[Any] | None = None
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """Find the most probable path of every sequence.
 
     Parameters
     ----------
-    engine : whose cores are used
+    workers : threads that share the work
     messages : the model and the data
     out : (N,) array of integers for the states, possibly memory-mapped; int32 in memory if not given
 
@@ -70,14 +70,14 @@ def viterbi(
     states = states_array(out, messages, ())
     legal = LegalMessages.where_it_pays(messages)
     if legal is not None:
-        return states, best_paths(engine, legal, np.asarray(states))
+        return states, best_paths(workers, legal, np.asarray(states))
     lead = _lead(messages)
     longest = WHOLE if lead is None else max(8 * lead, 256, data.n_observations // MANY_PIECES)
     cut = partition(data.offsets, np.arange(data.n_sequences), longest, messages.surrogate.n_states, 1)
     decoder = _Decoder(messages, cut, np.asarray(states))
-    with engine.alone():
-        engine.map(decoder.run, decoder.tiles(lead))
-        engine.map(decoder.settle, decoder.doubts())
+    with workers.alone():
+        workers.map(decoder.run, decoder.tiles(lead))
+        workers.map(decoder.settle, decoder.doubts())
     if decoder.impossible:
         raise impossible_error(dict(sorted(decoder.impossible.items())))
     return states, decoder.log_probability()
@@ -158,7 +158,7 @@ class _Decoder:
 
     def _run_side_by_side(self, tile: Tile) -> None:
         cut, pieces, lanes = self.cut, tile.pieces, np.arange(tile.lanes)
-        delta = self._log_table(tile.positions)
+        delta = np.ascontiguousarray(self.messages.log_table(tile.positions)[1])
         start = np.where(cut.is_first[pieces], self.log_initial[:, None], 0.0)
         sweep_lanes(delta, self.log_transition, start, tile.offsets)
         self.last[pieces] = delta[:, tile.offsets[self.stop[pieces] - tile.starts - 1] + lanes].T
@@ -173,14 +173,6 @@ class _Decoder:
         """Log weights of the states that follow a position."""
         arriving: Array = (delta + self.log_transposed).max(axis=1)
         return arriving
-
-    def _log_table(self, positions: Index) -> Array:
-        messages = self.messages
-        values = np.take(messages.data.values, positions, axis=0)
-        table = messages.surrogate.emission.log_likelihood(values)
-        if messages.evidence is not None:
-            table = table + messages.evidence.log_weights(positions, values)
-        return np.ascontiguousarray(table)
 
     # ---- borders -----------------------------------------------------------------------------------------------------
 

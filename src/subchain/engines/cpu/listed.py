@@ -17,7 +17,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from subchain.data.legal_states import LegalStates
-from subchain.engines.cpu.messages import Messages, Workspace
+from subchain.engines.cpu.messages import Messages
+from subchain.engines.cpu.workspace import Workspace
+from subchain.engines.results import FilteredBlock, MarginalBlock
 from subchain.propagation.listed import passes as kernels
 from subchain.propagation.listed.passes import Lists
 
@@ -48,6 +50,7 @@ class Block:
     values: NDArray[Any]
     legal: LegalStates
     lists: Lists
+    n_states: int
 
     @property
     def positions(self) -> slice:
@@ -84,6 +87,40 @@ class LegalRun:
         return self._marginals
 
 
+class ListedMarginals(MarginalBlock):
+    """Marginals of listed states, (nnz,), spread out where a table of all states is asked for."""
+
+    def __init__(self, block: Block, entries: Array) -> None:
+        MarginalBlock.__init__(self, np.arange(block.positions.start, block.positions.stop), np.empty((0, 0)))
+        self.block = block
+        self.entries = entries
+
+    @property
+    def table(self) -> Array:
+        rows = np.empty((len(self.positions), self.block.n_states))
+        kernels.spread(self.entries, self.block.lists, rows)
+        return np.ascontiguousarray(rows.T)
+
+    def write(self, out: NDArray[Any]) -> None:
+        kernels.spread(self.entries, self.block.lists, out[self.block.positions])
+
+    def write_best(self, out: NDArray[Any]) -> None:
+        kernels.best_states(self.entries, self.block.lists, out[self.block.positions])
+
+    def write_of(self, states: NDArray[Any], out: NDArray[Any]) -> None:
+        at = self.block.positions
+        kernels.entries_of(self.entries, self.block.lists, states[at], out[at])
+
+
+class ListedFiltered(ListedMarginals, FilteredBlock):
+    """Filtered marginals of listed states."""
+
+    def __init__(self, block: Block, entries: Array, scale: Array, shift: Array) -> None:
+        ListedMarginals.__init__(self, block, entries)
+        self.scale = scale
+        self.shift = shift
+
+
 class LegalMessages:
     """Runs blocks of one data set under one surrogate, over legal states alone."""
 
@@ -96,7 +133,9 @@ class LegalMessages:
     @classmethod
     def where_it_pays(cls, messages: Messages) -> LegalMessages | None:
         """None where most states are legal, and where a chain cannot be cut."""
-        legal = None if messages.evidence is None else messages.evidence.lists(messages.data)
+        if messages.evidence is None or messages.part.hidden is not None:
+            return None
+        legal = messages.evidence.lists(messages.data)
         if legal is None:
             return None
         pieces = _cut(messages.data.offsets, legal.offsets)
@@ -134,7 +173,8 @@ class LegalMessages:
         known = self.legal.states[self.legal.offsets[np.maximum(pieces.starts - 1, 0)]]
         before = np.where(is_first, -1, known).astype(np.int64)
         lists = Lists(legal.offsets, legal.states, pieces.starts - start, pieces.stops - start, before)
-        return Block(pieces, np.asarray(self.messages.data.values[start:stop]), legal, lists)
+        values = np.asarray(self.messages.data.values[start:stop])
+        return Block(pieces, values, legal, lists, self.messages.surrogate.n_states)
 
     def run(self, pieces: Pieces, space: Workspace, *, smooth: bool) -> LegalRun:
         """Filtered marginals of all positions of a block, and smoothed ones if they are wanted."""

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.engines.cpu.engine import CpuEngine
 from subchain.engines.cpu.listed import LegalMessages, Pieces
+from subchain.engines.cpu.workspace import Workers
 from subchain.errors import impossible_error
 from subchain.propagation.listed.paths import sweep, trace
 
 
-def best_paths(engine: CpuEngine, messages: LegalMessages, states: NDArray[Any]) -> NDArray[np.float64]:
+def best_paths(workers: Workers, messages: LegalMessages, states: NDArray[Any]) -> NDArray[np.float64]:
     """Write the most probable path of every sequence into `states` (N,); return the paths' log probabilities.
 
     Raises
@@ -35,7 +35,7 @@ def best_paths(engine: CpuEngine, messages: LegalMessages, states: NDArray[Any])
 
     blocks = messages.blocks(np.arange(len(offsets) - 1))
     log_probability, impossible = np.zeros(len(offsets) - 1), dict[int, int]()
-    for pieces, (totals, dead) in zip(blocks, engine.map(decode, blocks), strict=True):
+    for pieces, (totals, dead) in zip(blocks, workers.map(decode, blocks), strict=True):
         np.add.at(log_probability, pieces.sequences, totals)
         for piece in np.flatnonzero(dead >= 0):
             impossible.setdefault(int(pieces.sequences[piece]), int(dead[piece]))

@@ -26,16 +26,23 @@ BLOCK = 1 << 15
 
 @dataclasses.dataclass
 class LogBlock:
-    """A stretch of one sequence: values, filtered and smoothed marginals (K, n), and its expected moves.
+    """A stretch of one sequence, run in log space.
 
-    `pairs` (K, K) counts the transitions within the block and the one that leads out of it; `surplus` (K, K) is what
-    they add to it where it is asked whether a move happens at all (`propagation.occurrence`).
+    Attributes
+    ----------
+    positions, values : (n,) flat positions, and the observations there
+    alpha, marginals : (K, n) filtered and smoothed marginals
+    increments : (n,) log probability of each observation given those before it
+    pairs : (K, K) expected transitions within the block and the one that leads out of it
+    surplus : (K, K) what they add to `pairs` in the occurrence of transitions (`propagation.occurrence`)
+    is_first : whether the block begins its sequence
     """
 
     positions: Index
     values: NDArray[Any]
     alpha: Array
     marginals: Array
+    increments: Array
     pairs: Array
     surplus: Array
     is_first: bool
@@ -51,12 +58,18 @@ class LogChain:
             self.log_transition = np.log(messages.transition)
         self.edges = [*range(start, stop, BLOCK), stop]
         self.predicted: list[Array] = []
+        self._totals = [0.0]
         self.log_total, self.impossible_at = self._forward(start)
+
+    @classmethod
+    def of(cls, messages: Messages, sequence: int) -> LogChain:
+        """One whole sequence of the data."""
+        start, stop = messages.data.offsets[sequence : sequence + 2].tolist()
+        return cls(messages, start, stop)
 
     def _forward(self, start: int) -> tuple[float, int | None]:
         """Log likelihood, and the first position that no path can explain (None if there is a path)."""
         alpha = self.log_initial.copy()
-        out = np.empty((1, len(alpha)))
         for first, last in zip(self.edges[:-1], self.edges[1:], strict=True):
             self.predicted.append(alpha.copy())
             _, logs = self.messages.log_likelihood(np.arange(first, last))
@@ -65,7 +78,16 @@ class LogChain:
             dead = np.flatnonzero(~(out > -np.inf).any(axis=1))
             if len(dead):
                 return -np.inf, first - start + int(dead[0])
-        return float(np.logaddexp.reduce(out[-1])), None
+            self._totals.append(float(np.logaddexp.reduce(out[-1])))
+        return self._totals[-1], None
+
+    def joint(self, block: int) -> tuple[Index, Array]:
+        """Positions (n,) of a block, and the log joint probability (n, K) of state and past there."""
+        positions = np.arange(self.edges[block], self.edges[block + 1])
+        _, logs = self.messages.log_likelihood(positions)
+        joint = np.empty_like(logs)
+        serial.log_forward(logs, self.log_transition, self.predicted[block].copy(), joint)
+        return positions, joint
 
     def blocks(self) -> Iterator[LogBlock]:
         """Yield the blocks from the last to the first."""
@@ -85,17 +107,29 @@ class LogChain:
             add_log_surplus(*joint, surplus)
             # Logarithms of long chains are large and lose digits; the number of moves is known.
             pairs *= len(later_logs) / max(float(pairs.sum()), np.finfo(np.float64).tiny)
-            filtered = alpha - np.logaddexp.reduce(alpha, axis=1, keepdims=True)
+            so_far = np.logaddexp.reduce(alpha, axis=1)
+            filtered = alpha - so_far[:, None]
             marginals = np.exp(alpha + after - self.log_total)
             marginals /= marginals.sum(axis=1, keepdims=True)
+            increments = np.diff(so_far, prepend=self._totals[block])
             yield LogBlock(
-                positions, values, np.exp(filtered.T), np.ascontiguousarray(marginals.T), pairs, surplus, block == 0
-            )
+                positions, values, np.exp(filtered.T), np.ascontiguousarray(marginals.T), increments, pairs, surplus,
+                block == 0,
+            )  # fmt: skip
             next_logs, next_beta = logs[:1], after[:1]
 
 
 class LogPass(NamedTuple):
-    """A short chain worked out at one go: marginals (K, n), expected moves, their surplus, what it tells neighbours."""
+    """A short chain run at one go in log space.
+
+    Attributes
+    ----------
+    log_total : log normaliser of the forward messages, as in a scaled pass: without what comes after the chain
+    impossible_at : first position that no path explains, or None
+    marginals : (K, n)
+    pairs, surplus : (K, K) expected transitions, and their surplus
+    first_message, last_message : (K,) what the chain tells its neighbours
+    """
 
     log_total: float
     impossible_at: int | None
@@ -125,7 +159,7 @@ def log_pass(logs: Array, transition: Array, start: Array, stop: Array) -> LogPa
     add_log_surplus(*joint, surplus)
     marginals = np.exp(both - np.logaddexp.reduce(both, axis=1, keepdims=True)).T
     return LogPass(
-        total,
+        float(np.logaddexp.reduce(alpha[-1])),
         None,
         np.ascontiguousarray(marginals),
         pairs,

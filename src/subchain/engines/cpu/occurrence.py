@@ -1,96 +1,38 @@
-"""How surely moves happen at all in the data: one pass, by any of the ways of `propagation.occurrence_methods`.
+"""How surely transitions occur at all in the data: one pass, by any of the methods of `propagation.occurrence`.
 
-A hierarchical prior over moves asks whether a move occurs, not how often. Answers add over sequences as
+A hierarchical prior over transitions asks whether one occurs, not how often. Answers add over sequences as
 L = −log q(C = 0), so a sequence that counts w times adds w times its L.
 
 A long chain that the engine cuts is taken as its pieces and the pairs of positions at their borders, as if these were
 independent; for `pairs`, which takes all pairs to be independent, that changes nothing. Sequences that had to be run in
-logarithms are answered by `pairs` whatever the way.
+log space are answered by `pairs` whatever the method.
 """
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.data.evidence import Evidence
-from subchain.data.sequences import Sequences
 from subchain.engines.cpu.consumers import Consumer, TileRun
-from subchain.engines.cpu.engine import CpuEngine
 from subchain.engines.cpu.log_space import LogBlock
 from subchain.engines.cpu.messages import Messages
-from subchain.engines.surrogate import Surrogate
-from subchain.errors import impossible_error, unknown_name
+from subchain.engines.cpu.passes import run_pass
+from subchain.engines.cpu.workspace import Workers
+from subchain.engines.results import Occurrence
+from subchain.errors import unknown_name
 from subchain.propagation.lanes import recursions as lanes
-from subchain.propagation.occurrence.methods import SAMPLES, WAYS, absence_in, conditionals
+from subchain.propagation.occurrence.methods import WAYS, absence_in, conditionals
 from subchain.propagation.occurrence.pairs import absence, add_surplus
 
 Array = NDArray[np.float64]
 
 
-@dataclasses.dataclass
-class Occurrence:
-    """−log of the probability that no sequence begins with a state, (K,), and that none has a move, (K, K)."""
-
-    first: Array
-    moves: Array
-
-    @property
-    def probability(self) -> Array:
-        """Probability (K, K) that each move happens at all."""
-        return np.asarray(-np.expm1(-self.moves))
-
-    def absorb(self, other: Occurrence) -> None:
-        self.first += other.first
-        self.moves += other.moves
-
-
-def occurrence(
-    engine: CpuEngine,
-    surrogate: Surrogate,
-    data: Sequences,
-    evidence: Evidence | None = None,
-    weights: Array | None = None,
-    method: str = "pairs",
-    n_samples: int = SAMPLES,
-    seed: int = 0,
-) -> Occurrence:
-    """How surely first states and moves occur in the data.
-
-    Parameters
-    ----------
-    engine : whose cores are used
-    surrogate, data, evidence : the model, and what it is asked about
-    weights : (n_sequences,) how often each sequence counts
-    method : {"pairs", "exact", "mean_field", "sampling"}
-    n_samples, seed : for "sampling", the number of paths a sequence and what decides on them
-
-    Raises
-    ------
-    ImpossibleSequenceError
-        If a sequence has no path.
-
-    Examples
-    --------
-    >>> from subchain.emissions import Categorical
-    >>> flat = Categorical.from_parameters([[0.5, 0.5], [0.5, 0.5]])
-    >>> surrogate = Surrogate(np.array([1.0, 0.0]), np.array([[0.9, 0.1], [0.0, 1.0]]), flat)
-    >>> occurrence(CpuEngine(1), surrogate, Sequences(np.array([0, 1, 0]))).probability.round(2)
-    array([[0.98, 0.18],
-           [0.  , 0.1 ]])
-    >>> occurrence(CpuEngine(1), surrogate, Sequences(np.array([0, 1, 0])), method="exact").probability.round(2)
-    array([[0.9 , 0.19],
-           [0.  , 0.1 ]])
-    """
+def occurrence(workers: Workers, messages: Messages, method: str, n_samples: int, seed: int) -> Occurrence:
+    """How surely first states and transitions occur in the data; see `Engine.occurrence`."""
     if method not in WAYS:
         raise unknown_name("method", method, WAYS)
-    counted = np.ones(data.n_sequences) if weights is None else weights
-    consumer = _Ask(surrogate, counted, method, n_samples, seed)
-    parts, _, impossible = engine.run(Messages(surrogate, data, evidence), consumer)
-    if impossible:
-        raise impossible_error(impossible)
+    parts, scores = run_pass(workers, messages, _Ask(messages, method, n_samples, seed))
+    scores.checked()
     for part in parts[1:]:
         parts[0].absorb(part)
     return parts[0]
@@ -99,9 +41,10 @@ def occurrence(
 class _Ask(Consumer[Occurrence]):
     """Adds up the answers of tiles."""
 
-    def __init__(self, surrogate: Surrogate, weights: Array, method: str, n_samples: int, seed: int) -> None:
-        self.transition = np.ascontiguousarray(surrogate.transition)
-        self.weights = weights
+    def __init__(self, messages: Messages, method: str, n_samples: int, seed: int) -> None:
+        weights = messages.part.weights
+        self.transition = messages.transition
+        self.weights = np.ones(messages.data.n_sequences) if weights is None else weights
         self.method = method
         self.n_samples = n_samples
         self.seed = seed

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.engines.cpu.consumers import Consumer, TileRun
-from subchain.engines.cpu.engine import CpuEngine
-from subchain.engines.cpu.log_space import LogBlock
+from subchain.engines.cpu.log_space import LogBlock, LogChain
 from subchain.engines.cpu.messages import Messages
-from subchain.engines.cpu.per_position import log_chain, log_joint, states_array
-from subchain.errors import impossible_error
+from subchain.engines.cpu.passes import run_pass
+from subchain.engines.cpu.workspace import Workers
+from subchain.errors import InputError
 from subchain.propagation.layout import Walks
 from subchain.propagation.sampling import draw, draw_log, enter, follow, key_of
 
@@ -34,13 +34,13 @@ class _Entries(NamedTuple):
 
 
 def sample_paths(
-    engine: CpuEngine, messages: Messages, n: int, seed: np.random.SeedSequence, out: NDArray[Any] | None = None
+    workers: Workers, messages: Messages, n: int, seed: np.random.SeedSequence, out: NDArray[Any] | None = None
 ) -> NDArray[Any]:
     """Draw paths of all sequences from their distribution given all observations.
 
     Parameters
     ----------
-    engine : whose cores are used
+    workers : threads that share the work
     messages : the model and the data
     n : number of paths
     seed : decides on the paths, whoever computes them; path i is the same for any `n`
@@ -57,12 +57,11 @@ def sample_paths(
     """
     states = states_array(out, messages, (n,))
     key, table = key_of(seed), np.asarray(states)
-    results, _, impossible = engine.run(messages, _Survey(messages, key, table))
-    if impossible:
-        raise impossible_error(impossible)
+    results, scores = run_pass(workers, messages, _Survey(messages, key, table))
+    scores.checked()
     maps = [entries for group in results for entries in group]
     if maps:
-        engine.run(messages, _Write(messages, key, table, _following(maps)))
+        run_pass(workers, messages, _Write(messages, key, table, _following(maps)))
     return states
 
 
@@ -143,11 +142,24 @@ def _following(maps: list[_Entries]) -> Index:
 
 def _draw_hard(messages: Messages, sequence: int, key: NDArray[np.uint64], states: NDArray[Any]) -> None:
     """Draw a sequence in log space, block by block from its end."""
-    chain = log_chain(messages, sequence)
+    chain = LogChain.of(messages, sequence)
     log_transposed = np.ascontiguousarray(chain.log_transition.T)
     onward = np.zeros((len(states), len(chain.log_initial)))
     for block in range(len(chain.predicted) - 1, -1, -1):
-        positions, joint = log_joint(chain, block)
+        positions, joint = chain.joint(block)
         for path, row in enumerate(states):
             draw_log(joint, log_transposed, onward[path], positions[0], key, path, row)
             onward[path] = log_transposed[row[positions[0]]]
+
+
+def states_array(out: NDArray[Any] | None, messages: Messages, shape: tuple[int, ...]) -> NDArray[Any]:
+    """An array for the states of all positions, `shape` + (N,): new, or the given one if it can hold them."""
+    n_states, wanted = messages.surrogate.n_states, (*shape, messages.data.n_observations)
+    if out is None:
+        return np.empty(wanted, dtype=np.int32)
+    if out.shape != wanted or out.dtype.kind not in "iu" or np.iinfo(out.dtype).max < n_states - 1:
+        raise InputError(
+            f"out is {out.dtype} of shape {out.shape}, but the states need the shape {wanted} and integers up to "
+            f"{n_states - 1}."
+        )
+    return out

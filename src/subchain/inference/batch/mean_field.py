@@ -20,9 +20,7 @@ from numpy.typing import NDArray
 
 from subchain.core.parts import Point, Posterior
 from subchain.core.statistics import Statistics
-from subchain.engines.cpu import per_position
-from subchain.engines.cpu.messages import Messages, Workspace
-from subchain.engines.cpu.partition import MAX_GROUPS, WORTH
+from subchain.engines.part import Observed
 from subchain.engines.statistics import HMMStatistics
 from subchain.errors import InputError, impossible_error
 from subchain.inference.batch.passes import Batch, Passes, PassTrials
@@ -42,6 +40,8 @@ Index = NDArray[np.int64]
 
 #: Entries of a table over the positions of a block.
 BLOCK_VALUES = 1 << 17
+#: The marginals of a group are at least so many times as large as its sums; the most groups.
+WORTH, MAX_GROUPS = 8, 64
 
 
 class Blocks(NamedTuple):
@@ -113,14 +113,13 @@ class MeanField(Passes):
         assert posterior is not None, "a surrogate of expected logarithms is that of a posterior"
         whole, surrogate = self.problem.structure, weights.surrogate()
         engine = whole.engine
-        messages = Messages(surrogate, whole.data, whole.evidence)
         if self.marginals is None:
             marginals = np.empty((whole.data.n_observations, surrogate.n_states))
-            per_position.smooth(engine, messages, marginals)
+            engine.smooth(surrogate, whole, lambda block: block.write(marginals)).checked()
             self.marginals = marginals
-        sweeps = BlockSweeps(messages, posterior.chain.log_surrogate(), whole.weights, self.marginals)
+        sweeps = BlockSweeps(Observed(surrogate, whole), posterior.chain.log_surrogate(), whole.weights, self.marginals)
         total = HMMStatistics.zeros(surrogate.n_states, surrogate.emission.zeros())
-        with engine.alone():
+        with engine.running():
             for groups in sweeps.turns():
                 for part in engine.map(sweeps.run, groups):
                     total.absorb(part)
@@ -157,23 +156,32 @@ class MeanFieldTrials(PassTrials):
         self.passes.marginals = self._before
 
 
+class _Room:
+    """Tables of one worker for the largest block, rows padded to `width`."""
+
+    def __init__(self, blocks: Blocks, width: int) -> None:
+        longest = int(np.diff(blocks.edges).max(initial=0))
+        self.logs, self.before = aligned(longest, width), aligned(longest, width)
+        self.marginals, self.scratch = aligned(longest + 2, width), aligned(ROOM, width)
+
+
 class BlockSweeps:
     """Sweeps over all blocks under one surrogate.
 
     Parameters
     ----------
-    messages : what observations and evidence say
+    observed : what observations and evidence say of the states
     logs : log weights of first states and moves
     weights : (n_sequences,) how often each sequence counts, or None
     marginals : (N, K), changed in place
     """
 
-    def __init__(self, messages: Messages, logs: Chain, weights: Array | None, marginals: Array) -> None:
-        self.messages = messages
+    def __init__(self, observed: Observed, logs: Chain, weights: Array | None, marginals: Array) -> None:
+        self.observed = observed
         self.logs = logs
         self.weights = weights
         self.marginals = marginals
-        self.n_states = messages.surrogate.n_states
+        self.n_states = observed.surrogate.n_states
         self.width = int(padded(self.n_states))
         self.blocks = cut(self.data.offsets, max(BLOCK_VALUES // self.n_states, 1))
         self.moves, self.turned = self._padded(logs.transition), self._padded(logs.transition.T)
@@ -181,7 +189,7 @@ class BlockSweeps:
 
     @property
     def data(self) -> Sequences:
-        return self.messages.data
+        return self.observed.data
 
     def _padded(self, table: Array) -> Array:
         out = aligned(len(table), self.width)
@@ -190,18 +198,18 @@ class BlockSweeps:
 
     def turns(self) -> list[list[Index]]:
         """Groups of blocks, first those of the even turn, then the others; fewer where each group's sums are large."""
-        sums_bytes = sum(array.nbytes for array in self.messages.surrogate.emission.zeros().arrays().values())
+        sums_bytes = sum(array.nbytes for array in self.observed.surrogate.emission.zeros().arrays().values())
         most = min(max(self.marginals.nbytes // (WORTH * max(sums_bytes, 1)), 2), MAX_GROUPS)
         turns = [np.flatnonzero(~self.blocks.is_odd), np.flatnonzero(self.blocks.is_odd)]
         return [np.array_split(blocks, min(most, len(blocks))) for blocks in turns if len(blocks)]
 
     def run(self, group: Index) -> HMMStatistics:
         """Sweep over some blocks; return what their positions expect, without moves into a block's first position."""
-        space, emission = Workspace(), self.messages.surrogate.emission
+        room, emission = _Room(self.blocks, self.width), self.observed.surrogate.emission
         result = HMMStatistics.zeros(self.n_states, emission.zeros())
         for block in group.tolist():
             first, last = self.blocks.edges[block : block + 2].tolist()
-            values, begins, gains = self._sweep(first, last, space)
+            values, begins, gains = self._sweep(first, last, room)
             weights = self._weights(np.arange(first, last))
             marginals = self.marginals[first:last] if weights is None else self.marginals[first:last] * weights[:, None]
             result.log_normalizer += float(gains.sum() if weights is None else gains @ weights)
@@ -211,20 +219,19 @@ class BlockSweeps:
             emission.accumulate(values, np.ascontiguousarray(marginals.T), result.emission)
         return result
 
-    def _sweep(self, first: int, last: int, space: Workspace) -> tuple[NDArray[Any], NDArray[np.bool_], Array]:
+    def _sweep(self, first: int, last: int, room: _Room) -> tuple[NDArray[Any], NDArray[np.bool_], Array]:
         """Give the positions of a block new marginals; return their values, where chains begin, and their gains."""
         n, offsets = last - first, self.data.offsets
         begins = np.zeros(n + 1, dtype=np.bool_)
         sequences = slice(np.searchsorted(offsets, first, side="left"), np.searchsorted(offsets, last, side="right"))
         begins[offsets[sequences] - first] = True
-        logs, before = (space.table(name, n, self.width) for name in ("likelihood", "alpha"))
-        marginals, room = space.table("marginals", n + 2, self.width), space.table("room", ROOM, self.width)
-        values, found = self.messages.log_likelihood(np.arange(first, last))
+        logs, before, marginals = room.logs[:n], room.before[:n], room.marginals[: n + 2]
+        values, found = self.observed.log_likelihood(np.arange(first, last))
         logs[:, : self.n_states], logs[:, self.n_states :] = found, -np.inf
         low, high = max(first - 1, 0), min(last + 1, len(self.marginals))
         marginals[low - first + 1 : high - first + 1, : self.n_states] = self.marginals[low:high]
         gains = np.empty(n)
-        sweep(logs, self.moves, self.turned, self.first, begins, self.n_states, marginals, before, room, gains)
+        sweep(logs, self.moves, self.turned, self.first, begins, self.n_states, marginals, before, room.scratch, gains)
         impossible = np.flatnonzero(gains == -np.inf)
         if len(impossible):
             sequence = int(np.searchsorted(offsets, first + impossible[0], side="right")) - 1

@@ -17,7 +17,6 @@ from subchain.core.parts import Memory
 from subchain.data.legal_states import LegalStates
 from subchain.emissions.categorical import DirichletTable
 from subchain.emissions.incremental import Incremental
-from subchain.engines.cpu.occurrence import occurrence
 from subchain.engines.statistics import HMMStatistics
 from subchain.engines.subchains import Minibatch
 from subchain.errors import InputError
@@ -266,10 +265,8 @@ class Ledger:
 
     def _observed(self, chain: CollapsedChain) -> CollapsedChain:
         """The prior of the moves, having looked how probable it is that they happen at all."""
-        surrogate, whole = self.present.update(self.statistics).predictive(), self.problem.structure
-        found = occurrence(
-            self.problem.structure.engine, surrogate, whole.data, whole.evidence, whole.weights, WAYS[chain.way]
-        )
+        weights, chains = self.present.update(self.statistics).predictive(), self.problem.structure
+        found = chains.engine.occurrence(weights.surrogate(), chains, WAYS[chain.way])
         return chain.observe(found.first - self.chain.initial, found.moves - self.chain.pairs)
 
     @property

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.data.legal_states import LegalStates
-from subchain.engines.cpu.messages import Messages
+from subchain.engines.part import Observed
 from subchain.engines.statistics import HMMStatistics
-from subchain.engines.subchains import Minibatch, MinibatchRun, run_minibatch
+from subchain.engines.subchains import Minibatch, MinibatchRun
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import InputError
 from subchain.inference.collapsed.clusters import Clusters, has_plain_words, positions_of
@@ -284,10 +284,9 @@ class PieceVisitor:
             ledger.emission.blend(1.0, -1.0, own)
         chain = ledger.chain.surrogate("predictive")
         surrogate = Surrogate(chain.initial, chain.transition, ledger.emission.surrogate("predictive"))
-        messages = Messages(surrogate, whole.data, whole.evidence)
         start, stop = self._enter(batch, chain, excludes)
-        run = run_minibatch(self.problem.structure.engine, messages, batch, start, stop, keep=ledger.shares.new.write)
-        self._report(batch, messages, positions, run, start, stop)
+        run = whole.engine.minibatch(surrogate, whole, batch, start, stop, keep=ledger.shares.new.write)
+        self._report(batch, surrogate, positions, run, start, stop)
         ledger.keep_emission_share(cluster, run.statistics.emission)
         if not puts_back:
             if excludes:
@@ -356,7 +355,7 @@ class PieceVisitor:
     # ---- the objective -----------------------------------------------------------------------------------------------
 
     def _report(
-        self, batch: Minibatch, messages: Messages, positions: Index, run: MinibatchRun, start: Array, stop: Array
+        self, batch: Minibatch, surrogate: Surrogate, positions: Index, run: MinibatchRun, start: Array, stop: Array
     ) -> None:
         """Add log normalisers and the entropy of the new marginals to what will be reported."""
         ledger, weights = self.ledger, self._weights(batch)
@@ -366,12 +365,12 @@ class PieceVisitor:
         if not ledger.measures:
             return
         marginals = ledger.shares.new.read(positions) * np.repeat(weights, batch.lengths)
-        _, logs = messages.log_likelihood(positions)
+        _, logs = Observed(surrogate, self.problem.structure).log_likelihood(positions)
         expected = dot(marginals, logs.T)
         for table, marginal in (
             (start, run.ends.first_marginal * weights),
             (stop, run.ends.last_marginal * weights),
-            (messages.transition, run.statistics.pairs),
+            (surrogate.transition, run.statistics.pairs),
         ):
             with np.errstate(divide="ignore"):
                 expected += dot(marginal, np.log(table))

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from subchain.core.parts import Memory
 from subchain.data.evidence import Evidence
 from subchain.emissions.base import Likelihood, Parameters, Table, Values
-from subchain.engines.cpu.messages import Messages
-from subchain.engines.cpu.paths import sample_paths
+from subchain.engines.part import Part
 from subchain.engines.statistics import HMMStatistics
 from subchain.engines.surrogate import Surrogate
 from subchain.inference.sampling.joint import begins_stationary, emission_sums, empty_rows, log_joint_of_emissions
@@ -208,9 +207,7 @@ class SampledSequences(Walker):
         if temperature != 1.0:
             surrogate, evidence = _raised(surrogate, 1.0 / temperature), _raised_evidence(evidence, 1.0 / temperature)
         seed = np.random.SeedSequence([self.setting.seed, self.number, sweep, 4])
-        fresh = sample_paths(self.setting.problem.structure.engine, Messages(surrogate, self.data, evidence), 1, seed)[
-            0
-        ]
+        fresh = self.setting.problem.structure.engine.sample_paths(surrogate, Part(self.data, evidence), 1, seed)[0]
         changed = float(np.mean(fresh != self.states)) if len(fresh) else 0.0
         self.states = fresh
         if self.setting.has_holes:

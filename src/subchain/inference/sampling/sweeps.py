@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.engines.cpu.messages import Messages
-from subchain.engines.cpu.paths import sample_paths
 from subchain.inference.run.chains import ChainProblem
 from subchain.inference.run.interrupts import Postponed
 from subchain.inference.run.loop import RunState, Step
@@ -53,10 +51,8 @@ class Sweeps:
         if asked == "states" and setting.anything_goes:
             return np.array([setting.draw_legal(number) for number in range(n_chains)])
         point: Any = state.point
-        messages = Messages(point.surrogate(), whole.data, whole.evidence)
-        return sample_paths(
-            self.problem.structure.engine, messages, n_chains, np.random.SeedSequence([state.seed, 0, 0, 5])
-        )
+        seed = np.random.SeedSequence([state.seed, 0, 0, 5])
+        return whole.engine.sample_paths(point.surrogate(), whole, n_chains, seed)
 
     def trials(self, state: RunState, step: Step) -> None:
         """Return None: samplers change the number of states themselves."""

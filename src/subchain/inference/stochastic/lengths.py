@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from subchain.core.components import clone
-from subchain.engines.cpu.messages import Messages
 from subchain.inference.run.chains import ChainProblem
 from subchain.inference.run.loop import RunState
 from subchain.structures.chain.boundaries import Stationary, resolve_boundary
@@ -58,6 +57,6 @@ def forgetting_time(problem: ChainProblem, point: HMMPoint) -> int:
     at = np.linspace(0, ends[-1] - 1, PLACES).astype(np.int64)
     which = np.searchsorted(ends, at, side="right")
     starts = data.offsets[long[which]] + at - (ends[which] - (data.lengths[long[which]] - steps + 1))
-    apart = Messages(point.surrogate(), data, problem.structure.evidence).apart(starts, steps)
+    apart = problem.structure.engine.distances(point.surrogate(), problem.structure, starts, steps)
     together = np.mean(apart <= FORGOTTEN, axis=1) >= MOST
     return int(together.argmax()) + 1 if together.any() else steps

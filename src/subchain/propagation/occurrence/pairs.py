@@ -133,62 +133,6 @@ def add_surplus(alpha, weighted, transition, marginals, offsets, weights, out):
                         )  # fmt: skip
 
 
-@part
-def _list_row(marginals, alpha, position, n_states, states, sources):
-    """The states of a position that are not small, and their filtered marginals; return their number."""
-    size = 0
-    for k in range(n_states):
-        if marginals[position, k] > SMALL and size < states.shape[0]:
-            states[size] = k
-            sources[size] = alpha[position, k]
-            size += 1
-    return size
-
-
-@kernel
-def add_chain_surplus(alpha, weighted, transition, marginals, n, n_states, weight, out):
-    """The same for one chain whose states fill the vectors, as `one_chain.forward_backward` leaves it.
-
-    Parameters
-    ----------
-    alpha, weighted, marginals : (n, P)
-    transition : (K, P)
-    n, n_states : number of positions and of states
-    weight : how often the chain counts
-    out : (K, K) or (K, P)
-    """
-    room, greatest = min(n_states, ENOUGH), _greatest_in(transition, n_states)
-    states, sources = np.empty((2, room), dtype=np.int32), np.empty((2, room))
-    n_before = _list_row(marginals, alpha, np.int64(0), n_states, states[0], sources[0])
-    for position in range(1, n):
-        old, new = (position - 1) % 2, position % 2
-        n_now = _list_row(marginals, alpha, position, n_states, states[new], sources[new])
-        for i in range(n_now):
-            k = states[new, i]
-            message = weighted[position, k]
-            limit = greatest[k] * message
-            _add_to(k, message, limit, states[old], sources[old], n_before, transition, weight, out)
-        n_before = n_now
-
-
-@kernel
-def add_border_surplus(before, after, weight, out):
-    """Add the surplus of one pair of neighbours that know nothing of each other.
-
-    Parameters
-    ----------
-    before, after : (K,) marginals of the two positions
-    weight : how often the pair counts
-    out : (K, K)
-    """
-    for j in range(before.shape[0]):
-        if before[j] > SMALL:
-            for k in range(after.shape[0]):
-                probability = before[j] * after[k]
-                if probability > SMALL:
-                    out[j, k] += weight * _surplus(probability)
-
-
 @kernel
 def add_log_surplus(alpha, log_transition, log_likelihood, beta, log_total, out):
     """The same for each position and the next of a chain in log space; arguments as for `serial.log_pair_sums`."""

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.engines.cpu.messages import Messages
+from subchain.engines.results import Keep
 from subchain.engines.statistics import HMMStatistics
-from subchain.engines.subchains import Grid, Keep, Minibatch, MinibatchRun, run_minibatch
+from subchain.engines.subchains import Grid, Minibatch, MinibatchRun
 from subchain.numerics import simplex
 from subchain.propagation.occurrence.pairs import absence
 from subchain.propagation.underflow import LEAST_MOVE
@@ -91,5 +91,5 @@ class Excerpt:
         on_average = stationary_distribution(simplex.normalized(moves, 1))
         start[:] = ((1.0 - ANYWHERE) * on_average + ANYWHERE * anywhere)[:, None]
         start[:, batch.is_first] = weights.initial[:, None]
-        messages = Messages(weights.surrogate(), self.chains.data, self.chains.evidence)
-        return run_minibatch(self.chains.engine, messages, batch, start, np.ones_like(start), keep, surplus)
+        surrogate, chains = weights.surrogate(), self.chains
+        return chains.engine.minibatch(surrogate, chains, batch, start, np.ones_like(start), keep, surplus)

@@ -1,252 +1,31 @@
-"""Many updates at one go, for categorical emissions: what `ChainMinibatches.run` and the blending do, compiled as a whole.
-
-An update of a thousand words takes fifty microseconds; called piece by piece from Python it would take three times as
-long. The pieces are the same functions in the same order, so the numbers are the same. What is out of the ordinary (a
-subchain at a ragged end, one that underflows) is left to the general way: the run of updates ends before it.
-"""
-
-# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+"""Many updates in one call, where the engine offers that: categorical emissions, one chain, subchains on a grid."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from subchain.core.parts import IncrementalPosterior
-from subchain.emissions.categorical import gather, scatter
-from subchain.emissions.incremental_table import (
-    EXPECTED_LOG,
-    KINDS,
-    LEAST_FACTOR,
-    MODE,
-    IncrementalTable,
-    add_rows,
-    distinct_symbols,
-    weigh_rows,
-)
-from subchain.engines.cpu.partition import MANY_STATES, TABLE_BYTES
+from subchain.emissions.incremental_table import KINDS, IncrementalTable
+from subchain.engines.base import FusesWordUpdates, WordBoundary, WordChain, WordMinibatches, WordTable
 from subchain.engines.subchains import Grid
-from subchain.numerics.special import exp_digamma
-from subchain.numerics.vectors import aligned
-from subchain.propagation.lanes.recursions import (
-    LARGEST_PRODUCT,
-    LEAST_PRODUCT,
-    advance,
-    backward,
-    forward,
-    pair_sums,
-    retreat,
-)
-from subchain.propagation.underflow import LEAST_MOVE, LEAST_SCALE
 from subchain.structures.chain.boundaries import OpenBoundary, OpenBuffer
-from subchain.structures.chain.guards import OpenGuards, read_guards, write_guards
-from subchain.transitions.incremental import MEAN, IncrementalDirichlet, dirichlet_rows
-from subchain.transitions.stationary import reduce_states, reduced_distribution
-
-Array = NDArray[np.float64]
+from subchain.structures.chain.guards import OpenGuards
+from subchain.transitions.incremental import IncrementalDirichlet
 
 if TYPE_CHECKING:
     from subchain.structures.chain.minibatches import ChainMinibatches
 
-#: What is known of the rest of a chain.
+Array = NDArray[np.float64]
+
+#: What is known of the rest of a chain: `WordBoundary.kind`.
 NOTHING, BUFFERS, GUARDS = 0, 1, 2
-
-kernel = njit(nogil=True, cache=True, error_model="numpy")
-
-
-@kernel
-def _read(values, starts, steps, out):
-    """Symbols of stretches of equal length side by side; `out` (steps · M)."""
-    lanes = starts.shape[0]
-    for step in range(steps):
-        for lane in range(lanes):
-            out[step * lanes + lane] = values[starts[lane] + step]
-
-
-@kernel
-def _divisors(kind, totals, prior_totals, n_symbols, out):
-    """What the rows of a table are multiplied by, per state."""
-    for k in range(totals.shape[0]):
-        out[k] = totals[k] + prior_totals[k] - (n_symbols if kind == MODE else 0)
-    if kind == EXPECTED_LOG:
-        exp_digamma(out.reshape(1, -1))
-    for k in range(totals.shape[0]):
-        out[k] = 1.0 / out[k] if out[k] > 0.0 else 0.0
-
-
-@kernel
-def _log_product(scale):
-    """Logarithm of the product of all normalisers; −inf if one of them is too small to be believed."""
-    out, product = 0.0, 1.0
-    for column in range(scale.shape[0]):
-        if not LEAST_SCALE <= scale[column] <= 1.0 / LEAST_SCALE:
-            return -np.inf
-        product *= scale[column]
-        if not LEAST_PRODUCT <= product <= LARGEST_PRODUCT:
-            out += np.log(product)
-            product = 1.0
-    return out + np.log(product)
-
-
-@kernel
-def _begin(chosen, length, whole, n_values, buffer, begins, is_first, is_last):
-    """First positions of subchains of one sequence; whether all of them, and their buffers, are whole."""
-    for lane in range(chosen.shape[0]):
-        begins[lane] = chosen[lane] * length
-        is_first[lane] = chosen[lane] == 0
-        is_last[lane] = begins[lane] + length == n_values
-        if chosen[lane] >= whole or begins[lane] < buffer or begins[lane] + length + buffer > n_values:
-            return False
-    return True
-
-
-@kernel
-def _enter_alone(initial, stationary, is_first, start, stop):
-    """`start` and `stop` of subchains that know nothing of the rest; those that begin their sequence are `is_first`."""
-    for lane in range(is_first.shape[0]):
-        for k in range(initial.shape[0]):
-            start[k, lane] = initial[k] if is_first[lane] else stationary[k]
-            stop[k, lane] = 1.0
-
-
-@kernel
-def _enter_buffered(rows, before, after, transition, transposed, start, stop):
-    """Carry `start` and `stop` over the buffers, whose symbols' rows are given, to the subchains."""
-    n_states, size = start.shape
-    around, near = aligned(n_states, before.shape[0]), np.empty_like(start)
-    offsets = np.arange(before.shape[0] // size + 1) * size
-    gather(rows, before, around)
-    advance(around, transition, start, offsets, near)
-    start[:] = transposed @ near
-    gather(rows, after, around)
-    retreat(around, transposed, stop, offsets, near)
-    stop[:] = near
-
-
-@kernel
-def _move_chain(rate, gains, marginals, is_first, moved, transition, first, pairs):
-    """Let the fresh counts of first states and of moves enter the old ones."""
-    for j in range(pairs.shape[0]):
-        begun = 0.0
-        for lane in range(is_first.shape[0]):
-            if is_first[lane]:
-                begun += marginals[j, lane]
-        first[0, j] = (1.0 - rate) * first[0, j] + rate * (gains[0] * begun)
-        for k in range(pairs.shape[0]):
-            pairs[j, k] = (1.0 - rate) * pairs[j, k] + rate * (gains[1] * (moved[j, k] * transition[j, k]))
-
-
-@kernel
-def _move_table(rate, gain, symbols, rows, counts, factor, totals):
-    """Let the fresh rows of some symbols enter the old ones."""
-    factor[0] *= 1.0 - rate
-    if factor[0] < LEAST_FACTOR:
-        counts *= factor[0]
-        factor[0] = 1.0
-    added = np.zeros_like(totals)
-    add_rows(counts, symbols, rows, rate * gain / factor[0], added)
-    for k in range(totals.shape[0]):
-        totals[k] = (1.0 - rate) * totals[k] + rate * gain * added[k]
-
-
-@kernel
-def update_words(
-    kind, values, length, pieces, whole, rates, gains, prior_rows, fixed, pairs, prior_first, first, counts, factor,
-    concentration, totals, prior_totals, place, boundary, buffer, firsts, lasts, keep_marginals, since,
-):  # fmt: skip
-    """Do one update after the other; return how many were done before one that has to be done otherwise.
-
-    Parameters
-    ----------
-    kind : how posteriors become weights
-    values : (N,) codes of one sequence
-    length, pieces : positions of a subchain, and (updates, M) numbers of subchains
-    whole : number of whole subchains; what comes after them is ragged
-    rates, gains : (updates,), and (3,) for first states, moves and words
-    prior_rows, fixed, pairs : (K, K), the last in place
-    prior_first, first : (1, K), the last in place
-    counts, factor, concentration, totals, prior_totals : as in `IncrementalTable`, the first two and `totals` in place
-    place : (W,) see `distinct_symbols`
-    boundary, buffer, firsts, lasts, keep_marginals : what is known of the rest of the chain, and where
-    since : (2,) log normalisers and observations, in place
-    """
-    n_states, size, n_values = pairs.shape[0], pieces.shape[1], values.shape[0]
-    columns, margin = size * length, size * buffer
-    offsets = np.arange(length + 1) * size
-    symbols, local = np.empty(columns + 2 * margin, np.int64), np.empty(columns + 2 * margin, np.int64)
-    found = np.empty(columns + 2 * margin, np.int64)
-    rows, row_shift = np.empty((columns + 2 * margin, n_states)), np.empty(columns + 2 * margin)
-    weighted, alpha, marginals = aligned(n_states, columns), aligned(n_states, columns), aligned(n_states, columns)
-    scale = np.empty(columns)
-    transition, mean, initial = np.empty_like(pairs), np.empty_like(pairs), np.empty((1, n_states))
-    moved, divisors = np.empty_like(pairs), np.empty(n_states)
-    start, stop = np.empty((n_states, size)), np.empty((n_states, size))
-    begins, is_first, is_last = np.empty(size, np.int64), np.empty(size, np.bool_), np.empty(size, np.bool_)
-    nothing_fixed = np.zeros((1, n_states))
-    for update in range(pieces.shape[0]):
-        chosen = pieces[update]
-        if not _begin(chosen, length, whole, n_values, buffer, begins, is_first, is_last):
-            return update
-        # the surrogate
-        dirichlet_rows(kind, prior_rows, pairs, fixed, transition)
-        dirichlet_rows(kind, prior_first, first, nothing_fixed, initial)
-        dirichlet_rows(MEAN, prior_rows, pairs, fixed, mean)
-        if not (transition.min() >= LEAST_MOVE and reduce_states(mean)):
-            return update
-        stationary = reduced_distribution(mean)
-        transposed = np.ascontiguousarray(transition.T)
-        _divisors(kind, totals, prior_totals, counts.shape[0], divisors)
-        _read(values, begins, length, symbols)
-        if boundary == BUFFERS:
-            _read(values, begins - buffer, buffer, symbols[columns:])
-            _read(values, begins + length, buffer, symbols[columns + margin :])
-        n_found = distinct_symbols(symbols, place, found, local)
-        if weigh_rows(
-            kind, counts, factor[0], concentration, divisors, found[:n_found], rows[:n_found], row_shift[:n_found]
-        ):
-            return update
-        # what lies around the subchains
-        if boundary == GUARDS:
-            read_guards(
-                lasts, firsts, chosen, is_first, is_last, initial[0], stationary, transition, transposed, start, stop
-            )
-        else:
-            _enter_alone(initial[0], stationary, begins == buffer, start, stop)
-        if boundary == BUFFERS and buffer > 0:
-            before, after = local[columns : columns + margin], local[columns + margin :]
-            _enter_buffered(rows[:n_found], before, after, transition, transposed, start, stop)
-        # the subchains
-        gather(rows[:n_found], local[:columns], weighted)
-        forward(weighted, transition, start, offsets, alpha, scale)
-        total = _log_product(scale)
-        if total == -np.inf:
-            return update
-        backward(weighted, transposed, stop, offsets, alpha, scale, marginals)
-        moved[:] = 0.0
-        pair_sums(alpha, weighted, offsets, moved)
-        if boundary == GUARDS:
-            write_guards(firsts, chosen, marginals[:, :size] if keep_marginals else weighted[:, :size])
-            write_guards(
-                lasts, chosen, marginals[:, columns - size :] if keep_marginals else alpha[:, columns - size :]
-            )
-        # the statistics
-        rate = rates[update]
-        _move_chain(rate, gains, marginals, is_first, moved, transition, first, pairs)
-        if boundary == BUFFERS:
-            n_found = distinct_symbols(symbols[:columns], place, found, local)
-        rows[:n_found] = 0.0
-        scatter(rows[:n_found], local[:columns], marginals)
-        _move_table(rate, gains[2], found[:n_found], rows[:n_found], counts, factor, totals)
-        since[0] += total
-        since[1] += columns
-    return pieces.shape[0]
 
 
 class FusedUpdates:
-    """Does updates of categorical emissions by `update_words`, where it can.
+    """Does updates of categorical emissions in one call of the engine, where both can.
 
     Parameters
     ----------
@@ -279,13 +58,13 @@ class FusedUpdates:
             and chains.data.n_sequences == 1
             and values.ndim == 1
             and values.dtype.kind in "iu"
-            and len(chain.initial) < MANY_STATES
         )
-        if not fits:
+        engine = chains.engine
+        if not fits or not isinstance(engine, FusesWordUpdates):
             return False
         reach = boundary.size if isinstance(boundary, OpenBuffer) else 0
         columns = batches.plan.size * (batches.subchains.length + 2 * reach)
-        return 8 * columns * len(chain.initial) <= 2 * TABLE_BYTES
+        return engine.can_fuse(len(chain.initial), columns)
 
     def run(self, batches: ChainMinibatches, pieces: NDArray[np.int64], rates: Array, since: Array) -> int:
         """Do updates whose minibatches are `pieces` (updates, M); return how many were done."""
@@ -301,11 +80,18 @@ class FusedUpdates:
         elif isinstance(boundary, OpenBuffer):
             how, size = BUFFERS, boundary.size
         factor, initial = np.array([table.factor]), chain.initial[None]
-        compiled: Any = update_words
-        done = compiled(
-            KINDS[batches.kind], batches.chains.data.values, batches.subchains.length, pieces, self.n_whole, rates,
-            np.array(batches.gains), *chain.rows, chain.pairs, chain.first, initial, table.counts, factor,
-            table.concentration, table.totals, table.prior_totals, self.place, how, size, firsts, lasts, keeps, since,
+        prior_rows, fixed = chain.rows
+        engine: Any = batches.chains.engine
+        done: int = engine.update_words(
+            KINDS[batches.kind],
+            WordMinibatches(
+                batches.chains.data.values, batches.subchains.length, pieces, self.n_whole, rates,
+                np.array(batches.gains),
+            ),
+            WordChain(prior_rows, fixed, chain.pairs, chain.first, initial),
+            WordTable(table.counts, factor, table.concentration, table.totals, table.prior_totals, self.place),
+            WordBoundary(how, size, firsts, lasts, keeps),
+            since,
         )  # fmt: skip
         table.factor = float(factor[0])
-        return int(done)
+        return done

@@ -14,90 +14,28 @@ import json
 import os
 import secrets
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from subchain.core.parts import Memory
-from subchain.engines.cpu.messages import Messages
 from subchain.engines.subchains import Grid, Minibatch, MinibatchRun, Subchains
+from subchain.engines.surrogate import Surrogate
 from subchain.errors import InputError, unknown_name
-from subchain.propagation.lanes.recursions import mix
+from subchain.propagation.lanes.guards import read_guards, write_guards
 from subchain.structures.chain.boundaries import BOUNDARIES, Boundary, OpenBoundary
 from subchain.transitions.incremental import IncrementalChain
+
+if TYPE_CHECKING:
+    from subchain.structures.chain.structure import Chains
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Store = NDArray[np.float32]
 
 STORES = ("messages", "marginals")
-#: Smaller entries become zero: numbers near the end of the singles are slow to compute with.
-SMALLEST = 1e-37
 KIND, HEADER, NOTE_HEADER = "subchain guards", 4096, 64
-
-
-@njit(nogil=True, cache=True)
-def _fetch(lasts, firsts, pieces, sink):
-    """Touch all that will be read: a loop that does nothing else has many memory accesses under way at a time."""
-    total = np.float32(0.0)
-    most = lasts.shape[0] - 1
-    for lane in range(pieces.shape[0]):
-        before, after = max(pieces[lane] - 1, 0), min(pieces[lane] + 1, most)
-        total += lasts[before, 0] + lasts[before, -1] + firsts[after, 0] + firsts[after, -1]
-    sink[0, 0] = total
-
-
-@njit(nogil=True, cache=True)
-def _gather(table, pieces, skip, out):
-    """Rows of a table as the columns of `out` (K, M); zeros where `skip`."""
-    for lane in range(pieces.shape[0]):
-        row = table[pieces[lane] if not skip[lane] else 0]
-        for k in range(out.shape[0]):
-            out[k, lane] = 0.0 if skip[lane] else row[k]
-
-
-@njit(nogil=True, cache=True)
-def _is_silent(guards, lane):
-    """Whether a neighbour was never visited."""
-    total = 0.0
-    for k in range(guards.shape[0]):
-        total += guards[k, lane]
-    return total == 0.0
-
-
-@njit(nogil=True, cache=True)
-def read_guards(lasts, firsts, pieces, is_first, is_last, initial, stationary, transition, transposed, start, stop):
-    """`start` and `stop` of the given pieces of a grid, from what their neighbours left."""
-    guards = np.empty_like(start)
-    _fetch(lasts, firsts, pieces, guards)
-    _gather(lasts, pieces - 1, is_first, guards)
-    mix(transition, guards, start)
-    for lane in range(pieces.shape[0]):
-        if is_first[lane]:
-            start[:, lane] = initial
-        elif _is_silent(guards, lane):
-            start[:, lane] = stationary
-    _gather(firsts, pieces + 1, is_last, guards)
-    mix(transposed, guards, stop)
-    for lane in range(pieces.shape[0]):
-        if is_last[lane] or _is_silent(guards, lane):
-            stop[:, lane] = 1.0
-
-
-@njit(nogil=True, cache=True)
-def write_guards(table, pieces, messages):
-    """Keep (K, M) messages, each divided by its sum, as rows of a table."""
-    n_states = messages.shape[0]
-    for lane in range(pieces.shape[0]):
-        total = 0.0
-        for k in range(n_states):
-            total += messages[k, lane]
-        factor = 1.0 / total if total > 0.0 else 0.0
-        for k in range(n_states):
-            value = messages[k, lane] * factor
-            table[pieces[lane], k] = value if value >= SMALLEST else 0.0
 
 
 #: Guards that change together when states do.
@@ -145,13 +83,15 @@ class OpenGuards(OpenBoundary):
         self.store = store
         self.firsts, self.lasts = table[:, 0], table[:, 1]
 
-    def enter(self, messages: Messages, batch: Minibatch, chain: IncrementalChain) -> tuple[Array, Array]:
-        surrogate = messages.surrogate
+    def enter(
+        self, chains: Chains, surrogate: Surrogate, batch: Minibatch, chain: IncrementalChain
+    ) -> tuple[Array, Array]:
+        transition = np.ascontiguousarray(surrogate.transition)
         start = np.empty((surrogate.n_states, batch.size))
         stop = np.empty_like(start)
         read_guards(
             self.lasts, self.firsts, batch.pieces, batch.is_first, batch.is_last, surrogate.initial,
-            chain.stationary(), messages.transition, messages.transposed, start, stop,
+            chain.stationary(), transition, np.ascontiguousarray(transition.T), start, stop,
         )  # fmt: skip
         return start, stop
 

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from subchain.core.parts import IncrementalPosterior, Memory
 from subchain.data.prefetch import Prefetch
-from subchain.engines.cpu.messages import Messages
 from subchain.engines.statistics import HMMStatistics
-from subchain.engines.subchains import Anywhere, Grid, Subchains, run_minibatch
+from subchain.engines.subchains import Anywhere, Grid, Subchains
 from subchain.errors import InputError
 from subchain.structures.base import Fresh, Plan
 from subchain.structures.chain.boundaries import Boundary, resolve_boundary
@@ -108,10 +107,10 @@ class ChainMinibatches:
         if self.prefetch.file is not None:
             following = self.subchains.batch(coming, chains.weights)
             self.prefetch.read(batch.starts, batch.lengths, following.starts, following.lengths)
-        messages = Messages(weights.surrogate(), chains.data, chains.evidence)
+        surrogate = weights.surrogate()
         chain: Any = model.parts["chain"]
-        start, stop = self.boundary.enter(messages, batch, chain)
-        run = run_minibatch(chains.engine, messages, batch, start, stop)
+        start, stop = self.boundary.enter(chains, surrogate, batch, chain)
+        run = chains.engine.minibatch(surrogate, chains, batch, start, stop)
         self.boundary.leave(batch, run)
         if self.boundary.growth is not None:
             self._growths.append(self.boundary.growth)

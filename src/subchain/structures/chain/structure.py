@@ -5,11 +5,9 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from numpy.typing import NDArray
 
-from subchain.data.evidence import Evidence
-from subchain.data.sequences import Sequences
-from subchain.engines.cpu.engine import CpuEngine
+from subchain.engines.base import Engine
+from subchain.engines.part import Part
 from subchain.engines.statistics import HMMStatistics
 from subchain.structures.base import Plan
 from subchain.structures.chain.excerpts import Excerpt
@@ -18,22 +16,16 @@ from subchain.structures.chain.model import HMMPoint, HMMPosterior
 
 
 @dataclasses.dataclass
-class Chains:
-    """Sequences of observations whose hidden states are Markov chains.
+class Chains(Part):
+    """Sequences of observations whose hidden states are Markov chains, and the engine that runs them.
 
     Attributes
     ----------
-    data : the sequences
-    engine : runs forward-backward over them
-    evidence : what is known of the hidden states, or None
-    weights : (n_sequences,) how often each sequence counts, or None
+    engine : runs forward-backward
     subchain_length : length of subchains where an algorithm leaves it open
     """
 
-    data: Sequences
-    engine: CpuEngine
-    evidence: Evidence | None = None
-    weights: NDArray[np.float64] | None = None
+    engine: Engine = dataclasses.field(kw_only=True)
     subchain_length: int | None = None
 
     @property
@@ -51,4 +43,4 @@ class Chains:
 
     def statistics(self, weights: HMMPoint) -> HMMStatistics:
         """Return the expected statistics of all sequences."""
-        return self.engine.statistics(weights.surrogate(), self.data, self.evidence, self.weights)
+        return self.engine.statistics(weights.surrogate(), self)

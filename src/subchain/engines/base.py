@@ -1,0 +1,278 @@
+"""The engine protocol: what inference, tasks and models may ask of whoever runs hidden chains over data.
+
+An engine takes a *surrogate* (the plain HMM that stands in for a posterior, K states) and a *part* of the data (S
+sequences, N positions) and returns sums, scores, marginals, paths or messages. It keeps nothing between calls. Another
+engine (another device, several machines, a plain reference) is any object that has the verbs of `Engine`; it is given
+to a model as `HMM(..., engine=...)`, or registered under a name in `subchain.engines.ENGINES`.
+
+Where a sequence has no path, `statistics`, `viterbi`, `sample_paths`, `occurrence`, `score_left_out`, `smooth_in_order`
+and `minibatch` raise an `ImpossibleSequenceError`; `scores`, `smooth` and `filter` say so in what they return.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.data.sequences import Sequences
+from subchain.engines.part import Part
+from subchain.engines.results import Approach, Consume, ConsumeFiltered, Keep, Occurrence, PassMemory, Scores
+from subchain.engines.statistics import HMMStatistics
+from subchain.engines.subchains import Minibatch, MinibatchRun
+from subchain.engines.surrogate import Surrogate
+from subchain.errors import InputError
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class BufferGrowth(NamedTuple):
+    """When a buffer is long enough: see `GrowBuffer` (Foti et al. 2014).
+
+    Attributes
+    ----------
+    tolerance : largest change of the end marginals (total variation) that anything beyond the buffers may cause
+    step : positions by which a buffer grows on either side
+    limit : largest buffer
+    """
+
+    tolerance: float
+    step: int
+    limit: int
+
+
+class Engine(Protocol):
+    """Runs hidden chains over data. K states, S sequences, N positions in all, M subchains of a minibatch."""
+
+    # ---- passes over a part of the data ------------------------------------------------------------------------------
+
+    def statistics(self, surrogate: Surrogate, part: Part) -> HMMStatistics:
+        """Return the expected statistics of all sequences, each counted as often as its weight says."""
+        ...
+
+    def scores(self, surrogate: Surrogate, part: Part) -> Scores:
+        """Return the log likelihood of each sequence."""
+        ...
+
+    def smooth(self, surrogate: Surrogate, part: Part, consume: Consume) -> Scores:
+        """Give the marginals of all positions, given their whole sequences, to `consume`, block by block."""
+        ...
+
+    def filter(self, surrogate: Surrogate, part: Part, consume: ConsumeFiltered) -> Scores:
+        """Give the marginals of all positions, given their sequences up to there, to `consume`, block by block."""
+        ...
+
+    def smooth_in_order(self, surrogate: Surrogate, part: Part, size: int) -> Iterator[tuple[int, Array]]:
+        """Yield first position and smoothed marginals (n, K) of consecutive blocks of at most `size` positions."""
+        ...
+
+    def score_left_out(self, surrogate: Surrogate, part: Part) -> Array:
+        """Return the log probability (N,) of each observation given all others of its sequence."""
+        ...
+
+    def viterbi(self, surrogate: Surrogate, part: Part, out: NDArray[Any] | None = None) -> tuple[NDArray[Any], Array]:
+        """Return the most probable path of every sequence, (N,), and its log joint probability, (S,).
+
+        Paths are written to `out`, an array of integers, if it is given. Among equals the lowest state wins.
+        """
+        ...
+
+    def sample_paths(
+        self, surrogate: Surrogate, part: Part, n: int, seed: np.random.SeedSequence, out: NDArray[Any] | None = None
+    ) -> NDArray[Any]:
+        """Draw n paths of all sequences given all observations, (n, N) of integers.
+
+        Path i is a function of the seed and i, the same for any `n`. Paths are written to `out` if it is given.
+        """
+        ...
+
+    def occurrence(
+        self, surrogate: Surrogate, part: Part, method: str = "pairs", n_samples: int = 1000, seed: int = 0
+    ) -> Occurrence:
+        """Return how surely first states and transitions occur at least once in the data.
+
+        `method` is "pairs", "exact", "mean_field" or "sampling" (see `propagation.occurrence.methods`); `n_samples`
+        paths a sequence and `seed` belong to the last.
+        """
+        ...
+
+    # ---- subchains ---------------------------------------------------------------------------------------------------
+
+    def minibatch(
+        self,
+        surrogate: Surrogate,
+        part: Part,
+        batch: Minibatch,
+        start: Array,
+        stop: Array,
+        keep: Keep | None = None,
+        surplus: str | None = None,
+    ) -> MinibatchRun:
+        """Run subchains between messages from outside.
+
+        Parameters
+        ----------
+        start : (K, M) weights of the first positions' states before their observations are seen
+        stop : (K, M) backward messages of the last positions, in any scale
+        keep : is given the marginals of every position, block by block, from several threads
+        surplus : method by which to find what −log q(transition never occurs) exceeds its expected number by
+        """
+        ...
+
+    def approach(
+        self, surrogate: Surrogate, part: Part, batch: Minibatch, outside: Array, before: Index, after: Index
+    ) -> Approach:
+        """Carry messages over `before` (M,) positions to the left of each subchain and `after` (M,) to the right.
+
+        Left of the buffers the states are distributed as `outside` (K,), or as the surrogate's initial distribution
+        where the sequence begins. Right of them nothing is known.
+        """
+        ...
+
+    def grow(
+        self, surrogate: Surrogate, part: Part, batch: Minibatch, outside: Array, growth: BufferGrowth
+    ) -> Approach:
+        """As `approach`, over as many positions as the ends of each subchain depend on; columns sum to one."""
+        ...
+
+    def distances(self, surrogate: Surrogate, part: Part, starts: Index, steps: int) -> Array:
+        """Return how far two opposite starts are apart, (steps, n): total variation of their filtered marginals.
+
+        One start is uniform, the other has 0.9 more weight on state i % K; they are started at position `starts[i]`
+        and carried over `steps` positions. This measures the mixing time.
+        """
+        ...
+
+    # ---- the run -----------------------------------------------------------------------------------------------------
+
+    def map(self, task: Callable[[Item], Result], items: list[Item]) -> list[Result]:
+        """Do a task for every item, side by side where the engine can; results in the order of the items."""
+        ...
+
+    def running(self) -> AbstractContextManager[object]:
+        """Return a context that surrounds a fit: what the engine needs, or keeps out of its way, meanwhile."""
+        ...
+
+    def pass_memory(self, data: Sequences, n_states: int, sums_bytes: int) -> PassMemory:
+        """Estimate the bytes that a pass takes, one set of sums taking `sums_bytes`."""
+        ...
+
+
+#: Names of all that an engine must have.
+VERBS = tuple(name for name, value in vars(Engine).items() if callable(value) and not name.startswith("_"))
+
+
+def check_engine(given: object) -> Engine:
+    """Return the object if it has all verbs of `Engine`; raise an `InputError` that names those it lacks."""
+    missing = [name for name in VERBS if not callable(getattr(given, name, None))]
+    if isinstance(given, type):
+        raise InputError(f"engine must be a name or an object, but {given.__name__} is a class; write engine=...().")
+    if missing:
+        raise InputError(
+            f"engine must be a name or an object with the verbs of subchain.engines.Engine, but {given!r} lacks "
+            f"{', '.join(missing)}."
+        )
+    return cast("Engine", given)
+
+
+# ---- an optional verb ------------------------------------------------------------------------------------------------
+
+
+class WordChain(NamedTuple):
+    """Counts of the hidden chain; `pairs` and `first` are changed in place.
+
+    Attributes
+    ----------
+    prior_rows, fixed, pairs : (K, K)
+    prior_first, first : (1, K)
+    """
+
+    prior_rows: Array
+    fixed: Array
+    pairs: Array
+    prior_first: Array
+    first: Array
+
+
+class WordTable(NamedTuple):
+    """Counts of symbols, as in `IncrementalTable`; `counts`, `factor` and `totals` are changed in place.
+
+    Attributes
+    ----------
+    counts : (W, K), to be multiplied by `factor` (1,)
+    concentration : the prior's, as `IncrementalTable` keeps it
+    totals, prior_totals : (K,)
+    place : (W,) scratch, zeros
+    """
+
+    counts: Array
+    factor: Array
+    concentration: Array
+    totals: Array
+    prior_totals: Array
+    place: NDArray[np.int32]
+
+
+class WordBoundary(NamedTuple):
+    """What subchains know of the rest of their chain: nothing, buffers of `size`, or guards.
+
+    Attributes
+    ----------
+    kind : 0 for nothing, 1 for buffers, 2 for guards
+    size : positions of a buffer
+    firsts, lasts : (subchains, K) guards, changed in place
+    keeps_marginals : whether guards are marginals instead of messages
+    """
+
+    kind: int
+    size: int
+    firsts: NDArray[np.float32]
+    lasts: NDArray[np.float32]
+    keeps_marginals: bool
+
+
+class WordMinibatches(NamedTuple):
+    """Minibatches of subchains of one sequence of symbols.
+
+    Attributes
+    ----------
+    values : (N,) codes
+    length : positions of a subchain
+    pieces : (updates, M) numbers of the subchains of each update
+    n_whole : number of subchains that are not cut short by the end of the sequence
+    rates : (updates,) step sizes
+    gains : (3,) scale factors of first states, transitions and symbols
+    """
+
+    values: NDArray[Any]
+    length: int
+    pieces: Index
+    n_whole: int
+    rates: Array
+    gains: Array
+
+
+@runtime_checkable
+class FusesWordUpdates(Protocol):
+    """An engine that does many stochastic updates of symbols in one call; others are asked for one after the other."""
+
+    def can_fuse(self, n_states: int, columns: int) -> bool:
+        """Whether minibatches with so many positions are worth it."""
+        ...
+
+    def update_words(
+        self, kind: int, minibatches: WordMinibatches, chain: WordChain, table: WordTable, boundary: WordBoundary,
+        since: Array,
+    ) -> int:  # fmt: skip
+        """Do one update after the other; return how many were done before one that needs the general method.
+
+        `kind` says how posteriors become weights (`transitions.incremental.KINDS`); log normalisers and observations
+        are added to `since` (2,).
+        """
+        ...

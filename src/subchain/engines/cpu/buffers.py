@@ -1,0 +1,166 @@
+"""Messages that run towards subchains over the positions on either side: buffers of given lengths, or growing ones."""
+
+# mypy: disable-error-code="no-untyped-def, call-arg"
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from subchain.engines.base import BufferGrowth
+from subchain.engines.cpu.messages import Messages
+from subchain.engines.cpu.partition import Tile
+from subchain.engines.cpu.workspace import Workspace
+from subchain.engines.results import Approach
+from subchain.engines.subchains import Minibatch
+from subchain.propagation.lanes.growing import grow_lane, into_and_out_of, multiply_through
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+#: Positions on either side that a growing buffer looks at first; then twice as many, and so on.
+FIRST_LOOK = 8
+
+
+# ---- buffers of given lengths ----------------------------------------------------------------------------------------
+
+
+def approach(messages: Messages, batch: Minibatch, outside: Array, before: Index, after: Index) -> Approach:
+    """Carry messages over so many positions before and after each subchain; see `Engine.approach`."""
+    start = np.empty((messages.surrogate.n_states, batch.size), dtype=messages.dtype)
+    start[:] = outside[:, None]
+    start[:, batch.starts - before == messages.data.offsets[batch.sequences]] = messages.surrogate.initial[:, None]
+    stop = np.ones_like(start)
+    space = messages.workspace()
+    if before.any():
+        _advance(messages, batch.starts, before, start, space)
+    if after.any():
+        _retreat(messages, batch.starts + batch.lengths, after, stop, space)
+    return Approach(start, stop, np.stack((before, after), axis=1))
+
+
+@njit(nogil=True, cache=True)
+def _ending_together(stops, lengths, offsets, positions):
+    """Columns of stretches that end before `stops`, sorted by falling length, the shorter ones joining later."""
+    steps = lengths[0]
+    offsets[0] = 0
+    lanes = 0
+    for step in range(steps):
+        while lanes < lengths.shape[0] and lengths[lanes] >= steps - step:
+            lanes += 1
+        for lane in range(lanes):
+            positions[offsets[step] + lane] = stops[lane] - steps + step
+        offsets[step + 1] = offsets[step] + lanes
+
+
+def _falling(lengths: Index) -> Index | slice:
+    """The order of falling lengths; a slice where they are in order."""
+    if not len(lengths) or lengths[0] == lengths.min() == lengths.max():
+        return slice(None)
+    return np.argsort(-lengths, kind="stable")
+
+
+def _advance(messages: Messages, stops: Index, lengths: Index, start: Array, space: Workspace) -> None:
+    """Replace weights at the far end of the left buffers by those at the subchains' first positions."""
+    order = _falling(lengths)
+    sorted_lengths, sorted_stops = lengths[order], stops[order]
+    offsets = np.empty(sorted_lengths[0] + 1, dtype=np.int64)
+    positions = np.empty(int(lengths.sum()), dtype=np.int64)
+    _ending_together(sorted_stops, sorted_lengths, offsets, positions)
+    likelihood = space.table("likelihood", len(start), len(positions))
+    messages.likelihood(positions, likelihood)
+    last = np.empty_like(start)
+    far = start if isinstance(order, slice) else np.ascontiguousarray(start[:, order])
+    messages.kernels.advance(likelihood, messages.transition, far, offsets, last)
+    reached = int(np.count_nonzero(sorted_lengths))
+    where = np.arange(len(lengths))[order][:reached]
+    start[:, where] = messages.transposed @ last[:, :reached]
+
+
+def _retreat(messages: Messages, starts: Index, lengths: Index, stop: Array, space: Workspace) -> None:
+    """Replace ones at the far end of the right buffers by the messages of the subchains' last positions."""
+    order = _falling(lengths)
+    reached = int(np.count_nonzero(lengths))
+    where = np.arange(len(lengths))[order][:reached]
+    tile = Tile(where, starts[where], lengths[where])
+    likelihood = space.table("likelihood", len(stop), tile.columns)
+    messages.likelihood(tile.positions, likelihood)
+    near = np.empty((len(stop), reached), dtype=messages.dtype)
+    messages.kernels.retreat(likelihood, messages.transposed, np.ones_like(near), tile.offsets, near)
+    stop[:, where] = near
+
+
+# ---- growing buffers -------------------------------------------------------------------------------------------------
+
+
+def grow(messages: Messages, batch: Minibatch, outside: Array, growth: BufferGrowth) -> Approach:
+    """Carry messages over as many positions as the subchains' ends depend on; see `Engine.grow`."""
+    n_states, size = messages.surrogate.n_states, batch.size
+    offsets, stops = messages.data.offsets, batch.starts + batch.lengths
+    ends = np.stack((batch.starts - offsets[batch.sequences], offsets[batch.sequences + 1] - stops), axis=1)
+    left, core, right = (np.empty((size, n_states, n_states)) for _ in range(3))
+    left[:] = right[:] = np.eye(n_states)
+    _cores(messages, batch, core)
+    grown = np.zeros((size, 2), dtype=np.int64)
+    initial = messages.surrogate.initial
+    growing, look = np.arange(size), max(FIRST_LOOK, growth.step)
+    while len(growing):
+        room = np.minimum(ends[growing] - grown[growing], look)
+        tables = []
+        for side, near, direction in ((0, batch.starts - 1, -1), (1, stops, 1)):
+            at = (near + direction * grown[:, side])[growing, None] + direction * np.arange(look)
+            at = np.clip(at, 0, messages.data.n_observations - 1)  # what lies beyond the room is not used
+            table = messages.table(at.size)
+            messages.likelihood(at.ravel(), table)
+            tables.append(table)
+        enough = np.empty(len(growing), dtype=np.bool_)
+        _grow_all(
+            *tables, look, room, ends, growing, messages.transition, outside, initial, left, core, right, grown,
+            growth, enough,
+        )  # fmt: skip
+        growing, look = growing[~enough], 2 * look
+    start, stop = np.empty((n_states, size)), np.empty((n_states, size))
+    _messages(initial, outside, left, right, grown, ends, start, stop)
+    return Approach(start, stop, grown)
+
+
+def _cores(messages: Messages, batch: Minibatch, core: Array) -> None:
+    """Products over the subchains themselves."""
+    begins = np.cumsum(batch.lengths) - batch.lengths
+    positions = np.arange(batch.n_observations) + np.repeat(batch.starts - begins, batch.lengths)
+    likelihood = messages.table(len(positions))
+    messages.likelihood(positions, likelihood)
+    _multiply_all(likelihood, messages.transition, begins, batch.lengths, core)
+
+
+@njit(nogil=True, cache=True)
+def _multiply_all(likelihood, transition, begins, lengths, core):
+    for lane in range(begins.shape[0]):
+        columns = np.arange(begins[lane], begins[lane] + lengths[lane])
+        multiply_through(likelihood, transition, columns, core[lane])
+
+
+@njit(nogil=True, cache=True)
+def _messages(initial, outside, left, right, grown, ends, start, stop):
+    """What the buffers tell the subchains."""
+    into, out_of = np.empty(initial.shape[0]), np.empty(initial.shape[0])
+    for lane in range(left.shape[0]):
+        far = initial if grown[lane, 0] == ends[lane, 0] else outside
+        into_and_out_of(far, left[lane], right[lane], into, out_of)
+        start[:, lane] = into
+        stop[:, lane] = out_of
+
+
+@njit(nogil=True, cache=True)
+def _grow_all(
+    left_table, right_table, look, room, ends, growing, transition, outside, initial, left, core, right, grown, growth,
+    enough,
+):  # fmt: skip
+    for i in range(growing.shape[0]):
+        lane = growing[i]
+        enough[i] = grow_lane(
+            left_table, right_table, i * look, room[i, 0], room[i, 1], ends[lane, 0], ends[lane, 1], transition,
+            outside, initial, left[lane], core[lane], right[lane], grown[lane], growth.step, growth.tolerance,
+            growth.limit,
+        )  # fmt: skip

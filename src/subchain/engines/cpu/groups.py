@@ -1,0 +1,79 @@
+"""What a worker does: run the tiles of a group and return all that was found.
+
+`run_group` is a function of the surrogate and the data (`Messages`), the group's tiles and the messages at their
+borders. It writes to nothing that others see, so that a thread, another process or another machine can do it; the
+caller puts results together in a fixed order.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.engines.cpu.borders import BorderMessages, Borders
+from subchain.engines.cpu.consumers import Consumer, TileRun
+from subchain.engines.cpu.messages import Messages
+from subchain.engines.cpu.partition import Index, Partition
+from subchain.propagation.underflow import Growth
+
+Array = NDArray[np.float64]
+Result = TypeVar("Result")
+
+
+class GroupRun(NamedTuple, Generic[Result]):
+    """What a group of tiles gave.
+
+    Attributes
+    ----------
+    result : what the consumer made of the messages
+    pieces : (n,) pieces of the group
+    log_totals : (n,) their log normalisers
+    lost : bounds on what they lost to underflow, (n,) each
+    borders : messages at their borders, (n, K) each; None where no chain was cut
+    """
+
+    result: Result
+    pieces: Index
+    log_totals: Array
+    lost: Growth
+    borders: BorderMessages | None
+
+
+def run_group(
+    messages: Messages,
+    cut: Partition,
+    group: slice,
+    borders: Borders | None,
+    lead: int | None,
+    consumer: Consumer[Result],
+) -> GroupRun[Result]:
+    """Run the tiles of a group.
+
+    Parameters
+    ----------
+    messages : the surrogate and the data
+    cut, group : all pieces, and which tiles to run
+    borders : messages at the borders, not changed; None where no chain was cut
+    lead : how many positions beyond a border to begin where its message is not known; None if all are
+    consumer : what the messages are for
+    """
+    space, result = messages.workspace(), consumer.begin()
+    pieces, totals, lost, found = [], [], [], []
+    for tile in cut.tiles[group]:
+        told = None
+        if borders is not None:
+            told = messages.told(tile, cut, borders, lead, space, smooth=consumer.smooth)
+        filtered, smoothed = messages.run(tile, cut, told, space, smooth=consumer.smooth)
+        if told is not None:
+            last = filtered.alpha[:, tile.last_columns].T
+            first = last if smoothed is None else messages.before_first(smoothed, tile.lanes)
+            found.append(BorderMessages(told.before, told.after, last, first))
+        pieces.append(tile.pieces)
+        totals.append(filtered.log_totals)
+        lost.append(Growth.nothing(tile.lanes) if filtered.lost is None else filtered.lost)
+        consumer.tile(result, TileRun(filtered, smoothed, cut, told, messages.kernels))
+    tables = BorderMessages(*map(np.concatenate, zip(*found, strict=True))) if found else None
+    growth = Growth(*map(np.concatenate, zip(*lost, strict=True)))
+    return GroupRun(result, np.concatenate(pieces), np.concatenate(totals), growth, tables)

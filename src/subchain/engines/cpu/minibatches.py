@@ -1,0 +1,159 @@
+"""The subchains of a minibatch, side by side as lanes."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.engines.cpu.log_space import log_pass
+from subchain.engines.cpu.messages import Messages
+from subchain.engines.cpu.partition import Tile, tile_lanes
+from subchain.engines.cpu.workspace import Workers
+from subchain.engines.results import Keep
+from subchain.engines.statistics import HMMStatistics
+from subchain.engines.subchains import Ends, Minibatch, MinibatchRun
+from subchain.errors import impossible_error
+from subchain.propagation.lanes import recursions as lanes
+from subchain.propagation.layout import Walks
+from subchain.propagation.occurrence.methods import absence_in, conditionals, expected_moves
+from subchain.propagation.occurrence.pairs import add_surplus
+from subchain.propagation.underflow import LEAST_SCALE, growth
+
+Array = NDArray[np.float64]
+
+
+def run_minibatch(
+    workers: Workers, messages: Messages, batch: Minibatch, start: Array, stop: Array, keep: Keep | None,
+    surplus: str | None,
+) -> MinibatchRun:  # fmt: skip
+    """Run all subchains of a minibatch between messages from outside; see `Engine.minibatch`."""
+    n_states = messages.surrogate.n_states
+    wide = tile_lanes(int(batch.lengths[0]), n_states, batch.n_observations)
+    slices = [slice(at, min(at + wide, batch.size)) for at in range(0, batch.size, wide)]
+    runs = workers.map(lambda part: _Lanes(messages, batch, part, start, stop).run(keep, surplus), slices)
+    if len(runs) == 1:
+        return runs[0]
+    total, more = runs[0].statistics, runs[0].surplus
+    for run in runs[1:]:
+        total.absorb(run.statistics)
+        if more is not None and run.surplus is not None:
+            more += run.surplus
+    ends = Ends(*(np.concatenate(tables, axis=1) for tables in zip(*(run.ends for run in runs), strict=True)))
+    return MinibatchRun(total, np.concatenate([run.log_totals for run in runs]), ends, more)
+
+
+class _Lanes:
+    """Some subchains of a minibatch, side by side."""
+
+    def __init__(self, messages: Messages, batch: Minibatch, part: slice, start: Array, stop: Array) -> None:
+        self.messages = messages
+        self.batch = batch
+        self.part = part
+        self.start, self.stop = (np.ascontiguousarray(table[:, part]) for table in (start, stop))
+        self.tile = tile = Tile(np.arange(batch.size)[part], batch.starts[part], batch.lengths[part])
+        self._space, n_states = messages.workspace(), messages.surrogate.n_states
+        #: Likelihoods, which the backward pass turns into the messages that pair sums are made from.
+        self.weighted = self._space.table("likelihood", n_states, tile.columns)
+        self.alpha = self._space.table("alpha", n_states, tile.columns)
+        self.marginals = self._space.table("marginals", n_states, tile.columns)
+        self.scale = self._space.table("scale", 1, tile.columns)[0]
+        self.log_totals = np.empty(tile.lanes)
+
+    def run(self, keep: Keep | None, surplus: str | None) -> MinibatchRun:
+        """HMMStatistics of the lanes, and what they tell their neighbours."""
+        values, shift = self.messages.likelihood(self.tile.positions, self.weighted)
+        is_hard = self._forward_backward(shift)
+        n_lanes, last = self.tile.lanes, self.tile.last_columns
+        ends = Ends(
+            self.weighted[:, :n_lanes].copy(), self.alpha[:, last], self.marginals[:, :n_lanes].copy(),
+            self.marginals[:, last],
+        )  # fmt: skip
+        hard_pairs = {int(lane): self._in_log_space(int(lane), ends) for lane in np.flatnonzero(is_hard)}
+        if keep is not None:
+            keep(self.tile.positions, self.marginals)
+        initial = self._first_states()
+        weights, pair_weights = (
+            None if table is None else table[self.part] for table in (self.batch.weights, self.batch.pair_weights)
+        )
+        more = None if surplus is None else self._surplus(surplus, pair_weights)
+        if weights is not None:
+            lanes.weigh(self.marginals, self.tile.offsets, weights)
+        sums = self.messages.surrogate.emission.zeros()
+        self.messages.surrogate.emission.accumulate(values, self.marginals, sums)
+        pairs = self._pairs(hard_pairs, pair_weights)
+        statistics = HMMStatistics.of(initial, pairs, sums, float(self.log_totals.sum()), float(self.tile.columns))
+        return MinibatchRun(statistics, self.log_totals, ends, more)
+
+    def _surplus(self, method: str, weights: Array | None) -> Array:
+        """See `propagation.occurrence`; lanes that were run in log space are left out."""
+        transition, tile = np.ascontiguousarray(self.messages.transition), self.tile
+        found = np.zeros_like(transition)
+        each = np.ones(tile.lanes) if weights is None else weights
+        if method == "pairs":
+            add_surplus(self.alpha, self.weighted, transition, self.marginals, tile.offsets, each, found)
+            return found
+        for lane in range(tile.lanes):
+            columns = tile.offsets[: tile.lengths[lane]] + lane
+            moves = conditionals(self.weighted[:, columns].T, transition)
+            if len(moves) and moves.any():
+                first = self.marginals[:, lane]
+                absent = absence_in(method, first, moves, key=(0, int(tile.starts[lane])))
+                found += each[lane] * (absent - expected_moves(first, moves))
+        return found
+
+    def _forward_backward(self, shift: Array) -> NDArray[np.bool_]:
+        """Fill the tables; say which lanes underflow."""
+        messages, kernels, tile = self.messages, self.messages.kernels, self.tile
+        transition, transposed, offsets = messages.transition, messages.transposed, tile.offsets
+        alpha, scale = self.alpha, self.scale
+        if messages.every_way:
+            kernels.forward_backward(
+                self.weighted, transition, transposed, self.start, self.stop, offsets, shift, alpha, scale,
+                self.marginals, self.log_totals,
+            )  # fmt: skip
+            is_hard = np.zeros(tile.lanes, dtype=np.bool_)
+        else:
+            kernels.forward(self.weighted, transition, self.start, offsets, alpha, scale)
+            kernels.log_totals(scale, shift, offsets, self.log_totals)
+            walks = Walks(tile.lengths, np.arange(tile.lanes), offsets, tile.starts)
+            is_hard = growth(self.weighted, self.start, transition, messages.covers, walks, alpha, scale).matters()
+            kernels.backward(self.weighted, transposed, self.stop, offsets, alpha, scale, self.marginals)
+        is_hard |= ~np.isfinite(self.log_totals)
+        if not scale.min() >= LEAST_SCALE:
+            lane_of = np.arange(tile.columns) - np.repeat(offsets[:-1], np.diff(offsets))
+            np.logical_or.at(is_hard, lane_of, scale < LEAST_SCALE)
+        return is_hard
+
+    def _first_states(self) -> Array:
+        """Marginals of the states that sequences begin with, added up; users' weights count, others do not."""
+        begins, given = self.batch.is_first[self.part], self.batch.user_weights
+        weights = begins if given is None else begins * given[self.part]
+        return np.asarray(self.marginals[:, : self.tile.lanes] @ weights)
+
+    def _pairs(self, hard_pairs: dict[int, Array], weights: Array | None) -> Array:
+        """Expected moves; those of lanes that were worked out in log space are given."""
+        if weights is not None:
+            lanes.weigh(self.weighted, self.tile.offsets, weights)
+        pairs = np.zeros_like(self.messages.transition)
+        self.messages.kernels.pair_sums(self.alpha, self.weighted, self.tile.offsets, pairs)
+        pairs *= self.messages.transition
+        for lane, found in hard_pairs.items():
+            pairs += found if weights is None else weights[lane] * found
+        return pairs
+
+    def _in_log_space(self, lane: int, ends: Ends) -> Array:
+        """Work a lane out anew: write its marginals in their place, keep it out of pair sums, return its own."""
+        tile, messages = self.tile, self.messages
+        positions = tile.starts[lane] + np.arange(tile.lengths[lane])
+        columns = tile.offsets[: len(positions)] + lane
+        _, logs = messages.log_likelihood(positions)
+        found = log_pass(logs, messages.transition, self.start[:, lane], self.stop[:, lane])
+        if found.impossible_at is not None:
+            sequence = int(self.batch.sequences[tile.pieces[lane]])
+            first = int(messages.data.offsets[sequence])
+            raise impossible_error({sequence: int(positions[0]) - first + found.impossible_at})
+        self.marginals[:, columns], self.weighted[:, columns] = found.marginals, 0.0
+        self.log_totals[lane] = found.log_total
+        ends.first_message[:, lane], ends.last_message[:, lane] = found.first_message, found.last_message
+        ends.first_marginal[:, lane], ends.last_marginal[:, lane] = found.marginals[:, 0], found.marginals[:, -1]
+        return found.pairs

@@ -1,0 +1,252 @@
+"""A pass over the data: cut them, run the groups of tiles on all threads, mend borders, put the results together.
+
+Groups' results are added in a fixed order, so that one core and many give the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Generic, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.data.sequences import Sequences
+from subchain.engines.cpu.borders import Borders
+from subchain.engines.cpu.consumers import Consumer, LegalConsumer
+from subchain.engines.cpu.groups import GroupRun, run_group
+from subchain.engines.cpu.listed import LegalMessages, Pieces
+from subchain.engines.cpu.log_space import LogChain
+from subchain.engines.cpu.messages import Messages
+from subchain.engines.cpu.partition import Index, Partition, partition
+from subchain.engines.cpu.workspace import Workers
+from subchain.engines.results import PassMemory, Scores
+from subchain.propagation.underflow import Growth
+
+Array = NDArray[np.float64]
+Result = TypeVar("Result")
+#: Runs the given sequences, writes their log likelihoods into a table of all, and returns the groups' results.
+Method: TypeAlias = Callable[[Index, Array], list[Result]]
+
+#: Sequences up to this length are never cut.
+WHOLE = 1024
+#: Rounds in which pieces learn from their neighbours before a plain sweep decides.
+ROUNDS = 3
+#: A piece is so many times as long as what it runs beyond its borders.
+LEAD_SHARE = 16
+#: Pieces that are worth having side by side even if they are short.
+FEW_PIECES = 32
+#: Most pieces of a chain, which bounds the memory for its borders.
+MOST_PIECES = 1 << 18
+#: Places where a chain's mixing time is measured.
+PROBES = 16
+
+#: How early pieces of a chain start, if nothing is known of it.
+TYPICAL_LEAD = 64
+#: Vectors over a tile's columns beside its tables.
+TILE_VECTORS = 9
+
+
+def piece_length(lead: int, total: int) -> int:
+    """Length of the pieces of chains with so many positions in all, if pieces start `lead` positions early."""
+    piece = max(LEAD_SHARE * lead, 128, total // MOST_PIECES) + 1
+    few = total < FEW_PIECES * piece
+    return max(total // FEW_PIECES, 2 * lead, 64) + 1 if few else piece
+
+
+def run_pass(workers: Workers, messages: Messages, consumer: Consumer[Result]) -> tuple[list[Result], Scores]:
+    """Pass over all sequences; return the groups' results and the sequences' scores.
+
+    Where few states are legal, only these are visited. Sequences that underflow there are run over all states, and
+    those that underflow there too in log space; the last result is that of the latter.
+    """
+    totals = np.zeros(messages.data.n_sequences)
+    results: list[Result] = []
+    hard = np.arange(len(totals))
+    with workers.alone():
+        for method in _methods(workers, messages, consumer):
+            found, hard = _finite(method, hard, totals)
+            results += found
+        if len(hard) or not results:
+            results.append(consumer.begin())
+        impossible = _in_log_space(messages, consumer, results[-1], hard, totals)
+    return results, Scores(totals, impossible)
+
+
+def _methods(workers: Workers, messages: Messages, consumer: Consumer[Result]) -> Iterator[Method[Result]]:
+    """Scaled passes over the data, the fastest first; each leaves to the next what it cannot do."""
+    if isinstance(consumer, LegalConsumer):
+        legal = LegalMessages.where_it_pays(messages)
+        if legal is not None:
+            yield partial(_over_legal_states, workers, legal, consumer)
+    yield _Scaled(workers, messages, consumer).run
+
+
+def _finite(method: Method[Result], chosen: Index, totals: Array) -> tuple[list[Result], Index]:
+    """Run the chosen sequences, less those whose log likelihoods turn out not to be finite; return the latter too."""
+    asked = chosen
+    while len(chosen):
+        results = method(chosen, totals)
+        is_good = np.isfinite(totals[chosen])
+        if is_good.all():
+            return results, np.setdiff1d(asked, chosen)
+        chosen = chosen[is_good]
+    return [], asked
+
+
+def _over_legal_states(
+    workers: Workers, messages: LegalMessages, consumer: LegalConsumer[Result], chosen: Index, totals: Array
+) -> list[Result]:
+    def run_blocks(group: list[Pieces]) -> tuple[Result, list[Array]]:
+        space, result, log_totals = messages.messages.workspace(), consumer.begin(), []
+        for pieces in group:
+            run = messages.run(pieces, space, smooth=consumer.smooth)
+            log_totals.append(run.log_totals)
+            consumer.block(result, run)
+        return result, log_totals
+
+    totals[chosen] = 0.0
+    groups = messages.groups(chosen)
+    runs = workers.map(run_blocks, groups)
+    for group, (_, log_totals) in zip(groups, runs, strict=True):
+        for pieces, found in zip(group, log_totals, strict=True):
+            np.add.at(totals, pieces.sequences, found)
+    return [result for result, _ in runs]
+
+
+def _in_log_space(
+    messages: Messages, consumer: Consumer[Result], result: Result, hard: Index, totals: Array
+) -> dict[int, int]:
+    """Run sequences in log space; return the position at which every path ends, for those that are impossible."""
+    impossible: dict[int, int] = {}
+    for sequence in hard.tolist():
+        chain = LogChain.of(messages, sequence)
+        totals[sequence] = chain.log_total
+        if chain.impossible_at is not None:
+            impossible[sequence] = chain.impossible_at
+            continue
+        for block in chain.blocks() if consumer.wants_blocks else ():
+            consumer.hard(result, sequence, block)
+    return impossible
+
+
+class _Scaled(Generic[Result]):
+    """A pass in scaled probabilities over all states."""
+
+    def __init__(self, workers: Workers, messages: Messages, consumer: Consumer[Result]) -> None:
+        self.workers = workers
+        self.messages = messages
+        self.consumer = consumer
+
+    def run(self, chosen: Index, totals: Array) -> list[Result]:
+        """Run the chosen sequences; totals that are not finite say that a sequence has underflowed."""
+        cut, lead = choose_cut(self.messages, chosen)
+        totals[chosen] = 0.0
+        if not cut.tiles:
+            return []
+        n_pieces = len(cut.start)
+        borders = Borders.unknown(n_pieces, self.messages.surrogate.n_states) if cut.is_cut else None
+        if borders is not None and lead is None:
+            self._sweep(cut, borders, np.unique(cut.sequence[~cut.is_first]))
+        runs: list[GroupRun[Result]] = self._run_groups(cut, cut.groups, borders, lead)
+        if borders is not None and lead is not None:
+            self._reconcile(cut, borders, runs, lead)
+        piece_totals, lost = np.empty(n_pieces), Growth.nothing(n_pieces)
+        for run in runs:
+            piece_totals[run.pieces] = run.log_totals
+            for whole, part in zip(lost, run.lost, strict=True):
+                whole[run.pieces] = part
+        piece_totals[lost.matters_along(~cut.is_first)] = np.nan
+        np.add.at(totals, cut.sequence, piece_totals)
+        return [run.result for run in runs]
+
+    def _run_groups(
+        self, cut: Partition, groups: list[slice], borders: Borders | None, lead: int | None
+    ) -> list[GroupRun[Result]]:
+        runs = self.workers.map(
+            lambda group: run_group(self.messages, cut, group, borders, lead, self.consumer), groups
+        )
+        for run in runs:
+            if borders is not None and run.borders is not None:
+                borders.put(run.pieces, run.borders)
+        return runs
+
+    def _reconcile(self, cut: Partition, borders: Borders, runs: list[GroupRun[Result]], lead: int) -> None:
+        """Run groups again until every border agrees with its neighbour; sweep where that takes too long."""
+        group_of = np.empty(len(cut.start), dtype=np.int64)
+        for number, run in enumerate(runs):
+            group_of[run.pieces] = number
+        for attempt in range(ROUNDS + 1):
+            wrong = borders.adopt(cut, smooth=self.consumer.smooth)
+            if not len(wrong):
+                return
+            if attempt == ROUNDS:
+                sequences = np.unique(cut.sequence[wrong])
+                self._sweep(cut, borders, sequences)
+                wrong = np.flatnonzero(np.isin(cut.sequence, sequences))
+            again = np.unique(group_of[wrong])
+            found = self._run_groups(cut, [cut.groups[number] for number in again], borders, lead)
+            for number, run in zip(again, found, strict=True):
+                runs[number] = run
+
+    def _sweep(self, cut: Partition, borders: Borders, sequences: Index) -> None:
+        """Exact borders of whole sequences: forward from the left beside backward from the right."""
+        pieces = [np.flatnonzero(cut.sequence == sequence) for sequence in sequences]
+        sweeps = [(sweep, of) for of in pieces for sweep in (self.messages.sweep_forward, self.messages.sweep_backward)]
+        found = self.workers.map(lambda job: job[0](job[1], cut), sweeps)
+        for of, before, after in zip(pieces, found[::2], found[1::2], strict=True):
+            borders.messages.before[of], borders.messages.after[of] = before, after
+            borders.known[of] = True
+
+
+# ---- how the data are cut --------------------------------------------------------------------------------------------
+
+
+def choose_cut(messages: Messages, chosen: Index) -> tuple[Partition, int | None]:
+    """Choose the length of pieces by the chain's mixing time; return the cut and how early pieces must start.
+
+    The latter is None where starting early does not help.
+    """
+    data, n_states = messages.data, messages.surrogate.n_states
+    sums_bytes = sum(array.nbytes for array in messages.surrogate.emission.zeros().arrays().values())
+    lengths = data.lengths[chosen]
+    longest = int(lengths.max(initial=0))
+    if longest <= WHOLE:
+        return partition(data.offsets, chosen, max(longest, 1), n_states, sums_bytes), 0
+    lead = _lead(messages, chosen[lengths > WHOLE])
+    piece = 2 * WHOLE + 1 if lead is None else piece_length(lead, int(lengths.sum()))
+    return partition(data.offsets, chosen, piece, n_states, sums_bytes), lead
+
+
+def _lead(messages: Messages, long: Index) -> int | None:
+    """How many steps early a piece has to start, by probes spread over the long sequences; None: never enough."""
+    offsets = messages.data.offsets
+    steps = WHOLE // 16
+    while steps < WHOLE:
+        room = offsets[long + 1] - offsets[long] - steps
+        ends = np.cumsum(room)
+        at = np.linspace(0, ends[-1] - 1, PROBES).astype(np.int64)
+        which = np.searchsorted(ends, at, side="right")
+        starts = offsets[long[which]] + at - (ends[which] - room[which])
+        time = messages.mixing_time(starts, steps)
+        if time is not None:
+            return min(time + time // 4 + 8, WHOLE // 2)
+        steps *= 2
+    return None
+
+
+def pass_memory(data: Sequences, n_states: int, sums_bytes: int, n_jobs: int) -> PassMemory:
+    """Bytes of a pass over data that are cut as a chain with a typical mixing time would be."""
+    longest = int(data.lengths.max(initial=0))
+    piece = max(longest, 1) if longest <= WHOLE else piece_length(TYPICAL_LEAD, data.n_observations)
+    cut = partition(data.offsets, np.arange(data.n_sequences), piece, n_states, sums_bytes)
+    columns = max((tile.columns for tile in cut.tiles), default=0)
+    value_bytes = 8 * data.n_features
+    tile_bytes = columns * (3 * 8 * n_states + TILE_VECTORS * 8 + 2 * value_bytes)
+    per_piece = 2 * 26 + 4 * 8 + 8 + (9 * 8 * n_states if cut.is_cut else 0)
+    return PassMemory(
+        tables=tile_bytes * min(n_jobs, max(len(cut.groups), 1)),
+        sums=sums_bytes * (len(cut.groups) + 1),
+        borders=len(cut.start) * per_piece,
+    )

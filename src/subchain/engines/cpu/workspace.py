@@ -1,0 +1,84 @@
+"""Tables that workers use again, and the threads that they run on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
+
+from subchain.errors import InputError, unknown_name
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+#: Floating types of likelihoods and messages, by their names. Sums are always float64.
+PRECISIONS: dict[str, np.dtype[Any]] = {"double": np.dtype(np.float64)}
+
+#: Bytes of tables that are kept for the next worker, and the cache line at which tables begin.
+KEPT_BYTES, LINE_BYTES = 32 << 20, 64
+
+
+def floating_type(name: str) -> np.dtype[Any]:
+    """Return the floating type with this name."""
+    if name not in PRECISIONS:
+        raise unknown_name("precision", name, PRECISIONS)
+    return PRECISIONS[name]
+
+
+def empty_table(rows: int, columns: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return a (rows, columns) table that begins at a cache line; it holds whatever was there before."""
+    buffer = np.empty(rows * columns * dtype.itemsize + LINE_BYTES, dtype=np.uint8)
+    start = -buffer.ctypes.data % LINE_BYTES
+    return buffer[start : start + rows * columns * dtype.itemsize].view(dtype).reshape(rows, columns)
+
+
+class Workspace:
+    """Tables that a worker uses again for every tile and leaves to the next worker, since fresh memory is slow."""
+
+    _spare: ClassVar[list[dict[tuple[str, np.dtype[Any]], NDArray[Any]]]] = []
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self.dtype = dtype
+        self._buffers = self._spare.pop() if self._spare else {}
+
+    def __del__(self) -> None:
+        if sum(buffer.nbytes for buffer in self._buffers.values()) <= KEPT_BYTES:
+            self._spare.append(self._buffers)
+
+    def table(self, name: str, rows: int, columns: int) -> NDArray[Any]:
+        """Return a contiguous (rows, columns) table of the engine's floating type, with undefined contents."""
+        key = (name, self.dtype)
+        buffer = self._buffers.get(key)
+        if buffer is None or buffer.size < rows * columns:
+            buffer = self._buffers[key] = empty_table(1, rows * columns, self.dtype)[0]
+        return buffer[: rows * columns].reshape(rows, columns)
+
+
+class Workers:
+    """The threads of an engine."""
+
+    def __init__(self, n_jobs: int | None) -> None:
+        is_whole = isinstance(n_jobs, (int, np.integer)) and not isinstance(n_jobs, bool)
+        if n_jobs is not None and not (is_whole and n_jobs != 0):
+            raise InputError(f"n_jobs must be a whole number of cores, −1 or None for all of them, not {n_jobs!r}.")
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self.n_jobs = cores if n_jobs is None else n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+        self._blas = ThreadpoolController()
+
+    def alone(self) -> AbstractContextManager[object]:
+        """Limit matrix libraries to one thread each: after a product theirs wait busily on a core of ours."""
+        context: AbstractContextManager[object] = self._blas.limit(limits=1)
+        return context
+
+    def map(self, task: Callable[[Item], Result], items: list[Item]) -> list[Result]:
+        """Do a task for every item on the threads; results in the order of the items."""
+        if self.n_jobs == 1 or len(items) == 1:
+            return [task(item) for item in items]
+        with ThreadPoolExecutor(self.n_jobs) as pool:
+            return list(pool.map(task, items))

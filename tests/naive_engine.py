@@ -1,0 +1,280 @@
+"""An engine that is obviously right: plain NumPy in log space, one sequence after the other, every position a loop.
+
+It has all verbs of `subchain.engines.Engine` and nothing of the processor's engine, so that a whole fit through
+`HMM(..., engine=NaiveEngine())` judges both the protocol and the fast engine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+
+import naive
+import numpy as np
+
+from subchain.engines.part import Observed
+from subchain.engines.results import Approach, FilteredBlock, MarginalBlock, Occurrence, PassMemory, Scores
+from subchain.engines.statistics import HMMStatistics
+from subchain.engines.subchains import Ends, MinibatchRun
+from subchain.errors import impossible_error
+from subchain.propagation.occurrence.methods import absence_in, expected_moves
+from subchain.propagation.occurrence.pairs import absence
+
+
+@dataclasses.dataclass
+class Passed:
+    """A chain of n positions: log messages (n, K) and what they say."""
+
+    past: np.ndarray  # log of the predicted states before each observation
+    joint: np.ndarray  # log of past and present
+    future: np.ndarray  # log of what comes after each position
+    logs: np.ndarray
+    log_moves: np.ndarray
+
+    @property
+    def both(self):
+        return self.joint + self.future
+
+    @property
+    def smoothed(self):
+        return normalized(self.both)
+
+    @property
+    def log_total(self):
+        return naive.log_sum(self.joint[-1])
+
+    @property
+    def pairs(self):
+        """Probabilities (n − 1, K, K) of neighbouring pairs."""
+        joint = self.joint[:-1, :, None] + self.log_moves + (self.logs + self.future)[1:, None, :]
+        return np.exp(joint - np.logaddexp.reduce(joint, axis=(1, 2), keepdims=True))
+
+    @property
+    def conditionals(self):
+        """Probability (n − 1, K, K) of each state given the one before; zeros where no path leads on."""
+        logs = self.log_moves + (self.logs + self.future)[1:, None, :]
+        totals = np.logaddexp.reduce(logs, axis=2, keepdims=True)
+        return np.exp(logs - np.where(totals > -np.inf, totals, 0.0))
+
+
+def normalized(logs):
+    """Probabilities from logarithms, along the last axis."""
+    return np.exp(logs - np.logaddexp.reduce(logs, axis=-1, keepdims=True))
+
+
+def run(logs, start, transition, stop):
+    """Forward and backward messages over log likelihoods (n, K), between weights (K,) from outside."""
+    past, joint, future = np.empty_like(logs), np.empty_like(logs), np.empty_like(logs)
+    log_moves = naive.logs(transition)
+    for t in range(len(logs)):
+        past[t] = naive.logs(start) if t == 0 else np.logaddexp.reduce(joint[t - 1][:, None] + log_moves, axis=0)
+        joint[t] = past[t] + logs[t]
+    for t in range(len(logs) - 1, -1, -1):
+        last = t == len(logs) - 1
+        future[t] = naive.logs(stop) if last else np.logaddexp.reduce(log_moves + logs[t + 1] + future[t + 1], axis=1)
+    return Passed(past, joint, future, logs, log_moves)
+
+
+class NaiveEngine:
+    """All verbs of an engine, slowly."""
+
+    # ---- passes over a part of the data ------------------------------------------------------------------------------
+
+    def sequences(self, surrogate, part):
+        """Yield number, positions, values and messages of every sequence that has a path."""
+        observed, ones = Observed(surrogate, part), np.ones(surrogate.n_states)
+        for number, (first, stop) in enumerate(zip(part.data.offsets[:-1], part.data.offsets[1:], strict=True)):
+            positions = np.arange(first, stop)
+            if len(positions):
+                values, logs = observed.log_likelihood(positions)
+                yield number, positions, values, run(logs, surrogate.initial, surrogate.transition, ones)
+
+    def scores(self, surrogate, part):
+        totals, impossible = np.zeros(part.data.n_sequences), {}
+        for number, _, _, passed in self.sequences(surrogate, part):
+            totals[number] = passed.log_total
+            if totals[number] == -np.inf:
+                impossible[number] = int(np.argmin((passed.joint > -np.inf).any(axis=1)))
+        return Scores(totals, impossible)
+
+    def statistics(self, surrogate, part):
+        totals, weights = self.scores(surrogate, part).checked(), part.weights
+        weights = np.ones(len(totals)) if weights is None else weights
+        found = HMMStatistics.zeros(surrogate.n_states, surrogate.emission.zeros())
+        for number, _, values, passed in self.sequences(surrogate, part):
+            found.initial += weights[number] * passed.smoothed[0]
+            found.pairs += weights[number] * passed.pairs.sum(axis=0)
+            marginals = np.ascontiguousarray(weights[number] * passed.smoothed.T)
+            surrogate.emission.accumulate(values, marginals, found.emission)
+        found.log_normalizer = float(totals @ weights)
+        found.n_observations = float(part.data.lengths @ weights)
+        return found
+
+    def smooth(self, surrogate, part, consume):
+        scores = self.scores(surrogate, part)
+        for number, positions, _, passed in self.sequences(surrogate, part):
+            if number not in scores.impossible:
+                consume(MarginalBlock(positions, np.ascontiguousarray(passed.smoothed.T)))
+        return scores
+
+    def filter(self, surrogate, part, consume):
+        scores = self.scores(surrogate, part)
+        for number, positions, _, passed in self.sequences(surrogate, part):
+            if number not in scores.impossible:
+                increments = np.diff(np.logaddexp.reduce(passed.joint, axis=1), prepend=0.0)
+                table = np.ascontiguousarray(normalized(passed.joint).T)
+                consume(FilteredBlock(positions, table, np.ones(len(positions)), increments))
+        return scores
+
+    def smooth_in_order(self, surrogate, part, size):
+        table = np.empty((part.data.n_observations, surrogate.n_states))
+        self.smooth(surrogate, part, lambda block: block.write(table)).checked()
+        for first in range(0, len(table), size):
+            yield first, table[first : first + size]
+
+    def score_left_out(self, surrogate, part):
+        out = np.empty(part.data.n_observations)
+        self.scores(surrogate, part).checked()
+        for _, positions, _, passed in self.sequences(surrogate, part):
+            cavity = passed.past + passed.future
+            out[positions] = np.logaddexp.reduce(cavity + passed.logs, axis=1) - np.logaddexp.reduce(cavity, axis=1)
+        return out
+
+    def viterbi(self, surrogate, part, out=None):
+        self.scores(surrogate, part).checked()
+        states = np.empty(part.data.n_observations, dtype=np.int32) if out is None else out
+        best = np.zeros(part.data.n_sequences)
+        for number, positions, _, passed in self.sequences(surrogate, part):
+            states[positions], best[number] = naive.best_path(passed.logs, surrogate.initial, surrogate.transition)
+        return states, best
+
+    def sample_paths(self, surrogate, part, n, seed, out=None):
+        self.scores(surrogate, part).checked()
+        states = np.empty((n, part.data.n_observations), dtype=np.int32) if out is None else out
+        key = seed.generate_state(2, np.uint64)
+        for path in range(n):
+            uniform = np.random.Generator(np.random.Philox(key=key, counter=[0, path, 0, 0])).random(states.shape[1])
+            for _, positions, _, passed in self.sequences(surrogate, part):
+                onward = np.zeros(surrogate.n_states)
+                for t in range(len(positions) - 1, -1, -1):
+                    shares = np.cumsum(normalized(passed.joint[t] + onward))
+                    state = int(np.searchsorted(shares, uniform[positions[t]] * shares[-1], side="right"))
+                    states[path, positions[t]] = state
+                    onward = passed.log_moves[:, state]
+        return states
+
+    def occurrence(self, surrogate, part, method="pairs", n_samples=1000, seed=0):
+        self.scores(surrogate, part).checked()
+        n_states = surrogate.n_states
+        found = Occurrence(np.zeros(n_states), np.zeros((n_states, n_states)))
+        for number, positions, _, passed in self.sequences(surrogate, part):
+            weight = 1.0 if part.weights is None else part.weights[number]
+            key, first = (seed, int(positions[0])), passed.smoothed[0]
+            found.first += weight * absence(first)
+            found.moves += weight * absence_in(method, first, passed.conditionals, n_samples, key)
+        return found
+
+    # ---- subchains ---------------------------------------------------------------------------------------------------
+
+    def minibatch(self, surrogate, part, batch, start, stop, keep=None, surplus=None):
+        n_states, observed = surrogate.n_states, Observed(surrogate, part)
+        found, totals = HMMStatistics.zeros(n_states, surrogate.emission.zeros()), np.empty(batch.size)
+        ends = Ends(*np.empty((4, n_states, batch.size)))
+        more = None if surplus is None else np.zeros((n_states, n_states))
+        ones = np.ones(batch.size)
+        given, weights, pair_weights = (
+            ones if table is None else table for table in (batch.user_weights, batch.weights, batch.pair_weights)
+        )
+        for i in range(batch.size):
+            positions = batch.starts[i] + np.arange(batch.lengths[i])
+            values, logs = observed.log_likelihood(positions)
+            passed = run(logs, start[:, i], surrogate.transition, stop[:, i])
+            if naive.log_sum(passed.both[-1]) == -np.inf:
+                sequence = int(batch.sequences[i])
+                dead = np.append(np.flatnonzero(~(passed.joint > -np.inf).any(axis=1)), len(logs) - 1)[0]
+                raise impossible_error({sequence: int(positions[dead] - part.data.offsets[sequence])})
+            totals[i], smoothed = passed.log_total, passed.smoothed
+            ends.first_message[:, i] = normalized(passed.future[0] + logs[0])
+            ends.last_message[:, i] = normalized(passed.joint[-1])
+            ends.first_marginal[:, i], ends.last_marginal[:, i] = smoothed[0], smoothed[-1]
+            if keep is not None:
+                keep(positions, np.ascontiguousarray(smoothed.T))
+            if more is not None:
+                absent = absence_in(surplus, smoothed[0], passed.conditionals, key=(0, int(positions[0])))
+                more += pair_weights[i] * (absent - expected_moves(smoothed[0], passed.conditionals))
+            found.initial += batch.is_first[i] * given[i] * smoothed[0]
+            found.pairs += pair_weights[i] * passed.pairs.sum(axis=0)
+            surrogate.emission.accumulate(values, np.ascontiguousarray(weights[i] * smoothed.T), found.emission)
+        found.log_normalizer, found.n_observations = float(totals.sum()), float(batch.lengths.sum())
+        return MinibatchRun(found, totals, ends, more)
+
+    def approach(self, surrogate, part, batch, outside, before, after):
+        observed, ones = Observed(surrogate, part), np.ones(surrogate.n_states)
+        start, stop = np.empty((2, surrogate.n_states, batch.size))
+        for i in range(batch.size):
+            first, last = batch.starts[i], batch.starts[i] + batch.lengths[i]
+            begins = first - before[i] == part.data.offsets[batch.sequences[i]]
+            start[:, i], stop[:, i] = surrogate.initial if begins else outside, ones
+            if before[i]:
+                logs = observed.log_likelihood(np.arange(first - before[i], first))[1]
+                joint = run(logs, start[:, i], surrogate.transition, ones).joint
+                start[:, i] = normalized(joint[-1]) @ surrogate.transition
+            if after[i]:
+                passed = run(
+                    observed.log_likelihood(np.arange(last, last + after[i]))[1], ones, surrogate.transition, ones
+                )
+                weighted = passed.log_moves + passed.logs[0] + passed.future[0]
+                stop[:, i] = normalized(np.logaddexp.reduce(weighted, axis=1))
+        return Approach(start, stop, np.stack((before, after), axis=1))
+
+    def grow(self, surrogate, part, batch, outside, growth):
+        offsets, reach = part.data.offsets, np.zeros((batch.size, 2), dtype=np.int64)
+        for i in range(batch.size):
+            first, last = batch.starts[i], batch.starts[i] + batch.lengths[i]
+            room = np.array([first - offsets[batch.sequences[i]], offsets[batch.sequences[i] + 1] - last])
+            while (reach[i] < room).any() and reach[i].max() < growth.limit:
+                if self._influence(surrogate, part, (first, last), reach[i], room, outside) <= growth.tolerance:
+                    break
+                reach[i] += np.minimum(np.minimum(growth.step, room - reach[i]), growth.limit - reach[i])
+        found = self.approach(surrogate, part, batch, outside, reach[:, 0], reach[:, 1])
+        return Approach(found.start / found.start.sum(axis=0), found.stop / found.stop.sum(axis=0), reach)
+
+    def _influence(self, surrogate, part, ends, reach, room, outside):
+        """How much certainty of any state at the outer end of a buffer changes the marginals of a subchain's ends."""
+        first, last = ends[0] - reach[0], ends[1] + reach[1]
+        logs = Observed(surrogate, part).log_likelihood(np.arange(first, last))[1]
+        free, start = np.ones(surrogate.n_states), surrogate.initial if reach[0] == room[0] else outside
+
+        def marginals(start, stop):
+            both = run(logs, start, surrogate.transition, stop).both
+            return normalized(both[[ends[0] - first, ends[1] - first - 1]])
+
+        def largest(others):
+            apart = [0.5 * np.abs(other - marginals(start, free)).sum(axis=1).max() for other in others]
+            return np.nanmax([0.0, *apart])
+
+        with np.errstate(invalid="ignore"):  # states that have no path
+            of_left = largest(marginals(one, free) for one in np.eye(len(free))) if reach[0] < room[0] else 0.0
+            of_right = largest(marginals(start, one) for one in np.eye(len(free))) if reach[1] < room[1] else 0.0
+        return of_left + of_right
+
+    def distances(self, surrogate, part, starts, steps):
+        observed, n_states = Observed(surrogate, part), surrogate.n_states
+        out, ones = np.empty((steps, len(starts))), np.ones(n_states)
+        for i, first in enumerate(starts):
+            logs = observed.log_likelihood(np.arange(first, first + steps))[1]
+            lean = 0.9 * np.eye(n_states)[i % n_states] + 0.1 / n_states
+            one, two = (run(logs, start, surrogate.transition, ones).joint for start in (ones / n_states, lean))
+            out[:, i] = 0.5 * np.abs(normalized(one) - normalized(two)).sum(axis=1)
+        return out
+
+    # ---- the run -----------------------------------------------------------------------------------------------------
+
+    def map(self, task, items):
+        return [task(item) for item in items]
+
+    def running(self):
+        return contextlib.nullcontext()
+
+    def pass_memory(self, data, n_states, sums_bytes):
+        return PassMemory(3 * 8 * n_states * int(data.lengths.max(initial=0)), sums_bytes, 0)
