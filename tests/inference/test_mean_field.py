@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from subchain import HMM, VI, Categorical, Dirichlet, memory_estimate
 from subchain.data import Evidence, Sequences
 from subchain.engines import CpuEngine, Part
+from subchain.engines.statistics import HMMStatistics
 from subchain.errors import ImpossibleSequenceError, InputError
 from subchain.inference.batch import mean_field
 from subchain.transitions import left_right

@@ -89,7 +89,7 @@ def test_with_all_the_rest_in_sight_subchains_are_exact(family: str, lengths: An
     np.testing.assert_allclose(run.ends.last_marginal, case.marginals[:, batch.starts + batch.lengths - 1], atol=1e-9)
 
 
-def _batch_statistics(case: Case) -> Statistics:
+def _batch_statistics(case: Case) -> HMMStatistics:
     return ENGINE.statistics(case.surrogate, Part(case.data))
 
 

@@ -1,7 +1,7 @@
 """The seam between inference and what is hidden in the data.
 
 A *structure* holds the data of a run and knows what is hidden in them: chains of states, alignments, trees. It turns
-weights of the model's parts into expected statistics. It also offers what the other kinds of inference need: minibatches
+weights of the model's parts into expected statistics. It also offers what other kinds of inference need: minibatches
 for stochastic updates, a ledger of clusters for collapsed inference, and walkers for samplers. Everything above this
 module sees structures, and the parts of a model (`subchain.core.parts`), through these protocols alone.
 

@@ -1,6 +1,6 @@
 """What an inference algorithm has to say; the loop does the rest.
 
-An algorithm makes a stepper, which does one iteration after the other, and says when a run is over and how it is judged.
+An algorithm makes a stepper, which does one iteration after the other, and says when a run ends and how it is judged.
 There are four kinds of steppers: passes over all the data (`batch`), updates from minibatches (`stochastic`), visits of
 clusters (`collapsed`) and sweeps of a sampler (`sampling`). An algorithm's own file says which weights stand in for the
 posterior, what it reports and its objective.

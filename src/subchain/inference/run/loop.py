@@ -104,7 +104,7 @@ class RunState:
 
 
 class Trial(NamedTuple):
-    """Where a few passes from given statistics lead: objective, prior, statistics, and what is needed to go on there."""
+    """Where a few passes lead from given statistics: objective, prior, statistics, and what is needed to go on."""
 
     objective: float
     prior: Any
