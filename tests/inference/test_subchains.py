@@ -14,6 +14,7 @@ from subchain.data.sequences import Sequences
 from subchain.engines import CpuEngine
 from subchain.engines.base import BufferGrowth
 from subchain.engines.part import Part
+from subchain.engines.statistics import HMMStatistics
 from subchain.engines.subchains import Anywhere, Grid, Minibatch, MinibatchRun
 from subchain.structures.chain.boundaries import Boundary, Buffer, OpenBoundary, Stationary
 from subchain.structures.chain.growing_buffer import GrowBuffer

@@ -45,10 +45,18 @@ class HMMStatistics(Statistics):
         """Expected number of chains that begin in each state, (K,)."""
         return self.chain.initial
 
+    @initial.setter
+    def initial(self, counts: Array) -> None:
+        self.chain.initial = counts
+
     @property
     def pairs(self) -> Array:
         """Expected number of transitions from row to column, (K, K)."""
         return self.chain.pairs
+
+    @pairs.setter
+    def pairs(self, counts: Array) -> None:
+        self.chain.pairs = counts
 
     @property
     def visits(self) -> Array:
