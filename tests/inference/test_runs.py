@@ -11,7 +11,7 @@ from examples import FAMILIES, example
 from subchain import EM, HMM, VI, Categorical, Dirichlet, Gaussian, Product, left_right
 from subchain.errors import ConvergenceWarning, FileFormatError, InferenceError, InputError, SubchainError
 from subchain.inference import resolve_inference
-from subchain.inference.run.problem import Problem
+from subchain.structures.chain.structure import Chains
 
 pytestmark = pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")
 
@@ -90,7 +90,7 @@ class TestRestarts:
 class TestInterruption:
     def interrupt_after(self, iterations, monkeypatch):
         count = 0
-        original = Problem.statistics
+        original = Chains.statistics
 
         def interrupted(*arguments):
             nonlocal count
@@ -99,7 +99,7 @@ class TestInterruption:
                 raise KeyboardInterrupt
             return original(*arguments)
 
-        monkeypatch.setattr(Problem, "statistics", interrupted)
+        monkeypatch.setattr(Chains, "statistics", interrupted)
 
     def test_the_model_is_that_of_the_last_whole_iteration(self, data, monkeypatch, tmp_path):
         whole = model(inference=VI(max_iter=2, tolerance=0.0)).fit(data)
@@ -335,14 +335,14 @@ class TestTrouble:
             model().fit(data)
 
     def test_a_value_that_is_not_finite_is_an_error_that_names_it(self, data, monkeypatch):
-        original = Problem.statistics
+        original = Chains.statistics
 
-        def spoiled(self, surrogate, part):
-            statistics = original(self, surrogate, part)
+        def spoiled(self, weights):
+            statistics = original(self, weights)
             statistics.emission.counts[3, 1] = np.nan
             return statistics
 
-        monkeypatch.setattr(Problem, "statistics", spoiled)
+        monkeypatch.setattr(Chains, "statistics", spoiled)
         with pytest.raises(InferenceError, match="iteration 1: emission.counts of state 1 is not finite"):
             model().fit(data)
 

@@ -54,7 +54,7 @@ class Case:
 
     def run(self, batch: Minibatch, boundary: OpenBoundary) -> MinibatchRun:
         start, stop = boundary.enter(self.chains, self.surrogate, batch, self.chain)
-        run = ENGINE.minibatch(self.surrogate, self.chains.structure, batch, start, stop)
+        run = ENGINE.minibatch(self.surrogate, self.chains, batch, start, stop)
         boundary.leave(batch, run)
         return run
 

@@ -156,6 +156,12 @@ class CategoricalSums(Sums):
 
     counts: NDArray[np.float64] = states_on(1)
 
+    @property
+    def pieces(self) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        """The sums as one block of symbols (W,) and their rows (W, K), the form that incremental posteriors take."""
+        return [(np.arange(len(self.counts)), self.counts)]
+
+
 
 class CategoricalLikelihood(Likelihood):
     """A (W, K) table of weights; missing symbols (−1) weigh 1 in every state."""

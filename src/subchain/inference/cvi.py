@@ -23,6 +23,7 @@ from subchain.core.hyperparameters import LATE, rows_tell
 from subchain.core.renamed import renamed_arguments
 from subchain.errors import InputError, unknown_name
 from subchain.inference.batch.passes import Iterated
+from subchain.inference.collapsed.cluster_visits import ClusterShares, ClusterVisits
 from subchain.inference.collapsed.ledger import Ledger
 from subchain.inference.collapsed.visits import Visits
 from subchain.inference.run.algorithm import Lists
@@ -30,6 +31,7 @@ from subchain.inference.run.chains import chain_problem
 from subchain.inference.run.loop import RunState
 from subchain.inference.run.problem import Problem
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
+from subchain.structures.clusters import ClusterStructure
 
 if TYPE_CHECKING:
     from subchain.inference.run.loop import Stepper
@@ -116,8 +118,9 @@ class CVI(Iterated):
 
     def may_settle(self, state: RunState) -> bool:
         """Not where states are still alike: near such a plateau the objective falls a little before it rises."""
-        statistics: Any = state.statistics
-        pairs = statistics.pairs
+        pairs = getattr(state.statistics, "pairs", None)
+        if pairs is None:
+            return True
         is_alone = (pairs.sum(axis=0) > 1.0).sum() <= 1  # nothing to differ from
         return state.iteration >= LATE or is_alone or rows_tell(pairs)
 
@@ -188,7 +191,21 @@ class CVI(Iterated):
         return settings | {"storage": settings["storage"] is not None}
 
     def stepper(self, problem: Problem, state: RunState) -> Stepper:
+        if isinstance(problem.structure, ClusterStructure):
+            return ClusterVisits(problem, problem.structure, self, state)
         return Visits(chain_problem(problem, "CVI"), self, state)
+
+    def visit(self, structure: ClusterStructure, shares: ClusterShares, cluster: int) -> None:
+        """Update one cluster given all others: S ← S − own + new; chains have compiled visits that do the same."""
+        own, model = shares.of(cluster), shares.model
+        if self.exclude:
+            model.blend(1.0, -1.0, own)  # the counts without the cluster
+        weights = model.weights("predictive")
+        new = structure.expected(weights, np.array([cluster]))
+        if not self.exclude:
+            model.blend(1.0, -1.0, own)
+        model.blend(1.0, 1.0, new)
+        shares.put(cluster, new)
 
     def marginals(self, problem: Problem, state: RunState) -> Lists:
         ledger = (

@@ -5,21 +5,30 @@ A sweep draws the state of every position anew, one at a time or whole sequences
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.parts import Posterior
+from subchain.core.statistics import Statistics
 from subchain.data.legal_states import no_restriction
 from subchain.errors import InputError, unknown_name
 from subchain.inference.run.algorithm import Lists
 from subchain.inference.run.chains import chain_problem
 from subchain.inference.run.loop import RunState
 from subchain.inference.run.problem import Problem
+from subchain.inference.sampling.cluster_sweeps import ClusterSweeps
 from subchain.inference.sampling.gibbs_any import AnySequences, AnyStates, SampledSequences
 from subchain.inference.sampling.gibbs_words import WordSequences, WordStates, has_plain_rows, has_words
 from subchain.inference.sampling.joint import begins_stationary
 from subchain.inference.sampling.reported import Averages, marginals_of
 from subchain.inference.sampling.sampler import Annealing, Sampler
 from subchain.inference.sampling.walkers import Setting, Walker
+from subchain.structures.clusters import ClusterStructure
+
+if TYPE_CHECKING:
+    from subchain.inference.run.loop import Stepper
 
 BLOCKS = ("state", "sequence")
 PARAMETERS = ("collapsed", "sampled")
@@ -115,6 +124,23 @@ class Gibbs(Sampler):
         positions, count = int(lengths.sum()), np.min_scalar_type(self.n_samples).itemsize
         paths = self.n_samples * np.min_scalar_type(n_states).itemsize if self.keep_states else 0
         return positions * (self.n_chains * (n_states * count + 4 + paths) + 8 * n_states)
+
+    def stepper(self, problem: Problem, state: RunState) -> Stepper:
+        if not isinstance(problem.structure, ClusterStructure):
+            return super().stepper(problem, state)
+        if self.parameters != "sampled":
+            raise InputError(
+                f"Gibbs: {type(problem.structure).__name__} is drawn with parameters='sampled', block='sequence'; "
+                "summing parameters out is for hidden Markov chains."
+            )
+        return ClusterSweeps(problem, problem.structure, self, state)
+
+    def sweep(
+        self, prior: Posterior, statistics: Statistics, structure: ClusterStructure, rng: np.random.Generator
+    ) -> tuple[Any, Any]:
+        """Draw parameters given what is hidden, then what is hidden given them; chains have walkers of their own."""
+        point = prior.update(statistics).sample(rng)
+        return structure.draw(point, np.arange(structure.n_clusters), rng)
 
     def walker(self, setting: Setting) -> type[Walker]:
         """The kind of chain that does what the settings say to such data."""

@@ -20,10 +20,9 @@ from subchain.engines import Engine
 from subchain.engines.statistics import HMMStatistics
 from subchain.errors import ConvergenceWarning, InputError
 from subchain.inference import Algorithm
-from subchain.inference.run.checkpoint import Checkpoint, Journey, RunSummary, stored_entropy
+from subchain.inference.run.checkpoint import RunSummary, stored_entropy
+from subchain.inference.run.fit import fit_problem
 from subchain.inference.run.loop import RunState
-from subchain.inference.run.progress import Progress
-from subchain.inference.run.restarts import best_of
 from subchain.models.fitting import FitCall
 from subchain.models.persistence import load_model, save_model
 from subchain.models.streaming import learn_on
@@ -152,14 +151,13 @@ class HMM(Usable):
         """
         entropy = stored_entropy(checkpoint) if resume and self.random_state is None else None
         fit = FitCall(self, x, allowed, states, evidence, sample_weight, validation, entropy)
-        marks = Checkpoint(checkpoint, {} if checkpoint is None else fit.identity(), fit.root)
-        journey = marks.load() if resume else Journey()
-        lines = Progress(self.progress, fit.algorithm.n_iterations(fit.problem), fit.data.n_observations, self.n_init)
-        with lines as progress, fit.problem.structure.engine.running():
-            best_of(fit.problem, fit.algorithm, fit.starts(), journey, marks, progress)
+        with fit.problem.structure.engine.running():
+            journey = fit_problem(
+                fit.problem, fit.algorithm, fit.starts(), fit.root,
+                identity={} if checkpoint is None else fit.identity(), checkpoint=checkpoint, resume=resume,
+                progress=self.progress,
+            )  # fmt: skip
         assert journey.best is not None
-        if journey.interrupted:
-            journey.best.status = "interrupted"
         self._adopt(fit, journey.best, journey.summaries)
         self.n_batches_, self.end_marginal_ = 1, None
         self._warn(fit.algorithm)
