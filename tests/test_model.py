@@ -214,7 +214,7 @@ class TestGivenParameters:
         class Orphan(type(sparse_model().emission_)):
             pass
 
-        with pytest.raises(InputError, match="no family of emissions has parameters of the class Orphan"):
+        with pytest.raises(InputError, match="no emission family has parameters of class Orphan"):
             HMM.from_parameters([0.2, 0.3, 0.5], np.eye(3), Orphan(sparse_model().emission_.weights))
 
     def test_rounding_is_forgiven(self):
