@@ -13,7 +13,7 @@ alike, the concentration would diverge.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,11 +38,13 @@ class LearnedTable(DirichletTable):
     Attributes
     ----------
     per_symbol : whether each symbol has its own concentration
-    renewals : number of updates so far
+    n_updates : number of updates so far
     """
 
     per_symbol: bool = False
-    renewals: int = 0
+    n_updates: int = 0
+
+    renamed_fields: ClassVar[dict[str, str]] = {"renewals": "n_updates"}
 
     @property
     def is_learned(self) -> bool:
@@ -52,16 +54,16 @@ class LearnedTable(DirichletTable):
         return DirichletTable(self.concentration + sums.counts)
 
     def update_hyperparameters(self, sums: CategoricalSums, rate: float = 1.0) -> Self:
-        renewals = self.renewals + 1
-        if renewals < LATE:
-            return dataclasses.replace(self, renewals=renewals)
+        n_updates = self.n_updates + 1
+        if n_updates < LATE:
+            return dataclasses.replace(self, n_updates=n_updates)
         counts, old = np.maximum(sums.counts, 0.0), self.concentration[:, 0]
         numbers = old
         for _ in range(STEPS):
             numbers = np.clip(self._step(counts, numbers), *BOUNDS)
         blended = old ** (1.0 - rate) * numbers**rate
         concentration = np.broadcast_to(blended[:, None], self.concentration.shape).copy()
-        return dataclasses.replace(self, concentration=concentration, renewals=renewals)
+        return dataclasses.replace(self, concentration=concentration, n_updates=n_updates)
 
     def _step(self, counts: Array, numbers: Array) -> Array:
         """Do one fixed-point step from concentrations `numbers` (W,), given counts (W, K)."""

@@ -143,21 +143,21 @@ def _negative_log(absent: Array) -> Array:
     return np.asarray(-np.log(np.clip(absent, LEAST, 1.0)))
 
 
-#: Ways without chance.
-METHODS: dict[str, Method] = {"pairs": pairs, "exact": exact, "mean_field": mean_field}
-#: All ways; "pairs" is by far the cheapest and nearly exact.
-WAYS = (*METHODS, "sampling")
-#: Paths that are drawn of a chain.
+#: Methods without random numbers.
+DETERMINISTIC: dict[str, Method] = {"pairs": pairs, "exact": exact, "mean_field": mean_field}
+#: All methods; "pairs" is nearly exact and by far the cheapest.
+METHODS = (*DETERMINISTIC, "sampling")
+#: Number of paths that "sampling" draws per chain.
 SAMPLES = 1000
 
 
 def absence_in(
-    way: str, first: Array, moves: Array, n_samples: int = SAMPLES, key: tuple[int, ...] = (0,)
+    method: str, first: Array, moves: Array, n_samples: int = SAMPLES, key: tuple[int, ...] = (0,)
 ) -> Array:  # fmt: skip
-    """L of a chain by any of the ways; `key` is what random numbers depend on."""
-    if way == "sampling":
+    """Return L of a chain, (K, K), by the given method; `key` seeds the random numbers of "sampling"."""
+    if method == "sampling":
         return sampling(first, moves, n_samples, np.random.default_rng(key))
-    return METHODS[way](first, moves)
+    return DETERMINISTIC[method](first, moves)
 
 
 def expected_moves(first: Array, moves: Array) -> Array:
