@@ -97,7 +97,7 @@ def test_the_surplus_of_an_excerpt_of_everything_is_that_of_the_data(weighted: b
     weights = np.linspace(0.5, 2.0, 12) if weighted else None
     problem, prior, statistics = fitted("categorical", weights=weights)
     surrogate, whole = prior.update(statistics).predictive(), problem.structure
-    found = problem.structure.engine.occurrence(surrogate, whole, way)
+    found = problem.structure.engine.occurrence(surrogate, whole, method)
     expected = whole.statistics(surrogate)
     first, moves = Excerpt(problem.structure, 1000, 1000, np.random.default_rng(0)).surplus(surrogate, method)
     assert first == pytest.approx(found.first - expected.initial, rel=1e-9, abs=1e-9)

@@ -57,7 +57,7 @@ class CollapsedChain(HierarchicalChain):
     renamed_fields: ClassVar[dict[str, str]] = {"way": "method"}
 
     @property
-    def occurrence_method(self) -> str | None:
+    def occurrence_method(self) -> str:
         return OCCURRENCE_METHODS[self.method]
 
     def weights(self) -> Array:
