@@ -43,7 +43,7 @@ def n_observed(data: Sequences) -> int:
 
 
 def n_parameters(point: HMMPoint, prior: HMMPosterior, statistics: HMMStatistics) -> int:
-    """Number of parameters that were learned; those that were given or frozen do not count.
+    """Return the number of learned parameters, without those that were given or frozen.
 
     If the number of states was learned, parameters of states that are not in use are not counted.
     """

@@ -1,14 +1,14 @@
-"""Four ways to find out how surely a move happens in one chain: exactly, with two kinds of independence, by draws.
+"""Four methods for the probability that a transition occurs at least once in a chain.
 
-Marginals over a chain are a Markov chain: `first` (K,), the marginal of its first state, and `moves` (T − 1, K, K), the
-conditional probabilities q(z_t | z_{t−1}), which differ from step to step. Each way returns L = −log q(C = 0), (K, K)
-(thesis, section 5.4).
+The posterior over the path of one chain is an inhomogeneous Markov chain: `first` (K,) is the marginal of its first
+state, and `moves` (T − 1, K, K) are the conditional probabilities q(z_t | z_{t−1}). With C_jk the number of transitions
+from j to k, each method returns L = −log q(C = 0), (K, K) (Wang 2016, section 5.4).
 
-- `exact` carries, for each move, the probability of having reached every state without it (5.55): O(T K⁴).
-- `pairs` takes neighbouring pairs to be independent of each other (5.67): O(T K²). It is the one to use; whole tables
-  of chains take it from their expected moves, see `occurrence`.
-- `mean_field` takes positions to be independent (5.63): O(T K²), far off where states follow one another in order.
-- `sampling` draws paths (5.65): O(T log K) each, plus O(T K²).
+- `exact` propagates, for each transition, the probability of every state on paths without it (5.55): O(T K⁴).
+- `pairs` treats pairs of neighbouring positions as independent of each other (5.67): O(T K²). It is the default; for
+  many chains at a time it is computed from the expected transitions (`pairs.py`).
+- `mean_field` treats positions as independent (5.63): O(T K²), inaccurate where states follow each other in order.
+- `sampling` draws paths (5.65): O(T log K) for each, plus O(T K²).
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from subchain.propagation.occurrence.pairs import absence
 Array = NDArray[np.float64]
 Method = Callable[[Array, Array], Array]
 
-#: A probability of zero counts as this one, so that L stays finite.
+#: Smallest probability of no occurrence, so that L is finite.
 LEAST = 1e-300
 
 
 def conditionals(weighted: Array, transition: Array) -> Array:
-    """Conditional marginals (T − 1, K, K) from the weighted backward messages (T, K) of a chain.
+    """Return q(z_t | z_{t−1}), (T − 1, K, K), from the weighted backward messages (T, K) of a chain.
 
-    States from which no path leads on keep rows of zeros.
+    Rows of states from which no path continues are zero.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def conditionals(weighted: Array, transition: Array) -> Array:
 
 
 def marginals(first: Array, moves: Array) -> Array:
-    """Marginals (T, K) of all positions."""
+    """Return the marginals (T, K) of all positions."""
     marginals = np.empty((len(moves) + 1, len(first)))
     marginals[0] = first
     for position, step in enumerate(moves):
@@ -54,7 +54,7 @@ def marginals(first: Array, moves: Array) -> Array:
 
 
 def pairs(first: Array, moves: Array) -> Array:
-    """L if neighbouring pairs were independent of each other; every pair counts in full.
+    """Return L, (K, K), with pairs of neighbouring positions treated as independent (5.67).
 
     Examples
     --------
@@ -69,7 +69,7 @@ def pairs(first: Array, moves: Array) -> Array:
 
 
 def exact(first: Array, moves: Array) -> Array:
-    """L as it is.
+    """Return L, (K, K), exactly (5.55).
 
     Examples
     --------
@@ -78,7 +78,7 @@ def exact(first: Array, moves: Array) -> Array:
            [0.288, 0.288]])
     """
     n_states = len(first)
-    # for each move j → k, the probability of all paths without it that end in each state
+    # for each transition j → k, the probability of all paths without it that end in each state
     message = np.tile(first, (n_states * n_states, 1))
     onward = np.empty_like(message)
     for step in moves:
@@ -90,7 +90,7 @@ def exact(first: Array, moves: Array) -> Array:
 
 
 def mean_field(first: Array, moves: Array) -> Array:
-    """L if positions were independent of each other.
+    """Return L, (K, K), with positions treated as independent (5.63).
 
     Examples
     --------
@@ -99,7 +99,7 @@ def mean_field(first: Array, moves: Array) -> Array:
            [0.288, 0.288]])
     """
     n_states = len(first)
-    # of all paths without the move j → k: their probability, and that of those among them that have just reached j
+    # of all paths without the transition j → k: their probability, and that of those which are in j at this position
     total, leaving = np.ones((n_states, n_states)), np.repeat(first[:, None], n_states, axis=1)
     for marginal in marginals(first, moves)[1:]:
         lost = leaving * marginal
@@ -110,7 +110,7 @@ def mean_field(first: Array, moves: Array) -> Array:
 
 
 def sampling(first: Array, moves: Array, n_samples: int, rng: np.random.Generator) -> Array:
-    """L from the share of drawn paths that are without a move.
+    """Return L, (K, K), from the share of `n_samples` drawn paths without each transition (5.65).
 
     Examples
     --------
@@ -125,7 +125,7 @@ def sampling(first: Array, moves: Array, n_samples: int, rng: np.random.Generato
 
 @kernel
 def _count_paths(first, moves, n_samples, rng, out):  # type: ignore[no-untyped-def]
-    """Count the paths on which each move is; probabilities are given as running sums."""
+    """Count the drawn paths that contain each transition; `first` and `moves` are cumulative sums."""
     latest = np.full(out.shape, -1)
     last = len(first) - 1
     for path in range(n_samples):
@@ -161,7 +161,7 @@ def absence_in(
 
 
 def expected_moves(first: Array, moves: Array) -> Array:
-    """Expected numbers (K, K) of the moves of a chain.
+    """Return the expected numbers of transitions of a chain, (K, K).
 
     Examples
     --------
