@@ -33,29 +33,29 @@ def flow(transition: Array, occupancy: Array) -> Array:
     return occupancy[:, None] * transition
 
 
-def block_order(moves: Array) -> Index:
+def block_order(transitions: Array) -> Index:
     """Return an order of the states, (K,), in which states that often follow each other are side by side.
 
     The order comes from hierarchical clustering.
 
     Parameters
     ----------
-    moves : (K, K)
+    transitions : (K, K)
         Frequency of each transition. Self-transitions and directions are ignored.
 
     Examples
     --------
-    >>> moves = np.array([[5.0, 0.1, 4.0, 0.1], [0.1, 5.0, 0.1, 4.0], [4.0, 0.1, 5.0, 0.1], [0.1, 4.0, 0.1, 5.0]])
-    >>> block_order(moves)
+    >>> transitions = np.array([[5.0, 0.1, 4.0, 0.1], [0.1, 5.0, 0.1, 4.0], [4.0, 0.1, 5.0, 0.1], [0.1, 4.0, 0.1, 5.0]])
+    >>> block_order(transitions)
     array([0, 2, 3, 1])
     """
-    n_states = len(moves)
+    n_states = len(transitions)
     if n_states < 3:
         return np.arange(n_states)
     from scipy.cluster.hierarchy import leaves_list, linkage, optimal_leaf_ordering
     from scipy.spatial.distance import squareform
 
-    between = moves + moves.T
+    between = transitions + transitions.T
     np.fill_diagonal(between, 0.0)
     degree = np.sqrt(between.sum(axis=1))
     near = between / np.maximum(degree[:, None] * degree, np.finfo(float).tiny)

@@ -27,7 +27,7 @@ Index = NDArray[np.int64]
 #: Smallest positive double: likelihoods above zero are not allowed to underflow to zero.
 LEAST = 5e-324
 #: Whole matrix rows are used if the longer list exceeds this share of all states, and there are more transitions.
-LONG, MANY_MOVES = 1 / 8, 24
+LONG, MANY_TRANSITIONS = 1 / 8, 24
 
 
 class Lists(NamedTuple):
@@ -77,7 +77,7 @@ def weigh_states(likelihood, log_weights, offsets, shift):
 @part
 def _is_far(n_sources, n_targets, n_states):
     """Return whether whole matrix rows are faster than single transitions."""
-    return n_sources * n_targets > MANY_MOVES and max(n_sources, n_targets) > LONG * n_states
+    return n_sources * n_targets > MANY_TRANSITIONS and max(n_sources, n_targets) > LONG * n_states
 
 
 @kernel
@@ -273,7 +273,7 @@ def pair_sums(alpha, weighted, lists, sums):
                 sums[known, states[e]] += weighted[e]
         for position in range(start + 1, lists.stops[piece]):
             before, first, stop = offsets[position - 1], offsets[position], offsets[position + 1]
-            if (first - before) * (stop - first) > MANY_MOVES and stop - first > LONG * row.shape[0]:
+            if (first - before) * (stop - first) > MANY_TRANSITIONS and stop - first > LONG * row.shape[0]:
                 _add_far(alpha, before, weighted, first, stop, states, sums, row)
             else:
                 for f in range(before, first):

@@ -1,7 +1,7 @@
 """Four methods for the probability that a transition occurs at least once in a chain.
 
 The posterior over the path of one chain is an inhomogeneous Markov chain: `first` (K,) is the marginal of its first
-state, and `moves` (T − 1, K, K) are the conditional probabilities q(z_t | z_{t−1}). With C_jk the number of transitions
+state, and `steps` (T − 1, K, K) are the conditional probabilities q(z_t | z_{t−1}). With C_jk the number of transitions
 from j to k, each method returns L = −log q(C = 0), (K, K) (Wang 2016, section 5.4).
 
 - `exact` propagates, for each transition, the probability of every state on paths without it (5.55): O(T K⁴).
@@ -39,21 +39,21 @@ def conditionals(weighted: Array, transition: Array) -> Array:
     array([[[0.75, 0.25],
             [0.  , 1.  ]]])
     """
-    moves = transition * weighted[1:, None, :]
-    totals = moves.sum(axis=2, keepdims=True)
-    return np.asarray(moves / np.where(totals > 0.0, totals, 1.0))
+    steps = transition * weighted[1:, None, :]
+    totals = steps.sum(axis=2, keepdims=True)
+    return np.asarray(steps / np.where(totals > 0.0, totals, 1.0))
 
 
-def marginals(first: Array, moves: Array) -> Array:
+def marginals(first: Array, steps: Array) -> Array:
     """Return the marginals (T, K) of all positions."""
-    marginals = np.empty((len(moves) + 1, len(first)))
+    marginals = np.empty((len(steps) + 1, len(first)))
     marginals[0] = first
-    for position, step in enumerate(moves):
+    for position, step in enumerate(steps):
         marginals[position + 1] = marginals[position] @ step
     return marginals
 
 
-def pairs(first: Array, moves: Array) -> Array:
+def pairs(first: Array, steps: Array) -> Array:
     """Return L, (K, K), with pairs of neighbouring positions treated as independent (5.67).
 
     Examples
@@ -63,12 +63,12 @@ def pairs(first: Array, moves: Array) -> Array:
            [0.288, 0.288]])
     """
     absent = np.zeros((len(first), len(first)))
-    for marginal, step in zip(marginals(first, moves), moves, strict=False):
+    for marginal, step in zip(marginals(first, steps), steps, strict=False):
         absent += absence(marginal[:, None] * step)
     return absent
 
 
-def exact(first: Array, moves: Array) -> Array:
+def exact(first: Array, steps: Array) -> Array:
     """Return L, (K, K), exactly (5.55).
 
     Examples
@@ -81,7 +81,7 @@ def exact(first: Array, moves: Array) -> Array:
     # for each transition j → k, the probability of all paths without it that end in each state
     message = np.tile(first, (n_states * n_states, 1))
     onward = np.empty_like(message)
-    for step in moves:
+    for step in steps:
         np.matmul(message, step, out=onward)
         leaving, arriving = (table.reshape(3 * (n_states,)) for table in (message, onward))
         np.einsum("jkk->jk", arriving)[:] -= np.einsum("jkj->jk", leaving) * step
@@ -89,7 +89,7 @@ def exact(first: Array, moves: Array) -> Array:
     return _negative_log(message.sum(axis=1).reshape(n_states, n_states))
 
 
-def mean_field(first: Array, moves: Array) -> Array:
+def mean_field(first: Array, steps: Array) -> Array:
     """Return L, (K, K), with positions treated as independent (5.63).
 
     Examples
@@ -101,7 +101,7 @@ def mean_field(first: Array, moves: Array) -> Array:
     n_states = len(first)
     # of all paths without the transition j → k: their probability, and that of those which are in j at this position
     total, leaving = np.ones((n_states, n_states)), np.repeat(first[:, None], n_states, axis=1)
-    for marginal in marginals(first, moves)[1:]:
+    for marginal in marginals(first, steps)[1:]:
         lost = leaving * marginal
         leaving = marginal[:, None] * total
         np.einsum("jj->j", leaving)[:] -= np.diag(lost)
@@ -109,7 +109,7 @@ def mean_field(first: Array, moves: Array) -> Array:
     return _negative_log(total)
 
 
-def sampling(first: Array, moves: Array, n_samples: int, rng: np.random.Generator) -> Array:
+def sampling(first: Array, steps: Array, n_samples: int, rng: np.random.Generator) -> Array:
     """Return L, (K, K), from the share of `n_samples` drawn paths without each transition (5.65).
 
     Examples
@@ -118,20 +118,20 @@ def sampling(first: Array, moves: Array, n_samples: int, rng: np.random.Generato
     array([[0.3, 0.3],
            [0.3, 0.3]])
     """
-    with_move = np.zeros((len(first), len(first)))
-    _count_paths(np.cumsum(first), np.cumsum(moves, axis=2), n_samples, rng, with_move)
-    return _negative_log(1.0 - with_move / n_samples)
+    with_transition = np.zeros((len(first), len(first)))
+    _count_paths(np.cumsum(first), np.cumsum(steps, axis=2), n_samples, rng, with_transition)
+    return _negative_log(1.0 - with_transition / n_samples)
 
 
 @kernel
-def _count_paths(first, moves, n_samples, rng, out):  # type: ignore[no-untyped-def]
-    """Count the drawn paths that contain each transition; `first` and `moves` are cumulative sums."""
+def _count_paths(first, steps, n_samples, rng, out):  # type: ignore[no-untyped-def]
+    """Count the drawn paths that contain each transition; `first` and `steps` are cumulative sums."""
     latest = np.full(out.shape, -1)
     last = len(first) - 1
     for path in range(n_samples):
         state = min(np.searchsorted(first, rng.random() * first[last], side="right"), last)
-        for step in range(moves.shape[0]):
-            row = moves[step, state]
+        for step in range(steps.shape[0]):
+            row = steps[step, state]
             following = min(np.searchsorted(row, rng.random() * row[last], side="right"), last)
             if latest[state, following] != path:
                 latest[state, following] = path
@@ -152,15 +152,15 @@ SAMPLES = 1000
 
 
 def absence_in(
-    method: str, first: Array, moves: Array, n_samples: int = SAMPLES, key: tuple[int, ...] = (0,)
+    method: str, first: Array, steps: Array, n_samples: int = SAMPLES, key: tuple[int, ...] = (0,)
 ) -> Array:  # fmt: skip
     """Return L of a chain, (K, K), by the given method; `key` seeds the random numbers of "sampling"."""
     if method == "sampling":
-        return sampling(first, moves, n_samples, np.random.default_rng(key))
-    return DETERMINISTIC[method](first, moves)
+        return sampling(first, steps, n_samples, np.random.default_rng(key))
+    return DETERMINISTIC[method](first, steps)
 
 
-def expected_moves(first: Array, moves: Array) -> Array:
+def expected_moves(first: Array, steps: Array) -> Array:
     """Return the expected numbers of transitions of a chain, (K, K).
 
     Examples
@@ -169,4 +169,4 @@ def expected_moves(first: Array, moves: Array) -> Array:
     array([[0.75, 0.75],
            [0.25, 0.25]])
     """
-    return np.asarray(np.einsum("tj,tjk->jk", marginals(first, moves)[:-1], moves))
+    return np.asarray(np.einsum("tj,tjk->jk", marginals(first, steps)[:-1], steps))
