@@ -25,11 +25,12 @@ from subchain import (
     GrowBuffer,
     Guards,
 )
+from subchain.core.records import build_record
 from subchain.data import Sequences
 from subchain.datasets import four_state, regular_grammar
 from subchain.errors import InputError
 from subchain.propagation.occurrence import methods as occurrence_methods
-from subchain.transitions.hdp.collapsed_top import WAYS
+from subchain.transitions.hdp.collapsed_top import OCCURRENCE_METHODS
 from subchain.transitions.hdp.hierarchy import HierarchicalChain
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -297,20 +298,33 @@ def test_collapsed_inference_over_any_clusters(settings: dict[str, Any], family:
     )
     assert_same(in_memory, in_files)
     assert in_memory.statistics_.pairs.sum() == pytest.approx(19 * data.n_sequences)
-    assert in_memory.prior_.chain.hierarchy.renewals >= 12
+    assert in_memory.prior_.chain.hierarchy.n_updates >= 12
 
 
 @pytest.mark.parametrize("inference", [CVI(max_iter=7, tolerance=0.0), SCVI(max_updates=30)], ids=["cvi", "scvi"])
-def test_every_way_to_find_out_whether_moves_happen(inference: Any) -> None:
-    assert WAYS == occurrence_methods.WAYS
+def test_every_method_for_the_occurrence_of_transitions(inference: Any) -> None:
+    assert OCCURRENCE_METHODS == occurrence_methods.METHODS
     found = {}
-    for way in WAYS:
-        chain = fit(inference, hierarchy={"occurrence": way}).prior_.chain
+    for method in OCCURRENCE_METHODS:
+        chain = fit(inference, hierarchy={"occurrence": method}).prior_.chain
         assert chain.not_finite() is None
-        found[way] = chain.pair_surplus
-    for way in WAYS[1:]:
-        assert found[way].any()
-        assert (found[way] != found["pairs"]).any()
+        assert chain.occurrence_method == method
+        found[method] = chain.pair_surplus
+    for method in OCCURRENCE_METHODS[1:]:
+        assert found[method].any()
+        assert (found[method] != found["pairs"]).any()
+
+
+def test_records_of_older_files_load_under_the_new_names_of_their_fields() -> None:
+    chain = HDP(construction="collapsed", occurrence="exact").prior(3, flat=False)
+    schema, arrays = chain.schema(), chain.arrays()
+    fields = schema["fields"]
+    fields["way"], arrays["way"] = fields.pop("method"), arrays.pop("method")
+    hierarchy = fields["hierarchy"]["fields"]
+    hierarchy["renewals"], arrays["hierarchy.renewals"] = hierarchy.pop("n_updates"), arrays.pop("hierarchy.n_updates")
+    loaded = build_record(schema, arrays)
+    assert loaded.schema() == chain.schema()
+    assert loaded.occurrence_method == "exact"
 
 
 @pytest.mark.parametrize("family", ["categorical", "gaussian", "poisson"])
@@ -354,16 +368,19 @@ BAD: list[tuple[Any, Any, str]] = [
     *[("vi", {"stickiness": bad}, "stickiness must be a finite number, at least 0")
       for bad in (-1.0, np.nan, "learned")],
     ("cvi", {"occurrence": "guess"}, "occurrence"),
-    ("svi", {"occurrence": "exact"}, "is for cvi and scvi, not for svi"),
-    ("vi", {"occurrence": "exact"}, "is for cvi and scvi, not for vi"),
+    *[(name, {"occurrence": "exact"}, "occurrence='exact' needs an algorithm that integrates the transition rows out. "
+       f"inference='{name}' does not; use inference='cvi' or 'scvi', or leave occurrence out")
+      for name in ("vi", "svi")],
     ("vi", {"construction": "restaurant"}, "construction"),
-    ("vi", {"construction": "collapsed"}, "construction='collapsed' is for"),
-    ("svi", {"construction": "collapsed"}, "construction='collapsed' is for"),
-    ("cvi", {"construction": "direct"}, "construction='direct' is for"),
-    ("scvi", {"construction": "direct"}, "construction='direct' is for"),
-    ("cvi", {"construction": "sticks"}, "construction='sticks' is for"),
-    ("scvi", {"construction": "sticks"}, "construction='sticks' is for"),
-    ("cvi", {"top": "uniform"}, "top= is for construction='direct'"),
+    *[(name, {"construction": construction}, f"construction='{construction}' needs an algorithm that {treatment} the "
+       f"transition rows.*inference='{name}' does not; use inference={better}, or set construction={other}")
+      for names, construction, treatment, better, other in (
+          (("vi", "svi"), "collapsed", "integrates", "'cvi' or 'scvi'", "'direct' or 'sticks'"),
+          (("cvi", "scvi"), "direct", "keeps a variational posterior of", "'svi' or 'vi'", "'collapsed'"),
+          (("cvi", "scvi"), "sticks", "keeps a variational posterior of", "'svi' or 'vi'", "'collapsed'"),
+          (("vi", "cvi"), "drawn", "draws", "'beam'", "'"),
+      ) for name in names],
+    ("cvi", {"top": "uniform"}, "top= needs construction='direct'"),
     ("vi", {"concentration": "learned", "frozen": True}, "contradict each other"),
     ("vi", {"top_concentration": "learned", "frozen": True}, "contradict each other"),
     ("vi", {"top_concentration": "learned", "top": "uniform"}, "drop one of them"),
@@ -386,7 +403,8 @@ def test_bad_input_is_told_in_one_sentence(inference: str, hierarchy: dict[str, 
 @pytest.mark.parametrize("construction", ["auto", "direct", "sticks", "collapsed"])
 @pytest.mark.parametrize("inference", [EM(), EM(batch=2), Gibbs()], ids=["em", "online em", "gibbs"])
 def test_algorithms_that_cannot_learn_a_hierarchy_say_so(inference: Any, construction: str) -> None:
-    with pytest.raises(InputError, match="cannot learn a hierarchical prior; use one of"):
+    better = "use inference='beam' or 'cvi' or 'scvi' or 'svi' or 'vi', or use transition=Dirichlet"
+    with pytest.raises(InputError, match=f"hierarchical prior needs an algorithm.*{inference.itself().name}.*{better}"):
         fit(inference, hierarchy={"construction": construction})
 
 

@@ -200,7 +200,7 @@ class TestGivenParameters:
             ([1.5, -0.5], np.eye(2), "initial holds -0.5 for state 1"),
             ([0.5, 0.5], np.full((2, 2), np.nan), "row 0 of transition holds nan for state 0"),
             ([0.5, 0.5], np.eye(3), r"transition has the shape \(3, 3\).*expected \(2, 2\)"),
-            ([[0.5, 0.5]], np.eye(2), r"initial must hold one probability a state.*\(1, 2\)"),
+            ([[0.5, 0.5]], np.eye(2), r"initial must hold one probability per state.*\(1, 2\)"),
             ([0.5, 0.5], [[1.0], [0.5, 0.5]], "rectangular"),
             ([0.2, 0.3, 0.5], np.eye(3), "emission has 2 states, the chain 3"),
         ],
@@ -214,7 +214,7 @@ class TestGivenParameters:
         class Orphan(type(sparse_model().emission_)):
             pass
 
-        with pytest.raises(InputError, match="no family of emissions has parameters of the class Orphan"):
+        with pytest.raises(InputError, match="no emission family has parameters of class Orphan"):
             HMM.from_parameters([0.2, 0.3, 0.5], np.eye(3), Orphan(sparse_model().emission_.weights))
 
     def test_rounding_is_forgiven(self):

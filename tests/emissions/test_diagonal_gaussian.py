@@ -287,7 +287,7 @@ def test_unusable_hyperparameters_are_refused(settings: dict[str, Any], message:
 @pytest.mark.parametrize(
     ("means", "variances", "message"),
     [
-        ([[0.0, 0.0]], [[1.0]], r"means of shape \(1, 2\) and variances of shape \(1, 1\) do not fit"),
+        ([[0.0, 0.0]], [[1.0]], r"means have shape \(1, 2\) and variances \(1, 1\)"),
         ([[0.0], [0.0]], [[1.0], [0.0]], "state 1, column 0 has mean 0.0 and variance 0.0"),
         ([[NAN]], [[1.0]], "means must be finite"),
     ],

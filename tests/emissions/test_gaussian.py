@@ -488,11 +488,11 @@ def test_unusable_hyperparameters_are_refused(settings: dict[str, Any], message:
 @pytest.mark.parametrize(
     ("means", "covariances", "message"),
     [
-        ([[0.0, 0.0]], [[1.0, 1.0]], r"means of shape \(1, 2\) and covariances of shape \(1, 2\) do not fit"),
+        ([[0.0, 0.0]], [[1.0, 1.0]], r"means have shape \(1, 2\) and covariances \(1, 2\)"),
         ([[0.0], [0.0]], [[[1.0]], [[-1.0]]], "state 1 are not positive definite"),
         ([[0.0, 0.0]], [[[1.0, 0.5], [0.0, 1.0]]], "state 0 are not symmetric"),
         ([[NAN]], [[[1.0]]], "must be finite"),
-        (0.0, 1.0, "do not fit"),
+        (0.0, 1.0, "means have shape"),
     ],
 )
 def test_unusable_parameters_are_refused(means: Any, covariances: Any, message: str) -> None:
@@ -506,7 +506,7 @@ def test_data_that_cannot_be_gaussian_are_refused() -> None:
     family.check(Sequences(np.array([NAN, 1.0])))
     with pytest.raises(InputError, match="infinite"):
         family.check(Sequences(np.array([1.0, np.inf])))
-    with pytest.raises(InputError, match="sequence 1, position 1, whose square"):
+    with pytest.raises(InputError, match="sequence 1, position 1; its square"):
         family.check(Sequences(np.array([1.0, 2.0, 3.0, 1e200]), [0, 2, 4]))
 
 

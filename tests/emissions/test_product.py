@@ -268,7 +268,7 @@ def test_new_data_must_have_the_columns_where_the_model_has_them() -> None:
     emission.check_against(Sequences(TABLE), point)
     with pytest.raises(InputError, match="3 columns, but the model was made for 4"):
         emission.check_against(Sequences(TABLE[:, :3], columns=NAMES[:3]), point)
-    with pytest.raises(InputError, match=r"part 'counts'.*columns \['views', 'clicks'\] do not stand where they stood"):
+    with pytest.raises(InputError, match=r"part 'counts'.*columns \['views', 'clicks'\] are not at positions"):
         emission.check_against(Sequences(TABLE[:, [0, 1, 3, 2]], columns=["paid", "clicks", "views", "page"]), point)
 
 

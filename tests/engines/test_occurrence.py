@@ -12,7 +12,7 @@ from subchain.data import Sequences
 from subchain.datasets import load_alice
 from subchain.engines import CpuEngine, Part
 from subchain.errors import ConvergenceWarning, ImpossibleSequenceError, InputError
-from subchain.propagation.occurrence.methods import METHODS, WAYS, pairs
+from subchain.propagation.occurrence.methods import DETERMINISTIC, METHODS, pairs
 
 ENGINE = CpuEngine(2)
 
@@ -65,10 +65,10 @@ def test_pairs_are_those_of_the_whole_sequences(name: str) -> None:
 
 @pytest.mark.parametrize("method", ["exact", "mean_field"])
 @pytest.mark.parametrize("name", ["ragged", "many states"])
-def test_other_ways_add_up_over_sequences(method: str, name: str) -> None:
+def test_other_methods_add_up_over_sequences(method: str, name: str) -> None:
     case = CASES[name]
     found = ENGINE.occurrence(case.surrogate, Part(case.data), method=method)
-    expected = sum(METHODS[method](*chain) for chain in chains(case))
+    expected = sum(DETERMINISTIC[method](*chain) for chain in chains(case))
     np.testing.assert_allclose(np.exp(-found.moves), np.exp(-expected), atol=1e-11)
 
 
@@ -92,12 +92,12 @@ def test_samples_do_not_depend_on_cores() -> None:
 def test_a_cut_chain_is_nearly_its_pieces_and_their_borders(method: str) -> None:
     case = CASES["cut"]
     found = ENGINE.occurrence(case.surrogate, Part(case.data), method=method)
-    whole = sum(METHODS[method](*chain) for chain in chains(case))
+    whole = sum(DETERMINISTIC[method](*chain) for chain in chains(case))
     assert whole[1, 1] < 110.0  # the others are beyond doubt
     np.testing.assert_allclose(found.moves[1, 1], whole[1, 1], rtol=0.01)
 
 
-def test_an_unknown_way_is_named() -> None:
+def test_an_unknown_method_is_named() -> None:
     case = CASES["ragged"]
     with pytest.raises(InputError, match="guess"):
         ENGINE.occurrence(case.surrogate, Part(case.data), method="guess")
@@ -122,7 +122,9 @@ def test_pairs_are_nearly_exact_in_text() -> None:
         surrogate = model.fit(data).posterior_.predictive()
     truth = ENGINE.occurrence(surrogate, Part(data), method="exact").probability
     assert truth.min() < 0.5
-    errors = {way: np.abs(ENGINE.occurrence(surrogate, Part(data), method=way).probability - truth) for way in WAYS}
+    errors = {
+        name: np.abs(ENGINE.occurrence(surrogate, Part(data), method=name).probability - truth) for name in METHODS
+    }
     assert errors["pairs"].mean() < 2e-4
     assert errors["pairs"].max() < 5e-3
     assert errors["sampling"].mean() < 0.01

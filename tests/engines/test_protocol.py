@@ -21,7 +21,7 @@ from subchain.engines import ENGINES, CpuEngine, Part, resolve_engine
 from subchain.engines.base import VERBS, BufferGrowth
 from subchain.engines.subchains import Grid
 from subchain.errors import ImpossibleSequenceError, InputError
-from subchain.propagation.occurrence.methods import WAYS
+from subchain.propagation.occurrence.methods import METHODS
 
 NAIVE, CPU = NaiveEngine(), CpuEngine(1)
 WEIGHTS = np.array([1.0, 2.5, 0.5, 3.0])
@@ -148,7 +148,7 @@ def test_drawn_paths(case: Case):
     np.testing.assert_array_equal(*(engine.sample_paths(case.surrogate, case.part, 3, seed) for engine in (CPU, NAIVE)))
 
 
-@pytest.mark.parametrize("method", WAYS)
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", ["ragged", "one state", "sticky", "left to right", "rows that lose weight"])
 def test_occurrence_of_transitions(name: str, method: str):
     part, surrogate = Part(CASES[name].data, weights=WEIGHTS), CASES[name].surrogate
@@ -178,7 +178,7 @@ def test_minibatches_between_given_messages(case: Case, length: int | None):
         agree(normalized(one), normalized(other))
 
 
-@pytest.mark.parametrize("method", WAYS)
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", ["ragged", "one state", "left to right"])
 def test_the_surplus_of_minibatches(name: str, method: str):
     case = CASES[name]

@@ -117,7 +117,7 @@ def test_nothing_is_tried_before_states_differ(name: str, monkeypatch: pytest.Mo
     improve = OneSearch.improve
 
     def remember(self: OneSearch, here: Any) -> Any:
-        tried.append(here.prior.chain.hierarchy.renewals)
+        tried.append(here.prior.chain.hierarchy.n_updates)
         return improve(self, here)
 
     monkeypatch.setattr(OneSearch, "improve", remember)

@@ -15,7 +15,7 @@ from subchain.engines.part import Part
 from subchain.engines.statistics import HMMStatistics
 from subchain.inference.run.chains import ChainProblem
 from subchain.inference.search.splitting import FREE, LARGE, splits
-from subchain.propagation.occurrence.methods import WAYS
+from subchain.propagation.occurrence.methods import METHODS
 from subchain.structures.chain.excerpts import Excerpt
 from subchain.structures.chain.model import HMMPosterior
 from subchain.structures.chain.structure import Chains
@@ -91,14 +91,14 @@ def test_a_stretch_has_the_statistics_of_its_positions() -> None:
         assert occupancy[stretch] == pytest.approx(own.initial + own.pairs.sum(axis=0))
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_the_surplus_of_an_excerpt_of_everything_is_that_of_the_data(weighted: bool, way: str) -> None:
+def test_the_surplus_of_an_excerpt_of_everything_is_that_of_the_data(weighted: bool, method: str) -> None:
     weights = np.linspace(0.5, 2.0, 12) if weighted else None
     problem, prior, statistics = fitted("categorical", weights=weights)
     surrogate, whole = prior.update(statistics).predictive(), problem.structure
-    found = problem.structure.engine.occurrence(surrogate, whole, way)
+    found = problem.structure.engine.occurrence(surrogate, whole, method)
     expected = whole.statistics(surrogate)
-    first, moves = Excerpt(problem.structure, 1000, 1000, np.random.default_rng(0)).surplus(surrogate, way)
+    first, moves = Excerpt(problem.structure, 1000, 1000, np.random.default_rng(0)).surplus(surrogate, method)
     assert first == pytest.approx(found.first - expected.initial, rel=1e-9, abs=1e-9)
     assert moves == pytest.approx(found.moves - expected.pairs, rel=1e-9, abs=1e-9)

@@ -226,10 +226,10 @@ def test_an_impossible_sequence_is_named_with_its_position(function: Callable[..
         ({"log_likelihood": np.array([[0.0, 0.0], [0.0, np.nan]])}, "state 1 at sequence 0, position 1 is nan"),
         ({"log_likelihood": np.array([[0.0, np.inf]])}, "state 1 at sequence 0, position 0 is inf"),
         ({"initial": np.ones((1, 2))}, "initial must have the shape|sum to at most one"),
-        ({"initial": [0.6, 0.6]}, "initial: weights must not be negative and sum to at most one"),
+        ({"initial": [0.6, 0.6]}, "initial: probabilities must not be negative and must sum to at most one"),
         ({"transition": np.full((3, 3), 0.1)}, "transition must have the shape"),
-        ({"transition": [[0.5, 0.5], [-0.1, 1.0]]}, "transition, row 1: weights must not be negative"),
-        ({"transition": [[0.5, 0.5], [0.9, 0.9]]}, "transition, row 1: .* sum to 1.8"),
+        ({"transition": [[0.5, 0.5], [-0.1, 1.0]]}, "transition, row 1: probabilities must not be negative"),
+        ({"transition": [[0.5, 0.5], [0.9, 0.9]]}, "transition, row 1: .* with sum 1.8"),
         ({"transition": [[0.5, np.nan], [0.5, 0.5]]}, "transition, row 0"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Whether a move happens at all: every way of finding out, against sums over all paths."""
+"""Whether a move happens at all: every method, against sums over all paths."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ import pytest
 
 from subchain.propagation.lanes import recursions as lanes
 from subchain.propagation.occurrence import pairs as occurrence
-from subchain.propagation.occurrence.methods import METHODS, conditionals, exact, marginals, mean_field, pairs, sampling
+from subchain.propagation.occurrence.methods import (
+    DETERMINISTIC,
+    conditionals,
+    exact,
+    marginals,
+    mean_field,
+    pairs,
+    sampling,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -168,16 +176,16 @@ def test_the_same_generator_draws_the_same_paths() -> None:
     np.testing.assert_array_equal(first, second)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", DETERMINISTIC)
 def test_moves_that_must_happen_and_moves_that_cannot(name: str) -> None:
     """0 → 1 → 0 → …, for certain."""
     turn = np.array([[0.0, 1.0], [1.0, 0.0]])
-    absent = METHODS[name](np.array([1.0, 0.0]), np.repeat(turn[None], 5, axis=0))
+    absent = DETERMINISTIC[name](np.array([1.0, 0.0]), np.repeat(turn[None], 5, axis=0))
     assert np.all(np.isfinite(absent))
     np.testing.assert_allclose(-np.expm1(-absent), turn, atol=1e-11)
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_all_ways_agree_on_a_single_step(name: str) -> None:
+@pytest.mark.parametrize("name", DETERMINISTIC)
+def test_all_methods_agree_on_a_single_step(name: str) -> None:
     first, moves = np.array([0.3, 0.7]), np.array([[[0.2, 0.8], [0.2, 0.8]]])
-    np.testing.assert_allclose(METHODS[name](first, moves), -np.log1p(-first[:, None] * moves[0]), rtol=1e-12)
+    np.testing.assert_allclose(DETERMINISTIC[name](first, moves), -np.log1p(-first[:, None] * moves[0]), rtol=1e-12)

@@ -53,5 +53,5 @@ def test_mistakes_are_explained():
         model.predict([0, 1], "vitebi")
     emission = model.emission_.take(np.zeros(300, dtype=int))
     big = model.from_parameters(np.full(300, 1 / 300), np.full((300, 300), 1 / 300), emission)
-    with pytest.raises(InputError, match="cannot hold the numbers of 300 states"):
+    with pytest.raises(InputError, match="cannot represent 300 states"):
         big.predict([0, 1], out=np.zeros(2, dtype=np.int8))

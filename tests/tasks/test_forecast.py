@@ -97,15 +97,15 @@ def test_mistakes_are_explained():
     model = sparse_model(n_jobs=1)
     with pytest.raises(InputError, match="steps must be"):
         model.forecast([0, 1], steps=0)
-    with pytest.raises(InputError, match="ask for probabilities"):
+    with pytest.raises(InputError, match="use probabilities"):
         model.forecast([0, 1], steps=1).quantiles(0.5)
     with pytest.raises(InputError, match="only forecasts of a Product"):
         _ = model.forecast([0, 1], steps=1)["a"]
     with pytest.raises(InputError, match="q must lie between 0 and 1"):
         model_of("gaussian").forecast(np.zeros((2, 2)), 1).quantiles(1.5)
-    with pytest.raises(InputError, match="describe numbers, not symbols"):
+    with pytest.raises(InputError, match="describe numbers, which have no table of probabilities"):
         _ = model_of("gaussian").forecast(np.zeros((2, 2)), 1).probabilities
-    with pytest.raises(InputError, match="have no probability each"):
+    with pytest.raises(InputError, match="pmf is for counts"):
         model_of("gaussian").forecast(np.zeros((2, 2)), 1).pmf(0.0)
     with pytest.raises(ImpossibleSequenceError, match="position 3"):
         model.forecast([2, 1, 0, 1], steps=1)

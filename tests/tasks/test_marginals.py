@@ -130,7 +130,7 @@ class TestOutput:
 
     def test_unsuitable_places_are_refused(self, tmp_path):
         model, x = model_of("categorical", n_jobs=1), [0, 1, 2]
-        with pytest.raises(InputError, match=r"out has the shape \(2, 3\), but the answer has the shape \(3, 3\)"):
+        with pytest.raises(InputError, match=r"out has the shape \(2, 3\), but the result has the shape \(3, 3\)"):
             model.predict_proba(x, out=np.zeros((2, 3)))
         with pytest.raises(InputError, match="out is of type int64"):
             model.predict_proba(x, out=np.zeros((3, 3), dtype=int))
@@ -140,7 +140,7 @@ class TestOutput:
             model.predict_proba(x, out=tmp_path / "nowhere" / "answer.npy")
         frozen = np.zeros((3, 3))
         frozen.flags.writeable = False
-        with pytest.raises(InputError, match="cannot be written"):
+        with pytest.raises(InputError, match="out is read-only"):
             model.predict_proba(x, out=frozen)
 
 

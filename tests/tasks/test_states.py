@@ -96,7 +96,7 @@ class TestOrder:
     def test_mistakes_are_explained(self):
         with pytest.raises(InputError, match="unknown order of states 'means'.*Did you mean 'mean'"):
             sparse_model().order_states("means")
-        with pytest.raises(InputError, match="have no mean to order states by"):
+        with pytest.raises(InputError, match="have no means to order states by"):
             sparse_model().order_states("mean")
         with pytest.raises(InputError, match=r"shape \(2,\); expected one key for each of 3 states"):
             sparse_model().order_states(lambda _: [1, 2])

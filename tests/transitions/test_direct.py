@@ -64,7 +64,7 @@ def test_nor_does_one_that_learns_concentrations(shape: Any, learned: tuple[bool
     initial, pairs = counts_of(n_states, seed)
     chain = chain_of(n_states, concentration=sigma, top_concentration=gamma, stickiness=stickiness)
     chain.hierarchy = dataclasses.replace(
-        chain.hierarchy, learns_concentration=learned[0], learns_top_concentration=learned[1], renewals=EARLY
+        chain.hierarchy, learns_concentration=learned[0], learns_top_concentration=learned[1], n_updates=EARLY
     )
     last = worth(chain, initial, pairs)
     for _ in range(6):

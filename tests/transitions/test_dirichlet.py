@@ -99,7 +99,7 @@ def test_states_can_be_taken_in_another_order(rng):
         ({"concentration": [1.0, 2.0]}, r"shape \(2,\)"),
         ({"stickiness": -1.0}, "stickiness must be"),
         ({"mask": np.ones((3, 3))}, r"mask has shape \(3, 3\), but 4 states"),
-        ({"mask": np.diag([1, 1, 1, 0])}, "leaves state 3 without any move"),
+        ({"mask": np.diag([1, 1, 1, 0])}, "allows no transition from state 3"),
         ({"fixed": np.full((4, 4), 0.5)}, "row 0 sum to 2"),
         ({"fixed": np.eye(4) * 2}, "between 0 and 1"),
         ({"fixed": np.eye(4), "mask": 1 - np.eye(4)}, "fixed to 1.0 but the mask forbids it"),
@@ -113,7 +113,7 @@ def test_settings_that_make_no_sense_are_refused(settings, message):
 
 
 def test_em_refuses_a_concentration_without_a_mode():
-    with pytest.raises(InputError, match="do not exist for concentration < 1"):
+    with pytest.raises(InputError, match="concentration is 0.5, but below 1 the prior density is unbounded"):
         Dirichlet(0.5).prior(4, flat=True)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from subchain.core.statistics import Statistics
 #: What a part becomes for one pass over the data: parameter values, or weights that stand in for them.
 Weights = Any
 Memory = dict[str, NDArray[Any]]
+#: How an algorithm treats parameters whose prior is hierarchical and learned: it keeps a variational posterior of them,
+#: integrates them out, or draws them.
+Treatment = Literal["variational", "collapsed", "drawn"]
 PointType = TypeVar("PointType", bound="Point")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,9 @@ def states_on(*axes: int) -> Any:
 @dataclasses.dataclass
 class Record:
     """A dataclass whose fields are arrays, numbers or further records; arrays run over states on axis 0 by default."""
+
+    #: New names of fields by the old names that older files use.
+    renamed_fields: ClassVar[dict[str, str]] = {}
 
     def __init_subclass__(cls, **settings: Any) -> None:
         super().__init_subclass__(**settings)
@@ -142,7 +145,8 @@ def build_record(schema: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], 
             }
         else:
             values[name] = build_record(kind, arrays, f"{prefix}{name}.")
-    return _KINDS[schema["record"]](**values)
+    kind = _KINDS[schema["record"]]
+    return kind(**{kind.renamed_fields.get(name, name): value for name, value in values.items()})
 
 
 @dataclasses.dataclass

@@ -1,4 +1,4 @@
-"""What states emit: one family a file."""
+"""Emission families: the distribution of an observation given the hidden state, one family per file."""
 
 import subchain.emissions.learned_table  # noqa: F401  model files name its record, which must be known when they load
 from subchain.emissions.base import Conjugate, Emission, Frozen, Likelihood, Parameters
@@ -17,7 +17,7 @@ FAMILIES: dict[str, type[Emission]] = {
 
 
 def resolve_emission(emission: str | Emission) -> Emission:
-    """The family that a name stands for, with its defaults; a family is itself.
+    """Return the family with the given name and default settings; return a family object unchanged.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def resolve_emission(emission: str | Emission) -> Emission:
     if isinstance(emission, Emission):
         return emission
     if not isinstance(emission, str):
-        raise InputError(f"emission must be a family, such as Poisson(), or the name of one, not {emission!r}.")
+        raise InputError(f"emission must be a family such as Poisson(), or the name of one; got {emission!r}.")
     known = {family.name: family for family in families()}
     if emission not in known:
         raise unknown_name("emission", emission, known)

@@ -1,15 +1,37 @@
-"""What a family of emissions is made of: a specification, a conjugate distribution, its parameters and its sums.
+"""Base classes of emission families, and the reference for writing a new one.
 
-A family is written as four small classes in one file:
+A family describes p(x | state, θ) for observations x, together with a conjugate prior over the parameters θ of all K
+states. It is written as a few small classes, best in this order:
 
-* an `Emission`: what the user writes, `Poisson(shape=2.0)`; it checks data and builds the prior;
-* a `Conjugate`: a distribution over the parameters of all K states, the same class for prior and posterior; it knows
-  the three surrogates that inference algorithms ask for;
-* a `Parameters`: one point in parameter space, which is at the same time the `Likelihood` of the point surrogate;
-* a `Sums`: the expected sufficient statistics.
+1. `Sums` (a dataclass that inherits `core.records.Sums`): the expected sufficient statistics Σ_t γ_t(k) · T(x_t).
+   Fields are arrays; axis 0 runs over states unless the field is declared with `states_on`. Addition, subtraction,
+   scaling and files are inherited, so the fields must be plain sums: the statistics of two blocks of data are the sum
+   of the blocks' statistics, whatever the order.
+2. `Likelihood`: the log likelihood of n observations in K states, and the accumulation of weighted observations into
+   `Sums`. Required: `n_states`, `log_likelihood`, `zeros`, `accumulate`.
+3. `Parameters`: one point θ. It is a `Likelihood` (the normalised one) and a dataclass whose fields users read, such as
+   `means` or `rates`. Required in addition: `sample`, `n_free`, `expectation`.
+4. `Conjugate`: a distribution over θ; one class for prior and posterior. Required: `update` (prior + sums →
+   posterior), the points `mean` and `mode`, the likelihoods `expected_log` and `predictive`, a draw `sample`, `kl` and
+   `log_density`.
+5. `Emission`: the specification that the user writes, `Poisson(shape=2.0)`. Required: the class attributes `name` and
+   `parameters_type`, a constructor that only stores its arguments (among them `columns` and `frozen`), `check`,
+   `prior`, `features`.
 
-The engine sees nothing of this but `Likelihood`. Tables are state-major: row k holds state k at all n positions of a
-block, so that kernels run along positions.
+What must hold for every family (`tests/emission_laws.py` checks it):
+
+* Conjugacy: log_density of `prior.update(sums)` equals log_density of `prior` plus the expected log likelihood, up to a
+  constant that does not depend on θ.
+* Surrogates: log `expected_log` is E[log p(x | θ)], `predictive` is E[p(x | θ)], both under the posterior over θ.
+* Missing values (nan, or −1 where integers are symbols or counts): a missing observation has log likelihood 0 in every
+  state and adds nothing to the sums. A row with some missing entries has the marginal likelihood of its known entries.
+* An observation that is impossible in a state has log likelihood −inf there; nan never occurs.
+* Shapes: observations are (n,) or (n, D). Tables over states and positions are state-major, (K, n), so that kernels run
+  along positions.
+
+Which algorithm uses what: EM runs on `mode`, VI and SVI on `expected_log`, collapsed inference (SCVI, CVI, Gibbs) on
+`predictive`, Beam on `sample`. Engines see nothing of a family except `Likelihood`. `docs/own-family.md` shows a
+complete family in ninety lines.
 """
 
 from __future__ import annotations
@@ -37,7 +59,7 @@ Table = NDArray[np.float64]
 
 
 class Likelihood(ABC):
-    """What K states say about observations; possibly unnormalised, as under a variational surrogate."""
+    """Likelihood of an observation in each of K states; it need not be normalised, as under a variational surrogate."""
 
     @property
     @abstractmethod
@@ -46,37 +68,46 @@ class Likelihood(ABC):
 
     @abstractmethod
     def log_likelihood(self, values: Values) -> Table:
-        """Log likelihood of n observations in each state, (K, n); 0 where the observation is missing."""
+        """Return the log likelihood of n observations in each state, (K, n).
+
+        `values` is (n,) or (n, D). An entry is 0 where the observation is missing and −inf where it is impossible.
+        """
 
     def scaled(self, values: Values, out: Table) -> NDArray[np.float64]:
-        """Write likelihoods divided by exp(shift) into `out` (K, n) and return shift (n,).
+        """Write the likelihoods divided by exp(shift) into `out` (K, n) and return shift (n,).
 
-        The largest entry of each column is 1 or thereabouts, between 1e-30 and 1e30, unless all of them are zero.
-        Families that can do without logarithms and exponentials override this.
+        The shift of a position is any number that brings its largest likelihood between 1e-30 and 1e30, so that
+        products with marginals do not underflow; by default the largest log likelihood. A column of zeros means that
+        the observation is impossible in every state. Families that need no exponentials (tables) override this method.
         """
         np.copyto(out, self.log_likelihood(values))
         return exponentiate_in_place(out)
 
     @abstractmethod
     def zeros(self) -> Sums:
-        """Empty sums for this family and number of states."""
+        """Return sums of no observations, for this family and number of states."""
 
     @abstractmethod
     def accumulate(self, values: Values, marginals: Table, sums: Any) -> None:
-        """Add the sufficient statistics of n observations, weighted by `marginals` (K, n), to `sums` in place."""
+        """Add the sufficient statistics of n observations, weighted by `marginals` (K, n), to `sums` in place.
 
-    # Where few states are legal, the same for lists of them; families that can do without tables override these.
+        The weights are posterior marginals γ_t(k), or those times the weight of a sequence. Missing observations add
+        nothing.
+        """
+
+    # The same three methods where only some states are legal at each position: values are listed for the nnz pairs of
+    # a position and a legal state instead of all K · n. The defaults go through a (K, n) table.
 
     def log_likelihood_listed(self, values: Values, legal: LegalStates) -> NDArray[np.float64]:
-        """Log likelihood of n observations in their legal states, (nnz,)."""
+        """Return the log likelihood of n observations in their legal states, (nnz,)."""
         out = np.empty(legal.n_entries)
         pick(np.ascontiguousarray(self.log_likelihood(values)), legal.offsets, legal.states, out)
         return out
 
     def scaled_listed(self, values: Values, legal: LegalStates, out: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Write likelihoods of legal states divided by exp(shift) into `out` (nnz,) and return shift (n,).
+        """Write the likelihoods of legal states divided by exp(shift) into `out` (nnz,) and return shift (n,).
 
-        The largest of each position is between 1e-30 and 1e30 unless all are zero; zero means impossible.
+        The largest entry of each position is between 1e-30 and 1e30 unless all are zero; zero means impossible.
         """
         shift = np.empty(len(values))
         out[:] = self.log_likelihood_listed(values, legal)
@@ -92,41 +123,42 @@ class Likelihood(ABC):
 
 @dataclasses.dataclass
 class Parameters(Record, Likelihood):
-    """One point in parameter space. The fields are what users read: `probabilities`, `means`, `rates`, ..."""
+    """One point in parameter space; its fields are what users read: `probabilities`, `means`, `rates`, …"""
 
     @abstractmethod
     def sample(self, states: NDArray[np.int64], rng: np.random.Generator) -> Values:
-        """Draw one observation for each entry of `states`."""
+        """Draw one observation for each entry of `states` (n,); return (n,) or (n, D)."""
 
     @property
     @abstractmethod
     def n_free(self) -> int:
-        """Number of free parameters, for information criteria."""
+        """Number of free parameters of all states, for information criteria (AIC, BIC)."""
 
     @abstractmethod
     def expectation(self) -> NDArray[np.float64]:
-        """Mean observation of each state, (K, D); for codes the probabilities of the symbols, (K, W)."""
+        """Return the mean observation of each state, (K, D); for W symbols their probabilities, (K, W)."""
 
     def fill(self, values: Values, marginals: Table) -> Values:
-        """Observations with every missing entry replaced by its expectation under state `marginals` (K, n).
+        """Return a copy of the observations with missing entries replaced by their expectation, for imputation.
 
-        Floating numbers, except for symbols, of which the most probable one is taken. Families whose columns depend on
-        each other within a state override this.
+        The expectation is taken over the states with weights `marginals` (K, n). This default treats columns as
+        independent given the state; families with dependent columns or with symbols override it.
         """
         expected = (marginals.T @ self.expectation()).reshape(values.shape)
         filled = np.where(is_missing(values), expected, values)
         return filled.astype(values.dtype) if values.dtype.kind == "f" else filled
 
     def marginals(self) -> Any:
-        """The distribution of each column in each state: a frozen distribution of scipy.stats, broadcast to (K, D).
+        """Return the distribution of each column in each state as one frozen scipy.stats distribution, (K, D).
 
-        None where the columns are not of one kind of number.
+        It is used for quantiles of forecasts and for standard deviations in reports. The default, None, is for families
+        whose columns have no such common distribution (symbols, products).
         """
         return None
 
 
 class Posterior(Protocol):
-    """What inference asks of a component: a `Conjugate`, or a `Frozen` one."""
+    """Methods that inference calls on the distribution of the parameters; `Conjugate` and `Frozen` provide them."""
 
     @property
     def is_learned(self) -> bool: ...
@@ -148,60 +180,71 @@ class Posterior(Protocol):
 
 @dataclasses.dataclass
 class Conjugate(Record, FixedHyperparameters, ABC):
-    """A conjugate distribution over the parameters of K states."""
+    """Conjugate distribution over the parameters θ of K states; the same class is prior and posterior.
+
+    A family whose hyperparameters are learned overrides `is_learned`, `update_hyperparameters` and `log_hyperprior`
+    (`LearnedTable` is an example); by default they are fixed.
+    """
 
     @abstractmethod
     def update(self, sums: Any) -> Self:
-        """The posterior, this distribution being the prior."""
+        """Return the posterior given sums, with this distribution as the prior; this object is not changed."""
 
     @abstractmethod
     def mean(self) -> Parameters:
-        """Posterior mean of the parameters."""
+        """Return the mean of the parameters."""
 
     @abstractmethod
     def mode(self) -> Parameters:
-        """The most probable parameters; under a flat prior the maximum-likelihood estimate."""
+        """Return the most probable parameters; under a flat prior the maximum-likelihood estimate.
+
+        A state without data under a flat prior must still get usable parameters.
+        """
 
     @abstractmethod
     def expected_log(self) -> Likelihood:
-        """exp E[log p(x | θ)], the surrogate of variational inference; not normalised."""
+        """Return the likelihood exp E[log p(x | θ)], the surrogate of variational inference; it is not normalised."""
 
     @abstractmethod
     def predictive(self) -> Likelihood:
-        """E[p(x | θ)], the surrogate of collapsed inference."""
+        """Return the likelihood E[p(x | θ)] of one observation, the surrogate of collapsed inference."""
 
     @abstractmethod
     def sample(self, rng: np.random.Generator) -> Parameters:
-        """Draw parameters."""
+        """Draw parameters from this distribution."""
 
     @abstractmethod
     def kl(self, prior: Any) -> float:
-        """Kullback-Leibler divergence from `prior`, summed over states; both proper."""
+        """Return the Kullback-Leibler divergence KL(self ‖ prior), summed over states; both must be proper."""
 
     @abstractmethod
     def log_density(self, parameters: Any) -> float:
-        """Log density at `parameters`, up to a constant that depends on this distribution alone."""
+        """Return the log density at `parameters`, up to a constant that depends on this distribution alone."""
 
     def log_partition(self) -> NDArray[np.float64]:
-        """Logarithm of what the density of each state's parameters has to be divided by, (K,), up to a constant.
+        """Return the log normaliser of the density of each state's parameters, (K,), up to a constant.
 
-        Differences between posterior and prior are how probable the observations were, but for what does not depend on
-        the parameters. A family that does not say has its states told apart by their moves alone when some are merged.
+        The posterior's minus the prior's is the log evidence of a state's observations, up to terms that do not depend
+        on θ. The search for states to merge uses it; with the default of zeros it compares transitions only.
         """
         return np.zeros(self.mean().n_states)
 
     def log_evidence(self, sums: Any) -> float | None:
-        """Log probability of what made these sums, the parameters being summed out; None if sums alone do not tell."""
+        """Return the log probability of the observations behind `sums` with θ integrated out.
+
+        Return None (the default) where it has terms that sums do not determine, such as Σ log x!; callers then compute
+        it from the observations.
+        """
         return None
 
     def incremental(self, sums: Any) -> Incremental:
-        """The posterior that these sums make, this being the prior, ready to move in small steps."""
+        """Return the posterior given `sums`, with this distribution as the prior, for updates by small steps."""
         return Incremental(self, sums)
 
 
 @dataclasses.dataclass
 class Frozen(Record, FixedHyperparameters):
-    """A posterior that is one point and learns nothing: components that are frozen or were given by hand."""
+    """Point mass on given parameters, for components that are frozen or set by hand; updates change nothing."""
 
     parameters: Parameters
 
@@ -233,21 +276,27 @@ class Frozen(Record, FixedHyperparameters):
 
 
 class Emission(Component, ABC):
-    """What the user writes. The constructor only stores; `prior` fills in what was left open from the data."""
+    """Specification of a family as the user writes it.
 
-    #: What the family is called in `HMM(emission="…")`.
+    The constructor only stores its arguments under the same names. `prior` derives hyperparameters that the user left
+    open (None) from the data.
+    """
+
+    #: Name of the family in `HMM(emission="…")`.
     name: ClassVar[str]
-    #: The class of its parameters.
+    #: Class of its parameters; a model file finds the family by it.
     parameters_type: ClassVar[type[Parameters]]
+    #: Names or indices of the data columns that the family describes; None for all.
     columns: Any
+    #: Whether the parameters of the start are kept.
     frozen: bool
 
     @abstractmethod
     def check(self, data: Sequences) -> None:
-        """Raise an `InputError` that says what and where if the data cannot come from this family."""
+        """Raise an `InputError` that says what is wrong and where if this family cannot emit the data."""
 
     def check_against(self, data: Sequences, parameters: Any) -> None:
-        """Raise an `InputError` if the data cannot be what a model with these parameters was made for."""
+        """Raise an `InputError` if a model with these parameters cannot emit the data."""
         self.check(data)
         n_columns = parameters.expectation().shape[1]
         if data.n_features != n_columns:
@@ -258,19 +307,26 @@ class Emission(Component, ABC):
 
     @classmethod
     def for_parameters(cls, parameters: Any) -> Self:
-        """What the user would have written for a model with these parameters."""
+        """Return the specification of a model with these parameters."""
         return cls()
 
     @abstractmethod
     def prior(self, data: Sequences, n_states: int, *, flat: bool) -> Conjugate:
-        """Build the prior. `flat` asks for maximum likelihood wherever the user has not set a hyperparameter."""
+        """Build the prior over the parameters of `n_states` states.
+
+        If `flat`, hyperparameters that the user left open are chosen such that the posterior mode is the
+        maximum-likelihood estimate (EM); otherwise such that the prior is proper and weak.
+        """
 
     @abstractmethod
     def features(self, data: Sequences, index: NDArray[np.int64]) -> NDArray[np.float64] | None:
-        """Rows to cluster for a k-means start, (len(index), D), or None where distance means nothing."""
+        """Return rows to cluster for a k-means start, (len(index), D), without missing entries.
+
+        `index` are flat positions. Return None where Euclidean distance is meaningless, as between symbols.
+        """
 
     def prepare(self, data: Sequences) -> Sequences:
-        """The data as the family wants to see them: its own columns, if these were named."""
+        """Return the data restricted to the family's columns."""
         if self.columns is None:
             return data
         index = data.column_indices(self.columns)
@@ -283,22 +339,30 @@ class Emission(Component, ABC):
         )
 
     def sized_as(self, parameters: Any) -> Emission:
-        """The family with the sizes that given parameters have and data may not show, such as the number of symbols."""
+        """Return the family with sizes set from `parameters` that data may not show, such as the number of symbols."""
         return self
 
     @property
     def has_frozen(self) -> bool:
-        """Whether any part of the family is to keep the parameters of the start."""
+        """Whether any part of the family keeps the parameters of the start."""
         return self.frozen
 
     def freeze(self, prior: Conjugate, start: Parameters) -> Conjugate | Frozen:
-        """The prior, or the start's parameters for good if the family is frozen."""
+        """Return the prior, or a point mass on the parameters of the start if the family is frozen."""
         return Frozen(start) if self.frozen else prior
 
     def random_sums(
         self, data: Sequences, reference: Likelihood, index: NDArray[np.int64], rng: np.random.Generator
     ) -> Sums:
-        """Sums of a start that breaks symmetry and no more: every observation weighs at random in every state."""
+        """Return sums for a random start: each observation has exponential random weights in the states.
+
+        The states then differ by little more than noise, which breaks the symmetry between them.
+
+        Parameters
+        ----------
+        reference : the family's likelihood under the mean of the prior
+        index : flat positions of the observations to use; sums are scaled up to all observations
+        """
         sums = reference.zeros()
         weights = rng.exponential(1.0 / reference.n_states, (reference.n_states, len(index)))
         reference.accumulate(np.take(data.values, index, axis=0), weights, sums)

@@ -1,4 +1,4 @@
-"""Bernoulli emissions: vectors of zeros and ones, independent given the state, with a Beta prior on each chance."""
+"""Bernoulli emissions: vectors of zeros and ones, independent given the state, with Beta priors."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from subchain.emissions.counts import (
 )
 from subchain.emissions.hyperparameters import check_mode, per_column, state_table
 
-#: Jeffreys' prior: as weak as one observation.
+#: Both parameters of Jeffreys' prior, which weighs as much as one observation.
 JEFFREYS = 0.5
 
 
 class BernoulliLikelihood(CountLikelihood):
-    """Weights x · log p + (1 − x) · log(1 − p), where both logarithms may be expectations or −inf."""
+    """Log likelihood x · log p + (1 − x) · log(1 − p), where both logarithms may be expectations or −inf."""
 
     @abstractmethod
     def logs(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Weights of a one and of a zero, (K, D)."""
+        """Return the log weights of a one and of a zero, each (K, D)."""
 
     def log_likelihood(self, values: Values) -> Table:
         amounts, known = read_block(values)
@@ -46,7 +46,7 @@ class BernoulliLikelihood(CountLikelihood):
 
 @dataclasses.dataclass
 class BernoulliWeights(BernoulliLikelihood):
-    """The surrogate of variational inference: E[log p] and E[log(1 − p)]."""
+    """Surrogate with given log weights of a one and of a zero, such as E[log p] and E[log(1 − p)], each (K, D)."""
 
     one: NDArray[np.float64]
     zero: NDArray[np.float64]
@@ -61,7 +61,7 @@ class BernoulliWeights(BernoulliLikelihood):
 
 @dataclasses.dataclass
 class BernoulliParameters(BernoulliLikelihood, Parameters):
-    """Probability of a one in each state and column, `probabilities` (K, D); 0 and 1 are legal."""
+    """Probability of a one in each state and column, `probabilities` (K, D); 0 and 1 are allowed."""
 
     probabilities: NDArray[np.float64]
 
@@ -91,7 +91,7 @@ class BernoulliParameters(BernoulliLikelihood, Parameters):
 
 @dataclasses.dataclass
 class BetaTable(Conjugate):
-    """Independent Beta distributions of the probabilities, one a state and column, (K, D)."""
+    """Independent Beta(successes, failures) distributions of the probabilities; both arrays are (K, D)."""
 
     successes: NDArray[np.float64]
     failures: NDArray[np.float64]
@@ -118,7 +118,7 @@ class BetaTable(Conjugate):
         return BernoulliWeights(np.log(self.successes) - total, np.log(self.failures) - total)
 
     def sample(self, rng: np.random.Generator) -> BernoulliParameters:
-        # A draw that rounds to 0 or 1 would bar ones or zeros for good.
+        # A draw that rounds to 0 or 1 would make ones or zeros impossible, and no later update would undo that.
         return BernoulliParameters(np.clip(rng.beta(self.successes, self.failures), 1e-300, 1.0 - 2.0**-53))
 
     def kl(self, prior: BetaTable) -> float:
@@ -132,25 +132,25 @@ class BetaTable(Conjugate):
         return np.asarray(betaln(self.successes, self.failures).sum(axis=1))
 
     def log_density(self, parameters: BernoulliParameters) -> float:
-        chance = parameters.probabilities
-        return float((xlogy(self.successes - 1.0, chance) + xlog1py(self.failures - 1.0, -chance)).sum())
+        p = parameters.probabilities
+        return float((xlogy(self.successes - 1.0, p) + xlog1py(self.failures - 1.0, -p)).sum())
 
 
 class Bernoulli(Emission):
     """Vectors of zeros and ones, (N, D) or (N,), whose columns are independent given the state.
 
-    Entries are booleans, integers (−1 where missing) or floating numbers (nan where missing). A missing entry drops out
-    alone; the other columns of its row still count.
+    Entries are booleans, integers (−1 where missing) or floating-point numbers (nan where missing). A missing entry is
+    ignored; the other columns of its row are used.
 
     Parameters
     ----------
     successes, failures : float or (D,) or (K, D), optional
-        Beta prior, worth as many ones and zeros already seen. Left open both are 0.5 (Jeffreys' prior) for variational
-        and collapsed inference, and 1 for EM, which makes the estimate maximum likelihood.
+        Parameters of the Beta prior: pseudo-counts of ones and zeros. By default both are 0.5 (Jeffreys' prior) for
+        variational and collapsed inference, and 1 for EM, which gives the maximum-likelihood estimate.
     columns : names or indices, optional
-        Which columns hold the zeros and ones, inside a `Product`.
+        Columns that hold the zeros and ones.
     frozen : bool
-        Keep the parameters of the start.
+        Whether to keep the parameters of the start.
 
     Examples
     --------
@@ -172,7 +172,7 @@ class Bernoulli(Emission):
 
     @staticmethod
     def from_parameters(probabilities: ArrayLike) -> BernoulliParameters:
-        """Parameters from a table of probabilities of a one, (K, D), or (K,) for one column."""
+        """Build parameters from the probabilities of a one, (K, D), or (K,) for one column."""
         return BernoulliParameters(state_table("probabilities", probabilities, largest=1.0))
 
     def check(self, data: Sequences) -> None:
@@ -184,10 +184,10 @@ class Bernoulli(Emission):
         for name, given in (("successes", self.successes), ("failures", self.failures)):
             if flat and given is not None:
                 check_mode(name, given)
-            left_open = 1.0 if flat else JEFFREYS
-            tables.append(per_column(name, left_open if given is None else given, n_states, data.n_features))
+            default = 1.0 if flat else JEFFREYS
+            tables.append(per_column(name, default if given is None else given, n_states, data.n_features))
         return BetaTable(*tables)
 
     def features(self, data: Sequences, index: NDArray[np.int64]) -> NDArray[np.float64] | None:
-        """The zeros and ones themselves; None for one column, whose clusters would be certain of their one value."""
+        """Return the zeros and ones themselves; None for one column, whose clusters would emit one value only."""
         return filled_rows(data, index) if data.n_features > 1 else None

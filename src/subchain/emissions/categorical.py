@@ -1,6 +1,6 @@
-"""Categorical emissions: each state has its own distribution over W symbols, with a Dirichlet prior.
+"""Categorical emissions: each state has a distribution over W symbols, with a Dirichlet prior.
 
-Tables are symbol-major, (W, K): an observation touches one row, that is one or two cache lines, whatever W is.
+Tables are symbol-major, (W, K), so that an observation reads one row (one or two cache lines) whatever W is.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from subchain.errors import InputError
 from subchain.numerics import simplex
 from subchain.numerics.vectors import WIDTH, first, load, store, turned
 
-#: Weights below exp(−690) would round to zero, which means impossible and not just unheard of.
+#: Smallest log weight: exp of less could underflow to zero, which would mean impossible instead of improbable.
 SMALLEST_LOG = -690.0
-#: Weights that need no scaling to be multiplied with marginals.
+#: A symbol whose largest weight is between this and its inverse is used without scaling.
 SMALL = 1e-30
 
 
 @njit(nogil=True, cache=True)
 def _any_missing(symbols, n_categories):  # type: ignore[no-untyped-def]
-    """Whether any symbol is −1; all others have to be in the table."""
+    """Return whether any symbol is −1 (missing); raise IndexError if one is not in the table."""
     smallest, largest = 0, -1
     for position in range(symbols.shape[0]):
         smallest = min(smallest, symbols[position])
@@ -52,7 +52,7 @@ def _any_missing(symbols, n_categories):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def gather(table, symbols, out):  # type: ignore[no-untyped-def]
-    """out[k, i] = table[symbols[i], k], or 1 where the symbol is −1; square blocks are turned in registers."""
+    """Set out[k, i] = table[symbols[i], k], or 1 where the symbol is −1; square blocks are transposed in registers."""
     n_states, n = table.shape[1], symbols.shape[0]
     any_missing = _any_missing(symbols, table.shape[0])
     whole = n - n % WIDTH
@@ -79,13 +79,14 @@ def gather(table, symbols, out):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True, forceinline=True)
 def _add_to_row(counts, symbol, k, mask, marginals):  # type: ignore[no-untyped-def]
+    """Add a vector of marginals to the counts of a symbol from state k on, unless the symbol is missing."""
     if symbol >= 0:
         store(counts, symbol, k, mask, load(counts, symbol, k, mask) + marginals)
 
 
 @njit(nogil=True, cache=True)
 def scatter(counts, symbols, marginals):  # type: ignore[no-untyped-def]
-    """counts[symbols[i], k] += marginals[k, i], but nowhere where the symbol is −1; the way back of `gather`."""
+    """Add marginals[k, i] to counts[symbols[i], k], except where the symbol is −1; the reverse of `gather`."""
     n_states, n = counts.shape[1], symbols.shape[0]
     _any_missing(symbols, counts.shape[0])
     whole = n - n % WIDTH if n_states >= WIDTH else 0
@@ -109,7 +110,7 @@ def scatter(counts, symbols, marginals):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def look_up(table, symbols, offsets, states, out):  # type: ignore[no-untyped-def]
-    """out[e] = table[symbols[i], states[e]] for the entries e of each position i, or 1 where the symbol is −1."""
+    """Set out[e] = table[symbols[i], states[e]] for the entries e of each position i, or 1 where the symbol is −1."""
     _any_missing(symbols, table.shape[0])
     for position in range(symbols.shape[0]):
         symbol = symbols[position]
@@ -119,7 +120,7 @@ def look_up(table, symbols, offsets, states, out):  # type: ignore[no-untyped-de
 
 @njit(nogil=True, cache=True)
 def scale_lists(entries, offsets, shift):  # type: ignore[no-untyped-def]
-    """Divide entries by the largest of their position if it is so small or large that scaled messages could suffer."""
+    """Divide the entries of each position by their largest if that is below SMALL or above 1 / SMALL; set `shift`."""
     for position in range(offsets.shape[0] - 1):
         largest = 0.0
         for e in range(offsets[position], offsets[position + 1]):
@@ -133,7 +134,7 @@ def scale_lists(entries, offsets, shift):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def add_up(counts, symbols, offsets, states, marginals):  # type: ignore[no-untyped-def]
-    """counts[symbols[i], states[e]] += marginals[e], but nowhere where the symbol is −1; the way back of `look_up`."""
+    """Add marginals[e] to counts[symbols[i], states[e]], except where the symbol is −1; the reverse of `look_up`."""
     _any_missing(symbols, counts.shape[0])
     for position in range(symbols.shape[0]):
         symbol = symbols[position]
@@ -143,16 +144,16 @@ def add_up(counts, symbols, offsets, states, marginals):  # type: ignore[no-unty
 
 
 def as_symbols(values: Values) -> NDArray[np.int64]:
-    """Observations as codes, −1 where missing."""
+    """Return observations as integer codes (n,), −1 where missing."""
     column = as_vector(values)
-    if column.dtype.kind == "f":  # codes in a table of floating numbers, nan where missing
+    if column.dtype.kind == "f":  # codes in a table of floating-point numbers, nan where missing
         column = np.where(np.isnan(column), -1.0, column)
     return column.astype(np.int64, copy=False)
 
 
 @dataclasses.dataclass
 class CategoricalSums(Sums):
-    """Expected number of times each symbol was emitted by each state."""
+    """Expected number of emissions of each symbol by each state, `counts` (W, K)."""
 
     counts: NDArray[np.float64] = states_on(1)
 
@@ -164,7 +165,7 @@ class CategoricalSums(Sums):
 
 
 class CategoricalLikelihood(Likelihood):
-    """A (W, K) table of weights; missing symbols (−1) weigh 1 in every state."""
+    """Likelihood given by a (W, K) table of weights; a missing symbol (−1) has weight 1 in every state."""
 
     weights: NDArray[np.float64]
 
@@ -184,7 +185,7 @@ class CategoricalLikelihood(Likelihood):
             return np.log(out)
 
     def scaled(self, values: Values, out: Table) -> NDArray[np.float64]:
-        """Look the symbols up in a table whose rows need no exponential, and seldom a shift."""
+        """Look the symbols up in a table of weights: no exponentials are needed, and rarely a shift."""
         table, shift = self._scaled_table
         symbols = as_symbols(values)
         gather(table, symbols, out)
@@ -192,9 +193,10 @@ class CategoricalLikelihood(Likelihood):
 
     @property
     def _scaled_table(self) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-        """Weights, and the logarithm of each row's scale, with a last one for the missing symbol −1.
+        """Scaled weights (W, K), and the log scale of each row (W + 1,) or None if all are 0.
 
-        Rows are divided by their largest entries if one of these is so small that scaled messages could suffer.
+        The last log scale is that of the missing symbol, index −1. Rows are divided by their largest entries only if
+        one of these is outside [SMALL, 1 / SMALL].
         """
         cached = self.__dict__.get("_scaled_cache")
         if cached is None:
@@ -219,7 +221,7 @@ class CategoricalLikelihood(Likelihood):
             return np.log(out)
 
     def scaled_listed(self, values: Values, legal: LegalStates, out: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Look legal states up one by one: nothing else of the table is read."""
+        """Look the weights up for legal states only; the rest of the table is not read."""
         symbols, shift = as_symbols(values), np.empty(len(values))
         look_up(self.weights, symbols, legal.offsets, legal.states, out)
         scale_lists(out, legal.offsets, shift)
@@ -233,14 +235,14 @@ class CategoricalLikelihood(Likelihood):
 
 @dataclasses.dataclass
 class CategoricalTable(CategoricalLikelihood):
-    """A surrogate: weights that need not sum to one."""
+    """Surrogate: weights (W, K) that need not sum to one."""
 
     weights: NDArray[np.float64]
 
 
 @dataclasses.dataclass
 class CategoricalParameters(CategoricalLikelihood, Parameters):
-    """Probabilities of the symbols in each state."""
+    """Probabilities of the symbols in each state; `weights` is (W, K), `probabilities` its transpose."""
 
     weights: NDArray[np.float64] = states_on(1)
 
@@ -267,7 +269,7 @@ class CategoricalParameters(CategoricalLikelihood, Parameters):
         return self.probabilities
 
     def fill(self, values: Values, marginals: Table) -> Values:
-        """Codes with every missing one replaced by the most probable symbol."""
+        """Return the codes with each missing one replaced by the most probable symbol."""
         filled, missing = values.copy(), is_missing(as_vector(values))
         as_vector(filled)[missing] = (self.weights @ marginals[:, missing]).argmax(axis=0)
         return filled
@@ -275,7 +277,7 @@ class CategoricalParameters(CategoricalLikelihood, Parameters):
 
 @dataclasses.dataclass
 class DirichletTable(Conjugate):
-    """Independent Dirichlet distributions over the symbols, one a state; `concentration` is (W, K)."""
+    """Independent Dirichlet distributions over the symbols, one per state; `concentration` is (W, K)."""
 
     concentration: NDArray[np.float64] = states_on(1)
 
@@ -320,25 +322,25 @@ class DirichletTable(Conjugate):
         return IncrementalTable(self, sums)
 
 
-#: Concentrations that are learned.
+#: Values of `concentration` that ask for a learned one.
 LEARNED = ("learned", "learned per symbol")
 
 
 class Categorical(Emission):
-    """Symbols out of a finite vocabulary; observations are codes 0 … W−1, −1 where missing.
+    """Symbols from a finite vocabulary; observations are codes 0 … W−1, −1 where missing.
 
     Parameters
     ----------
     concentration : float or (W,) or (K, W), "learned" or "learned per symbol", optional
-        Dirichlet prior. Left open it is 0.1 for variational and collapsed inference, and flat (maximum likelihood)
-        for EM, which accepts no concentration below 1. It can be learned with everything else by variational and
-        collapsed inference: one number, or one for each symbol that all states share.
+        Concentration of the Dirichlet prior. By default it is 0.1 for variational and collapsed inference, and 1 for
+        EM (maximum likelihood), which accepts nothing below 1. Variational and collapsed inference can learn it: one
+        number for all symbols, or one per symbol, shared by all states.
     n_categories : int, optional
-        W; by default the size of the data's vocabulary, or the largest code plus one.
+        Number of symbols W; by default the size of the data's vocabulary, or the largest code plus one.
     columns : name or index, optional
-        Which column holds the codes, inside a `Product`.
+        Column that holds the codes.
     frozen : bool
-        Keep the parameters of the start.
+        Whether to keep the parameters of the start.
 
     Examples
     --------
@@ -360,7 +362,7 @@ class Categorical(Emission):
 
     @staticmethod
     def from_parameters(probabilities: ArrayLike) -> CategoricalParameters:
-        """Parameters from a table of probabilities, (K, W)."""
+        """Build parameters from the probabilities of the symbols, (K, W)."""
         table = check_probabilities("probabilities", probabilities)
         return CategoricalParameters(np.ascontiguousarray(table.T))
 
@@ -442,6 +444,6 @@ class Categorical(Emission):
     def random_sums(
         self, data: Sequences, reference: Likelihood, index: NDArray[np.int64], rng: np.random.Generator
     ) -> CategoricalSums:
-        """Exponential counts with mean N / (K W), independent of the data."""
+        """Return counts that are exponential with mean N / (K W), independent of the data."""
         counts = reference.zeros().counts  # type: ignore[attr-defined]
         return CategoricalSums(rng.exponential(data.n_observations / counts.size, counts.shape))

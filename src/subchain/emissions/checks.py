@@ -1,4 +1,4 @@
-"""Checks that the families share: is this data of my kind, is this hyperparameter usable?"""
+"""Checks of data and hyperparameters that several families share."""
 
 from __future__ import annotations
 
@@ -12,44 +12,46 @@ from subchain.errors import InputError
 
 
 def as_vector(values: NDArray[Any]) -> NDArray[Any]:
-    """Observations of one column as a vector."""
+    """Return the observations of one column as a vector (n,)."""
     return values if values.ndim == 1 else values[:, 0]
 
 
 def as_matrix(values: NDArray[Any]) -> NDArray[Any]:
-    """Observations as a matrix with one column a feature."""
+    """Return the observations as a matrix (n, D)."""
     return values if values.ndim == 2 else values[:, None]
 
 
 def where_is(data: Sequences, position: int) -> str:
-    """Say in words where a flat position lies."""
+    """Name the sequence and the position within it of a flat position, for error messages."""
     sequence = int(np.searchsorted(data.offsets, position, side="right")) - 1
     return f"sequence {sequence}, position {position - int(data.offsets[sequence])}"
 
 
 def integer_range(data: Sequences, family: str) -> tuple[int, int]:
-    """Smallest and largest code of one column of integers; floating numbers are codes only
-    if they are whole and some are missing (nan), which integers cannot be."""
+    """Return the smallest and largest code of one column, or raise an `InputError` if it does not hold codes.
+
+    Floating-point numbers are accepted only if they are whole and some are missing (nan): integers have no nan.
+    """
     if data.n_features != 1:
         raise InputError(
-            f"{family} needs one column of codes, the data have {data.n_features}; "
+            f"{family} needs one column of codes, but the data have {data.n_features}; "
             "use a Product of families for several columns."
         )
     if data.values.dtype.kind not in "iuf":
-        raise InputError(f"{family} needs integer codes, the data are of type {data.values.dtype}.")
+        raise InputError(f"{family} needs integer codes, but the data are of type {data.values.dtype}.")
     smallest, largest = data.value_range()
     if data.values.dtype.kind == "f":
         fraction = first_where(data, lambda block: ~np.isnan(block) & (block != np.floor(block)))
         if fraction >= 0 or first_where(data, np.isnan) < 0:
             raise InputError(
-                f"{family} needs integer codes, the data are of type {data.values.dtype} "
+                f"{family} needs integer codes, but the data are of type {data.values.dtype} "
                 f"(from {smallest:g} to {largest:g}); convert codes with .astype(int), or choose a Gaussian family."
             )
     return int(smallest), int(largest)
 
 
 def without_symbols(data: Sequences, family: str) -> None:
-    """Refuse columns of strings, whose codes are no numbers."""
+    """Raise an `InputError` if a column holds strings, whose codes are not numbers."""
     for column, vocabulary in enumerate(data.vocabularies):
         if vocabulary is not None:
             name = "the data hold" if data.columns is None else f"column {data.columns[column]!r} holds"
@@ -60,10 +62,10 @@ def without_symbols(data: Sequences, family: str) -> None:
 
 
 def real_columns(data: Sequences, family: str) -> None:
-    """Check that the data are numbers without infinity."""
+    """Raise an `InputError` unless the data are numbers and none is infinite."""
     without_symbols(data, family)
     if data.values.dtype.kind not in "iufb":
-        raise InputError(f"{family} needs numbers, the data are of type {data.values.dtype}.")
+        raise InputError(f"{family} needs numbers, but the data are of type {data.values.dtype}.")
     smallest, largest = data.value_range()
     if not (np.isfinite(smallest) and np.isfinite(largest)):
         position = first_where(data, lambda block: np.isinf(block))
@@ -74,7 +76,7 @@ def real_columns(data: Sequences, family: str) -> None:
 
 
 def first_where(data: Sequences, test: Any) -> int:
-    """Flat position of the first row for which `test` holds in any column."""
+    """Return the flat position of the first row for which `test` holds in any column, or −1."""
     block = 1 << 20
     for start in range(0, data.n_observations, block):
         hit = as_matrix(test(np.asarray(data.values[start : start + block]))).any(axis=1)
@@ -84,7 +86,7 @@ def first_where(data: Sequences, test: Any) -> int:
 
 
 def positive(name: str, given: Any) -> NDArray[np.float64]:
-    """A hyperparameter, or an array of them, that must be positive and finite."""
+    """Return a hyperparameter as an array; raise an `InputError` unless it is positive and finite."""
     try:
         value = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
@@ -95,10 +97,10 @@ def positive(name: str, given: Any) -> NDArray[np.float64]:
 
 
 def check_probabilities(name: str, given: ArrayLike) -> NDArray[np.float64]:
-    """A table whose rows are probability distributions."""
+    """Return a table (K, W) of floats; raise an `InputError` unless each row is a probability distribution."""
     table = np.asarray(given, dtype=np.float64)
     if table.ndim != 2:
-        raise InputError(f"{name} must be a table with one row a state, not of shape {table.shape}.")
+        raise InputError(f"{name} must be a table with one row per state; got shape {table.shape}.")
     if not np.isfinite(table).all() or (table < 0.0).any():
         raise InputError(f"{name} must be finite and not negative.")
     off = np.abs(table.sum(axis=1) - 1.0)

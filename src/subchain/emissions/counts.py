@@ -1,8 +1,8 @@
-"""What families of whole numbers share: reading a block, checking data, sums, and logarithms that may be −inf.
+"""Code shared by the families of counts (Poisson, Bernoulli): reading and checking data, and their sums.
 
-A block comes as (n, D) integers, −1 where an entry is missing, or floating numbers, nan where it is missing. It is
-worked on as two (D, n) tables, the amounts (0 where missing) and which entries are known, so that likelihoods and sums
-are matrix products.
+A block of data is (n, D): integers, −1 where an entry is missing, or floating-point numbers, nan where it is missing.
+It is turned into two (D, n) tables, the counts (0 where missing) and an indicator of known entries, so that likelihoods
+and sums are matrix products.
 """
 
 from __future__ import annotations
@@ -21,21 +21,24 @@ from subchain.emissions.base import Likelihood, Table, Values
 from subchain.emissions.checks import as_matrix, as_vector, first_where, where_is
 from subchain.errors import InputError
 
-#: Largest count that floating numbers tell from its neighbours.
+#: Largest count: beyond, doubles do not represent every whole number.
 LARGEST_COUNT = 2.0**53
-#: Rows looked at in one go by a pass over all data.
+#: Rows per block of a pass over all data.
 PASS_ROWS = 1 << 18
 
 
 class Block(NamedTuple):
-    """Counts of n positions, (D, n), 0 where missing; `known` is 1 where not missing, None if nothing is missing."""
+    """Counts of n positions, `amounts` (D, n), 0 where missing; `known` (D, n) is 0 where missing, else 1.
+
+    `known` is None if nothing is missing.
+    """
 
     amounts: NDArray[np.float64]
     known: NDArray[np.float64] | None
 
 
 def read_block(values: Values) -> Block:
-    """Put a block of counts into the form in which it is worked on."""
+    """Transpose a block of observations, (n, D) or (n,), and separate counts from missing entries."""
     rows = as_matrix(values)
     amounts = rows.T.astype(np.float64, copy=False)
     missing = is_missing(rows).T
@@ -45,38 +48,35 @@ def read_block(values: Values) -> Block:
 
 
 def weigh(weights: NDArray[np.float64], known: NDArray[np.float64] | None) -> Table:
-    """Sum each state's weights (K, D) over the known columns, (K, n) or (K, 1) where everything is known."""
+    """Sum weights (K, D) over the known columns of each position; (K, n), or (K, 1) if everything is known."""
     return weights.sum(axis=1)[:, None] if known is None else weights @ known
 
 
 def weigh_logs(logs: NDArray[np.float64], amounts: NDArray[np.float64]) -> Table:
-    """Sum amounts (D, n), none negative, times logarithms (K, D) over columns; −inf counts where there is an amount.
-
-    A plain product would make 0 · −inf undefined.
-    """
-    barred = np.isneginf(logs)
-    if not barred.any():
+    """Return logs (K, D) @ amounts (D, n) with 0 · −inf = 0; amounts must not be negative."""
+    infinite = np.isneginf(logs)
+    if not infinite.any():
         return logs @ amounts
-    total: Table = np.where(barred, 0.0, logs) @ amounts
-    total[barred.astype(np.float64) @ amounts > 0.0] = -np.inf
+    total: Table = np.where(infinite, 0.0, logs) @ amounts
+    total[infinite.astype(np.float64) @ amounts > 0.0] = -np.inf
     return total
 
 
 @dataclasses.dataclass
 class CountSums(Sums):
-    """Expected number of known entries (`weight`) and sum of the counts (`total`) in each state and column, (K, D)."""
+    """Expected number of known entries (`weight`) and expected sum of the counts (`total`), each (K, D)."""
 
     weight: NDArray[np.float64]
     total: NDArray[np.float64]
 
 
 class CountLikelihood(Likelihood):
-    """Whole numbers in D columns that are independent given the state; missing entries drop out one by one."""
+    """Likelihood of counts in D columns that are independent given the state; missing entries are ignored singly."""
 
     @property
     @abstractmethod
     def dimensions(self) -> tuple[int, ...]:
-        """Number of states and number of columns."""
+        """Number of states and number of columns, (K, D)."""
 
     @property
     def n_states(self) -> int:
@@ -87,7 +87,7 @@ class CountLikelihood(Likelihood):
         return self.dimensions[1]
 
     def scaled(self, values: Values, out: Table) -> NDArray[np.float64]:
-        """Look a single column's counts up in a table made for the block, which spares an exponential a position."""
+        """Compute likelihoods once per distinct count of a single column, instead of an exponential per position."""
         if self.n_columns > 1:
             return super().scaled(values, out)
         counts = as_codes(as_vector(values))
@@ -109,14 +109,14 @@ class CountLikelihood(Likelihood):
 
 
 def as_codes(column: Values) -> NDArray[Any]:
-    """Whole numbers as integers, −1 where missing."""
+    """Return whole numbers as integers, −1 where missing."""
     if column.dtype.kind != "f":
         return column
     return np.where(np.isnan(column), -1.0, column).astype(np.int64)
 
 
 def check_counts(data: Sequences, family: str, expected: str, largest: float = LARGEST_COUNT) -> None:
-    """Raise an `InputError` at the first entry that is not a whole number from 0 to `largest`, nor missing."""
+    """Raise an `InputError` at the first known entry that is not a whole number from 0 to `largest`."""
 
     def unusable(block: Values) -> NDArray[np.bool_]:
         usable = (block >= 0) & (block <= largest) & (np.floor(block) == block)
@@ -134,12 +134,12 @@ def check_counts(data: Sequences, family: str, expected: str, largest: float = L
     label = column if data.columns is None else repr(data.columns[column])
     raise InputError(
         f"{family} data hold {row[0, column]} at {where_is(data, position)}, column {label}; expected {expected}, "
-        "or −1 in integer data and nan in floating data where an entry is missing."
+        "or −1 in integer data and nan in floating-point data where an entry is missing."
     )
 
 
 def column_means(data: Sequences) -> NDArray[np.float64]:
-    """Mean count of each column over its known entries, (D,); a column without counts is given one, so none is 0."""
+    """Return the mean count of each column over its known entries, (D,); totals count as at least 1, so none is 0."""
     total, known = np.zeros(data.n_features), np.zeros(data.n_features)
     for start in range(0, data.n_observations, PASS_ROWS):
         block = read_block(np.asarray(data.values[start : start + PASS_ROWS]))
@@ -149,7 +149,7 @@ def column_means(data: Sequences) -> NDArray[np.float64]:
 
 
 def filled_rows(data: Sequences, index: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The chosen rows, missing entries replaced by their column's mean over these rows, (len(index), D)."""
+    """Return the chosen rows, (len(index), D), with missing entries replaced by their column's mean over these rows."""
     amounts, known = read_block(np.take(data.values, index, axis=0))
     if known is not None:
         mean = amounts.sum(axis=1) / np.maximum(known.sum(axis=1), 1.0)

@@ -1,7 +1,7 @@
-"""Gaussian emissions whose coordinates are independent given the state, with normal-inverse-gamma priors.
+"""Gaussian emissions with diagonal covariances and normal-inverse-gamma priors.
 
-Each coordinate of each state has σ² ~ IG(a, b) and μ | σ² ~ N(m, σ² / κ). Coordinates that are missing (nan) drop out
-alone. For one column the family is the full Gaussian with ν = 2 a and Ψ = 2 b.
+Each coordinate of each state has σ² ~ IG(a, b) and μ | σ² ~ N(m, σ² / κ). A missing coordinate (nan) is ignored; the
+others of its row are used. With one column the family equals the full Gaussian with ν = 2 a and Ψ = 2 b.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from subchain.numerics.special import log_rising
 
 Array = NDArray[np.float64]
 
-#: Factors 1 + distance of a Student t that are multiplied before one logarithm is taken.
+#: Number of Student t factors 1 + z² / ν that are multiplied before one logarithm is taken.
 TOGETHER = 8
 
 
 @dataclasses.dataclass
 class DiagonalGaussianSums(CenteredSums):
-    """Weights, sums and sums of squares of the known coordinates minus `origin`, all (K, D)."""
+    """Expected counts, sums and sums of squares of the known coordinates minus `origin`, each (K, D)."""
 
     def about(self, origin: Array) -> Self:
         shift = self.origin - origin
@@ -55,7 +55,7 @@ class DiagonalGaussianSums(CenteredSums):
 
 
 class SeparateLikelihood(VectorLikelihood):
-    """A product of one function of |x_d − m_d| for each coordinate; a subclass says which."""
+    """Likelihood that is a product over coordinates d of functions of |x_d − m_d|; subclasses define the function."""
 
     @abstractmethod
     def _evaluate(self, x: Array, out: Table) -> None:
@@ -63,10 +63,10 @@ class SeparateLikelihood(VectorLikelihood):
 
     @abstractmethod
     def _at_origin(self) -> Array:
-        """What each coordinate adds to the log likelihood of `origin`, (K, D)."""
+        """Return the term of each coordinate in the log likelihood of the point `origin`, (K, D)."""
 
     def _log_likelihood_into(self, values: Values, out: Table) -> None:
-        """Missing coordinates are put at the origin, and what they say there is taken away again."""
+        """Evaluate missing coordinates at the origin, then subtract their terms."""
         x, missing = _filled(values, self.origin)
         self._evaluate(x, out)
         if missing is not None:
@@ -84,7 +84,10 @@ class SeparateLikelihood(VectorLikelihood):
 
 
 def _filled(values: Values, origin: Array) -> tuple[Array, Array | None]:
-    """Observations minus origin, zero where missing, and ones where missing (None where nothing is), as (D, n)."""
+    """Return observations minus origin, (D, n), zero where missing, and an indicator of missing entries, (D, n).
+
+    The indicator is None if nothing is missing.
+    """
     padded, any_missing = centered(values, origin)
     x = padded[: len(origin)]
     if not any_missing:
@@ -95,7 +98,7 @@ def _filled(values: Values, origin: Array) -> tuple[Array, Array | None]:
 
 
 class SeparateForm(SeparateLikelihood):
-    """Π_d exp{c_d − ½ p_d (x_d − m_d)²}."""
+    """Likelihood Π_d exp{c_d − ½ p_d (x_d − m_d)²}."""
 
     @property
     @abstractmethod
@@ -116,7 +119,7 @@ class SeparateForm(SeparateLikelihood):
 
 
 class SeparateSurrogate(SeparateForm):
-    """Gaussian forms with constants of their own, in general not normalised."""
+    """Gaussian forms with given means, precisions and log constants, each (K, D); in general not normalised."""
 
     def __init__(self, means: Array, precisions: Array, log_constants: Array) -> None:
         self.means = means
@@ -145,7 +148,7 @@ class SeparateStudents(SeparateLikelihood):
         self.log_constants = log_rising(0.5 * degrees, np.asarray(0.5)) + norm
 
     def _evaluate(self, x: Array, out: Table) -> None:
-        # Columns with the same power, which all have where nothing is missing, share a logarithm.
+        # Columns with the same power share a logarithm; without missing values all columns have the same.
         width = TOGETHER if (self.powers == self.powers[:, :1]).all() else 1
         out[:] = self.log_constants.sum(axis=1)[:, None]
         factors = np.empty_like(out)
@@ -187,7 +190,7 @@ class DiagonalGaussianParameters(SeparateForm, Parameters):
         return self.means
 
     def fill(self, values: Values, marginals: Table) -> Values:
-        """Missing coordinates take their means, averaged over the states; integers are never missing."""
+        """Replace missing coordinates by their means, averaged over the states; integers are never missing."""
         return super().fill(values, marginals) if values.dtype.kind == "f" else values
 
     def marginals(self) -> Any:
@@ -203,11 +206,11 @@ class NormalInverseGamma(Conjugate):
     Attributes
     ----------
     location, strength, shape, scale : m, κ, a, b, each (K, D)
-    origin : (D,) the data's mean
-    data_variances : (D,) of all data; what a coordinate without data gets, and the unit of the smallest variance
+    origin : (D,) mean of the data
+    data_variances : (D,) variances of the data; used for coordinates without data, and as the unit of the smallest
+        variance
 
-    The flat member κ = 0, a = −3/2, b = 0 is no distribution, but with data its mode is the maximum-likelihood
-    estimate.
+    The flat prior κ = 0, a = −3/2, b = 0 is improper, but given data its mode is the maximum-likelihood estimate.
     """
 
     location: Array
@@ -233,14 +236,14 @@ class NormalInverseGamma(Conjugate):
         )
 
     def mode(self) -> DiagonalGaussianParameters:
-        """Joint mode, σ² = b / (a + 3/2), no variance below 1e-6 of the data's.
+        """Return the joint mode, σ² = b / (a + 3/2), with variances of at least 1e-6 of the data's.
 
-        A coordinate without data and prior gets the data's mean and variance.
+        A coordinate without data under a flat prior gets the data's mean and variance.
         """
         return self._point(self.shape + 1.5)
 
     def mean(self) -> DiagonalGaussianParameters:
-        """Posterior mean, σ² = b / (a − 1); where it does not exist (a ≤ 1), b / (a + 3/2) as in the mode."""
+        """Return the mean, σ² = b / (a − 1); where it does not exist (a ≤ 1), b / (a + 3/2) as in the mode."""
         return self._point(np.where(self.shape > 1.0, self.shape - 1.0, self.shape + 1.5))
 
     def _point(self, divisor: Array) -> DiagonalGaussianParameters:
@@ -250,20 +253,20 @@ class NormalInverseGamma(Conjugate):
         return DiagonalGaussianParameters(means, np.maximum(variances, FLOOR * self.data_variances))
 
     def expected_log(self) -> SeparateSurrogate:
-        """Precision a / b and the expectation of log σ²; the uncertainty of the mean costs 1 / 2κ."""
+        """Return the Gaussian form with precision a / b and constant −½ (log 2π + E[log σ²] + 1 / κ)."""
         self._demand_proper()
         constants = -0.5 * (LOG_2PI + np.log(self.scale) - digamma(self.shape) + 1.0 / self.strength)
         return SeparateSurrogate(self.location, self.shape / self.scale, np.asarray(constants))
 
     def predictive(self) -> SeparateStudents:
-        """Student t with 2 a degrees, location m and squared scale b (κ + 1) / (a κ)."""
+        """Return the Student t with 2 a degrees of freedom, location m and squared scale b (κ + 1) / (a κ)."""
         self._demand_proper()
         spreads = self.scale * (self.strength + 1.0) / (self.shape * self.strength)
         return SeparateStudents(self.location, spreads, 2.0 * self.shape)
 
     def sample(self, rng: np.random.Generator) -> DiagonalGaussianParameters:
         self._demand_proper()
-        # A gamma variable that underflows would make the variance infinite.
+        # A gamma draw that underflows to zero would make the variance infinite.
         variances = self.scale / np.maximum(rng.gamma(self.shape), 1e-200)
         means = rng.normal(self.location, np.sqrt(variances / self.strength))
         return DiagonalGaussianParameters(means, variances)
@@ -293,33 +296,33 @@ class NormalInverseGamma(Conjugate):
             state, column = np.argwhere(improper)[0]
             raise InferenceError(
                 f"the distribution of mean and variance of state {state}, column {column} is improper; variational "
-                "and collapsed inference need a proper prior: set mean_strength or shape, or leave the prior to the "
-                "algorithm."
+                "and collapsed inference need a proper prior: set mean_strength or shape, or leave all "
+                "hyperparameters at their defaults."
             )
 
 
 class DiagonalGaussian(RealEmission):
     """Real vectors whose coordinates are independent given the state; nan where a coordinate is missing.
 
-    Use it for many columns, or where the columns of a state hardly vary together. The prior is normal-inverse-gamma:
-    σ² ~ IG(shape, scale), mean ~ N(mean, σ² / mean_strength). Whatever is left open is scaled by the data, except that
-    EM with nothing set maximises the likelihood. Integers are taken as real numbers.
+    Use it for many columns, or where columns are nearly uncorrelated within a state. The prior is normal-inverse-gamma:
+    σ² ~ IG(shape, scale), mean ~ N(mean, σ² / mean_strength). Defaults are scaled by the data; EM with no
+    hyperparameter set maximises the likelihood. Integers are treated as real numbers, −1 included.
 
     Parameters
     ----------
     mean : float, (D,) or (K, D), optional
-        Expected mean; by default the mean of all data.
+        Prior mean of the means; by default the mean of the data.
     mean_strength : float, (D,) or (K, D), optional
-        How many observations the expected mean is worth; 0.01 by default.
+        Weight of the prior mean, as a number of observations; 0.01 by default.
     shape : float, (D,) or (K, D), optional
-        Shape of the inverse gamma distribution; 1.5 by default.
+        Shape of the inverse-gamma distribution; 1.5 by default.
     scale : float, (D,) or (K, D), optional
-        Scale of the inverse gamma distribution; by default such that the expected variance is 0.75 times that of all
+        Scale of the inverse-gamma distribution; by default such that the expected variance is 0.75 times that of the
         data.
     columns : names or indices, optional
-        Which columns hold the vector, inside a `Product`.
+        Columns that hold the vector.
     frozen : bool
-        Keep the parameters of the start.
+        Whether to keep the parameters of the start.
 
     Examples
     --------
@@ -351,14 +354,14 @@ class DiagonalGaussian(RealEmission):
 
     @staticmethod
     def from_parameters(means: ArrayLike, variances: ArrayLike) -> DiagonalGaussianParameters:
-        """Parameters from means and variances, both (K, D), or (K,) for scalars."""
+        """Build parameters from means and variances, both (K, D), or (K,) for one column."""
         centers, squares = np.asarray(means, dtype=np.float64), np.asarray(variances, dtype=np.float64)
         if centers.ndim == 1 and squares.ndim == 1:
             centers, squares = centers[:, None], squares[:, None]
         if centers.ndim != 2 or squares.shape != centers.shape:
             raise InputError(
-                f"means of shape {np.shape(means)} and variances of shape {np.shape(variances)} do not fit; "
-                "expected (K, D) twice for K states and D columns."
+                f"means have shape {np.shape(means)} and variances {np.shape(variances)}; "
+                "expected (K, D) for both, with K states and D columns."
             )
         wrong = ~(np.isfinite(centers) & np.isfinite(squares) & (squares > 0.0))
         if wrong.any():

@@ -1,8 +1,8 @@
-"""Likelihoods that are functions of a distance (x−m)ᵀ S⁻¹ (x−m): Gaussian forms and the Student t.
+"""Elliptical likelihoods, functions of the squared distance (x−m)ᵀ S⁻¹ (x−m): Gaussian forms and the Student t.
 
-All are evaluated by whitening with the inverse Cholesky factor of S. Coordinates that are missing (nan) are integrated
-out exactly, and their first and second moments are those given the known coordinates. Observations are grouped by which
-coordinates are missing; each group is then complete data of fewer dimensions.
+They are evaluated by whitening with the inverse Cholesky factor of S. Missing coordinates (nan) are integrated out
+exactly; in the sums their first and second moments are replaced by the conditional ones given the known coordinates.
+Observations are grouped by their pattern of missing coordinates; each group is complete data of fewer dimensions.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from subchain.numerics.special import log_rising
 
 Array = NDArray[np.float64]
 
-#: Patterns of missing coordinates whose marginals a likelihood remembers.
+#: Number of missing patterns whose marginal likelihoods are cached.
 REMEMBERED = 256
 
 
 def apply(matrices: Array, vectors: Array) -> Array:
-    """The product of (K, I, J) matrices with (K, J) vectors."""
+    """Multiply (K, I, J) matrices by (K, J) vectors."""
     return (matrices @ vectors[:, :, None])[:, :, 0]
 
 
 @dataclasses.dataclass
 class GaussianSums(CenteredSums):
-    """Weight (K,), sum (K, D) and sum of outer products (K, D, D) of the observations minus `origin`."""
+    """Expected count (K,), sum (K, D) and sum of outer products (K, D, D) of the observations minus `origin`."""
 
     def about(self, origin: Array) -> Self:
         shift = self.origin - origin
@@ -48,7 +48,10 @@ class GaussianSums(CenteredSums):
 
 
 class Whitening(NamedTuple):
-    """How a kernel evaluates ½ (x−m)ᵀ S⁻¹ (x−m) = ½ |F x − F m|², F being the inverse Cholesky factor of S."""
+    """Arguments of the kernel for (x−m)ᵀ S⁻¹ (x−m) = |F x − F m|², where F is the inverse Cholesky factor of S.
+
+    With P = even(D): `factors` F is (K, P, P), `offsets` F m is (K, P), `log_determinants` log |S| is (K,).
+    """
 
     factors: Array
     offsets: Array
@@ -56,7 +59,10 @@ class Whitening(NamedTuple):
 
 
 class Partial(NamedTuple):
-    """What a pattern of missing coordinates leaves: the likelihood of the others, and the regression on them."""
+    """Likelihood of the known coordinates under one missing pattern, and the regression of the missing ones on them.
+
+    With D₁ known and D₀ missing coordinates: `gain` is (K, D₀, D₁), `conditional` the conditional spread (K, D₀, D₀).
+    """
 
     marginal: EllipticalLikelihood
     gain: Array
@@ -64,7 +70,7 @@ class Partial(NamedTuple):
 
 
 class EllipticalLikelihood(VectorLikelihood):
-    """A function of the distance (x−m)ᵀ S⁻¹ (x−m) in each state; a subclass says which."""
+    """Likelihood that is a function of (x−m)ᵀ S⁻¹ (x−m) in each state; subclasses define the function."""
 
     @property
     @abstractmethod
@@ -77,13 +83,13 @@ class EllipticalLikelihood(VectorLikelihood):
 
     @abstractmethod
     def _marginal(self, known: NDArray[np.bool_], log_ratio: Array) -> EllipticalLikelihood:
-        """The likelihood of the known coordinates; `log_ratio` is log |S_known| − log |S| of each state."""
+        """Return the likelihood of the known coordinates; `log_ratio` (K,) is log |S_known| − log |S|."""
 
     @abstractmethod
     def _conditional_weight(self, weight: Array, first: Array, second: Array, origin: Array) -> Array:
-        """Σ γ times the covariance of coordinates that are missing, in units of their conditional spread.
+        """Return Σ_t γ_t(k) · c_t, (K,), where c_t · (conditional spread) is the covariance of the missing coordinates.
 
-        Called on the marginal likelihood of the known coordinates, with their sums about `origin`.
+        The method is called on the marginal likelihood of the known coordinates, with their sums about `origin`.
         """
 
     @property
@@ -117,7 +123,7 @@ class EllipticalLikelihood(VectorLikelihood):
             out[:, rows] = table
 
     def _grouped(self, x: Array) -> list[tuple[NDArray[np.bool_], NDArray[np.int64], Array]]:
-        """Known coordinates, members and (padded) known values of each pattern of missing coordinates."""
+        """List the known coordinates, the member positions and the (padded) known values of each missing pattern."""
         groups = []
         for known, rows in patterns(np.isnan(x[: self.n_features])):
             part = np.zeros((even(int(known.sum())), len(rows)))
@@ -128,13 +134,13 @@ class EllipticalLikelihood(VectorLikelihood):
     def _partial(self, known: NDArray[np.bool_]) -> Partial:
         if known.all():
             return Partial(self, np.zeros((self.n_states, 0, self.n_features)), np.zeros((self.n_states, 0, 0)))
-        remembered: dict[bytes, Partial] = self.__dict__.setdefault("_partial_cache", {})
+        cache: dict[bytes, Partial] = self.__dict__.setdefault("_partial_cache", {})
         key = known.tobytes()
-        partial = remembered.get(key)
+        partial = cache.get(key)
         if partial is None:
             partial = self._make_partial(known)
-            if len(remembered) < REMEMBERED:
-                remembered[key] = partial
+            if len(cache) < REMEMBERED:
+                cache[key] = partial
         return partial
 
     def _make_partial(self, known: NDArray[np.bool_]) -> Partial:
@@ -177,10 +183,11 @@ class EllipticalLikelihood(VectorLikelihood):
     def _completed(
         self, known: NDArray[np.bool_], origin: Array, weight: Array, first: Array, second: Array
     ) -> tuple[Array, Array, Array]:
-        """Expected sums of all coordinates from sums of the known ones.
+        """Return the expected sums of all coordinates given the sums of the known ones.
 
-        Given the known coordinates y, the others have mean B y + b, so that x = A y + a with A = (1, B) and a = (0, b);
-        the sums of x are those of y, mapped. The covariance of the missing coordinates comes on top.
+        Given the known coordinates y, the missing ones have mean B y + b, so E[x | y] = A y + a with A = (1, B) and
+        a = (0, b), and the sums are mapped accordingly. The covariance of the missing coordinates is added to the
+        second moments.
         """
         marginal, gain, conditional = self._partial(known)
         center = self.means - origin
@@ -202,7 +209,7 @@ class EllipticalLikelihood(VectorLikelihood):
 
 
 class GaussianForm(EllipticalLikelihood):
-    """exp{c − ½ (x−m)ᵀ S⁻¹ (x−m)}."""
+    """Likelihood exp{c − ½ (x−m)ᵀ S⁻¹ (x−m)}."""
 
     @property
     @abstractmethod
@@ -214,7 +221,7 @@ class GaussianForm(EllipticalLikelihood):
         quadratic(x, whitening.factors, whitening.offsets, self.log_constants, out)
 
     def _marginal(self, known: NDArray[np.bool_], log_ratio: Array) -> GaussianForm:
-        """Integrate over the missing coordinates: each gives ½ log 2π, and determinants change by the ratio."""
+        """Integrate over the missing coordinates, which adds ½ log 2π for each and −½ log_ratio to the constant."""
         constants = self.log_constants + 0.5 * (LOG_2PI * int((~known).sum()) - log_ratio)
         spreads = self.spreads[:, known][:, :, known]
         return GaussianSurrogate(self.means[:, known], spreads, constants)
@@ -224,7 +231,7 @@ class GaussianForm(EllipticalLikelihood):
 
 
 class GaussianSurrogate(GaussianForm):
-    """A Gaussian form with a constant of its own, in general not normalised."""
+    """Gaussian form with given means (K, D), spreads (K, D, D) and log constants (K,); in general not normalised."""
 
     def __init__(self, means: Array, spreads: Array, log_constants: Array) -> None:
         self.means = means
@@ -254,7 +261,7 @@ class StudentSurrogate(EllipticalLikelihood):
 
     def _evaluate(self, x: Array, out: Table) -> None:
         whitening = self._whitening
-        # With factors divided by √degrees the kernel leaves −½ (1 + distance / degrees).
+        # With factors divided by √degrees the kernel computes −½ (1 + distance / degrees).
         unit = 1.0 / np.sqrt(self.degrees)
         halves = np.full(self.n_states, -0.5)
         quadratic(x, whitening.factors * unit[:, None, None], whitening.offsets * unit[:, None], halves, out)
@@ -272,12 +279,12 @@ class StudentSurrogate(EllipticalLikelihood):
         return StudentSurrogate(self.means[:, known], spreads, self.degrees)
 
     def _conditional_weight(self, weight: Array, first: Array, second: Array, origin: Array) -> Array:
-        """The conditional distribution is a t whose spread grows with the distance of the known coordinates."""
+        """Return Σ γ (ν + distance) / (ν + D₁ − 2), the covariance factor of the conditional t summed over rows."""
         center = self.means - origin
-        lean = first[:, :, None] * center[:, None, :]
-        scatter = second - lean - lean.transpose(0, 2, 1)
+        cross = first[:, :, None] * center[:, None, :]
+        scatter = second - cross - cross.transpose(0, 2, 1)
         scatter += weight[:, None, None] * center[:, :, None] * center[:, None, :]
         distance = np.einsum("kij,kji->k", np.linalg.inv(self.spreads), scatter)
         degrees = self.degrees + self.n_features
-        divisor = np.where(degrees > 2.0, degrees - 2.0, degrees)  # no covariance below two degrees: take the spread
+        divisor = np.where(degrees > 2.0, degrees - 2.0, degrees)  # up to 2 degrees there is no covariance: use spread
         return np.asarray((self.degrees * weight + distance) / divisor)

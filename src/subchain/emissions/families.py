@@ -1,4 +1,4 @@
-"""Which family given parameters belong to: every family is known by the class of its parameters."""
+"""Lookup of emission families: all that are defined, and the one that given parameters belong to."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from subchain.errors import InputError
 
 
 def family_of(parameters: Parameters) -> Emission:
-    """The family that emits with these parameters, as the user would have written it.
+    """Return the family specification that these parameters belong to.
 
-    Families outside this package are found as well, as soon as their classes are defined.
+    Families defined outside this package are found as well, once their module is imported.
 
     Examples
     --------
@@ -23,11 +23,13 @@ def family_of(parameters: Parameters) -> Emission:
     for family in families():
         if family.parameters_type is type(parameters):
             return family.for_parameters(parameters)
-    raise InputError(f"no family of emissions has parameters of the class {type(parameters).__name__}.")
+    raise InputError(
+        f"no emission family has parameters of class {type(parameters).__name__}; import the module that defines it."
+    )
 
 
 def families(base: type[Emission] = Emission) -> Iterator[type[Emission]]:
-    """All families that are defined so far, those of other packages included."""
+    """Yield all families that are defined so far, including those of other packages."""
     for family in base.__subclasses__():
         if not inspect.isabstract(family):
             yield family

@@ -1,6 +1,6 @@
 """Gaussian emissions with full covariances and a normal-inverse-Wishart prior NIW(m, κ, ν, Ψ).
 
-The surrogates of a point and of variational inference are Gaussian forms, that of collapsed inference is a Student t.
+A point and the variational surrogate are Gaussian forms; the predictive distribution is a Student t.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class GaussianParameters(GaussianForm, Parameters):
         return self.means
 
     def fill(self, values: Values, marginals: Table) -> Values:
-        """Missing coordinates take their means given the known ones of the row, averaged over the states."""
+        """Replace missing coordinates by their conditional means given the known ones, averaged over the states."""
         table = as_matrix(values)
         if table.dtype.kind != "f":
             return values
@@ -97,11 +97,11 @@ class NormalInverseWishart(Conjugate):
     strength : κ, (K,)
     degrees : ν, (K,)
     scale : Ψ, (K, D, D)
-    origin : (D,) the data's mean
-    data_covariance : (D, D) of all data; what a state without data gets, and the unit of the smallest variance
+    origin : (D,) mean of the data
+    data_covariance : (D, D) covariance of the data; used for states without data, and as the unit of the smallest
+        variance
 
-    The flat member κ = 0, ν = −(D + 2), Ψ = 0 is no distribution, but with data its mode is the maximum-likelihood
-    estimate.
+    The flat prior κ = 0, ν = −(D + 2), Ψ = 0 is improper, but given data its mode is the maximum-likelihood estimate.
     """
 
     location: Array
@@ -133,14 +133,14 @@ class NormalInverseWishart(Conjugate):
         )
 
     def mode(self) -> GaussianParameters:
-        """Joint mode, Σ = Ψ / (ν + D + 2), no variance below 1e-6 of the data's.
+        """Return the joint mode, Σ = Ψ / (ν + D + 2), with variances of at least 1e-6 of the data's.
 
-        A state without data and prior gets the data's mean and covariance.
+        A state without data under a flat prior gets the data's mean and covariance.
         """
         return self._point(self.degrees + self.n_features + 2.0)
 
     def mean(self) -> GaussianParameters:
-        """Posterior mean, Σ = Ψ / (ν − D − 1); where it does not exist (ν ≤ D + 1), Ψ / (ν + D + 2) as in the mode."""
+        """Return the mean, Σ = Ψ / (ν − D − 1); where it does not exist (ν ≤ D + 1), Ψ / (ν + D + 2) as in the mode."""
         surplus = self.degrees - self.n_features - 1.0
         return self._point(np.where(surplus > 0.0, surplus, self.degrees + self.n_features + 2.0))
 
@@ -152,14 +152,14 @@ class NormalInverseWishart(Conjugate):
         return GaussianParameters(np.where(empty[:, None], self.origin, self.location), covariances)
 
     def expected_log(self) -> GaussianSurrogate:
-        """Precision νΨ⁻¹ and the expectation of log |Σ⁻¹|; the uncertainty of the mean costs D / 2κ."""
+        """Return the Gaussian form with precision ν Ψ⁻¹ and constant −½ (E[log |Σ|] + D log 2π + D / κ)."""
         self._demand_proper()
         n_features = self.n_features
         constants = -0.5 * (self._expected_log_determinant() + n_features * LOG_2PI + n_features / self.strength)
         return GaussianSurrogate(self.location, self.scale / self.degrees[:, None, None], constants)
 
     def predictive(self) -> StudentSurrogate:
-        """Student t with ν − D + 1 degrees, location m and spread (κ + 1) / (κ (ν − D + 1)) Ψ."""
+        """Return the Student t with ν − D + 1 degrees of freedom, location m and spread (κ + 1) / (κ (ν − D + 1)) Ψ."""
         self._demand_proper()
         degrees = self.degrees - self.n_features + 1.0
         growth = (self.strength + 1.0) / (self.strength * degrees)
@@ -193,13 +193,13 @@ class NormalInverseWishart(Conjugate):
         return float(0.5 * (of_means + of_covariances).sum())
 
     def _log_norm(self) -> Array:
-        """Twice the logarithm of the inverse-Wishart normaliser."""
+        """Return twice the log of the inverse-Wishart density's constant factor, (K,)."""
         half = 0.5 * self.degrees
         norm = self.degrees * (_log_determinant(self.scale) - self.n_features * np.log(2.0))
         return np.asarray(norm - 2.0 * multigammaln(half, self.n_features))
 
     def _expected_log_determinant(self) -> Array:
-        """E log |Σ|."""
+        """Return E[log |Σ|], (K,)."""
         halves = 0.5 * (self.degrees[:, None] - np.arange(self.n_features))
         return np.asarray(_log_determinant(self.scale) - digamma(halves).sum(axis=1) - self.n_features * np.log(2.0))
 
@@ -222,32 +222,32 @@ class NormalInverseWishart(Conjugate):
             raise InferenceError(
                 f"the distribution of the Gaussian parameters of state {state} is improper (mean_strength "
                 f"{self.strength[state]:.3g}, degrees {self.degrees[state]:.3g}); variational and collapsed inference "
-                "need a proper prior: set mean_strength or degrees, or leave the prior to the algorithm."
+                "need a proper prior: set mean_strength or degrees, or leave all hyperparameters at their defaults."
             )
 
 
 class Gaussian(RealEmission):
-    """Real vectors, each state with its own mean and full covariance; nan where a coordinate is missing.
+    """Real vectors with a mean and a full covariance per state; nan where a coordinate is missing.
 
-    Use it for up to a few dozen columns that vary together; `DiagonalGaussian` has fewer parameters. The prior is
-    normal-inverse-Wishart: Σ ~ IW(degrees, scale), mean ~ N(mean, Σ / mean_strength). Whatever is left open is scaled
-    by the data, except that EM with nothing set maximises the likelihood. Integers are taken as real numbers.
+    Use it for up to a few dozen correlated columns; `DiagonalGaussian` has fewer parameters. The prior is
+    normal-inverse-Wishart: Σ ~ IW(degrees, scale), mean ~ N(mean, Σ / mean_strength). Defaults are scaled by the data;
+    EM with no hyperparameter set maximises the likelihood. Integers are treated as real numbers, −1 included.
 
     Parameters
     ----------
     mean : float, (D,) or (K, D), optional
-        Expected mean; by default the mean of all data.
+        Prior mean of the means; by default the mean of the data.
     mean_strength : float or (K,), optional
-        How many observations the expected mean is worth; 0.01 by default.
+        Weight of the prior mean, as a number of observations; 0.01 by default.
     degrees : float or (K,), optional
         Degrees of freedom of the inverse-Wishart distribution, more than D − 1; D + 2 by default.
     scale : float, (D,), (D, D) or (K, D, D), optional
         Scale matrix of the inverse-Wishart distribution; a number or a vector stands for a diagonal matrix. By default
-        such that the expected covariance is 0.75 times that of all data.
+        such that the expected covariance is 0.75 times that of the data.
     columns : names or indices, optional
-        Which columns hold the vector, inside a `Product`.
+        Columns that hold the vector.
     frozen : bool
-        Keep the parameters of the start.
+        Whether to keep the parameters of the start.
 
     Examples
     --------
@@ -279,7 +279,7 @@ class Gaussian(RealEmission):
 
     @staticmethod
     def from_parameters(means: ArrayLike, covariances: ArrayLike) -> GaussianParameters:
-        """Parameters from means (K, D) and covariances (K, D, D); for scalars (K,) and (K,) will do."""
+        """Build parameters from means (K, D) and covariances (K, D, D); for one column both may be (K,)."""
         centers = np.asarray(means, dtype=np.float64)
         matrices = np.asarray(covariances, dtype=np.float64)
         if centers.ndim == 1:
@@ -287,7 +287,7 @@ class Gaussian(RealEmission):
             matrices = matrices[:, None, None] if matrices.ndim == 1 else matrices
         if centers.ndim != 2 or matrices.shape != (*centers.shape, centers.shape[1]):
             raise InputError(
-                f"means of shape {np.shape(means)} and covariances of shape {np.shape(covariances)} do not fit; "
+                f"means have shape {np.shape(means)} and covariances {np.shape(covariances)}; "
                 "expected (K, D) and (K, D, D) for K states and D columns."
             )
         _check_covariances(centers, matrices)
@@ -320,8 +320,8 @@ class Gaussian(RealEmission):
         degrees = spread_over("degrees", given, (n_states,), f"a number or ({n_states},)")
         if (degrees <= n_features - 1.0).any():
             raise InputError(
-                f"degrees must be more than {n_features - 1} for {n_features} columns, not {self.degrees!r}; "
-                f"{n_features + 2} is the weakest prior with a well-defined expected covariance."
+                f"degrees must be more than {n_features - 1} for {n_features} columns; got {self.degrees!r}. "
+                f"{n_features + 2} is the default."
             )
         return degrees
 

@@ -1,4 +1,4 @@
-"""Hyperparameters of families with one prior a state and column, in the forms in which users give them."""
+"""Checks of hyperparameters and parameters of families with one prior per state and column."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from subchain.errors import InputError
 
 
 def per_column(name: str, given: Any, n_states: int, n_columns: int) -> NDArray[np.float64]:
-    """A positive number, one a column (D,), or one a state and column (K, D), spread out to (K, D)."""
+    """Broadcast a positive number, one per column (D,), or one per state and column (K, D) to (K, D)."""
     value = positive(name, given)
     if value.shape not in ((), (n_columns,), (n_states, n_columns)):
         raise InputError(
@@ -23,22 +23,22 @@ def per_column(name: str, given: Any, n_states: int, n_columns: int) -> NDArray[
 
 
 def check_mode(name: str, given: Any) -> None:
-    """Refuse hyperparameters below 1 where the most probable parameters are asked for: the density has no maximum."""
+    """Raise an `InputError` if a hyperparameter is below 1: the prior density then has no maximum, and EM needs one."""
     value = positive(name, given)
     if (value < 1.0).any():
         raise InputError(
-            f"{name} is {given!r}, but below 1 the prior's density grows without bound at the edge, and maximum "
-            f"likelihood (EM) has no answer; give {name} ≥ 1, leave it out, or use variational inference."
+            f"{name} is {given!r}, but below 1 the prior density is unbounded, so that EM, which maximises it, has no "
+            f"solution; give {name} ≥ 1, leave it out, or use variational inference."
         )
 
 
 def state_table(name: str, given: ArrayLike, largest: float) -> NDArray[np.float64]:
-    """A table of parameters from 0 to `largest`, (K, D), or (K,) for one column."""
+    """Return parameters given as (K, D), or (K,) for one column, as (K, D); raise unless they are in [0, largest]."""
     table = np.asarray(given, dtype=np.float64)
     if table.ndim == 1:
         table = table[:, None]
     if table.ndim != 2 or table.size == 0:
-        raise InputError(f"{name} must be a table with one row a state, not of shape {np.shape(given)}.")
+        raise InputError(f"{name} must be a table with one row per state; got shape {np.shape(given)}.")
     wrong = ~((table >= 0.0) & (table <= largest))
     if wrong.any():
         state, column = np.argwhere(wrong)[0]

@@ -1,14 +1,19 @@
-"""Dirichlet tables whose concentration is learned: one number for all symbols, or one a symbol that all states share.
+"""Dirichlet prior over symbols with a learned concentration: one number, or one per symbol shared by all states.
 
-Each number is the share of tables in customers' chances to open one (`tables.py`), where the counts are marginals: a
-word that occurs once and may belong to forty states has opened one table, not forty. The numbers are learned after a
-good number of renewals; before, tables that are all alike would make them run away.
+The concentration is updated by the fixed-point iteration for Dirichlet-multinomial counts,
+
+    a_w ← Σ_k E[tables_kw] / Σ_k (ψ(a + n_k) − ψ(a)),    a = Σ_w a_w
+
+(averaged over w if all symbols share one number), where E[tables_kw] is the expected number of tables of the Chinese
+restaurant process with expected counts (`numerics/expected_tables.py`): a word that occurs once, with its marginal
+spread over forty states, opens one table, not forty. Updates begin after `LATE` iterations: while the states are still
+alike, the concentration would diverge.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,24 +25,26 @@ from subchain.numerics.expected_tables import expected_tables
 
 Array = NDArray[np.float64]
 
-#: Concentrations are learned within these bounds.
+#: Smallest and largest learned concentration.
 BOUNDS = 1e-6, 1e4
-#: Steps of the fixed-point iteration in a renewal.
+#: Fixed-point steps per update.
 STEPS = 3
 
 
 @dataclasses.dataclass
 class LearnedTable(DirichletTable):
-    """A `DirichletTable` that is learned.
+    """A `DirichletTable` whose concentration is learned.
 
     Attributes
     ----------
-    per_symbol : whether each symbol has a number of its own
-    renewals : how often the prior has been renewed
+    per_symbol : whether each symbol has its own concentration
+    n_updates : number of updates so far
     """
 
     per_symbol: bool = False
-    renewals: int = 0
+    n_updates: int = 0
+
+    renamed_fields: ClassVar[dict[str, str]] = {"renewals": "n_updates"}
 
     @property
     def is_learned(self) -> bool:
@@ -47,21 +54,21 @@ class LearnedTable(DirichletTable):
         return DirichletTable(self.concentration + sums.counts)
 
     def update_hyperparameters(self, sums: CategoricalSums, rate: float = 1.0) -> Self:
-        renewals = self.renewals + 1
-        if renewals < LATE:
-            return dataclasses.replace(self, renewals=renewals)
+        n_updates = self.n_updates + 1
+        if n_updates < LATE:
+            return dataclasses.replace(self, n_updates=n_updates)
         counts, old = np.maximum(sums.counts, 0.0), self.concentration[:, 0]
         numbers = old
         for _ in range(STEPS):
             numbers = np.clip(self._step(counts, numbers), *BOUNDS)
-        moved = old ** (1.0 - rate) * numbers**rate
-        concentration = np.broadcast_to(moved[:, None], self.concentration.shape).copy()
-        return dataclasses.replace(self, concentration=concentration, renewals=renewals)
+        blended = old ** (1.0 - rate) * numbers**rate
+        concentration = np.broadcast_to(blended[:, None], self.concentration.shape).copy()
+        return dataclasses.replace(self, concentration=concentration, n_updates=n_updates)
 
     def _step(self, counts: Array, numbers: Array) -> Array:
-        """The numbers that the tables speak for which they make, (W,)."""
+        """Do one fixed-point step from concentrations `numbers` (W,), given counts (W, K)."""
         tables = expected_tables(numbers[:, None], counts, counts).sum(axis=1)
-        whole = numbers.sum()
-        chances = float((digamma(whole + counts.sum(axis=0)) - digamma(whole)).sum())
+        total = numbers.sum()
+        divisor = float((digamma(total + counts.sum(axis=0)) - digamma(total)).sum())
         found = tables if self.per_symbol else np.full(len(tables), tables.mean())
-        return np.asarray(found / max(chances, 1e-300))
+        return np.asarray(found / max(divisor, 1e-300))

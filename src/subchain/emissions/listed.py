@@ -1,12 +1,16 @@
 # mypy: disable-error-code="no-untyped-def"
-"""From tables over all states to lists of legal ones and back: how any family answers for legal states alone."""
+"""Conversion between tables over all states, (K, n), and lists of legal states, (nnz,).
+
+Families without methods of their own for legal states use these kernels. Entry e of a list belongs to state `states[e]`
+at the position t with `offsets[t] <= e < offsets[t + 1]`.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-#: Logarithm of the smallest double above zero, and that double: what is possible stays so, however improbable.
+#: Log of the smallest positive double, and that double: likelihoods above zero are not allowed to underflow to zero.
 LEAST_LOG, LEAST = -745.0, 5e-324
 
 kernel = njit(nogil=True, cache=True, error_model="numpy")
@@ -14,7 +18,7 @@ kernel = njit(nogil=True, cache=True, error_model="numpy")
 
 @kernel
 def pick(table, offsets, states, out):
-    """Entries of a table (K, n) that belong to legal states into `out` (nnz,)."""
+    """Copy the entries of a table (K, n) that belong to legal states into `out` (nnz,)."""
     for position in range(offsets.shape[0] - 1):
         for e in range(offsets[position], offsets[position + 1]):
             out[e] = table[states[e], position]
@@ -22,7 +26,7 @@ def pick(table, offsets, states, out):
 
 @kernel
 def put(entries, offsets, states, out):
-    """The way back of `pick`, with zeros for all other states."""
+    """Copy entries (nnz,) into a table `out` (K, n), with zeros for all other states; the reverse of `pick`."""
     out[:] = 0.0
     for position in range(offsets.shape[0] - 1):
         for e in range(offsets[position], offsets[position + 1]):
@@ -31,9 +35,9 @@ def put(entries, offsets, states, out):
 
 @kernel
 def exponentiate(entries, offsets, shift):
-    """Turn log likelihoods (nnz,) into likelihoods divided by exp(shift), in place; the best of a position becomes one.
+    """Turn log likelihoods (nnz,) into likelihoods divided by exp(shift), in place.
 
-    Minus infinity becomes zero, and nothing else does. A position of −inf has shift 0.
+    `shift` (n,) receives the largest log likelihood of each position, or 0 where all are −inf. Only −inf becomes zero.
     """
     for position in range(offsets.shape[0] - 1):
         first, stop = offsets[position], offsets[position + 1]

@@ -1,8 +1,8 @@
-"""What the Gaussian families share: moments of the data, sums about a point near the data, and missing coordinates.
+"""Code shared by the Gaussian families: moments of the data, centred sums, and checks.
 
-Priors are scaled by the data's mean and covariance, taken from a bounded sample of rows. Second moments are summed
-about an origin near the data's mean: sums of squares about zero lose all their digits when the mean is large and the
-spread small. Two sums about different origins are brought to one before they are added.
+Priors are scaled by the mean and covariance of the data, estimated from a bounded sample of rows. Second moments are
+summed about an origin near the data's mean: about zero, cancellation would destroy all digits where the mean is large
+and the variance small. Sums about different origins are shifted to a common one before they are added.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ Array = NDArray[np.float64]
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 
-#: Numbers read to learn the data's mean and covariance, and rows read in one piece.
+#: Number of entries read to estimate the mean and covariance of the data, and rows per contiguous read.
 SAMPLE_VALUES = 1 << 22
 SAMPLE_CHUNK = 1024
 
-#: Smallest variance of a state in any direction, in units of the data's variances.
+#: Smallest variance of a state in any direction, as a fraction of the data's variances.
 FLOOR = 1e-6
 
-#: A state with less weight than this has no estimate of its own.
+#: A state with a smaller expected count gets the moments of all data.
 EMPTY = 1e-8
 
-#: The square of a larger number, summed over data, is no longer a number.
+#: Largest absolute value: sums of larger squares could overflow.
 LARGEST = 1e140
 
 
 class Moments(NamedTuple):
-    """Mean (D,) and covariance (D, D) of the data; the covariance is positive definite whatever the data are."""
+    """Mean (D,) and covariance (D, D) of the data; the covariance is positive definite for any data."""
 
     mean: Array
     covariance: Array
@@ -52,7 +52,7 @@ class Moments(NamedTuple):
 
 
 def sample_rows(data: Sequences) -> Array:
-    """All rows of small data; evenly spaced runs of rows of large data, so that files are read in few places."""
+    """Return all rows of small data, (n, D), or evenly spaced contiguous runs of rows of large data."""
     n_rows = max(SAMPLE_VALUES // data.n_features, 2 * SAMPLE_CHUNK)
     if data.n_observations <= n_rows:
         return as_matrix(np.asarray(data.values)).astype(np.float64)
@@ -62,17 +62,17 @@ def sample_rows(data: Sequences) -> Array:
 
 
 def data_moments(data: Sequences) -> Moments:
-    """Mean and covariance of the data, each coordinate over the rows in which it is known.
+    """Estimate the mean and covariance of the data, each coordinate from the rows in which it is known.
 
-    A coordinate that never varies gets a small variance, and directions without variance (linearly dependent
-    coordinates) a small share of their coordinates' variances.
+    A constant coordinate gets a small variance. Directions without variance (linearly dependent coordinates) get a
+    small fraction of their coordinates' variances.
     """
     rows = sample_rows(data)
     known = ~np.isnan(rows)
     counts = np.maximum(known.sum(axis=0), 1)
     base = rows[known.argmax(axis=0), np.arange(rows.shape[1])] if len(rows) else np.zeros(rows.shape[1])
     base = np.nan_to_num(base)
-    rows -= base  # makes the variance of a constant column an exact zero
+    rows -= base  # makes the variance of a constant column exactly zero
     np.copyto(rows, 0.0, where=~known)
     center = rows.sum(axis=0) / counts
     rows -= center
@@ -81,7 +81,8 @@ def data_moments(data: Sequences) -> Moments:
     scatter = rows.T @ rows
     variances = np.diagonal(scatter) / counts
     variances = np.where(variances > 0.0, variances, FLOOR * np.maximum(1.0, mean**2))
-    # Correlations with the mean in place of missing values, variances without: positive semidefinite and unshrunk.
+    # Correlations use the mean in place of missing values, which keeps them positive semidefinite; variances use known
+    # values only, so that they are not shrunk.
     norms = np.sqrt(np.maximum(np.diagonal(scatter), np.finfo(np.float64).tiny))
     correlations = scatter / norms[:, None] / norms
     np.fill_diagonal(correlations, 1.0)
@@ -91,10 +92,10 @@ def data_moments(data: Sequences) -> Moments:
 
 
 def lift_eigenvalues(covariances: Array, floor: Array) -> Array:
-    """Lift the eigenvalues of covariances (K, D, D), measured in units of `floor` (D,), to at least one.
+    """Raise the eigenvalues of covariances (K, D, D), relative to diag(floor) with `floor` (D,), to at least one.
 
-    Among all covariances not below diag(floor) this one has the greatest likelihood, so that a step of EM that ends
-    here never goes down.
+    The result has the greatest likelihood among all covariances that are at least diag(floor), so that EM with this
+    constraint never decreases its objective.
     """
     unit = np.sqrt(floor)
     whitened = covariances / unit[:, None] / unit
@@ -109,7 +110,7 @@ def lift_eigenvalues(covariances: Array, floor: Array) -> Array:
 
 
 def symmetric(matrices: Array) -> Array:
-    """The symmetric part of (K, D, D) matrices."""
+    """Return the symmetric part of (K, D, D) matrices."""
     return 0.5 * (matrices + matrices.transpose(0, 2, 1))
 
 
@@ -119,7 +120,7 @@ def solve(matrices: Array, right: Array) -> Array:
 
 
 def cholesky(name: str, matrices: Array) -> Array:
-    """Lower factors of (K, D, D) matrices; the error names the state whose matrix is not positive definite."""
+    """Return lower Cholesky factors of (K, D, D) matrices; an error names the state that is not positive definite."""
     try:
         return np.asarray(np.linalg.cholesky(matrices), dtype=np.float64)
     except np.linalg.LinAlgError:
@@ -132,7 +133,10 @@ def cholesky(name: str, matrices: Array) -> Array:
 
 
 def patterns(missing: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.int64]]]:
-    """Group n observations by their missing coordinates (D, n): the known coordinates and the members of each group."""
+    """Group n observations by their pattern of missing coordinates, `missing` (D, n).
+
+    Yields the known coordinates (D,) of each pattern and the indices of its observations.
+    """
     packed = np.ascontiguousarray(np.packbits(missing, axis=0).T)
     keys = packed.view(f"S{packed.shape[1]}").ravel()
     _, firsts, group = np.unique(keys, return_index=True, return_inverse=True)
@@ -143,7 +147,7 @@ def patterns(missing: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.bool_], ND
 
 @dataclasses.dataclass
 class CenteredSums(Sums):
-    """Weights and first and second moments about `origin` (D,), which takes no part in addition and scaling."""
+    """Expected counts and first and second moments about `origin` (D,); `origin` is not added or scaled."""
 
     weight: Array
     first: Array
@@ -151,7 +155,7 @@ class CenteredSums(Sums):
     origin: Array = states_on()
 
     def about(self, origin: Array) -> Self:
-        """The same sums about another point."""
+        """Return the same sums about another origin."""
         raise NotImplementedError
 
     def _combine(self, other: Self, sign: float) -> Self:
@@ -164,20 +168,20 @@ class CenteredSums(Sums):
         return super().keep_states(keep, other.about(self.origin))
 
     def absorb(self, other: Self) -> None:
-        moved = other.about(self.origin)
-        self.weight += moved.weight
-        self.first += moved.first
-        self.second += moved.second
+        shifted = other.about(self.origin)
+        self.weight += shifted.weight
+        self.first += shifted.first
+        self.second += shifted.second
 
 
 class VectorLikelihood(Likelihood):
-    """A likelihood of real vectors about `means` (K, D), computed as logarithms."""
+    """Likelihood of real vectors with locations `means` (K, D), computed in log space."""
 
     means: Array
 
     @property
     def origin(self) -> Array:
-        """A point among the observations, (D,), about which distances and sums are taken."""
+        """Mean of the states' locations, (D,): distances and sums are taken about it, to avoid cancellation."""
         cached: Array | None = self.__dict__.get("_origin_cache")
         if cached is None:
             cached = self.__dict__["_origin_cache"] = self.means.sum(axis=0) / len(self.means)
@@ -207,34 +211,36 @@ class VectorLikelihood(Likelihood):
 
 
 class RealEmission(Emission):
-    """A family of real vectors; hyperparameters that are None are taken from the data."""
+    """Base of the families of real vectors; hyperparameters that are None are derived from the data."""
 
+    #: Names of the settings that are hyperparameters.
     hyperparameters: ClassVar[tuple[str, ...]]
 
     def _untouched(self) -> bool:
+        """Return whether the user has set no hyperparameter."""
         return all(getattr(self, name) is None for name in self.hyperparameters)
 
     def check(self, data: Sequences) -> None:
-        """Numbers, none infinite or too large to square; integers count as real numbers, −1 included."""
+        """Raise an `InputError` unless all entries are finite numbers whose squares are representable, or nan."""
         family = type(self).__name__
         real_columns(data, family)
         if max(map(abs, data.value_range())) > LARGEST and data.n_observations:
             position = first_where(data, lambda block: np.abs(block) > LARGEST)
             if position >= 0:
                 raise InputError(
-                    f"{family} data hold a value beyond {LARGEST:g} at {where_is(data, position)}, whose square cannot "
-                    "be represented; rescale the data."
+                    f"{family} data hold a value beyond ±{LARGEST:g} at {where_is(data, position)}; its square would "
+                    "overflow. Rescale the data."
                 )
 
     def features(self, data: Sequences, index: NDArray[np.int64]) -> Array:
-        """Rows in units of the data's standard deviations, missing coordinates at the mean."""
+        """Return standardised rows, with missing coordinates at the mean."""
         moments = data_moments(data)
         rows = as_matrix(np.asarray(data.values[index])).astype(np.float64)
         return np.nan_to_num((rows - moments.mean) / np.sqrt(moments.variances), nan=0.0)
 
 
 def spread_over(name: str, given: Any, shape: tuple[int, ...], meaning: str) -> Array:
-    """A hyperparameter as an array of the given shape; the error says which shapes there are."""
+    """Broadcast a hyperparameter to `shape`; `meaning` lists the accepted shapes for the error message."""
     try:
         value = np.asarray(given, dtype=np.float64)
         result = np.broadcast_to(value, shape).copy()
@@ -246,6 +252,6 @@ def spread_over(name: str, given: Any, shape: tuple[int, ...], meaning: str) -> 
 
 
 def mean_table(given: Any, n_states: int, n_features: int) -> Array:
-    """The prior's means, (K, D)."""
+    """Broadcast the prior mean, given as a number, (D,) or (K, D), to (K, D)."""
     expected = f"a number, ({n_features},) or ({n_states}, {n_features})"
     return spread_over("mean", given, (n_states, n_features), expected)

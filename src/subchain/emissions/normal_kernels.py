@@ -1,8 +1,8 @@
-"""The loops of Gaussian emissions: whitened distances and weighted moments, along rows of observations.
+"""Compiled loops of the Gaussian families: whitened squared distances and weighted moments.
 
-Observations come as (D, n), one contiguous row a coordinate, so that every inner loop runs over observations and
-becomes vector instructions. A strip of `STRIP` observations stays in the nearest cache while all states pass over it.
-Values are read into locals before anything is stored: the compiler cannot know that the arrays do not overlap.
+Observations are (D, n), one contiguous row per coordinate, so that every inner loop runs over observations and is
+vectorised. A strip of `STRIP` observations stays in the first-level cache while all states are computed for it. Values
+are read into locals before anything is stored, because the compiler must assume that arrays may overlap.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from subchain.errors import InputError
 
 Array = NDArray[np.float64]
 
-#: Observations visited by all states before the next ones; not a power of two, so that rows fall on other cache sets.
+#: Observations per strip; not a power of two, so that rows do not compete for the same cache sets.
 STRIP = 320
 
-FASTMATH = {"contract", "reassoc", "nsz", "arcp", "afn"}  # nan and infinity keep their meaning
+FASTMATH = {"contract", "reassoc", "nsz", "arcp", "afn"}  # without nnan and ninf: nan marks missing values
 
 
 def even(n_features: int) -> int:
-    """Number of rows that the kernels of full covariances want: coordinates go in pairs, the last may be all zeros."""
+    """Round D up to an even number: the kernels of full covariances work on pairs of coordinates, padded with zeros."""
     return n_features + n_features % 2
 
 
 def centered(values: NDArray[Any], origin: Array) -> tuple[Array, bool]:
-    """Observations minus `origin` as (even(D), n), and whether any coordinate is missing (nan)."""
+    """Return observations minus `origin` as (even(D), n), and whether any coordinate is missing (nan)."""
     rows = as_matrix(np.asarray(values))
     n_features = len(origin)
     if rows.shape[1] != n_features:
@@ -61,9 +61,9 @@ def _center(values, origin, out):  # type: ignore[no-untyped-def]
 
 # ---- full covariances ------------------------------------------------------------------------------------------------
 #
-# Four coordinates of z = F x − c are worked on at a time (the last two of D = 4 j + 2 as a pair). What earlier
-# coordinates contribute is added up in `z` by tiles of 4 × 4 factors; the tile on the diagonal finishes z, squares it,
-# and leaves zeros for the next four. The first coordinates have none before them and do without `z`.
+# z = F x − c is computed four coordinates at a time (the last two of D = 4 j + 2 as a pair). The off-diagonal 4 × 4
+# tiles of F add the contributions of earlier coordinates to `z`; the diagonal tile completes z, adds its squares to the
+# result and resets `z` to zero for the next four. The first coordinates have no earlier ones and need no `z`.
 
 
 @njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
@@ -193,7 +193,7 @@ def quadratic(x, factors, offsets, constants, out):  # type: ignore[no-untyped-d
 
 @njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
 def _moments_of_pair(x, i, start, width, weights, t, first, second):  # type: ignore[no-untyped-def]
-    """Weighted moments of coordinates i, i + 1; leaves weight · coordinate in `t` for the products with the others."""
+    """Add the weighted moments of coordinates i, i + 1; leave weight · coordinate in `t` for the other products."""
     t0, t1 = t[0][:width], t[1][:width]
     x0, x1 = x[i][start : start + width], x[i + 1][start : start + width]
     s0, s1, s00, s10, s11 = 0.0, 0.0, 0.0, 0.0, 0.0
@@ -283,7 +283,7 @@ def _moments(x, marginals, weight, first, second):  # type: ignore[no-untyped-de
 
 
 def weighted_moments(x: Array, marginals: Array, n_features: int) -> tuple[Array, Array, Array]:
-    """Σ γ (K,), Σ γ x (K, D) and Σ γ x xᵀ (K, D, D) of observations `x` (even(D), n) weighted by `marginals` (K, n)."""
+    """Return Σ γ (K,), Σ γ x (K, D) and Σ γ x xᵀ (K, D, D) of observations `x` (even(D), n); γ = `marginals` (K, n)."""
     n_states, padded = len(marginals), len(x)
     weight = np.zeros(n_states)
     first = np.zeros((n_states, padded))
@@ -338,7 +338,7 @@ def separate_products(x, scales, offsets, out):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
 def separate_moments(x, marginals, first, second):  # type: ignore[no-untyped-def]
-    """Add Σ γ x and Σ γ x² of observations `x` (D, n) to `first` and `second` (K, D)."""
+    """Add Σ γ x and Σ γ x² of observations `x` (D, n) to `first` and `second` (K, D), with γ = `marginals` (K, n)."""
     for start in range(0, x.shape[1], STRIP):
         width = min(STRIP, x.shape[1] - start)
         for k in range(marginals.shape[0]):

@@ -1,6 +1,6 @@
-"""Poisson emissions: vectors of counts, independent given the state, with a Gamma prior on every rate.
+"""Poisson emissions: vectors of counts, independent given the state, with Gamma priors on the rates.
 
-The predictive surrogate, the Poisson distribution with its rate integrated out, is the negative binomial distribution.
+The predictive distribution is negative binomial.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from subchain.numerics.special import log_factorial, log_rising
 
 
 class PoissonLikelihood(CountLikelihood):
-    """Weights x · log λ − λ − log x!, where log λ and λ may be expectations."""
+    """Log likelihood x · log λ − λ − log x!, where log λ and λ may be expectations."""
 
     @abstractmethod
     def terms(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """log λ (−inf for rates of zero) and λ, (K, D)."""
+        """Return log λ (−inf for rates of zero) and λ, each (K, D)."""
 
     def log_likelihood(self, values: Values) -> Table:
         amounts, known = read_block(values)
@@ -45,7 +45,7 @@ class PoissonLikelihood(CountLikelihood):
 
 @dataclasses.dataclass
 class PoissonWeights(PoissonLikelihood):
-    """The surrogate of variational inference: E[log λ] and E[λ]."""
+    """Variational surrogate: E[log λ] and E[λ], each (K, D)."""
 
     log_rates: NDArray[np.float64]
     rates: NDArray[np.float64]
@@ -60,7 +60,7 @@ class PoissonWeights(PoissonLikelihood):
 
 @dataclasses.dataclass
 class NegativeBinomial(CountLikelihood):
-    """The surrogate of collapsed inference: a count whose rate has a Gamma(shape, rate) distribution, both (K, D)."""
+    """Predictive distribution of a count whose rate has a Gamma(shape, rate) distribution; both are (K, D)."""
 
     shape: NDArray[np.float64]
     rate: NDArray[np.float64]
@@ -111,7 +111,7 @@ class PoissonParameters(PoissonLikelihood, Parameters):
 
 @dataclasses.dataclass
 class GammaRates(Conjugate):
-    """Independent Gamma distributions of the rates, one a state and column; `shape` and `rate` are (K, D)."""
+    """Independent Gamma(shape, rate) distributions of the rates, one per state and column; both are (K, D)."""
 
     shape: NDArray[np.float64]
     rate: NDArray[np.float64]
@@ -126,11 +126,11 @@ class GammaRates(Conjugate):
         return PoissonParameters(self._per_rate(np.maximum(self.shape - 1.0, 0.0)))
 
     def _per_rate(self, amounts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Divide by `rate`; where a flat prior has met no data, any answer is as good: that of all states together."""
+        """Divide amounts (K, D) by `rate`; where that is 0 (flat prior, no data), use the ratio over all states."""
         total, weight = amounts.sum(axis=0), self.rate.sum(axis=0)
-        together = np.where(weight > 0.0, total / np.where(weight > 0.0, weight, 1.0), 1.0)
+        pooled = np.where(weight > 0.0, total / np.where(weight > 0.0, weight, 1.0), 1.0)
         known = self.rate > 0.0
-        return np.where(known, amounts / np.where(known, self.rate, 1.0), together)
+        return np.where(known, amounts / np.where(known, self.rate, 1.0), pooled)
 
     def expected_log(self) -> PoissonWeights:
         return PoissonWeights(digamma(self.shape) - np.log(self.rate), self.shape / self.rate)
@@ -139,7 +139,7 @@ class GammaRates(Conjugate):
         return NegativeBinomial(self.shape, self.rate)
 
     def sample(self, rng: np.random.Generator) -> PoissonParameters:
-        # A draw that underflows to 0 would bar every positive count for good.
+        # A draw that underflows to 0 would make positive counts impossible, and no later update would undo that.
         return PoissonParameters(np.maximum(rng.gamma(self.shape) / self.rate, 1e-300))
 
     def kl(self, prior: GammaRates) -> float:
@@ -157,20 +157,20 @@ class GammaRates(Conjugate):
 class Poisson(Emission):
     """Vectors of counts, (N, D) or (N,), whose columns are independent given the state.
 
-    Counts are whole numbers from 0, as integers (−1 where missing) or floating numbers (nan where missing). A missing
-    entry drops out alone; the other columns of its row still count.
+    Counts are whole numbers from 0, as integers (−1 where missing) or floating-point numbers (nan where missing). A
+    missing entry is ignored; the other columns of its row are used.
 
     Parameters
     ----------
     shape : float or (D,) or (K, D), optional
-        Shape of the Gamma prior, worth as many counts already seen. Left open it is 1.
+        Shape of the Gamma prior: a pseudo-total of counts. 1 by default.
     rate : float or (D,) or (K, D), optional
-        Rate of the Gamma prior, worth as many positions already seen. Left open, the prior's mean is the mean of the
-        column in the data; for EM it is 0, which together with a shape of 1 makes the estimate maximum likelihood.
+        Rate of the Gamma prior: a pseudo-number of positions. By default such that the prior mean is the mean of the
+        column in the data; for EM 0, which with a shape of 1 gives the maximum-likelihood estimate.
     columns : names or indices, optional
-        Which columns hold the counts, inside a `Product`.
+        Columns that hold the counts.
     frozen : bool
-        Keep the parameters of the start.
+        Whether to keep the parameters of the start.
 
     Examples
     --------
@@ -192,7 +192,7 @@ class Poisson(Emission):
 
     @staticmethod
     def from_parameters(rates: ArrayLike) -> PoissonParameters:
-        """Parameters from a table of rates, (K, D), or (K,) for one column."""
+        """Build parameters from rates, (K, D), or (K,) for one column."""
         return PoissonParameters(state_table("rates", rates, largest=float(np.finfo(np.float64).max)))
 
     def check(self, data: Sequences) -> None:
@@ -209,5 +209,5 @@ class Poisson(Emission):
         return GammaRates(shape, np.zeros_like(shape) if flat else shape / column_means(data))
 
     def features(self, data: Sequences, index: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Square roots of the counts, whose spread does not depend on the rate."""
+        """Return the square roots of the counts, whose variance hardly depends on the rate."""
         return np.sqrt(filled_rows(data, index))

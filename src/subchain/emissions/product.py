@@ -1,6 +1,6 @@
-"""Products of families: each family sees its own columns of the table, and given the state they are independent.
+"""Products of families: each part describes its own columns; parts are independent given the state.
 
-So log likelihoods add, and everything else (sums, parameters, prior, posterior) is a dictionary of the parts'.
+Log likelihoods of the parts add. Sums, parameters, prior and posterior are dictionaries with one entry per part.
 """
 
 from __future__ import annotations
@@ -26,7 +26,14 @@ from subchain.errors import InputError, unknown_name
 
 @dataclasses.dataclass
 class Layout(Record):
-    """Which columns of the table belong to which part; `columns` lists those of the first part, of the second, …"""
+    """Assignment of the columns of a table to parts.
+
+    Attributes
+    ----------
+    columns : indices of the first part's columns, then the second's, …
+    widths : number of columns of each part
+    n_columns : number of columns of the table
+    """
 
     columns: NDArray[np.int64] = states_on()
     widths: NDArray[np.int64] = states_on()
@@ -34,21 +41,21 @@ class Layout(Record):
 
     @classmethod
     def of(cls, columns: Iterable[NDArray[np.int64]], n_columns: int) -> Layout:
-        """The layout in which each part has the given columns of a table."""
+        """Build the layout in which each part has the given columns."""
         parts = list(columns)
         return cls(np.concatenate(parts), np.array([len(part) for part in parts], dtype=np.int64), n_columns)
 
     def slots(self) -> list[NDArray[np.int64]]:
-        """The columns of each part."""
+        """List the columns of each part."""
         return np.split(self.columns, np.cumsum(self.widths)[:-1])
 
     def take_apart(self, values: Values) -> list[Values]:
-        """Each part's columns of a block of rows."""
+        """Split a block of rows into the columns of each part."""
         table = as_matrix(values)
         return [table[:, columns] for columns in self.slots()]
 
     def put_together(self, blocks: Iterable[Values]) -> Values:
-        """The table whose columns are the parts'; columns that no part describes are missing."""
+        """Merge the parts' columns into one table; columns of no part are filled with missing values."""
         parts = [as_matrix(block) for block in blocks]
         kind = np.result_type(*parts)
         table = np.full((len(parts[0]), self.n_columns), np.nan if kind.kind == "f" else -1, dtype=kind)
@@ -59,15 +66,15 @@ class Layout(Record):
 
 @dataclasses.dataclass
 class ProductSums(Sums):
-    """The sums of every part."""
+    """Sums of every part, by name."""
 
     parts: dict[str, Sums]
 
 
 class ProductLikelihood(Likelihood):
-    """Likelihoods of the parts, multiplied."""
+    """Product of the likelihoods of the parts."""
 
-    parts: Any  # dict[str, Likelihood]; a dictionary of parameters is one too
+    parts: Any  # dict[str, Likelihood]; subclasses narrow it to parameters
     layout: Layout
 
     @property
@@ -91,7 +98,7 @@ class ProductLikelihood(Likelihood):
 
 @dataclasses.dataclass
 class ProductTable(ProductLikelihood):
-    """A surrogate: the surrogates of the parts."""
+    """Surrogate: a surrogate of each part."""
 
     parts: dict[str, Likelihood]
     layout: Layout
@@ -105,13 +112,13 @@ class ProductParameters(ProductLikelihood, Parameters):
     layout: Layout
 
     def __getitem__(self, name: str) -> Any:
-        """The parameters of one part, of whatever class its family has."""
+        """Return the parameters of one part."""
         if name not in self.parts:
             raise unknown_name("part", name, self.parts)
         return self.parts[name]
 
     def sample(self, states: NDArray[np.int64], rng: np.random.Generator) -> Values:
-        """Draw rows (n, D) with every part's columns in their place; floating numbers if any part's are."""
+        """Draw rows (n, D) with the parts' columns in place; floating-point numbers if those of any part are."""
         return self.layout.put_together([part.sample(states, rng) for part in self.parts.values()])
 
     @property
@@ -119,11 +126,11 @@ class ProductParameters(ProductLikelihood, Parameters):
         return sum(part.n_free for part in self.parts.values())
 
     def expectation(self) -> NDArray[np.float64]:
-        """The parts' expectations side by side, in the order of the parts."""
+        """Return the parts' expectations side by side, in the order of the parts."""
         return np.hstack([part.expectation() for part in self.parts.values()])
 
     def fill(self, values: Values, marginals: Table) -> Values:
-        """Each part fills its own columns; floating numbers if any part's are."""
+        """Replace missing entries part by part; floating-point numbers if those of any part are."""
         table = as_matrix(values)
         blocks = zip(self.parts.values(), self.layout.take_apart(table), strict=True)
         parts = [part.fill(block, marginals) for part, block in blocks]
@@ -133,8 +140,8 @@ class ProductParameters(ProductLikelihood, Parameters):
         return filled.reshape(values.shape)
 
 
-class MovingProduct(Incremental):
-    """Every part moves by itself."""
+class IncrementalProduct(Incremental):
+    """Incremental posterior of a product: one incremental posterior per part."""
 
     def __init__(self, prior: ProductPosterior, sums: ProductSums) -> None:
         self.layout = prior.layout
@@ -166,7 +173,7 @@ class MovingProduct(Incremental):
 
 @dataclasses.dataclass
 class ProductPosterior(Conjugate):
-    """Independent distributions over the parameters of every part; a part may be `Frozen`."""
+    """Independent distributions over the parameters of the parts; a part may be `Frozen`."""
 
     parts: dict[str, Posterior]
     layout: Layout
@@ -187,8 +194,8 @@ class ProductPosterior(Conjugate):
     def predictive(self) -> ProductTable:
         return ProductTable({name: part.predictive() for name, part in self.parts.items()}, self.layout)
 
-    def incremental(self, sums: ProductSums) -> MovingProduct:
-        return MovingProduct(self, sums)
+    def incremental(self, sums: ProductSums) -> IncrementalProduct:
+        return IncrementalProduct(self, sums)
 
     def sample(self, rng: np.random.Generator) -> ProductParameters:
         return ProductParameters({name: part.sample(rng) for name, part in self.parts.items()}, self.layout)
@@ -204,14 +211,16 @@ class ProductPosterior(Conjugate):
 
 
 class Product(Emission):
-    """Columns of several kinds: each family describes its own columns, independently given the state.
+    """Product of families: each part describes its own columns, and parts are independent given the state.
+
+    Use it for tables whose columns are of several kinds.
 
     Parameters
     ----------
     **families : Emission
-        The parts by name, each with its `columns` set to names or numbers (a single part may leave them out and takes
-        all). Columns that no part names are ignored. Symbols for a `Categorical` part may stand in a table of floating
-        numbers as whole numbers, nan where missing.
+        The parts by name, each with `columns` set to names or indices (a single part without `columns` takes all).
+        Columns of no part are ignored. In a table of floating-point numbers, codes of a `Categorical` part are whole
+        numbers, nan where missing.
 
     Examples
     --------
@@ -250,13 +259,13 @@ class Product(Emission):
         return any(family.has_frozen for family in self.families.values())
 
     def freeze(self, prior: Any, start: Any) -> ProductPosterior:
-        """The prior in which the parts that are frozen stay at their parameters of the start."""
+        """Return the prior with frozen parts replaced by point masses on their parameters of the start."""
         parts = {name: self.families[name].freeze(part, start.parts[name]) for name, part in prior.parts.items()}
         return dataclasses.replace(prior, parts=parts)
 
     @staticmethod
     def from_parameters(*, columns: Mapping[str, int | Iterable[int]], **parts: Parameters) -> ProductParameters:
-        """Parameters from those of the parts, and the numbers of the columns that each part describes.
+        """Build parameters from those of the parts, and the indices of each part's columns.
 
         Examples
         --------
@@ -276,7 +285,7 @@ class Product(Emission):
         return ProductParameters(dict(parts), Layout.of(slots.values(), 1 + max(int(s.max()) for s in slots.values())))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parts by name and, if `deep`, their settings as `name__setting`."""
+        """Return the parts by name and, if `deep`, their settings as `name__setting`."""
         params: dict[str, Any] = dict(self.families)
         if deep:
             for name, family in self.families.items():
@@ -312,8 +321,8 @@ class Product(Emission):
             with _in_part(name):
                 if data.columns is not None and not np.array_equal(data.column_indices(family.columns), columns):
                     raise InputError(
-                        f"columns {family.columns!r} do not stand where they stood in the data that the model was made "
-                        f"from, which is at {columns.tolist()}; give the columns in the same order."
+                        f"columns {family.columns!r} are not at positions {columns.tolist()}, where they were in the "
+                        "data that the model was made from; give the columns in the same order."
                     )
                 family.check_against(_view(data, family, columns), part)
 
@@ -331,7 +340,7 @@ class Product(Emission):
         return ProductPosterior(parts, Layout.of([columns for _, _, columns in assigned], data.n_features))
 
     def features(self, data: Sequences, index: NDArray[np.int64]) -> NDArray[np.float64] | None:
-        """The parts' features side by side, each column divided by its standard deviation, as units differ."""
+        """Return the parts' features side by side, each column divided by its standard deviation: units differ."""
         found = [family.features(_view(data, family, columns), index) for _, family, columns in self._assigned(data)]
         tables = [table for table in found if table is not None]
         if not tables:
@@ -343,7 +352,7 @@ class Product(Emission):
     def random_sums(
         self, data: Sequences, reference: Likelihood, index: NDArray[np.int64], rng: np.random.Generator
     ) -> ProductSums:
-        """Each part's own random start."""
+        """Return the random sums of each part."""
         likelihoods: dict[str, Likelihood] = reference.parts  # type: ignore[attr-defined]
         return ProductSums(
             {
@@ -353,7 +362,7 @@ class Product(Emission):
         )
 
     def _assigned(self, data: Sequences) -> list[tuple[str, Emission, NDArray[np.int64]]]:
-        """Every part with the numbers of its columns in the data."""
+        """List the name, family and column indices of every part; raise if they are invalid or overlap."""
         self._check_families()
         slots = {}
         for name, family in self.families.items():
@@ -371,17 +380,20 @@ class Product(Emission):
                     f"part {name!r} of a Product is {family!r}; expected a family such as Gaussian(columns=['x', 'y'])."
                 )
             if "__" in name:
-                raise InputError(f"the name {name!r} of a part has two underscores in a row; choose another.")
+                raise InputError(
+                    f"part {name!r} of the Product has two underscores in a row in its name, which set_params cannot "
+                    "address; choose another name."
+                )
             if family.columns is None and len(self.families) > 1:
                 raise InputError(
                     f"part {name!r} of the Product does not say which columns it describes; set "
-                    f"{name}={type(family).__name__}(columns=...) to names or numbers of columns."
+                    f"{name}={type(family).__name__}(columns=...) to names or indices of columns."
                 )
 
 
 @contextlib.contextmanager
 def _in_part(name: str) -> Iterator[None]:
-    """Let errors say which part they are about."""
+    """Prefix the messages of input errors with the name of the part."""
     try:
         yield
     except InputError as error:
@@ -403,7 +415,7 @@ def _check_disjoint(slots: Mapping[str, NDArray[np.int64]]) -> None:
 
 
 def _view(data: Sequences, family: Emission, columns: NDArray[np.int64]) -> Sequences:
-    """A part's columns as data of their own; columns that stand at equal distances are not copied."""
+    """Return a part's columns as a data set; evenly spaced columns are a view, not a copy."""
     values = data.select(columns.tolist())
     view = Sequences(
         values,
@@ -416,7 +428,7 @@ def _view(data: Sequences, family: Emission, columns: NDArray[np.int64]) -> Sequ
 
 
 def _coded(data: Sequences) -> Sequences:
-    """Symbols that stand as whole numbers in a table of floating numbers, as codes."""
+    """Convert codes stored as floating-point numbers to integers, −1 where missing."""
     check_counts(data, "Categorical", "codes, which are whole numbers from 0")
     codes = np.empty(data.values.shape, dtype=np.int64)
     for start in range(0, len(codes), PASS_ROWS):

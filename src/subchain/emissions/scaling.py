@@ -1,4 +1,4 @@
-"""From log likelihoods to scaled likelihoods in place, in one pass: each column is divided by its largest entry."""
+"""Vectorised exponentials of log likelihoods, each column divided by its largest entry, in place."""
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -10,15 +10,16 @@ from numpy.typing import NDArray
 
 from subchain.numerics.vectors import WIDTH, exponential, first, largest, load, minus, store
 
-#: Columns whose rows stay near the core while they are visited twice.
+#: Columns per strip: small enough to stay in the first-level cache for the two visits.
 STRIP = 320
 
-#: Products may be fused with sums, but nothing reordered: the exponential depends on the order of its steps.
+#: Fused multiply-add is allowed, reordering is not: the exponential depends on the order of its operations.
 kernel = njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
 
 
 @kernel
 def _scale_columns(table, at, mask, shifts):
+    """Write the largest entry of a vector of columns from `at` on into `shifts` (1, n)."""
     best = load(table, 0, at, mask)
     for k in range(1, table.shape[0]):
         best = largest(best, load(table, k, at, mask))
@@ -27,7 +28,7 @@ def _scale_columns(table, at, mask, shifts):
 
 @kernel
 def exponentiate_strip(table, start, stop, shifts):
-    """Turn the columns from `start` to `stop` into likelihoods, their shifts into `shifts` (1, n)."""
+    """Exponentiate the columns from `start` to `stop` in place and write their largest entries into `shifts` (1, n)."""
     whole = stop - (stop - start) % WIDTH
     for at in range(start, whole, WIDTH):
         _scale_columns(table, at, None, shifts)
@@ -51,9 +52,9 @@ def _exponentiate(table, shifts):
 
 
 def exponentiate_in_place(table: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Turn log likelihoods (K, n) into likelihoods divided by exp(shift), shift (n,) being each column's largest entry.
+    """Turn log likelihoods (K, n) into likelihoods divided by exp(shift), in place, and return shift (n,).
 
-    A column of −inf becomes zeros and has shift 0.
+    The shift is the largest entry of each column. A column of −inf becomes zeros and has shift 0.
 
     Examples
     --------

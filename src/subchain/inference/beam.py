@@ -76,6 +76,7 @@ class Beam(Sampler):
     """
 
     name = "beam"
+    hierarchy_treatment = "drawn"
 
     def __init__(
         self,

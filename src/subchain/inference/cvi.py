@@ -88,6 +88,7 @@ class CVI(Iterated):
     """
 
     name = "cvi"
+    hierarchy_treatment = "collapsed"
     flat = False
 
     @renamed_arguments(together="cluster_size", left="neighbour_weighting")

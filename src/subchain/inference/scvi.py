@@ -23,6 +23,7 @@ class SCVI(Stochastic):
     """
 
     name = "scvi"
+    hierarchy_treatment = "collapsed"
     flat = False
     kind = "predictive"
 

@@ -21,6 +21,7 @@ class SVI(Stochastic):
     """
 
     name = "svi"
+    hierarchy_treatment = "variational"
     flat = False
     kind = "expected_log"
 

@@ -57,6 +57,7 @@ class VI(Batch):
     """
 
     name = "vi"
+    hierarchy_treatment = "variational"
     flat = False
     monotone = True
 

@@ -19,7 +19,7 @@ from subchain.emissions.moments import RealEmission
 from subchain.engines import resolve_engine
 from subchain.engines.statistics import HMMStatistics
 from subchain.errors import InputError, unknown_name
-from subchain.inference import Algorithm, resolve_inference
+from subchain.inference import ALGORITHMS, Algorithm, resolve_inference
 from subchain.inference.run.chains import ChainProblem
 from subchain.inference.run.loop import Known, RunState
 from subchain.inference.run.training import TrainingMarginals, contents_of, knowledge_of
@@ -36,7 +36,7 @@ from subchain.structures.chain.minibatches import needs_length
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
 from subchain.structures.chain.structure import Chains
 from subchain.structures.chain.validation import HeldOutPositions, HeldOutSequences
-from subchain.transitions import FrozenChain, resolve_transition
+from subchain.transitions import FrozenChain, TransitionPrior, UnsuitedPriorError, resolve_transition
 from subchain.transitions.hdp.hierarchy import hierarchy_of, learns_top
 
 Array = NDArray[np.float64]
@@ -72,7 +72,7 @@ class FitCall:
         self.algorithm = resolve_inference(model.inference)
         self.algorithm.check()
         self.emission = resolve_emission(model.emission)
-        self.transition = resolve_transition(model.transition).suited_to(self.algorithm.name)
+        self.transition = _suited(resolve_transition(model.transition), self.algorithm)
         self.start_point = self._given_start(n_states)
         if self.start_point is None:
             self.raw = as_sequences(x)
@@ -239,6 +239,18 @@ class FitCall:
             "knowledge of the states": digest(self.knowledge),
             "validation": digest(None if self.problem.validation is None else self.problem.validation.contents()),
         }
+
+
+def _suited(prior: TransitionPrior, algorithm: Algorithm) -> TransitionPrior:
+    """Return the prior in the form that the algorithm needs; an error names the algorithms that would suit it."""
+    try:
+        return prior.suited_to(algorithm.hierarchy_treatment)
+    except UnsuitedPriorError as error:
+        names = [name for name, kind in ALGORITHMS.items() if kind.hierarchy_treatment in error.treatments]
+        raise InputError(
+            f"{error.need} inference={algorithm.name!r} does not; use inference={' or '.join(map(repr, names))}, or "
+            f"{error.remedy}."
+        ) from None
 
 
 def _worth_checking(data: Sequences, algorithm: Algorithm) -> Sequences:

@@ -1,4 +1,4 @@
-"""Where chains stand: which flat position is in which column of a table, one chain after the other or side by side."""
+"""Layout of chains in a table: concatenated, or side by side in lanes; it maps columns to flat positions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Lanes(NamedTuple):
     Attributes
     ----------
     n_lanes : number of lanes
-    offsets : (steps + 1,) where each step's columns begin
+    offsets : (steps + 1,) first column of each step
     positions : (columns,) flat position of each column
     """
 
@@ -27,12 +27,12 @@ class Lanes(NamedTuple):
 
 
 class Walks(NamedTuple):
-    """How to walk along chains that stand in the same table.
+    """Columns of the chains in a table, for either layout.
 
     Attributes
     ----------
     lengths : (lanes,) number of steps of each chain
-    columns, offsets : (lanes,) and (steps,); the column of a chain's step is the sum of its entry and the step's
+    columns, offsets : (lanes,) and (steps,); step t of chain i is in column ``columns[i] + offsets[t]``
     origins : (lanes,) flat position of each chain's first step
     """
 
@@ -43,13 +43,13 @@ class Walks(NamedTuple):
 
 
 def end_to_end(starts: Index, stops: Index) -> Walks:
-    """Walk along chains that stand one after the other, each position in the column of its number."""
+    """Return the columns of concatenated chains, where the column of a position is the position itself."""
     lengths = stops - starts
     return Walks(lengths, starts, np.arange(lengths.max(initial=0)), starts)
 
 
 def side_by_side(starts: Index, stops: Index, most: int) -> Iterator[Lanes]:
-    """Arrange the sequences that are not empty, at most so many at once, the longest first.
+    """Yield groups of at most `most` sequences side by side, the longest first; empty sequences are skipped.
 
     Parameters
     ----------

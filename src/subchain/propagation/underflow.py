@@ -1,13 +1,13 @@
 # mypy: disable-error-code="no-untyped-def"
-"""Whether a filtered pass in scaled probabilities can be believed, or something that matters has fallen below a double.
+"""Detection of harmful underflow in forward passes with scaled probabilities.
 
-A state that is 1e-320 times as likely as another is lost to scaled probabilities. Where the states that are left come,
-some steps later, to all that the lost one can come to, this does no harm: what was lost is outweighed there. It matters
-where they do not (left-right models, mixtures of chains, chains that go round in step): the lost state may turn out to
-be the one that explains what comes later. For such states the test keeps a bound on what was lost relative to what was
-kept: it grows at each step by the best likelihood among them, divided by the normaliser. A state that has been lost
-stays so, even if its computed weight recovers, until weight flows into it from one that was not. Sequences for which
-the bound comes near one, or whose normaliser nearly vanishes, are worked out in log space.
+A state whose filtered probability is below about 1e-308 underflows to zero and is lost. That is harmless if the
+remaining states reach, some steps later, every state that the lost one reaches: its weight is negligible there. It is
+harmful otherwise (left-right models, mixtures of chains, periodic chains), because later observations may be possible
+from the lost state only. For such states the test maintains an upper bound on the lost weight relative to the kept
+weight: at each step the bound is multiplied by the largest likelihood of a lost state and divided by the normaliser. A
+lost state remains lost, even if its computed weight grows again, until it receives weight from a state that is not
+lost. Sequences whose bound approaches one, or whose normaliser nearly underflows, are recomputed in log space.
 """
 
 from __future__ import annotations
@@ -22,25 +22,26 @@ from subchain.propagation.layout import Walks
 
 Array = NDArray[np.float64]
 
-#: Moves that are less probable than this do not count as a way to reach a state.
+#: Transitions with a smaller probability do not count as possible when reachability is computed.
 LEAST_MOVE = 1e-100
-#: Smallest normaliser, and smallest marginal, that are safely above the end of the doubles.
+#: Smallest normaliser and smallest marginal that are safe from underflow.
 LEAST_SCALE, LEAST_MARGINAL = 1e-100, 1e-290
-#: Logarithm of the smallest marginal, and of the share of lost weight that matters.
-LOG_LEAST_BELIEF, LOG_MATTERS = -667.0, -32.0
-#: Marginals that may have been lost before, where a chain was cut: any larger one would have been noticed there.
+#: Log of the smallest marginal, and log of the relative lost weight that is harmful.
+LOG_LEAST_MARGINAL, LOG_MATTERS = -667.0, -32.0
+#: Where a chain continues a previous piece, states with smaller weights may have been lost in that piece; the loss of a
+#: larger weight would have been detected there.
 WEAK = 1e-13
-#: Logarithm of the smallest double above zero.
+#: Log of the smallest positive double.
 LEAST_LOG = -745.0
 
 
 def exponentiate(logs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Exponentials that are zero for −inf alone: what is possible stays so, however improbable."""
+    """Return exponentials that are zero only for −inf: smaller numbers give the smallest positive double."""
     return np.exp(np.where(logs > -np.inf, np.maximum(logs, LEAST_LOG), -np.inf))
 
 
 def reachable(transition: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which states (columns) can be reached from which (rows), in any number of steps, by moves that count."""
+    """Return a (K, K) mask: `out[i, j]` is true if state j is reachable from state i in any number of steps."""
     reach = (transition >= LEAST_MOVE) | np.eye(len(transition), dtype=np.bool_)
     while not reach.all():
         further = reach.astype(np.float32) @ reach.astype(np.float32) > 0.0
@@ -51,10 +52,9 @@ def reachable(transition: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def covering(transition: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which states (rows) come, after enough steps and from then on, to all that others (columns) have come to by then.
+    """Return a (K, K) mask: `out[i, j]` is true if i eventually reaches every state that j reaches in as many steps.
 
-    Where a chain goes round in step this is true of states in step with each other only, although all can be reached
-    from all.
+    In a periodic chain this holds only for states in the same phase, although all states are reachable from all.
     """
     n_states = len(transition)
     ahead = transition >= LEAST_MOVE
@@ -69,10 +69,10 @@ def covering(transition: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 class Growth(NamedTuple):
-    """How a bound on lost weight, relative to what was kept, changes along stretches of chains; logarithms, (lanes,).
+    """Change of the log bound on the relative lost weight along each piece of a chain; each field is (lanes,).
 
-    A bound b on entering a stretch is max(b + gain, own) on leaving it, and at most max(b + highest, own_highest)
-    within it. Infinite values say that nothing lost matters (−inf) or that the pass cannot be believed at all (+inf).
+    If the log bound is b at the beginning of a piece, it is max(b + gain, own) at its end and at most
+    max(b + highest, own_highest) inside. −inf means that no harmful weight was lost, +inf that the pass is unreliable.
     """
 
     gain: Array
@@ -82,15 +82,15 @@ class Growth(NamedTuple):
 
     @classmethod
     def nothing(cls, lanes: int) -> Growth:
-        """Stretches that have lost nothing."""
+        """Return the change along pieces that lose nothing."""
         return cls(*np.full((4, lanes), -np.inf))
 
     def matters(self) -> NDArray[np.bool_]:
-        """Chains, each a stretch of its own, whose scaled pass cannot be believed."""
+        """Return which chains, each a single piece, have an unreliable scaled pass, (lanes,)."""
         return self.own_highest > LOG_MATTERS
 
     def matters_along(self, follows: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Stretches at which the bound comes too near, where those in `follows` continue the one before them."""
+        """Return the pieces at which the bound becomes too large, (pieces,); `follows` marks continued chains."""
         out = np.empty(len(follows), dtype=np.bool_)
         _fold(follows, *self, out)
         return out
@@ -106,29 +106,30 @@ def growth(
     scale: Array,
     follows: NDArray[np.bool_] | None = None,
 ) -> Growth:
-    """Bound what each chain has lost to underflow.
+    """Bound the weight that each chain has lost to underflow.
 
     Parameters
     ----------
     likelihood : (K, n)
-    start : (K, lanes) weights of the first position's states before its observation is seen
+    start : (K, lanes) predicted weights of the first position's states, before its observation
     transition : (K, K)
     covers : (K, K) of bool, see `covering`
     walks : layout.Walks
     alpha, scale : (K, n) and (n,), the filtered marginals and their normalisers
-    follows : (lanes,) of bool, stretches that continue others: what is weak there may have been lost before
+    follows : (lanes,) of bool, pieces that continue others: states with weights below `WEAK` may be lost already
     """
     out = Growth.nothing(len(walks.lengths))
-    every_way = bool(covers.all())
+    all_covered = bool(covers.all())
     if follows is None:
         follows = np.zeros(len(walks.lengths), dtype=np.bool_)
-    if not every_way or not scale.min(initial=np.inf) >= LEAST_SCALE:
-        _search(likelihood, start, transition, covers, walks, alpha, scale, every_way, follows, *out)
+    if not all_covered or not scale.min(initial=np.inf) >= LEAST_SCALE:
+        _search(likelihood, start, transition, covers, walks, alpha, scale, all_covered, follows, *out)
     return out
 
 
 @njit(nogil=True, cache=True)
 def _fold(follows, gain, own, highest, own_highest, out):
+    """Carry the bound along the pieces and write where it becomes too large into `out` (pieces,)."""
     bound = -np.inf
     for piece in range(follows.shape[0]):
         if not follows[piece]:
@@ -139,14 +140,15 @@ def _fold(follows, gain, own, highest, own_highest, out):
 
 @njit(nogil=True, cache=True)
 def _search(
-    likelihood, start, transition, covers, walks, alpha, scale, every_way, follows, gain, own, highest, own_highest
+    likelihood, start, transition, covers, walks, alpha, scale, all_covered, follows, gain, own, highest, own_highest
 ):  # fmt: skip
+    """Fill the fields of `Growth` for every chain; own_highest is +inf where a normaliser underflows."""
     for lane in range(walks.lengths.shape[0]):
         for step in range(walks.lengths[lane]):
             if not scale[walks.columns[lane] + walks.offsets[step]] >= LEAST_SCALE:
                 own_highest[lane] = np.inf
                 break
-        if own_highest[lane] < np.inf and not every_way:
+        if own_highest[lane] < np.inf and not all_covered:
             gain[lane], own[lane], highest[lane], own_highest[lane] = _lost_states(
                 likelihood, start, transition, covers, walks, lane, alpha, scale, follows[lane]
             )
@@ -154,10 +156,10 @@ def _search(
 
 @njit(nogil=True, cache=True)
 def _lost_states(likelihood, start, transition, covers, walks, lane, alpha, scale, follows):
-    """Growth along one chain of the weight that has underflowed, in states that the rest does not cover."""
+    """Return the fields of `Growth` for one chain: the bound on lost weight of states that no other state covers."""
     n_states = transition.shape[0]
     touched = start[:, lane] > 0.0
-    lost, moved = np.zeros(n_states, dtype=np.bool_), np.empty(n_states, dtype=np.bool_)
+    lost, carried = np.zeros(n_states, dtype=np.bool_), np.empty(n_states, dtype=np.bool_)
     healthy = np.empty(n_states, dtype=np.bool_)
     if follows:
         for k in range(n_states):
@@ -183,21 +185,21 @@ def _lost_states(likelihood, start, transition, covers, walks, lane, alpha, scal
                         best = likelihood[k, column]
         if best > 0.0:
             change = np.log(best) - np.log(scale[column])
-            gain, own = gain + change, max(own + change, LOG_LEAST_BELIEF)
+            gain, own = gain + change, max(own + change, LOG_LEAST_MARGINAL)
             highest, own_highest = max(highest, gain), max(own_highest, own)
         else:
             gain = own = -np.inf
         for k in range(n_states):
-            touched[k] = moved[k] = False
+            touched[k] = carried[k] = False
             refreshed = False
             for j in range(n_states):
                 if transition[j, k] > 0.0:
                     if alpha[j, column] >= LEAST_MARGINAL:
                         touched[k] = True
                     if lost[j]:
-                        moved[k] = True
+                        carried[k] = True
                     if healthy[j] and transition[j, k] >= LEAST_MOVE:
                         refreshed = True
-            moved[k] = moved[k] and not refreshed
-        lost[:] = moved
+            carried[k] = carried[k] and not refreshed
+        lost[:] = carried
     return gain, own, highest, own_highest

@@ -1,14 +1,14 @@
 # mypy: disable-error-code="no-untyped-def"
-"""The most probable path: max-product recursions in log space, and the way back through them.
+"""Most probable path of a chain (Viterbi 1967): max-product recursion in log space and backtracking.
 
-δ_t(k) is the log probability of the best path that ends in state k at position t (Viterbi 1967). No back pointers are
-kept: the state before k is the one whose δ plus move to k is largest, found again on the way back for the one k that
-the path visits, which is K comparisons where pointers would take K² selections on the way out. Among equals the lowest
-state wins.
+δ_t(k) is the log probability of the best path that ends in state k at position t. No back pointers are stored: the
+predecessor of k maximises δ_{t−1}(j) + log transition[j, k], which backtracking recomputes with K comparisons for the
+one state that the path visits; back pointers would need K² selections per step of the recursion. Ties go to the lowest
+state.
 
-There are two layouts. `sweep` and `trace` work on one chain, position-major, and run along states. `sweep_lanes` and
-`trace_lanes` work on many chains side by side, state-major, as described in `lanes`. Rounding is never reordered here,
-so the same chain gives the same bits in any lane.
+There are two layouts. `sweep` and `trace` work on one chain, position-major, and vectorise along states. `sweep_lanes`
+and `trace_lanes` work on many chains side by side, state-major, as described in `lanes`. Floating-point operations are
+never reordered, so that a chain gives the same bits in any lane.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-#: Positions after which a single chain's δ is brought back to zero, so that it keeps its digits.
+#: Number of positions after which the largest δ of a single chain is subtracted, to preserve precision.
 FRESH = 64
-#: Lanes that are worked on together; not a power of two, which would send the rows of a table to the same cache lines.
+#: Lanes per strip; not a power of two, so that rows of a table do not compete for the same cache sets.
 STRIP = 96
 
 kernel = njit(nogil=True, cache=True, error_model="numpy")
 
 
 @kernel
-def _best_moves(log_transition, delta, best):
-    """best[k] = max_j δ[j] + log_transition[j, k], four sources at a time."""
+def _best_predecessors(log_transition, delta, best):
+    """Set best[k] = max_j (δ[j] + log_transition[j, k]), four sources at a time."""
     n_states = delta.shape[0]
     best[:] = -np.inf
     j = 0
@@ -51,37 +51,37 @@ def _best_moves(log_transition, delta, best):
 
 @kernel
 def sweep(log_likelihood, log_transition, start):
-    """Turn the log likelihoods of one chain into δ, in place; return what the last row's δ has lost.
+    """Turn the log likelihoods of one chain into δ, in place; return the constant that the last row lacks.
 
     Parameters
     ----------
     log_likelihood : (n, K) in: log likelihoods; out: δ, each row up to a constant
     log_transition : (K, K)
-    start : (K,) log weights of the first position's states before its observation is seen
+    start : (K,) predicted log weights of the first position's states, before its observation
     """
-    predicted, lost = start.copy(), 0.0
+    predicted, subtracted = start.copy(), 0.0
     for position in range(log_likelihood.shape[0]):
         if position % FRESH == 0:
             largest = predicted.max()
             if largest > -np.inf:
                 predicted -= largest
-                lost += largest
+                subtracted += largest
         row = log_likelihood[position]
         for k in range(start.shape[0]):
             row[k] += predicted[k]
-        _best_moves(log_transition, row, predicted)
-    return lost
+        _best_predecessors(log_transition, row, predicted)
+    return subtracted
 
 
 @kernel
 def trace(delta, log_transposed, arrival, states):
-    """Write the best path of one chain, from its last position to its first.
+    """Write the best path of one chain into `states`, from its last position to its first.
 
     Parameters
     ----------
-    delta : (n, K) as made by `sweep`
-    log_transposed : (K, K) the logarithm of the transition matrix, transposed
-    arrival : (K,) log weights of what comes after the last position, zeros where nothing does
+    delta : (n, K) as written by `sweep`
+    log_transposed : (K, K) the log of the transition matrix, transposed
+    arrival : (K,) log weights of the continuation after the last position; zeros if there is none
     states : (n,) output
     """
     n_states = delta.shape[1]
@@ -98,8 +98,8 @@ def trace(delta, log_transposed, arrival, states):
 
 
 @kernel
-def _best_moves_lanes(log_transition, table, at, best, count):
-    """best[k] = max_j table[j] + log_transition[j, k] for `count` lanes, four sources at a time."""
+def _best_predecessors_lanes(log_transition, table, at, best, count):
+    """Set best[k] = max_j (table[j] + log_transition[j, k]) for `count` lanes, four sources at a time."""
     n_states = log_transition.shape[0]
     for k in range(n_states):
         out = best[k, :count]
@@ -134,8 +134,8 @@ def sweep_lanes(log_likelihood, log_transition, start, offsets):
     ----------
     log_likelihood : (K, n) in: log likelihoods; out: δ
     log_transition : (K, K)
-    start : (K, lanes) log weights of the first position's states before its observation is seen
-    offsets : (steps + 1,) where each step's columns begin
+    start : (K, lanes) predicted log weights of the first position's states, before its observation
+    offsets : (steps + 1,) first column of each step
     """
     n_states = log_transition.shape[0]
     predicted = np.empty((n_states, STRIP))
@@ -148,7 +148,7 @@ def sweep_lanes(log_likelihood, log_transition, start, offsets):
             if step == 0:
                 predicted[:, :width] = start[:, strip : strip + width]
             else:
-                _best_moves_lanes(log_transition, log_likelihood, offsets[step - 1] + strip, predicted, width)
+                _best_predecessors_lanes(log_transition, log_likelihood, offsets[step - 1] + strip, predicted, width)
             for k in range(n_states):
                 out, reached = log_likelihood[k, at : at + width], predicted[k, :width]
                 for lane in range(width):
@@ -157,15 +157,15 @@ def sweep_lanes(log_likelihood, log_transition, start, offsets):
 
 @kernel
 def trace_lanes(delta, log_transposed, offsets, origins, first, stop, states):
-    """Write the best paths of many chains side by side, each from its last position to its first.
+    """Write the best paths of many chains side by side into `states`, each from its last position to its first.
 
     Parameters
     ----------
-    delta : (K, n) as made by `sweep_lanes`
-    log_transposed : (K, K) the logarithm of the transition matrix, transposed
-    offsets : (steps + 1,)
+    delta : (K, n) as written by `sweep_lanes`
+    log_transposed : (K, K) the log of the transition matrix, transposed
+    offsets : (steps + 1,) first column of each step
     origins : (lanes,) position in `states` of each lane's first step
-    first, stop : (lanes,) positions of `states` that each lane writes
+    first, stop : (lanes,) range of positions of `states` that each lane writes
     states : (N,) output
     """
     n_states = delta.shape[0]

@@ -1,7 +1,7 @@
-"""Segments as lines of a BED file: whole bases from 0, ends exclusive, a chromosome for each sequence.
+"""Writing segments as a BED file: chromosome, start and end in bases (from 0, end exclusive), state.
 
-BED knows a place by chromosome and base alone, so that two sequences may share a chromosome only where they do not
-overlap: parts of it, with an offset each, but not the same chromosome of two cell lines.
+BED identifies a place by chromosome and base only. Two sequences may therefore share a chromosome if they do not
+overlap (parts of it, each with its offset), but not if they are the same chromosome of two cell lines.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def write(
     colours: bool | Mapping[str, str],
     track: str | None,
 ) -> None:
-    """Write a file; what the arguments mean is said in `Segments.to_bed`."""
+    """Write segments to a BED file; `Segments.to_bed` describes the parameters."""
     checked_target(path)
     if not isinstance(step, (int, np.integer)) or step < 1:
-        raise InputError(f"step is the number of bases of a position, a whole number of at least 1, not {step!r}.")
+        raise InputError(f"step, the number of bases per position, must be a whole number of at least 1; got {step!r}.")
     chroms, offsets = _chromosomes(segments, chrom), _offsets(segments, offset)
     starts = offsets[segments.sequence] + segments.start * step
     ends = offsets[segments.sequence] + segments.stop * step
@@ -55,7 +55,7 @@ def write(
 
 
 def _chromosomes(segments: Segments, chrom: str | Sequence[str] | None) -> list[str]:
-    """The chromosome of each sequence."""
+    """Return the chromosome of each sequence."""
     n_sequences = segments.n_sequences
     if isinstance(chrom, str):
         return [_field(chrom)] * n_sequences
@@ -63,23 +63,23 @@ def _chromosomes(segments: Segments, chrom: str | Sequence[str] | None) -> list[
         names = segments.sequence_names
         chrom = [f"sequence_{number}" for number in range(n_sequences)] if names is None else [str(n) for n in names]
     if len(chrom) != n_sequences or not all(isinstance(name, str) for name in chrom):
-        raise InputError(f"chrom needs one name for each of {n_sequences} sequences, but is {list(chrom)!r}.")
+        raise InputError(f"chrom must have one name for each of {n_sequences} sequences; got {list(chrom)!r}.")
     return [_field(name) for name in chrom]
 
 
 def _offsets(segments: Segments, offset: int | Sequence[int]) -> Index:
-    """The base at which each sequence begins."""
+    """Return the first base of each sequence, (n_sequences,)."""
     given: NDArray[Any] = np.asarray(offset)
     if given.dtype.kind not in "iu" or given.shape not in ((), (segments.n_sequences,)) or (given < 0).any():
         raise InputError(
-            f"offset is a whole number of bases from 0 on, or one for each of {segments.n_sequences} sequences, not "
-            f"{offset!r}."
+            f"offset must be a whole number of bases, not negative, or one for each of {segments.n_sequences} "
+            f"sequences; got {offset!r}."
         )
     return np.broadcast_to(given, segments.n_sequences).astype(np.int64)
 
 
 def _check_apart(segments: Segments, chroms: Sequence[str], starts: Index, ends: Index) -> None:
-    """Refuse two sequences at the same place."""
+    """Raise an `InputError` if two sequences overlap on a chromosome."""
     first, last = np.full(segments.n_sequences, np.iinfo(np.int64).max), np.zeros(segments.n_sequences, dtype=np.int64)
     np.minimum.at(first, segments.sequence, starts)
     np.maximum.at(last, segments.sequence, ends)
@@ -87,8 +87,8 @@ def _check_apart(segments: Segments, chroms: Sequence[str], starts: Index, ends:
     for (chrom, _, end, one), (other, start, _, another) in pairwise(spans):
         if chrom == other and start < end:
             raise InputError(
-                f"{_label(segments, one)} and {_label(segments, another)} would lie upon each other on {chrom}; give "
-                "each sequence its chromosome, chrom=['chr1', 'chr2'], or write a file for each, "
+                f"{_label(segments, one)} and {_label(segments, another)} overlap on {chrom}; give each sequence its "
+                "own chromosome, chrom=['chr1', 'chr2'], or write one file per sequence, "
                 "segments.of(name).to_bed(path)."
             )
 
@@ -99,7 +99,7 @@ def _label(segments: Segments, sequence: int) -> str:
 
 
 def _looks(segments: Segments, own: Mapping[str, str]) -> list[str]:
-    """The colour of each state as browsers read it."""
+    """Return the colour of each state as "r,g,b"; `own` maps names of states to colours that replace the default."""
     for name in own:
         if name not in segments.state_names:
             raise unknown_name("state", name, segments.state_names)
@@ -108,7 +108,7 @@ def _looks(segments: Segments, own: Mapping[str, str]) -> list[str]:
 
 
 def _field(name: str) -> str:
-    """A name as one field: programs may split lines at any blank."""
+    """Return a name as one field: blanks become underscores, because programs may split lines at any blank."""
     return re.sub(r"\s", "_", name) or "_"
 
 

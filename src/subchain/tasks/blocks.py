@@ -1,4 +1,4 @@
-"""Probabilities of the states block by block, in the order of the data, for answers that are never kept as a whole."""
+"""Posterior marginals block by block, in the order of the data, for results that need not fit into memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 
 def smoothed_blocks(question: Question, size: int) -> Iterator[tuple[int, Array]]:
-    """First position and probabilities (n, K) of consecutive blocks of at most `size` positions."""
+    """Yield the first position and the posterior marginals (n, K) of consecutive blocks of at most `size` positions."""
     if not isinstance(size, (int, np.integer)) or size < 1:
         raise InputError(f"block must be a whole number of at least 1, not {size!r}.")
     if question.stored is not None:
@@ -25,7 +25,7 @@ def smoothed_blocks(question: Question, size: int) -> Iterator[tuple[int, Array]
 
 
 def _stored_blocks(question: Question, stored: TrainingMarginals, size: int) -> Iterator[tuple[int, Array]]:
-    """The same from marginals that are there already."""
+    """Yield the same blocks from stored marginals of the training data."""
     for start, stop in pairwise(question.data.offsets.tolist()):
         for first in range(start, stop, size):
             yield first, np.ascontiguousarray(stored.table(first, min(first + size, stop)).T)

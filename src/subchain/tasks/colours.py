@@ -1,7 +1,7 @@
-"""Colours of states: the same in plots, reports and files for genome browsers, the most frequent state first.
+"""Colours of states, the most frequent first: the same in plots, reports and files for genome browsers.
 
-The eight are told apart with any kind of colour vision. Beyond them plots have hatches; where there is nothing but a
-colour, lighter and darker shades follow.
+The first eight can be distinguished with any kind of colour vision. For further states plots use hatches; where only
+a colour is possible, lighter and darker shades follow.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from subchain.errors import InputError
 
 #: Colours of states, the most frequent first; `reports/page/base.js` has the same.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#c9bb3a", "#8a8f98")
-#: How much of white (1) or black (0) is mixed into the first eight, the next eight, and so on.
+#: Target (1 white, 0 black) and share of it that is mixed into the first eight colours, the next eight, and so on.
 SHADES = ((1, 0.0), (1, 0.5), (0, 0.4))
 
 
 def ranks(occupancy: NDArray[np.float64]) -> list[int]:
-    """Place of each state among all, the most frequent first.
+    """Return the rank of each state by falling occupancy.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def ranks(occupancy: NDArray[np.float64]) -> list[int]:
 
 
 def shaded(rank: int) -> str:
-    """A colour for states that nothing else tells apart; there are 24, then they repeat.
+    """Return a colour for the state of the given rank; 24 colours are distinct, then they repeat.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def shaded(rank: int) -> str:
 
 
 def red_green_blue(colour: str) -> tuple[int, int, int]:
-    """The parts of a colour that is written as #rrggbb, from 0 to 255.
+    """Split a colour "#rrggbb" into its parts, each from 0 to 255.
 
     Examples
     --------
@@ -53,5 +53,5 @@ def red_green_blue(colour: str) -> tuple[int, int, int]:
     (255, 128, 0)
     """
     if not isinstance(colour, str) or not re.fullmatch(r"#[0-9a-fA-F]{6}", colour):
-        raise InputError(f"a colour is written as #rrggbb, '#d55e00' for example, not as {colour!r}.")
+        raise InputError(f"colours must be written as #rrggbb, for example '#d55e00'; got {colour!r}.")
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)

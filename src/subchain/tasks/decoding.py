@@ -1,4 +1,4 @@
-"""The hidden states: the most probable one of each position, or the most probable path."""
+"""Decoding of hidden states: the most probable state of each position, or the most probable path."""
 
 from __future__ import annotations
 
@@ -27,11 +27,13 @@ DECODINGS = {"posterior": _best_states, "viterbi": _best_paths}
 
 
 def decode_states(question: Question, decoding: str, out: Out) -> NDArray[Any]:
-    """States of all positions, (N,)."""
+    """Return the decoded states of all positions, (N,); `decoding` is a name in `DECODINGS`."""
     if decoding not in DECODINGS:
         raise unknown_name("decoding", decoding, DECODINGS)
     if isinstance(out, np.ndarray) and out.dtype.kind in "iu" and np.iinfo(out.dtype).max < question.n_states - 1:
-        raise InputError(f"out is of type {out.dtype}, which cannot hold the numbers of {question.n_states} states.")
+        raise InputError(
+            f"out is of type {out.dtype}, which cannot represent {question.n_states} states; use a larger integer type."
+        )
     shape = (question.data.n_observations,)
     if question.stored is not None and decoding == "posterior":
         return write(out, shape, np.int32, question.stored.best)

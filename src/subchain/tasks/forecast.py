@@ -1,4 +1,4 @@
-"""What comes next: the states ahead of a sequence, and the exact mixture of what they emit."""
+"""Forecasts: state probabilities after the end of a sequence, and the exact mixture distribution of observations."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from subchain.tasks.question import Question
 
 Array = NDArray[np.float64]
 
-#: Halvings of the interval that holds a quantile; more than a double has digits.
+#: Bisection steps for a quantile: more than a double has binary digits.
 HALVINGS = 64
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Forecast:
-    """The distribution of the observations that follow a sequence: at each step a mixture over the states.
+    """Distribution of the observations that follow a sequence: at each step a mixture over the states.
 
     Attributes
     ----------
     states : array, shape (steps, K)
         Probability of each state at each step ahead.
     emission : Parameters
-        What the states emit.
+        Emission parameters of the states.
 
     Examples
     --------
@@ -47,14 +47,17 @@ class Forecast:
     emission: Parameters
 
     def __getitem__(self, part: str) -> Forecast:
-        """The forecast of one part of a `Product`."""
+        """Return the forecast of one part of a `Product`."""
         if not isinstance(self.emission, ProductParameters):
-            raise InputError(f"only forecasts of a Product have parts, such as {part!r}.")
+            raise InputError(
+                f"part {part!r} was requested, but only forecasts of a Product have parts; this one is of "
+                f"{type(self.emission).__name__}."
+            )
         return Forecast(self.states, self.emission[part])
 
     @property
     def mean(self) -> Array:
-        """Expected observation at each step, (steps, D); of symbols, which have none, the probabilities."""
+        """Expected observation at each step, (steps, D); for symbols their probabilities, (steps, W)."""
         return np.asarray(self.states @ self.emission.expectation())
 
     @property
@@ -62,7 +65,8 @@ class Forecast:
         """Probability of each symbol, (steps, W), or of a one in each column, (steps, D)."""
         if not hasattr(self.emission, "probabilities"):
             raise InputError(
-                f"{type(self.emission).__name__} describe numbers, not symbols; ask for mean, variance or quantiles."
+                f"{type(self.emission).__name__} describe numbers, which have no table of probabilities; use mean, "
+                "variance or quantiles."
             )
         return np.asarray(self.states @ self.emission.probabilities)
 
@@ -74,17 +78,17 @@ class Forecast:
         return np.asarray(np.maximum(states @ square - (states @ laws.mean()) ** 2, 0.0))
 
     def cdf(self, values: ArrayLike) -> Array:
-        """Probability that each column is at most `values`, which broadcast against (steps, D)."""
+        """Return the probability that each column is at most `values`, which broadcast against (steps, D)."""
         return self._mixed(self._laws.cdf, values)
 
     def pmf(self, values: ArrayLike) -> Array:
-        """Probability of counts `values`, which broadcast against (steps, D)."""
+        """Return the probability of counts `values`, which broadcast against (steps, D)."""
         if not hasattr(self._laws, "pmf"):
-            raise InputError("real numbers have no probability each; ask for the cdf or for quantiles.")
+            raise InputError("pmf is for counts; single real numbers have probability zero. Use cdf or quantiles.")
         return self._mixed(self._laws.pmf, values)
 
     def quantiles(self, q: ArrayLike) -> Array:
-        """The values below which each column stays with probability `q`.
+        """Return the quantiles of each column at each step.
 
         Parameters
         ----------
@@ -96,26 +100,30 @@ class Forecast:
         """
         levels = np.asarray(q, dtype=np.float64)
         if not ((levels > 0.0) & (levels < 1.0)).all():
-            raise InputError(f"q must lie between 0 and 1; given {q!r}.")
+            raise InputError(f"q must lie between 0 and 1; got {q!r}.")
         return np.array([self._quantile(level) for level in levels.ravel()]).reshape(*levels.shape, *self.mean.shape)
 
     @cached_property
     def _laws(self) -> Any:
+        """Distribution of each column in each state, as a frozen scipy.stats distribution, (K, D)."""
         laws = self.emission.marginals()
         if laws is None:
             raise InputError(
-                f"{type(self.emission).__name__} have no distribution of numbers; ask for probabilities (of symbols), "
-                'or for one part of a Product, forecast["part"].'
+                f"{type(self.emission).__name__} have no distribution of numbers; use probabilities (for symbols), or "
+                'one part of a Product, forecast["part"].'
             )
         return laws
 
     def _mixed(self, law: Any, values: ArrayLike) -> Array:
-        """A function of the states' laws, averaged over states; values are (steps, D)."""
+        """Average a function of the states' distributions over the states; values broadcast to (steps, D)."""
         table = np.broadcast_to(np.asarray(values, dtype=np.float64), self.mean.shape)
         return np.asarray(np.einsum("sk,skd->sd", self.states, law(table[:, None, :])))
 
     def _quantile(self, level: float) -> Array:
-        """Halve the interval between the states' own quantiles; counts take the least whole number that suffices."""
+        """Return a quantile, (steps, D), by bisection between the smallest and largest quantile of the states.
+
+        For counts it is the smallest whole number whose cumulative probability reaches the level.
+        """
         own = np.broadcast_to(self._laws.ppf(level), self.emission.expectation().shape)
         reached = (self.states > 0.0)[:, :, None]
         low = np.where(reached, own, np.inf).min(axis=1)
@@ -130,7 +138,7 @@ class Forecast:
 
 
 def forecast(question: Question, steps: int) -> list[Forecast]:
-    """The observations that follow each sequence."""
+    """Return the forecast of each sequence, `steps` positions ahead."""
     if not isinstance(steps, (int, np.integer)) or steps < 1:
         raise InputError(f"steps must be a whole number of at least 1, not {steps!r}.")
     ahead = [next_states(question)]
@@ -140,7 +148,7 @@ def forecast(question: Question, steps: int) -> list[Forecast]:
 
 
 def next_states(question: Question) -> Array:
-    """Probabilities of the state that follows each sequence, (n_sequences, K); an empty one is yet to begin."""
+    """Return the state probabilities one step after each sequence, (n_sequences, K); `initial` after an empty one."""
     last = last_marginals(question.engine, question.surrogate, question.part)
     coming = last @ question.point.chain.transition
     coming[question.data.lengths == 0] = question.point.chain.initial
@@ -148,7 +156,7 @@ def next_states(question: Question) -> Array:
 
 
 def last_marginals(engine: Engine, surrogate: Surrogate, part: Part) -> Array:
-    """Filtered marginal of every sequence's last position, (n_sequences, K); undefined for empty sequences."""
+    """Return the filtered marginals of every sequence's last position, (n_sequences, K); undefined for empty ones."""
     out = np.empty((part.data.n_sequences, surrogate.n_states))
     sequences = np.flatnonzero(part.data.lengths)
     ends = part.data.offsets[sequences + 1] - 1

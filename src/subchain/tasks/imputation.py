@@ -1,4 +1,4 @@
-"""Missing entries replaced by what the model expects there, given everything that was observed."""
+"""Imputation: missing entries replaced by their posterior expectation given all observations of the sequence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from subchain.tasks.question import Question
 
 
 def impute(question: Question) -> NDArray[Any]:
-    """The values with missing entries replaced; observed entries are as they were."""
+    """Return the values with missing entries replaced; observed entries are unchanged."""
     values, emission = question.data.values, question.point.emission
     kind = emission.fill(values[:1], np.full((question.n_states, 1), 1.0 / question.n_states)).dtype
     out = values.astype(kind)

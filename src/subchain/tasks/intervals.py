@@ -1,7 +1,7 @@
-"""Credible intervals of transition probabilities and of what states emit, from draws of the posterior.
+"""Credible intervals of transition probabilities and of emission expectations, from posterior draws.
 
-Draws are made one after the other and only the numbers that are asked for are kept, so tables of many symbols cost
-time but no memory.
+Draws are made one after the other and only the requested entries are kept, so that large vocabularies cost time but
+little memory.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from subchain.structures.chain.model import HMMPosterior
 
 Array = NDArray[np.float64]
 
-#: Draws of a posterior, the fewest that make an interval, and how many numbers all draws together may hold.
+#: Number of draws, smallest number for an interval, and largest number of entries of all draws together.
 DRAWS, FEWEST, MOST_NUMBERS = 400, 40, 40_000_000
-#: Quantiles that bound an interval of 95 per cent.
+#: Quantiles that bound a 95 per cent interval.
 LEVELS = (0.025, 0.975)
 
 
 @dataclasses.dataclass(frozen=True)
 class Intervals:
-    """Bounds of 95 per cent.
+    """95 per cent credible intervals.
 
     Attributes
     ----------
-    transition : (2, K, K), lower and upper bounds; None where the chain was given or its posterior is no law
-    emission : (2, K, n) of chosen entries of `Parameters.expectation()`; None likewise, or where these are too many
-    source : what the draws are
+    transition : (2, K, K), lower and upper bounds; None if the chain was given or its posterior is improper
+    emission : (2, K, n) of chosen entries of `Parameters.expectation()`; None likewise, or if there are too many
+    source : description of the draws
     """
 
     transition: Array | None
@@ -43,16 +43,16 @@ class Intervals:
 def intervals(
     posterior: HMMPosterior, places: NDArray[np.int64], samples: Samples | None, rng: np.random.Generator
 ) -> Intervals | None:
-    """Intervals of all transition probabilities and of chosen expectations; None where the posterior is no law.
+    """Return intervals of all transition probabilities and of chosen expectations; None if there is neither.
 
     Parameters
     ----------
     posterior : of chain and emissions
     places : (K, n)
-        For each state the entries of its expectation that are wanted.
+        For each state, the columns of `Parameters.expectation()` to use.
     samples : draws of a sampler
-        The transition probabilities of its best chain are taken where states keep their names.
-    rng : source of the draws
+        The transition probabilities of its best chain are used if the states keep their identities.
+    rng : random number generator of the draws
 
     Examples
     --------
@@ -65,27 +65,27 @@ def intervals(
     chain, emission = posterior.chain, posterior.emission
     source = "draws from the posterior"
     if samples is not None and "transition" in samples and "n_states" not in samples:
-        moves, source = _bounds(np.asarray(samples["transition"][samples.best_chain])), "draws of the best chain"
+        rows, source = _bounds(np.asarray(samples["transition"][samples.best_chain])), "draws of the best chain"
     else:
-        moves = _drawn(lambda: chain.sample(rng).transition, len(places) ** 2)
+        rows = _drawn(lambda: chain.sample(rng).transition, len(places) ** 2)
     size = emission.mean().expectation().size
     emitted = _drawn(lambda: np.take_along_axis(emission.sample(rng).expectation(), places, axis=1), size)
-    return None if moves is None and emitted is None else Intervals(moves, emitted, source)
+    return None if rows is None and emitted is None else Intervals(rows, emitted, source)
 
 
 def _drawn(draw: Callable[[], Array], size: int) -> Array | None:
-    """Bounds from draws, each of which makes `size` numbers; None if these are too many, or there is no law."""
+    """Return bounds from draws of `size` entries each; None if these are too many or the posterior is improper."""
     draws = min(DRAWS, MOST_NUMBERS // size)
     if draws < FEWEST:
         return None
     try:
         return _bounds(np.array([draw() for _ in range(draws)]))
     except (SubchainError, ValueError, ArithmeticError):
-        return None  # a flat prior without data: nothing to draw from
+        return None  # the posterior of a state without data under a flat prior is improper
 
 
 def _bounds(draws: Array) -> Array | None:
-    """Lower and upper bounds; None if all draws are the same."""
+    """Return lower and upper bounds over axis 0, (2, …); None if all draws are equal or one is not finite."""
     if not np.isfinite(draws).all() or not draws.size or (draws == draws[0]).all():
         return None
     return np.asarray(np.quantile(draws, LEVELS, axis=0))

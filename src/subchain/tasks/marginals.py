@@ -1,4 +1,4 @@
-"""Probabilities of the states at every position, in one table that may be a file; or of one state of each position."""
+"""Posterior marginals of the states: tables over all positions, which may be files, or one state per position."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from subchain.tasks.question import Question
 
 
 def smoothed(question: Question, out: Out) -> NDArray[Any]:
-    """Given the whole sequence, (N, K)."""
+    """Return the posterior marginals given the whole sequence, (N, K)."""
 
     def fill(table: NDArray[Any]) -> None:
         rows = np.asarray(table)
@@ -23,7 +23,7 @@ def smoothed(question: Question, out: Out) -> NDArray[Any]:
 
 
 def filtered(question: Question, out: Out) -> NDArray[Any]:
-    """Given the sequence up to the position, (N, K)."""
+    """Return the filtered marginals, given the sequence up to each position, (N, K)."""
 
     def fill(table: NDArray[Any]) -> None:
         rows = np.asarray(table)
@@ -33,7 +33,7 @@ def filtered(question: Question, out: Out) -> NDArray[Any]:
 
 
 def of_states(question: Question, states: NDArray[Any]) -> NDArray[np.float32]:
-    """Of one given state of each position, given the whole sequence, (N,); no table of all states is made."""
+    """Return the posterior marginal of one given state of each position, (N,), without a table of all states."""
     found = np.empty(len(states), dtype=np.float32)
     if question.stored is not None:
         question.stored.of_states(states, found)

@@ -1,4 +1,4 @@
-"""A model as a small table for notebooks: plain HTML without scripts, in which nothing that comes from data can run."""
+"""HTML tables of models for notebooks; the HTML has no scripts, and text from data is escaped."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from subchain.emissions import Parameters
 from subchain.tasks.overview import used_states
 from subchain.tasks.profiles import in_words, profile
 
-#: States that a table lists, and columns of numbers of which it speaks.
+#: Largest number of states and of emitted columns in a table.
 MOST_STATES, MOST_COLUMNS = 20, 4
 
 
 def settings_table(name: str, settings: dict[str, Any]) -> str:
-    """A model that has learned nothing: its settings.
+    """Return a table of the settings of a model that is not fitted.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def settings_table(name: str, settings: dict[str, Any]) -> str:
 
 
 def states_table(model: Any) -> str:
-    """A fitted model: its states, how often and how long, and what they emit.
+    """Return a table of the states of a fitted model: occupancy, dwell time and emissions.
 
     Examples
     --------

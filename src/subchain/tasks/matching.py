@@ -1,8 +1,8 @@
-"""Which state of one model is which state of another: an optimal assignment.
+"""Matching of the states of two models by an optimal assignment.
 
-States are alike if they emit alike, or, on data, if both models find them at the same positions. How differently two
-states emit is measured for any family in the same way: by draws from each, and how much less probable the other finds
-them (an estimate of the symmetric Kullback-Leibler divergence, with each draw's share bounded).
+States match if their emissions are similar or, given data, if both models assign them to the same positions. The
+distance of emissions is the symmetric Kullback-Leibler divergence, estimated for any family from draws of each state,
+with bounded log ratios.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Blocks = Iterator[tuple[int, Array]]
 
-#: Draws from each state, and the largest log ratio that one of them can contribute.
+#: Draws per state, and bound on the log ratio of one draw.
 DRAWS = 512
 LARGEST_RATIO = 1e3
 
 
 def emission_distance(ours: Parameters, theirs: Parameters) -> Array:
-    """How differently our states and theirs emit, (K, K')."""
+    """Return the estimated symmetric Kullback-Leibler divergence between our states and theirs, (K, K')."""
     if type(ours) is not type(theirs):
         raise InputError(
-            f"{type(ours).__name__} and {type(theirs).__name__} cannot be compared; give data to match the states on."
+            f"{type(ours).__name__} and {type(theirs).__name__} cannot be compared; give data to match the states by."
         )
     return _excess(ours, theirs) + _excess(theirs, ours).T
 
 
 def _excess(ours: Parameters, theirs: Parameters) -> Array:
-    """Mean log ratio of our likelihood to theirs over draws from each of our states, (K, K')."""
+    """Return the mean log ratio of our likelihood to theirs over draws from each of our states, (K, K')."""
     states = np.repeat(np.arange(ours.n_states), DRAWS)
     draws = ours.sample(states, np.random.default_rng(0))
     own = ours.log_likelihood(draws)[states, np.arange(len(states))]
@@ -44,16 +44,19 @@ def _excess(ours: Parameters, theirs: Parameters) -> Array:
 
 
 def overlap(ours: Blocks, theirs: Blocks) -> Array:
-    """Expected number of positions at which one model is in a state and the other in another, (K, K')."""
+    """Return the expected number of positions at which our model is in state i and theirs in state j, (K, K')."""
     products = (own.T @ their for (_, own), (_, their) in zip(ours, theirs, strict=True))
     return np.asarray(reduce(np.add, products))
 
 
 def match(cost: Array) -> tuple[Index, Index]:
-    """Our states in the order of those of theirs that they match, the others last; and theirs that were matched."""
+    """Return our states in the order of their matches, unmatched ones last, and the matched states of theirs.
+
+    `cost` is (K, K').
+    """
     from scipy.optimize import linear_sum_assignment
 
     ours, theirs = linear_sum_assignment(cost)
     by_theirs = np.argsort(theirs)
-    left = np.setdiff1d(np.arange(len(cost)), ours)
-    return np.concatenate((ours[by_theirs], left)).astype(np.int64), theirs[by_theirs]
+    unmatched = np.setdiff1d(np.arange(len(cost)), ours)
+    return np.concatenate((ours[by_theirs], unmatched)).astype(np.int64), theirs[by_theirs]

@@ -1,6 +1,6 @@
-"""Where a large answer goes: new memory, an array of the user's, or a file that need not fit into memory.
+"""Destinations of large results: new memory, a given array, or a file that need not fit into memory.
 
-A file is written under another name and takes its own only when it is complete.
+A file is written under a temporary name and renamed when it is complete.
 """
 
 from __future__ import annotations
@@ -17,16 +17,18 @@ from numpy.typing import NDArray
 from subchain.errors import InputError
 
 Out = NDArray[Any] | str | os.PathLike[str] | None
-#: Fills a table; what it returns does not matter.
+#: Function that fills a table; its result is ignored.
 Fill = Callable[[NDArray[Any]], object]
 
 
 def write(out: Out, shape: tuple[int, ...], dtype: type, fill: Fill) -> NDArray[Any]:
-    """Have a table of the given shape filled where the user wants it, and return it.
+    """Create a table at the destination `out`, fill it, and return it.
 
     Parameters
     ----------
     out : None for new memory; an array (also a memory-mapped one) of this shape; or the path of an .npy file
+    shape, dtype : of the table
+    fill : function that writes the table
     """
     if out is None:
         fresh: NDArray[Any] = np.empty(shape, dtype)
@@ -41,18 +43,18 @@ def write(out: Out, shape: tuple[int, ...], dtype: type, fill: Fill) -> NDArray[
 
 def _check(out: NDArray[Any], shape: tuple[int, ...], dtype: type) -> None:
     if out.shape != shape:
-        raise InputError(f"out has the shape {out.shape}, but the answer has the shape {shape}.")
+        raise InputError(f"out has the shape {out.shape}, but the result has the shape {shape}.")
     kinds = "f" if np.dtype(dtype).kind == "f" else "iu"
     if out.dtype.kind not in kinds:
-        raise InputError(f"out is of type {out.dtype}, but the answer is of type {np.dtype(dtype)}.")
+        raise InputError(f"out is of type {out.dtype}, but the result is of type {np.dtype(dtype)}.")
     if not out.flags.writeable:
-        raise InputError("out cannot be written to; open a memory-mapped file with mode='r+'.")
+        raise InputError("out is read-only; open a memory-mapped file with mode='r+'.")
 
 
 def _checked_path(out: str | os.PathLike[str]) -> Path:
     path = Path(out)
     if path.suffix != ".npy":
-        raise InputError(f"out names the file {str(path)!r}; answers are written to files that end in .npy.")
+        raise InputError(f"out is the path {str(path)!r}; results are written to files that end in .npy.")
     if not path.parent.is_dir():
         raise InputError(f"cannot write {path}: the folder {path.parent} does not exist.")
     return path

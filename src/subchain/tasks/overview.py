@@ -1,4 +1,4 @@
-"""Which states are worth showing, and in which order: blocks of states that follow each other stand together."""
+"""Selection and order of states for display: states that often follow each other are placed side by side."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-#: A state that holds less than one position is not in use.
+#: Smallest expected number of positions of a state that is in use.
 LEAST_VISITS = 1.0
-#: So many states are put into the best order of all that a tree of clusters allows; beyond, any such order will do.
+#: Largest number of states for which the leaf order of the cluster tree is optimised.
 MOST_ORDERED = 120
 
 
 def used_states(visits: Array) -> Index:
-    """Numbers of the states that hold at least one position, by their expected numbers of visits, (K,).
+    """Return the indices of the states with at least one expected visit, given expected visits (K,).
 
-    Without any visits all are in use: nothing speaks against them.
+    If there are none, as in a model without data, all states are returned.
 
     Examples
     --------
@@ -29,31 +29,33 @@ def used_states(visits: Array) -> Index:
 
 
 def flow(transition: Array, occupancy: Array) -> Array:
-    """How often each move happens, as a share of all positions, (K, K)."""
+    """Return the frequency of each transition, as a share of all positions, (K, K)."""
     return occupancy[:, None] * transition
 
 
-def block_order(moves: Array) -> Index:
-    """An order in which states that follow each other often stand side by side, (K,).
+def block_order(transitions: Array) -> Index:
+    """Return an order of the states, (K,), in which states that often follow each other are side by side.
+
+    The order comes from hierarchical clustering.
 
     Parameters
     ----------
-    moves : (K, K)
-        How often each move happens. Staying does not count, nor does the direction.
+    transitions : (K, K)
+        Frequency of each transition. Self-transitions and directions are ignored.
 
     Examples
     --------
-    >>> moves = np.array([[5.0, 0.1, 4.0, 0.1], [0.1, 5.0, 0.1, 4.0], [4.0, 0.1, 5.0, 0.1], [0.1, 4.0, 0.1, 5.0]])
-    >>> block_order(moves)
+    >>> transitions = np.array([[5.0, 0.1, 4.0, 0.1], [0.1, 5.0, 0.1, 4.0], [4.0, 0.1, 5.0, 0.1], [0.1, 4.0, 0.1, 5.0]])
+    >>> block_order(transitions)
     array([0, 2, 3, 1])
     """
-    n_states = len(moves)
+    n_states = len(transitions)
     if n_states < 3:
         return np.arange(n_states)
     from scipy.cluster.hierarchy import leaves_list, linkage, optimal_leaf_ordering
     from scipy.spatial.distance import squareform
 
-    between = moves + moves.T
+    between = transitions + transitions.T
     np.fill_diagonal(between, 0.0)
     degree = np.sqrt(between.sum(axis=1))
     near = between / np.maximum(degree[:, None] * degree, np.finfo(float).tiny)

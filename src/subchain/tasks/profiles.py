@@ -1,7 +1,7 @@
-"""What the states of a model emit, in the form in which people read it: symbols and their chances, or numbers a column.
+"""Readable description of the emissions of all states: probabilities of symbols, or mean and spread of each column.
 
-Tables, cards and plots are all drawn from these, so that none of them has to know any family. A family that is not
-known here is described by its expectations.
+Tables, cards and plots use these descriptions, so that none of them depends on a family. A family that is not known
+here is described by its expectations.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Vocabularies = Sequence[Vocabulary | None]
 
 @dataclasses.dataclass(frozen=True)
 class Symbols:
-    """A column of symbols.
+    """Emissions of a column of symbols.
 
     Attributes
     ----------
-    name : what the column is called
-    column : its number among the data's
-    place : where its entries stand in `Parameters.expectation()`
-    labels : what the symbols are called, (W,)
+    name : name of the column
+    column : index of the column in the data
+    place : its columns in `Parameters.expectation()`
+    labels : names of the symbols, (W,)
     chances : probability of each symbol in each state, (K, W)
     """
 
@@ -43,7 +43,7 @@ class Symbols:
     chances: Array
 
     def top(self, state: int, n: int) -> NDArray[np.int64]:
-        """The most probable symbols of a state, at most n of them."""
+        """Return the codes of the n most probable symbols of a state, the most probable first."""
         row = self.chances[state]
         best = np.argpartition(-row, min(n, len(row)) - 1)[:n]
         return best[np.argsort(-row[best], kind="stable")]
@@ -51,13 +51,13 @@ class Symbols:
 
 @dataclasses.dataclass(frozen=True)
 class Numbers:
-    """A column of numbers.
+    """Emissions of a column of numbers.
 
     Attributes
     ----------
     name, column, place : as for `Symbols`
     means : (K,)
-    spreads : standard deviations, (K,); None where the family has none to tell
+    spreads : standard deviations, (K,); None if the family does not provide them
     is_chance : whether the means are probabilities of a one
     """
 
@@ -79,9 +79,9 @@ def profile(
 
     Parameters
     ----------
-    emission : what the states emit
-    family : the specification, which may have chosen some of the columns
-    vocabularies, columns : symbols and names of the columns of the data, where they have any
+    emission : parameters of the states
+    family : specification of the family, which may have selected some columns
+    vocabularies, columns : vocabularies and names of the data's columns, if they have any
 
     Examples
     --------
@@ -116,7 +116,7 @@ def _describe(
     before: int,
     part: str | None,
 ) -> Iterator[Symbols | Numbers]:
-    """The columns of one family, whose expectations stand behind `before` others."""
+    """Yield the columns of one family, whose expectations begin at column `before` of all expectations."""
     if isinstance(emission, CategoricalParameters):
         number, chances = int(numbers[0]), emission.probabilities
         known = vocabularies[number] if number < len(vocabularies) else None
@@ -145,7 +145,7 @@ def _name(number: int, columns: Sequence[str] | None, part: str | None) -> str:
 
 
 def in_words(part: Symbols | Numbers, state: int, n: int = 5) -> str:
-    """What a state emits in a column, on one line.
+    """Describe the emissions of a state in a column on one line.
 
     Examples
     --------
@@ -160,14 +160,14 @@ def in_words(part: Symbols | Numbers, state: int, n: int = 5) -> str:
     return mean if part.spreads is None else f"{mean} ± {part.spreads[state]:.2g}"
 
 
-#: Symbols that nobody sees, and what stands for them.
+#: Invisible symbols and what is shown in their place.
 INVISIBLE = {" ": "␣", "\n": "↵", "\t": "⇥", "\r": "␍", "\u00a0": "⍽", "": "∅"}
-#: Longest symbol that is shown whole.
+#: Length of the longest symbol that is shown unabridged.
 LONGEST = 24
 
 
 def shown(symbol: str) -> str:
-    """A symbol as it is shown: blanks made visible, the middle of long ones left out.
+    """Return a symbol for display: blanks are made visible, the middle of long symbols is left out.
 
     Examples
     --------

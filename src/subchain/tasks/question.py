@@ -1,7 +1,7 @@
-"""What a fitted model is asked: data that it has checked, what is known of their states, and who computes.
+"""Input of all prediction tasks: a fitted model, checked data, evidence about their states, and an engine.
 
-Answers have the shape of the question: with one array in, an array comes out; with several sequences in, or a
-dictionary, a list with one item for each of them.
+The form of a result follows the form of the data: for one array it is an array; for several sequences, or a dictionary,
+it is a list with one item per sequence.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from subchain.structures.chain.model import HMMPoint
 
 @dataclasses.dataclass(frozen=True)
 class Question:
-    """Data put to a model.
+    """A model together with the data that it is applied to.
 
     Attributes
     ----------
     point : the model
-    engine : what runs the chains
+    engine : engine that computes messages and marginals
     data : the observations
     evidence : what is known of their states, or None
-    in_list : whether the answer is a list with one item a sequence
-    stored : what the run that made the model believes of these very data, or None
+    in_list : whether the result is a list with one item per sequence
+    stored : posterior marginals of these data that the training run has kept, or None
     """
 
     point: HMMPoint
@@ -47,25 +47,25 @@ class Question:
 
     @property
     def surrogate(self) -> Surrogate:
-        """The model in the form in which an engine takes it."""
+        """The model in the form that engines take."""
         return self.point.surrogate()
 
     @property
     def part(self) -> Part:
-        """The data in the form in which an engine takes them."""
+        """The data in the form that engines take."""
         return Part(self.data, self.evidence)
 
     def answer(self, table: NDArray[Any]) -> NDArray[Any] | list[NDArray[Any]]:
-        """A table with one row a position, in the form in which the data came."""
+        """Return a table with one row per position in the form of the data: whole, or as a list of tables."""
         return self.data.split(table) if self.in_list else table
 
     def answers(self, items: list[Any]) -> Any:
-        """One item for each sequence, in the form in which the data came."""
+        """Return items, one per sequence, in the form of the data: the list, or its only item."""
         return items if self.in_list else items[0]
 
 
 def comes_in_list(x: Any, data: Sequences) -> bool:
-    """Whether a user who gave `x`, understood as `data`, expects one answer for each sequence."""
+    """Return whether the result for input `x`, parsed as `data`, is a list with one item per sequence."""
     if data.n_sequences != 1 or isinstance(x, dict):
         return True
     if not isinstance(x, (list, tuple)):

@@ -1,4 +1,4 @@
-"""Draws: of new sequences, of continuations of old ones, of hidden paths, and of the model's own parameters."""
+"""Sampling of new sequences, of continuations of given ones, of hidden paths, and of parameters."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from subchain.transitions import Chain
 
 
 class Sample(NamedTuple):
-    """A sequence that was drawn.
+    """A sampled sequence.
 
     Attributes
     ----------
     observations : array, shape (n,) or (n, D)
-        What was emitted.
+        The emitted observations.
     states : array, shape (n,)
-        The hidden states that emitted it.
+        The hidden states that emitted them.
     """
 
     observations: NDArray[Any]
@@ -31,19 +31,19 @@ class Sample(NamedTuple):
 
 
 def sample(point: HMMPoint, n: int, rng: np.random.Generator) -> Sample:
-    """Draw a sequence of n observations from the beginning."""
+    """Draw a sequence of n observations from the model."""
     states = sample_chain(point.chain.initial, point.chain.transition, count("n", n), rng).astype(np.int64)
     return Sample(point.emission.sample(states, rng), states)
 
 
 def sample_onward(question: Question, n: int, rng: np.random.Generator) -> list[Sample]:
-    """Draw n observations that follow each sequence."""
+    """Draw n observations that continue each sequence."""
     transition, emission = question.point.chain.transition, question.point.emission
     return [sample(HMMPoint(Chain(first, transition), emission), n, rng) for first in next_states(question)]
 
 
 def sample_paths(question: Question, n: int, seed: np.random.SeedSequence) -> NDArray[Any]:
-    """Draw n paths of all sequences, end to end, (n, N), given all observations."""
+    """Draw n paths of all sequences, concatenated, (n, N), from their posterior given the observations."""
     return question.engine.sample_paths(question.surrogate, question.part, count("n", n), seed)
 
 
@@ -53,7 +53,7 @@ def sample_parameters(posterior: HMMPosterior, n: int, rng: np.random.Generator)
 
 
 def count(name: str, given: Any) -> int:
-    """A number of draws."""
+    """Return a number of draws as an int; raise an `InputError` unless it is a whole number of at least 1."""
     if not isinstance(given, (int, np.integer)) or isinstance(given, bool) or given < 1:
         raise InputError(f"{name} must be a whole number of at least 1, not {given!r}.")
     return int(given)

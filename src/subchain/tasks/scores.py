@@ -1,6 +1,6 @@
-"""How probable data are under a model: log likelihoods of sequences, and criteria that weigh them against parameters.
+"""Log likelihoods of sequences and information criteria.
 
-Log likelihoods of real-valued observations are logarithms of densities and may exceed zero.
+Log likelihoods of real-valued observations are logs of densities and may exceed zero.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from subchain.transitions.hdp.hierarchy import learns_top
 
 Array = NDArray[np.float64]
 
-#: Rows looked at in one go when observations are counted.
+#: Rows per block when observations are counted.
 BLOCK = 1 << 18
-#: A state is used if it is expected at more positions than this.
+#: A state is in use if its expected number of positions exceeds this.
 USED = 0.5
 
 
 def score_sequences(question: Question) -> Array:
-    """Log likelihood of each sequence, (n_sequences,); impossible ones have −inf, and one warning says where."""
+    """Return the log likelihood of each sequence, (n_sequences,); −inf, with a warning, for impossible sequences."""
     totals, impossible = question.engine.scores(question.surrogate, question.part)
     if impossible:
         warnings.warn(str(impossible_error(impossible)), stacklevel=3)
@@ -37,15 +37,15 @@ def score_sequences(question: Question) -> Array:
 
 
 def n_observed(data: Sequences) -> int:
-    """Number of positions at which anything was observed."""
+    """Return the number of positions at which anything was observed."""
     blocks = (np.asarray(data.values[start : start + BLOCK]) for start in range(0, data.n_observations, BLOCK))
     return data.n_observations - sum(int(missing_rows(block).sum()) for block in blocks)
 
 
 def n_parameters(point: HMMPoint, prior: HMMPosterior, statistics: HMMStatistics) -> int:
-    """Number of parameters that were learned; those that were given or frozen do not count.
+    """Return the number of learned parameters, without those that were given or frozen.
 
-    Where the number of states was found, neither do those of states that are not used.
+    If the number of states was learned, parameters of states that are not in use are not counted.
     """
     chain = int(prior.chain.n_free())
     emission = _n_emission_parameters(prior.emission, point.emission)
@@ -65,10 +65,10 @@ def _n_emission_parameters(prior: Any, parameters: Any) -> int:
 
 
 def aic(question: Question, n_free: int) -> float:
-    """Akaike's criterion, −2 log L + 2 p; smaller is better."""
+    """Return Akaike's information criterion, −2 log L + 2 p; smaller is better."""
     return float(2.0 * n_free - 2.0 * score_sequences(question).sum())
 
 
 def bic(question: Question, n_free: int) -> float:
-    """Schwarz's criterion, −2 log L + p log n, n being the number of positions at which anything was observed."""
+    """Return the Bayesian information criterion, −2 log L + p log n, where n is the number of observed positions."""
     return float(n_free * np.log(max(n_observed(question.data), 1)) - 2.0 * score_sequences(question).sum())

@@ -1,8 +1,8 @@
-"""Stretches of equal states: where they begin and end, which state it is, and how probable it is there.
+"""Segments: maximal runs of equal decoded states, with their mean posterior probability.
 
-States are decoded as `predict` does, into the smallest integers that hold them, and a second pass writes down how
-probable each of them is. That makes a few bytes a position, whatever the number of states, so that chains of 10⁷
-positions in a file are no matter.
+States are decoded as by `predict`, into the smallest sufficient integer type, and a second pass computes their
+posterior marginals. This takes a few bytes per position whatever the number of states, so that chains of 10⁷ positions
+in a file are feasible.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ Index = NDArray[np.int64]
 
 
 class Segment(NamedTuple):
-    """A stretch of equal states.
+    """A maximal run of equal states.
 
     Attributes
     ----------
-    sequence : number of the sequence
+    sequence : index of the sequence
     sequence_name : its name, or None
-    start, stop : first position, and the one behind the last, counted within the sequence
-    state : number of the state
+    start, stop : first position, and the one after the last, within the sequence
+    state : index of the state
     state_name : its name
-    probability : mean probability of the state over the stretch
+    probability : mean posterior probability of the state over the segment
     """
 
     sequence: int
@@ -49,21 +49,21 @@ class Segment(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Segments:
-    """Stretches of equal states of some sequences: a table of which every column is an array.
+    """Table of n segments, one array per column.
 
-    `len(found)` is their number, `found[3]` one of them, `found[found.probability > 0.9]` some; they can be iterated
-    over. Positions that no segment covers only arise by choosing some.
+    `len(found)` is the number of segments, `found[3]` one of them, `found[found.probability > 0.9]` a selection;
+    iteration yields `Segment` tuples. Without selection the segments cover every position.
 
     Attributes
     ----------
-    sequence : (n,) number of the sequence
-    start, stop : (n,) first position, and the one behind the last, counted within the sequence
-    state : (n,) number of the state
-    probability : (n,) mean probability of the state over the stretch
+    sequence : (n,) index of the sequence
+    start, stop : (n,) first position, and the one after the last, within the sequence
+    state : (n,) index of the state
+    probability : (n,) mean posterior probability of the state over the segment
     sequence_names : names of all sequences, or None
     state_names : names of all states
-    n_sequences : number of all sequences, also of those without segments
-    colours : colours of all states, "#rrggbb", as reports and plots have them
+    n_sequences : number of all sequences, including those without segments
+    colours : colours of all states, "#rrggbb", the same as in reports and plots
 
     Examples
     --------
@@ -125,12 +125,12 @@ class Segments:
         return f"Segments({segments} of {sequences} in {states})"
 
     def of(self, sequence: str | int) -> Segments:
-        """The segments of one sequence.
+        """Return the segments of one sequence.
 
         Parameters
         ----------
         sequence : str or int
-            Its name, or its number among all.
+            Its name, or its index among all sequences.
 
         Examples
         --------
@@ -148,11 +148,14 @@ class Segments:
         elif names:
             raise unknown_name("sequence", str(sequence), [str(name) for name in names])
         else:
-            raise InputError(f"sequence {sequence!r} was asked for, but there are {self.n_sequences}, without names.")
+            raise InputError(
+                f"there is no sequence {sequence!r}; sequences have no names here, and indices run from 0 to "
+                f"{self.n_sequences - 1}."
+            )
         return self[self.sequence == number]
 
     def to_pandas(self) -> Any:
-        """The segments as a pandas table, with a column of names for sequences (their numbers if they have none).
+        """Return the segments as a pandas data frame; sequences are given by name, or by index if they have none.
 
         Examples
         --------
@@ -168,7 +171,7 @@ class Segments:
         try:
             import pandas
         except ImportError:
-            raise InputError("to_pandas needs pandas, which is not installed; pip install pandas.") from None
+            raise InputError("to_pandas needs pandas, which is not installed; run pip install pandas.") from None
         names = np.arange(self.n_sequences) if self.sequence_names is None else np.array(self.sequence_names, object)
         columns = {
             "sequence": names[self.sequence], "start": self.start, "stop": self.stop,
@@ -188,25 +191,25 @@ class Segments:
     ) -> None:
         """Write the segments as a BED file, for genome browsers and their tools.
 
-        Nine columns: chromosome, start, end (exclusive, from 0), name of the state, score (1000 times the mean
-        probability), strand (none), start and end again, colour. The file appears when it is complete.
+        The file has nine columns: chromosome, start, end (exclusive, from 0), name of the state, score (1000 times the
+        mean probability), strand (none), start and end again, colour. It appears under its name when it is complete.
 
         Parameters
         ----------
         path : str or path
         chrom : str, or one for each sequence of the data, optional
-            The chromosome; the names of the sequences if not given. One name is for one sequence: segments of several,
-            cell lines for example, would lie upon each other, and belong into a file each, `found.of("K562")`.
+            The chromosome; by default the names of the sequences. Sequences on one chromosome must not overlap; write
+            one file for each of several cell lines, for example `found.of("K562").to_bed(path)`.
         step : int
-            Bases that a position stands for.
+            Number of bases per position.
         offset : int, or one for each sequence of the data
-            Base at which the first position begins.
+            First base of the first position.
         colours : bool, or mapping from names of states to "#rrggbb"
-            The colours of reports and plots (beyond eight states, shades of them), or some of your own. False leaves
-            all columns behind the name of the state out.
+            The colours of reports and plots (beyond eight states, shades of them), or your own. False omits all columns
+            after the name of the state.
         track : str, optional
-            Name of a track. It becomes a first line that also tells browsers to show the colours; other tools may not
-            like it.
+            Name of a track. It is written as a first line that makes browsers show the colours; some other tools do not
+            accept this line.
 
         Examples
         --------
@@ -228,7 +231,7 @@ class Segments:
 def find_segments(
     question: Question, decoding: str, state_names: Sequence[str], occupancy: NDArray[np.float64]
 ) -> Segments:
-    """The stretches of equal states of all sequences, in the order of the data."""
+    """Return the segments of all sequences, in the order of the data; `occupancy` (K,) decides the colours."""
     data = question.data
     smallest = np.empty(data.n_observations, dtype=np.min_scalar_type(question.n_states - 1))
     states = decode_states(question, decoding, smallest)
@@ -244,7 +247,7 @@ def find_segments(
 
 
 def _begins(states: NDArray[Any], offsets: Index) -> Index:
-    """Positions at which a state begins or a sequence does, of at least one position.
+    """Return the positions at which a segment begins: the state changes, or a sequence begins.
 
     Examples
     --------

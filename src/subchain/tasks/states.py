@@ -1,4 +1,4 @@
-"""The states themselves: how long they last, how often they are visited, in which order they stand."""
+"""Properties of the states: dwell times, occupancy, order and names."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ Index = NDArray[np.int64]
 
 
 def dwell_times(transition: Array) -> Array:
-    """Expected number of positions from entering a state to leaving it, (K,); infinite for states never left."""
+    """Return the expected dwell time of each state in positions, (K,); infinite for absorbing states."""
     leaving = transition.sum(axis=1) - np.diagonal(transition)
     return np.asarray(np.divide(1.0, leaving, out=np.full(len(leaving), np.inf), where=leaving > 0.0))
 
 
 def occupancy(transition: Array, statistics: HMMStatistics) -> Array:
-    """Share of the positions spent in each state, (K,); in the long run, where there are no data."""
+    """Return the share of positions in each state, (K,); without data the stationary distribution."""
     visits = statistics.initial + statistics.pairs.sum(axis=0)
     total = visits.sum()
     return visits / total if total > 0.0 else stationary_distribution(transition)
 
 
 def effective_states(shares: Array, coverage: float) -> int:
-    """The least number of states that hold this share of the positions."""
+    """Return the smallest number of states that together hold a share `coverage` of the positions."""
     if not 0.0 < coverage <= 1.0:
-        raise InputError(f"coverage must be above 0 and at most 1; given {coverage!r}.")
+        raise InputError(f"coverage must be above 0 and at most 1; got {coverage!r}.")
     held = np.cumsum(np.sort(shares)[::-1])
     return int(np.searchsorted(held, coverage * (1.0 - 1e-12) * held[-1]) + 1)
 
 
 def state_keys(by: Any, point: HMMPoint, shares: Array, columns: Sequence[str] | None, column: str | int) -> Array:
-    """What states are ordered by, (K,), the smallest first: most visited, smallest mean, or longest lasting."""
+    """Return sort keys of the states, (K,), by "occupancy" or "dwell" (largest first) or "mean" (smallest first)."""
     if by == "occupancy":
         return -shares
     if by == "dwell":
@@ -53,26 +53,26 @@ def state_keys(by: Any, point: HMMPoint, shares: Array, columns: Sequence[str] |
 def _means(point: HMMPoint, columns: Sequence[str] | None, column: str | int) -> Array:
     if point.emission.marginals() is None:
         raise InputError(
-            f"{type(point.emission).__name__} have no mean to order states by; order them by 'occupancy' or 'dwell', "
-            "or by a function of the model."
+            f"{type(point.emission).__name__} have no means to order states by; use 'occupancy', 'dwell' or a function "
+            "of the model."
         )
     means = point.emission.expectation()
     return np.asarray(means[:, resolve_columns(column, columns, means.shape[1])[0]])
 
 
 def rising(keys: Any, n_states: int) -> Index:
-    """The states by rising keys."""
+    """Return the states in the order of rising keys, (K,)."""
     given = np.asarray(keys)
     if given.shape != (n_states,):
         raise InputError(
-            f"the function that orders states gave an array of shape {given.shape}; expected one key for each of "
+            f"the function that orders states returned an array of shape {given.shape}; expected one key for each of "
             f"{n_states} states."
         )
     return np.argsort(given, kind="stable")
 
 
 def inherit_names(own: list[str], inherited: list[str]) -> list[str]:
-    """Names in which the first states have inherited theirs; the others keep their own, marked where it is taken."""
+    """Return names of states: `inherited` for the first ones, own names for the rest, with ' appended if taken."""
     names = list(inherited)
     for name in own[len(inherited) :]:
         while name in names:
@@ -82,10 +82,10 @@ def inherit_names(own: list[str], inherited: list[str]) -> list[str]:
 
 
 def checked_names(names: Iterable[str], n_states: int) -> list[str]:
-    """Names of the states: one for each, all different."""
+    """Return the names of the states as a list; raise an `InputError` unless there is one per state, all different."""
     given = list(names)
     if isinstance(names, str) or len(given) != n_states or not all(isinstance(name, str) for name in given):
-        raise InputError(f"state_names_ must be {n_states} strings, one for each state; given {names!r}.")
+        raise InputError(f"state_names_ must be {n_states} strings, one for each state; got {names!r}.")
     repeated = {name for name in given if given.count(name) > 1}
     if repeated:
         raise InputError(f"the names of the states must differ, but {sorted(repeated)[0]!r} is given twice.")

@@ -1,7 +1,7 @@
-"""One observation at a time: the filter as an object that is told what comes and says what it believes.
+"""Online filter: takes one observation at a time and returns the filtered marginals of the states.
 
-Marginals are kept as logarithms. A step is one matrix product of scaled probabilities; the states for which that would
-fall below the end of the doubles are done in log space, so that a stream of any length agrees with the filter.
+Marginals are kept in log space. A step is one matrix product of scaled probabilities; states whose probability would
+underflow are computed in log space, so that a stream of any length agrees with the filter over whole sequences.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from subchain.structures.chain.model import HMMPoint
 
 Array = NDArray[np.float64]
 
-#: Scaled probabilities below this are found again in log space.
+#: Scaled probabilities below this are recomputed in log space.
 SMALLEST = 1e-280
 
 
 class Stream:
-    """A filter that runs along with the data; made by `HMM.stream`.
+    """Online filter and fixed-lag smoother; `HMM.stream` creates it.
 
     Parameters
     ----------
     point : the model
-    family : checks the observations
-    vocabulary : codes symbols that come as strings, or None
-    lag : how many positions back `smoothed` looks
+    family : specification that checks the observations
+    vocabulary : vocabulary that encodes symbols given as strings, or None
+    lag : number of positions between the last observation and the position of `smoothed`
 
     Examples
     --------
@@ -49,7 +49,7 @@ class Stream:
 
     def __init__(self, point: HMMPoint, family: Emission, vocabulary: Vocabulary | None, lag: int = 0) -> None:
         if not isinstance(lag, (int, np.integer)) or lag < 0:
-            raise InputError(f"lag must be a whole number, not negative; given {lag!r}.")
+            raise InputError(f"lag must be a whole number, not negative; got {lag!r}.")
         self._family = family
         self._vocabulary = vocabulary
         self._emission = point.emission
@@ -64,7 +64,7 @@ class Stream:
         self.step_log_likelihood = 0.0
 
     def update(self, x: Any) -> Array:
-        """Take the next observation and return the probability of each state now, (K,).
+        """Take the next observation and return the filtered marginals of the states, (K,).
 
         Parameters
         ----------
@@ -73,21 +73,21 @@ class Stream:
         Raises
         ------
         ImpossibleSequenceError
-            If no state can have emitted this after what came before. The stream stays as it was, so the observation can
-            be passed over with `update(None)`.
+            If the observation has probability zero given the earlier ones. The stream is unchanged then, so that the
+            observation can be skipped with `update(None)`.
         """
         logs = np.zeros(len(self._predicted)) if x is None else self._log_likelihood(x)
         joint = self._predicted + logs
         step = float(np.logaddexp.reduce(joint))
         if step == -np.inf:
             raise ImpossibleSequenceError(
-                f"observation {self.n_observations}, {x!r}, has probability zero after those before it: no state that "
-                "can be reached emits it. The stream is unchanged; pass over the observation with update(None), or use "
-                "a model with a prior, in which nothing is impossible."
+                f"observation {self.n_observations}, {x!r}, has probability zero given the earlier ones: no reachable "
+                "state emits it. The stream is unchanged; skip the observation with update(None), or use a model with "
+                "a prior, in which nothing is impossible."
             )
         marginal = joint - step
         self._recent.append((marginal, logs))
-        self._predicted = self._move(marginal)
+        self._predicted = self._predict(marginal)
         self._marginals = np.exp(marginal)
         self.n_observations += 1
         self.step_log_likelihood = step
@@ -96,7 +96,7 @@ class Stream:
 
     @property
     def probabilities(self) -> Array:
-        """Probability of each state at the last position, given everything so far, (K,)."""
+        """Probability of each state at the last position, given all observations so far, (K,)."""
         return self._marginals.copy()
 
     @property
@@ -106,7 +106,10 @@ class Stream:
 
     @property
     def smoothed(self) -> Array | None:
-        """Probability of each state `lag` positions back, given everything since, (K,); None while there is none."""
+        """Probability of each state `lag` positions back, given all observations so far, (K,).
+
+        None while there are too few observations.
+        """
         if len(self._recent) < (self._recent.maxlen or 0):
             return None
         future = np.zeros(len(self._predicted))
@@ -115,23 +118,23 @@ class Stream:
         joint = self._recent[0][0] + future
         return np.asarray(np.exp(joint - np.logaddexp.reduce(joint)))
 
-    def _move(self, marginal: Array) -> Array:
-        """Log probabilities one step later."""
+    def _predict(self, marginal: Array) -> Array:
+        """Return the log state probabilities one step after log marginals (K,)."""
         scaled = np.exp(marginal) @ self._transition
         with np.errstate(divide="ignore"):
-            moved = np.log(scaled)
+            logs = np.log(scaled)
         small = np.flatnonzero(scaled < SMALLEST)
         if len(small):
-            moved[small] = np.logaddexp.reduce(marginal[:, None] + self._log_transition[:, small], axis=0)
-        return np.asarray(moved)
+            logs[small] = np.logaddexp.reduce(marginal[:, None] + self._log_transition[:, small], axis=0)
+        return np.asarray(logs)
 
     def _log_likelihood(self, x: Any) -> Array:
         if isinstance(x, str):
             if self._vocabulary is None:
-                raise InputError(f"the model has no vocabulary and takes numbers, not the symbol {x!r}.")
+                raise InputError(f"the model has no vocabulary and takes numbers; got the symbol {x!r}.")
             x = self._vocabulary.encode([x])[0]
         values = np.asarray(x)[None]
         if values.ndim > 2:
-            raise InputError(f"one observation is a number or a vector, not an array of shape {values.shape[1:]}.")
+            raise InputError(f"an observation must be a number or a vector; got an array of shape {values.shape[1:]}.")
         self._family.check_against(Sequences(values), self._emission)
         return np.asarray(self._emission.log_likelihood(values)[:, 0])

@@ -1,4 +1,4 @@
-"""How well single observations are predicted: by their past, by all other observations, or by those left unmasked."""
+"""Predictive log scores of single observations: given the past, all other observations, or the unmasked ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ Array = NDArray[np.float64]
 
 
 def score_steps(question: Question) -> Array:
-    """Log probability of each observation given those before it, (N,); a sequence's sum is its log likelihood."""
+    """Return the log probability of each observation given the earlier ones, (N,).
+
+    The sum over a sequence is its log likelihood.
+    """
     out = np.empty(question.data.n_observations)
 
     def keep(block: FilteredBlock) -> None:
@@ -28,12 +31,12 @@ def score_steps(question: Question) -> Array:
 
 
 def score_left_out(question: Question) -> Array:
-    """Log probability of each observation given all others of its sequence, (N,); 0 where it is missing."""
+    """Return the log probability of each observation given all others of its sequence, (N,); 0 where it is missing."""
     return question.engine.score_left_out(question.surrogate, question.part)
 
 
 def score_masked(question: Question, mask: Any) -> Array:
-    """Log probability of each masked observation given those that are not masked, (N,); 0 where nothing is masked.
+    """Return the log probability of each masked observation given those that are not masked, (N,), else 0.
 
     Parameters
     ----------
@@ -55,11 +58,11 @@ def score_masked(question: Question, mask: Any) -> Array:
 
 
 def checked_mask(data: Sequences, mask: Any) -> NDArray[np.bool_]:
-    """Booleans, one a position, flat."""
+    """Return a mask as flat booleans (N,); raise an `InputError` if its shape or type is wrong."""
     flat = np.concatenate([np.asarray(part) for part in mask]) if isinstance(mask, (list, tuple)) else np.asarray(mask)
     if flat.dtype != np.bool_ or flat.shape != (data.n_observations,):
         raise InputError(
             f"mask must hold True or False for each of {data.n_observations} positions, or be a list with such an "
-            f"array for each of {data.n_sequences} sequences; it is {flat.dtype} of shape {flat.shape}."
+            f"array for each of {data.n_sequences} sequences; got {flat.dtype} of shape {flat.shape}."
         )
     return flat

@@ -1,7 +1,14 @@
-"""Priors over the hidden chain: where it begins and how it moves."""
+"""Priors over the hidden Markov chain: its initial distribution and its transition matrix."""
 
 from subchain.errors import unknown_name
-from subchain.transitions.base import Chain, ChainPosterior, FrozenChain, TransitionPrior, check_chain
+from subchain.transitions.base import (
+    Chain,
+    ChainPosterior,
+    FrozenChain,
+    TransitionPrior,
+    UnsuitedPriorError,
+    check_chain,
+)
 from subchain.transitions.dirichlet import Dirichlet, DirichletChain
 from subchain.transitions.hdp.prior import HDP
 from subchain.transitions.stationary import stationary_distribution
@@ -11,7 +18,7 @@ TRANSITIONS: dict[str, type[TransitionPrior]] = {"dirichlet": Dirichlet, "hdp": 
 
 
 def resolve_transition(given: str | TransitionPrior | None) -> TransitionPrior:
-    """A prior from its name, itself, or the default."""
+    """Return the prior with the given name and default settings; a prior is returned unchanged, None is Dirichlet()."""
     if given is None:
         return Dirichlet()
     if isinstance(given, TransitionPrior):
@@ -30,6 +37,7 @@ __all__ = [
     "DirichletChain",
     "FrozenChain",
     "TransitionPrior",
+    "UnsuitedPriorError",
     "banded",
     "check_chain",
     "cyclic",

@@ -1,7 +1,8 @@
-"""What a prior over the hidden chain is made of: a specification, a posterior and its points.
+"""Base classes of priors over the hidden chain: the specification, its posterior and the chain itself.
 
-The initial distribution and the transition matrix belong together (in a hierarchical prior they share a parent, in a
-stationary chain one follows from the other), so one object stands for both.
+One object represents both the initial distribution and the transition matrix, because they are not independent in all
+priors: in a hierarchical prior they share a parent, in a stationary chain the matrix determines the initial
+distribution.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from subchain.core.components import Component
 from subchain.core.hyperparameters import FixedHyperparameters
+from subchain.core.parts import Treatment
 from subchain.core.records import Record, Sums, states_on
 from subchain.errors import InputError
 from subchain.numerics.simplex import log_weight, logs
@@ -24,7 +26,7 @@ Array = NDArray[np.float64]
 
 @dataclasses.dataclass
 class Chain(Record):
-    """The law of a hidden chain, or weights that stand in for it: `initial` (K,), `transition` (K, K)."""
+    """Probabilities of a hidden chain, or unnormalised weights of a surrogate: `initial` (K,), `transition` (K, K)."""
 
     initial: Array
     transition: Array = states_on(0, 1)
@@ -45,7 +47,12 @@ class ChainSums(Sums):
 
 
 def check_chain(initial: ArrayLike, transition: ArrayLike) -> Chain:
-    """A chain from probabilities given by hand; the error says which row is wrong and why.
+    """Build a chain from given probabilities; raise an `InputError` that names the wrong row.
+
+    Parameters
+    ----------
+    initial : (K,)
+    transition : (K, K), rows sum to one
 
     Examples
     --------
@@ -54,18 +61,18 @@ def check_chain(initial: ArrayLike, transition: ArrayLike) -> Chain:
     ...
     subchain.errors.InputError: row 1 of transition sums to 0.9, not to 1; divide it by its sum.
     """
-    first, moves = (_numbers(*given) for given in (("initial", initial), ("transition", transition)))
+    first, matrix = (_numbers(*given) for given in (("initial", initial), ("transition", transition)))
     if first.ndim != 1 or not len(first):
-        raise InputError(f"initial must hold one probability a state, (K,), but has the shape {first.shape}.")
-    if moves.shape != (len(first), len(first)):
+        raise InputError(f"initial must hold one probability per state, (K,), but has the shape {first.shape}.")
+    if matrix.shape != (len(first), len(first)):
         raise InputError(
-            f"transition has the shape {moves.shape}, but initial speaks of {len(first)} states; "
+            f"transition has the shape {matrix.shape}, but initial has {len(first)} states; "
             f"expected ({len(first)}, {len(first)})."
         )
     _check_distribution("initial", first)
-    for state, row in enumerate(moves):
+    for state, row in enumerate(matrix):
         _check_distribution(f"row {state} of transition", row)
-    return Chain(first, moves)
+    return Chain(first, matrix)
 
 
 def _numbers(name: str, given: ArrayLike) -> Array:
@@ -84,20 +91,20 @@ def _check_distribution(name: str, row: Array) -> None:
 
 
 class NoOccurrence:
-    """Mixin for priors that need no more of the data than expected counts."""
+    """Mixin for priors that depend on the data through expected counts only."""
 
     @property
     def occurrence_method(self) -> str | None:
-        """How to find the probability that transitions occur at all; None if the prior does not need it."""
+        """Method for the probability that a transition occurs at least once; None if the prior does not need it."""
         return None
 
     def observe(self, first: Array, pairs: Array, rate: float = 1.0) -> Self:
-        """Take note of how much −log probabilities of absence exceed expected counts, (K,) and (K, K)."""
+        """Return the prior given −log q(C = 0) − E[C] for counts C of first states (K,) and transitions (K, K)."""
         return self
 
 
 class ChainPosterior(Protocol):
-    """What inference asks of the hidden chain's component; the verbs are those of an emission's `Conjugate`."""
+    """Methods that inference calls on the distribution of the chain; most are those of an emission's `Conjugate`."""
 
     @property
     def occurrence_method(self) -> str | None: ...
@@ -110,7 +117,7 @@ class ChainPosterior(Protocol):
     def mean(self) -> Chain: ...
     def mode(self) -> Chain: ...
     def expected_log(self) -> Chain: ...
-    def log_surrogate(self) -> Chain: ...  # logarithms of expected_log, which may be too small for a double
+    def log_surrogate(self) -> Chain: ...  # log of expected_log, which may underflow
     def predictive(self) -> Chain: ...
     def sample(self, rng: np.random.Generator) -> Chain: ...
     def kl(self, prior: Any) -> float: ...
@@ -126,7 +133,7 @@ class ChainPosterior(Protocol):
 
 @dataclasses.dataclass
 class FrozenChain(Record, FixedHyperparameters, NoOccurrence):
-    """A posterior that is one point and learns nothing."""
+    """Point mass on a given chain, for chains that are frozen or set by hand; updates change nothing."""
 
     chain: Chain
 
@@ -165,29 +172,55 @@ class FrozenChain(Record, FixedHyperparameters, NoOccurrence):
         return IncrementalChain(self, sums)
 
 
-class TransitionPrior(Component, ABC):
-    """What the user writes; the constructor only stores."""
+class UnsuitedPriorError(InputError):
+    """The algorithm does not treat hierarchical priors as this prior needs.
 
+    Attributes
+    ----------
+    need : sentence that says what the prior needs
+    treatments : treatments that would suit the prior
+    remedy : what to change if the algorithm is to stay
+    """
+
+    def __init__(self, need: str, treatments: tuple[Treatment, ...], remedy: str) -> None:
+        super().__init__(f"{need} Use such an algorithm, or {remedy}.")
+        self.need = need
+        self.treatments = treatments
+        self.remedy = remedy
+
+
+class TransitionPrior(Component, ABC):
+    """Specification of a prior over the chain as the user writes it; the constructor only stores its arguments."""
+
+    #: Whether the chain of the start is kept.
     frozen: bool
 
     @property
     def searches(self) -> bool:
-        """Whether runs are to try other numbers of states."""
+        """Whether runs search over the number of states, by merging and splitting."""
         return False
 
     def held_bytes(self, n_states: int) -> int:
-        """The most bytes that an iteration holds of the chain beside a few tables of all moves."""
+        """Return the peak memory, in bytes, that an iteration needs for the prior beyond a few (K, K) tables."""
         return 0
 
-    def suited_to(self, algorithm: str) -> TransitionPrior:
-        """The prior as an algorithm, called by its name, wants it; an `InputError` if the two do not go together."""
+    def suited_to(self, treatment: Treatment | None) -> TransitionPrior:
+        """Return the prior in the form for an algorithm with the given treatment of hierarchical priors.
+
+        `treatment` is None for an algorithm that cannot learn a hierarchical prior. Raises `UnsuitedPriorError` if the
+        prior has no such form. Priors that are not learned suit every algorithm.
+        """
         return self
 
     @abstractmethod
     def prior(self, n_states: int, *, flat: bool) -> ChainPosterior:
-        """Build the prior. `flat` asks for maximum likelihood wherever the user has not set a hyperparameter."""
+        """Build the prior over a chain of `n_states` states.
+
+        If `flat`, hyperparameters that the user left open are chosen such that the posterior mode is the
+        maximum-likelihood estimate.
+        """
 
     @property
     @abstractmethod
     def exact(self) -> bool:
-        """Whether updates maximise the bound, so that it can never fall."""
+        """Whether updates maximise the variational bound exactly, so that it never decreases."""

@@ -1,8 +1,7 @@
-"""Dirichlet rows: the standard prior over the moves of a hidden chain.
+"""Dirichlet prior over each row of the transition matrix: the standard prior of a hidden chain.
 
-Entries can be forbidden (`mask`: structural zeros, exact), or fixed to a given probability; the rest of each row is
-shared by its free entries, which have a Dirichlet prior, with more weight on the diagonal if the chain is to be
-sticky.
+Entries can be forbidden (`mask`: exact structural zeros) or fixed to a given probability. The remaining probability of
+each row is distributed over its free entries, which have a Dirichlet prior; `stickiness` adds to the diagonal.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class DirichletRows(Record):
     Attributes
     ----------
     concentration : (K, K), zero where an entry is not free
-    fixed : (K, K), the probability of entries that are fixed, zero elsewhere
+    fixed : (K, K), the probabilities of fixed entries, zero elsewhere
     """
 
     concentration: Array = states_on(0, 1)
@@ -45,10 +44,11 @@ class DirichletRows(Record):
 
     @property
     def share(self) -> Array:
-        """What is left of each row for its free entries, (K, 1)."""
+        """Total probability of the free entries of each row, (K, 1)."""
         return 1.0 - self.fixed.sum(axis=1, keepdims=True)
 
     def _matrix(self, parts: Array) -> Array:
+        """Return the transition matrix whose free entries have the given parts, (K, K), of the free probability."""
         return np.where(self.free, self.share * parts, self.fixed)
 
     def update(self, pairs: Array) -> DirichletRows:
@@ -68,7 +68,7 @@ class DirichletRows(Record):
         return self._matrix(np.exp(self._moments.expected))
 
     def log_surrogate(self) -> Array:
-        """Logarithms of `expected_log`, also where that is too small for a double; −inf for moves that cannot be."""
+        """Return log `expected_log`, (K, K), also where that underflows; −inf for impossible transitions."""
         return simplex.logs(np.where(self.free, self.share, self.fixed)) + self._moments.expected
 
     def sample(self, rng: np.random.Generator) -> Array:
@@ -81,7 +81,10 @@ class DirichletRows(Record):
         return simplex.log_density(self.concentration, transition / np.where(self.share > 0.0, self.share, 1.0))
 
     def log_evidence(self, pairs: Array) -> float:
-        """Log probability of counted moves with the free entries summed out; −inf if one of them cannot happen."""
+        """Return the log probability of transition counts (K, K) with the free entries integrated out.
+
+        It is −inf if an impossible transition has a positive count.
+        """
         given = np.where(self.free, self.share, self.fixed)
         return simplex.log_evidence(self.concentration, pairs, axis=1) + simplex.log_weight(pairs, given)
 
@@ -91,7 +94,7 @@ class DirichletRows(Record):
 
 @dataclasses.dataclass
 class DirichletChain(Record, FixedHyperparameters, NoOccurrence):
-    """Distribution over the initial distribution and the transition matrix, prior or posterior."""
+    """Prior or posterior over the initial distribution and the transition matrix."""
 
     initial: Initial
     rows: DirichletRows
@@ -147,20 +150,20 @@ class Dirichlet(TransitionPrior):
     Parameters
     ----------
     concentration : float or (K, K), optional
-        Left open it is 1: uniform for variational inference, maximum likelihood for EM.
+        Concentration of the rows; 1 by default, which is uniform and makes the mode the maximum-likelihood estimate.
     stickiness : float
-        Added to the concentration of staying in a state.
+        Added to the concentration of self-transitions.
     mask : (K, K) of bool, or a function of K, optional
-        Which moves are possible; see `left_right`, `banded`, `cyclic`.
+        Allowed transitions; see `left_right`, `banded`, `cyclic`.
     fixed : (K, K), optional
-        Probabilities that are known; nan where they are to be learned.
+        Known probabilities; nan where they are learned.
     initial : "learned", "stationary" or (K,)
-        The first state's distribution. "stationary" follows the transition matrix (the posterior mean's, in
-        variational inference), which makes the bound approximate: it may then fall.
+        Distribution of the first state. "stationary" is the stationary distribution of the transition matrix (in
+        variational inference, of its posterior mean); the bound is then approximate and may decrease.
     initial_concentration : float or (K,), optional
-        As `concentration`.
+        Concentration of the initial distribution; 1 by default.
     frozen : bool
-        Keep the chain of the start.
+        Whether to keep the chain of the start.
 
     Examples
     --------
@@ -205,7 +208,7 @@ class Dirichlet(TransitionPrior):
         return DirichletChain(self._initial(n_states, flat), rows)
 
     def _structure(self, n_states: int) -> tuple[Array, NDArray[np.bool_]]:
-        """Fixed probabilities, and which entries are left to learn."""
+        """Return the fixed probabilities and the mask of free entries, both (K, K)."""
         shape = (n_states, n_states)
         mask = self.mask(n_states) if callable(self.mask) else self.mask
         allowed = np.ones(shape, dtype=np.bool_) if mask is None else np.asarray(mask).astype(np.bool_)
@@ -215,7 +218,7 @@ class Dirichlet(TransitionPrior):
                 raise InputError(f"{name} has shape {table.shape}, but {n_states} states need {shape}.")
         known = ~np.isnan(given)
         if (given[known] < 0.0).any() or (given[known] > 1.0).any():
-            raise InputError("fixed transition probabilities must lie between 0 and 1 (nan: to be learned).")
+            raise InputError("fixed transition probabilities must be between 0 and 1, or nan where they are learned.")
         forbidden = known & ~allowed & (np.nan_to_num(given) > 0.0)
         if forbidden.any():
             row, column = np.argwhere(forbidden)[0]
@@ -225,7 +228,7 @@ class Dirichlet(TransitionPrior):
         total = fixed.sum(axis=1)
         for row in range(n_states):
             if not allowed[row].any():
-                raise InputError(f"the mask leaves state {row} without any move; allow at least one.")
+                raise InputError(f"the mask allows no transition from state {row}; allow at least one.")
             if total[row] > 1.0 + 1e-9 or (not free[row].any() and abs(total[row] - 1.0) > 1e-9):
                 raise InputError(f"the fixed probabilities of row {row} sum to {total[row]:.6g}, not to 1.")
         return fixed, free & (total < 1.0 - 1e-12)[:, None]
@@ -242,20 +245,21 @@ class Dirichlet(TransitionPrior):
         fits = probabilities.shape == (n_states,) and bool((probabilities >= 0.0).all())
         if not fits or abs(probabilities.sum() - 1.0) > 1e-6:
             raise InputError(
-                f"initial must be 'learned', 'stationary' or {n_states} probabilities that sum to 1, "
-                f"not {self.initial!r}."
+                f"initial must be 'learned', 'stationary' or {n_states} probabilities that sum to 1; "
+                f"got {self.initial!r}."
             )
         return GivenInitial(probabilities)
 
 
 def _hyperparameter(name: str, given: Any, shape: tuple[int, ...], flat: bool) -> Array:
+    """Broadcast a concentration to `shape`; raise an `InputError` if it is not positive, or below 1 and `flat`."""
     value = np.asarray(1.0 if given is None else given, dtype=np.float64)
     if not (np.isfinite(value).all() and (value > 0.0).all()):
-        raise InputError(f"{name} must be positive and finite, not {given!r}; use mask= for moves that cannot happen.")
+        raise InputError(f"{name} must be positive and finite; got {given!r}. Use mask= to forbid transitions.")
     if flat and (value < 1.0).any():
         raise InputError(
-            f"EM looks for the most probable parameters, which do not exist for {name} < 1 (given {given!r}); "
-            "use at least 1, or variational inference, which accepts any positive value."
+            f"{name} is {given!r}, but below 1 the prior density is unbounded, so that there is no most probable "
+            "parameter; use at least 1, or variational inference, which accepts any positive value."
         )
     try:
         return np.broadcast_to(value, shape).copy()

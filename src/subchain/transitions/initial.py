@@ -1,6 +1,7 @@
-"""Where chains begin: learned from the data, given, or the stationary distribution of the moves.
+"""Initial distributions of a chain: learned from the data, given, or the stationary distribution of the matrix.
 
-Each is a small record with the same verbs; they are told the transition matrix, which only the stationary one needs.
+Each is a small record with the same methods. Methods take the transition matrix (K, K), which only the stationary one
+uses.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Array = NDArray[np.float64]
 
 @dataclasses.dataclass
 class LearnedInitial(Record):
-    """A Dirichlet distribution over the first state."""
+    """Dirichlet distribution over the initial distribution; `concentration` is (K,)."""
 
     concentration: Array
 
@@ -61,7 +62,7 @@ class LearnedInitial(Record):
 
 
 class _NothingToLearn:
-    """The verbs of an initial distribution without parameters of its own."""
+    """Mixin for initial distributions without learned parameters; subclasses define `mean`."""
 
     def update(self, counts: Array) -> Any:
         return self
@@ -96,7 +97,7 @@ class _NothingToLearn:
 
 @dataclasses.dataclass
 class GivenInitial(_NothingToLearn, Record):
-    """A distribution that was fixed beforehand."""
+    """Given initial distribution, `probabilities` (K,)."""
 
     probabilities: Array
 
@@ -106,7 +107,7 @@ class GivenInitial(_NothingToLearn, Record):
 
 @dataclasses.dataclass
 class StationaryInitial(_NothingToLearn, Record):
-    """The stationary distribution of the transition matrix."""
+    """Stationary distribution of the transition matrix as the initial distribution."""
 
     def mean(self, transition: Array) -> Array:
         return stationary_distribution(transition)

@@ -1,4 +1,4 @@
-"""The distribution that a transition matrix leaves as it is."""
+"""Stationary distribution of a transition matrix, by the elimination of Grassmann, Taksar & Heyman (1985)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 @njit(nogil=True, cache=True)
 def reduce_states(matrix):  # type: ignore[no-untyped-def]
-    """Take out one state after the other, in place, what it passed on being added to the others' moves.
+    """Eliminate one state after the other from a transition matrix, in place.
 
-    Nothing is subtracted, so nothing cancels (Grassmann, Taksar & Heyman 1985). Returns False where the states that are
-    left cannot be reached from one that is taken out: the chain has parts that never meet.
+    The transitions through an eliminated state are added to those between the remaining states. Nothing is subtracted,
+    so nothing cancels. Returns False if an eliminated state cannot reach the remaining ones: the chain is reducible.
     """
     for state in range(matrix.shape[0] - 1, 0, -1):
         leaving = 0.0
@@ -29,7 +29,7 @@ def reduce_states(matrix):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def reduced_distribution(matrix):  # type: ignore[no-untyped-def]
-    """Probabilities of the states from what `reduce_states` left."""
+    """Return the stationary probabilities, (K,), by back substitution in the result of `reduce_states`."""
     out = np.empty(matrix.shape[0])
     out[0] = total = 1.0
     for state in range(1, matrix.shape[0]):
@@ -41,10 +41,10 @@ def reduced_distribution(matrix):  # type: ignore[no-untyped-def]
 
 
 def stationary_distribution(transition: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Stationary distribution of a stochastic matrix, by elimination of one state after the other.
+    """Return the stationary distribution of a stochastic matrix, by elimination of one state after the other.
 
-    Power iteration never ends on nearly periodic chains; elimination does not mind. A reducible chain has several
-    stationary distributions; one of them is returned.
+    Unlike power iteration, elimination also works for nearly periodic chains. A reducible chain has several stationary
+    distributions; one of them is returned.
 
     Parameters
     ----------

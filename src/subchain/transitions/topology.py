@@ -1,4 +1,4 @@
-"""Which moves are possible at all: masks for `Dirichlet(mask=…)`. Forbidden moves stay exactly zero."""
+"""Masks of allowed transitions for `Dirichlet(mask=…)`; forbidden transitions have probability exactly zero."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from subchain.errors import InputError
 
 
 def left_right(n_states: int, max_step: int | None = None) -> NDArray[np.bool_]:
-    """Moves that stay or go to a later state, at most `max_step` ahead.
+    """Return the (K, K) mask of self-transitions and transitions to later states, at most `max_step` ahead.
 
     Examples
     --------
@@ -23,7 +23,7 @@ def left_right(n_states: int, max_step: int | None = None) -> NDArray[np.bool_]:
 
 
 def banded(n_states: int, width: int = 1) -> NDArray[np.bool_]:
-    """Moves to states at most `width` away.
+    """Return the (K, K) mask of transitions to states at most `width` away.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def banded(n_states: int, width: int = 1) -> NDArray[np.bool_]:
 
 
 def cyclic(n_states: int, max_step: int = 1) -> NDArray[np.bool_]:
-    """Moves that stay or go at most `max_step` ahead on a circle.
+    """Return the (K, K) mask of self-transitions and transitions at most `max_step` ahead on a circle of states.
 
     Examples
     --------
@@ -49,6 +49,7 @@ def cyclic(n_states: int, max_step: int = 1) -> NDArray[np.bool_]:
 
 
 def _differences(n_states: int) -> NDArray[np.int64]:
+    """Return target minus source of each transition, (K, K)."""
     if n_states < 1:
         raise InputError(f"n_states must be at least 1, not {n_states}.")
     states = np.arange(n_states)

@@ -21,7 +21,7 @@ from subchain.engines.cpu.workspace import Workers
 from subchain.engines.results import Occurrence
 from subchain.errors import unknown_name
 from subchain.propagation.lanes import recursions as lanes
-from subchain.propagation.occurrence.methods import WAYS, absence_in, conditionals
+from subchain.propagation.occurrence.methods import METHODS, absence_in, conditionals
 from subchain.propagation.occurrence.pairs import absence, add_surplus
 
 Array = NDArray[np.float64]
@@ -29,8 +29,8 @@ Array = NDArray[np.float64]
 
 def occurrence(workers: Workers, messages: Messages, method: str, n_samples: int, seed: int) -> Occurrence:
     """How surely first states and transitions occur in the data; see `Engine.occurrence`."""
-    if method not in WAYS:
-        raise unknown_name("method", method, WAYS)
+    if method not in METHODS:
+        raise unknown_name("method", method, METHODS)
     parts, scores = run_pass(workers, messages, _Ask(messages, method, n_samples, seed))
     scores.checked()
     for part in parts[1:]:

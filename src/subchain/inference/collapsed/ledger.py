@@ -29,7 +29,7 @@ from subchain.inference.start.local_starts import LOCAL_STARTS, draw_local
 from subchain.propagation.compiled import kernel
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
 from subchain.transitions.base import ChainSums
-from subchain.transitions.hdp.collapsed_top import WAYS, CollapsedChain
+from subchain.transitions.hdp.collapsed_top import CollapsedChain
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -266,7 +266,7 @@ class Ledger:
     def _observed(self, chain: CollapsedChain) -> CollapsedChain:
         """The prior of the moves, having looked how probable it is that they happen at all."""
         weights, chains = self.present.update(self.statistics).predictive(), self.problem.structure
-        found = chains.engine.occurrence(weights.surrogate(), chains, WAYS[chain.way])
+        found = chains.engine.occurrence(weights.surrogate(), chains, chain.occurrence_method)
         return chain.observe(found.first - self.chain.initial, found.moves - self.chain.pairs)
 
     @property

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from subchain.core.checks import positive_number, whole_number
 from subchain.core.components import Component
-from subchain.core.parts import Point, Posterior
+from subchain.core.parts import Point, Posterior, Treatment
 from subchain.core.statistics import Statistics
 from subchain.inference.run.problem import Problem
 from subchain.inference.run.trace import Status, Trace
@@ -40,6 +40,8 @@ class Algorithm(Component, ABC):
     flat: ClassVar[bool]
     #: Whether what is learned of a prior is moved between iterations.
     updates_hyperparameters: ClassVar[bool] = True
+    #: Treatment of parameters with a hierarchical prior; None if the algorithm cannot learn such a prior.
+    hierarchy_treatment: ClassVar[Treatment | None] = None
     time_limit: float | None
     patience: int | None
 

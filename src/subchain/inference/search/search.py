@@ -61,7 +61,7 @@ class StateSearch:
             return False
         if trials.settled_at is not None:
             return True
-        return _is_milestone(iteration, trials.every) and states_differ(trials.statistics.pairs, hierarchy.renewals)
+        return _is_milestone(iteration, trials.every) and states_differ(trials.statistics.pairs, hierarchy.n_updates)
 
     def improve(self, trials: Trials, state: RunState, step: Step) -> Step:
         """Return where a search leads from a step, if it is time for one; else the step."""

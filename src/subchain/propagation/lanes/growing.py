@@ -1,9 +1,9 @@
-"""Buffers that grow until a subchain's own ends no longer care.
+"""Adaptive buffers: extend the buffer of a subchain until positions beyond it hardly influence the subchain.
 
-What lies left of a subchain acts on its first state through a product of matrices, one a position; so does what lies
-right of it on its last state. The products are kept, so that another position is one more factor and no new pass, and
-so that the influence of whatever lies beyond can be read off them. (Whether the last growth has changed anything, which
-is the published test, says less: an observation that tells nothing changes nothing.)
+The buffer to the left of a subchain acts on its first state through a product of matrices, one per position; so does
+the buffer to the right on its last state. The products are stored, so that one more position is one more factor instead
+of a new pass, and so that the influence of positions beyond the buffers can be bounded. (The published test is whether
+the last extension changed the marginals; it is weaker, because an uninformative observation changes nothing.)
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-#: Up to so many states products are plain loops.
+#: Largest number of states for which matrix products are plain loops.
 FEW = 32
 
 kernel = njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz", "arcp"}, error_model="numpy")
@@ -21,6 +21,7 @@ kernel = njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz", "a
 
 @kernel
 def _normalize(matrix):
+    """Divide by the sum of all entries, in place."""
     total = matrix.sum()
     if total > 0.0:
         matrix /= total
@@ -28,7 +29,7 @@ def _normalize(matrix):
 
 @kernel
 def _product(a, b):
-    """Matrix product by plain loops, which beat a library call for the few states of most chains."""
+    """Return the matrix product a · b, (K, K); plain loops are faster than a library call for few states."""
     n_states = a.shape[0]
     if n_states > FEW:
         return a @ b
@@ -43,46 +44,49 @@ def _product(a, b):
 
 @kernel
 def multiply_through(likelihood, transition, columns, product):
-    """Π diag(likelihood) · transition over the given columns, the last one without the transition; normalised."""
+    """Compute Π diag(likelihood) · transition over the given columns, without a transition after the last; normalised.
+
+    `likelihood` is (K, n), `transition` (K, K), `columns` the indices of the positions, `product` (K, K) the output.
+    """
     n_states = transition.shape[0]
     product[:] = 0.0
     for k in range(n_states):
         product[k, k] = likelihood[k, columns[0]]
     for i in range(1, columns.shape[0]):
-        moved = _product(product, transition)
+        predicted = _product(product, transition)
         for j in range(n_states):
             for k in range(n_states):
-                product[j, k] = moved[j, k] * likelihood[k, columns[i]]
+                product[j, k] = predicted[j, k] * likelihood[k, columns[i]]
         _normalize(product)
 
 
 @kernel
 def extend_left(likelihood, transition, column, product):
-    """Put one more position before those whose product is kept: diag(likelihood) · transition · product, in place."""
+    """Prepend one position to a product: diag(likelihood) · transition · product, normalised, in place."""
     n_states = transition.shape[0]
-    moved = _product(transition, product)
+    predicted = _product(transition, product)
     for j in range(n_states):
         for k in range(n_states):
-            product[j, k] = likelihood[j, column] * moved[j, k]
+            product[j, k] = likelihood[j, column] * predicted[j, k]
     _normalize(product)
 
 
 @kernel
 def extend_right(likelihood, transition, column, product):
-    """Put one more position after those whose product is kept: product · transition · diag(likelihood), in place."""
+    """Append one position to a product: product · transition · diag(likelihood), normalised, in place."""
     n_states = transition.shape[0]
-    moved = _product(product, transition)
+    predicted = _product(product, transition)
     for j in range(n_states):
         for k in range(n_states):
-            product[j, k] = moved[j, k] * likelihood[k, column]
+            product[j, k] = predicted[j, k] * likelihood[k, column]
     _normalize(product)
 
 
 @kernel
 def _largest_distance(marginals, weights, rows):
-    """Largest total variation between marginals (K,) and each row of `rows` (K, K) times `weights` (K,), normalised.
+    """Return the largest total variation distance between `marginals` (K,) and rows[j] · weights, normalised, over j.
 
-    Rows that come to nothing are left out.
+    `rows` is (K, K), `weights` (K,). Rows whose product is zero are left out.
     """
     n_states = marginals.shape[0]
     largest = 0.0
@@ -100,7 +104,7 @@ def _largest_distance(marginals, weights, rows):
 
 @kernel
 def _marginals(weights, others):
-    """Two messages about one position, multiplied and normalised."""
+    """Return the normalised product of two messages (K,) at one position."""
     both = weights * others
     total = both.sum()
     return both / total if total > 0.0 else both
@@ -108,14 +112,18 @@ def _marginals(weights, others):
 
 @kernel
 def influence_of_the_rest(start, left, core, right, any_left, any_right):
-    """How much what lies beyond the buffers could still change the marginals of the subchain's first and last position.
+    """Bound the influence of positions beyond the buffers on the marginals of the subchain's first and last position.
 
-    `start` (K,) are the weights of the outermost state of the left buffer, `left` the product over that buffer and the
-    move that leads out of it, `core` the one over the subchain, `right` the one over the move into the right buffer and
-    all of it. The answer is the largest total variation, over all single states at the outer end of either buffer,
-    between the marginals as they are and as they were if that state were certain, added for both sides; nothing can
-    change them more.
-    `any_left` and `any_right` say whether anything lies there.
+    The bound is the largest total variation distance between the present marginals and those with a known state at the
+    outer end of a buffer, over all such states, added for both sides.
+
+    Parameters
+    ----------
+    start : (K,) weights of the outermost state of the left buffer
+    left : (K, K) product over the left buffer and the transition out of it
+    core : (K, K) product over the subchain
+    right : (K, K) product over the transition into the right buffer and that buffer
+    any_left, any_right : whether the sequence extends beyond the left and the right buffer
     """
     into, out_of = start @ left, right.sum(axis=1)
     into_through, out_through = into @ core, core @ out_of
@@ -135,16 +143,17 @@ def grow_lane(
     likelihood_left, likelihood_right, at, room_left, room_right, end_left, end_right, transition, stationary, initial,
     left, core, right, grown, step, tolerance, limit,
 ):  # fmt: skip
-    """Extend the buffers of one subchain, as far as the given likelihoods go; return whether that is enough.
+    """Extend the buffers of one subchain, as far as the given likelihoods reach; return whether they are long enough.
 
     Parameters
     ----------
-    likelihood_left, likelihood_right : (K, n), of positions at growing distance, from column `at` on
-    room_left, room_right : how many of them there are
-    end_left, end_right : how far away the ends of the sequence are
-    left, core, right : (K, K) products, the outer ones changed in place
-    grown : (2,) positions on either side, in place
-    step, tolerance, limit : positions a growth, largest influence of what is beyond, largest buffer
+    likelihood_left, likelihood_right : (K, n) likelihoods of positions at growing distance, from column `at` on
+    room_left, room_right : number of these positions
+    end_left, end_right : number of positions of the sequence on either side of the subchain
+    stationary, initial : (K,) weights of the outermost state inside a sequence, and at its beginning
+    left, core, right : (K, K) products; `left` and `right` are updated in place
+    grown : (2,) lengths of the buffers, updated in place
+    step, tolerance, limit : positions per extension, largest influence from beyond, largest buffer
     """
     used_left = used_right = 0
     while True:
@@ -170,7 +179,7 @@ def grow_lane(
 
 @kernel
 def into_and_out_of(start, left, right, into, out_of):
-    """Weights of a subchain's first state and backward message of its last, each summing to one."""
+    """Write the weights of a subchain's first state and the backward message of its last, each (K,), summing to one."""
     into[:] = 0.0
     out_of[:] = 0.0
     for j in range(start.shape[0]):

@@ -1,1 +1,1 @@
-"""Forward-backward over the legal states of each position alone."""
+"""Forward-backward and decoding restricted to the legal states of each position."""

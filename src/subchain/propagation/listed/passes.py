@@ -1,14 +1,14 @@
 # mypy: disable-error-code="no-untyped-def"
-"""Passes over chains that visit the legal states of each position alone.
+"""Forward and backward passes restricted to the legal states of each position.
 
-Where a dictionary or labels leave one or two of many states, a step from one position to the next is a handful of
-products instead of K². Tables become lists: entry e belongs to state `states[e]` of the position t for which
-`offsets[t] <= e < offsets[t + 1]`. A position with one legal state cuts its chain in two: given that state, what comes
-before and what comes after know nothing of each other, so a long chain falls into *pieces* that are exact by
-themselves. A piece begins its sequence, or begins after a position whose only legal state is known.
+Where a tag dictionary or labels leave one or two of many states, a step between neighbouring positions takes a few
+products instead of K². Tables become lists: entry e belongs to state `states[e]` of the position t with
+`offsets[t] <= e < offsets[t + 1]`. Given the state of a position with a single legal state, past and future are
+independent; such positions divide a long chain into *pieces* that are computed separately without approximation. A
+piece begins its sequence, or follows a position with a single legal state.
 
-Scaling is as in `lanes`; scaled passes that cannot be believed are reported, not repaired. Best paths are found in
-logarithms (`legal_paths`).
+Scaling is as in `lanes`. Scaled passes that underflow are reported, not repaired. Best paths are computed in log space
+(`paths.py`).
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from subchain.propagation.underflow import LEAST_MARGINAL, LEAST_SCALE
 
 Index = NDArray[np.int64]
 
-#: Smallest double above zero: a likelihood that is possible, however improbable.
+#: Smallest positive double: likelihoods above zero are not allowed to underflow to zero.
 LEAST = 5e-324
-#: Whole rows of a matrix are taken where lists are longer than this share of all states, and moves more than these.
-LONG, MANY_MOVES = 1 / 8, 24
+#: Whole matrix rows are used if the longer list exceeds this share of all states, and there are more transitions.
+LONG, MANY_TRANSITIONS = 1 / 8, 24
 
 
 class Lists(NamedTuple):
-    """Legal states of n positions, and the pieces of chains that these positions are.
+    """Legal states of n positions, and the P pieces of chains that they form.
 
     Attributes
     ----------
-    offsets : (n + 1,) where the entries of each position begin
+    offsets : (n + 1,) first entry of each position
     states : (nnz,) legal states, rising within each position
     starts, stops : (P,) first position of each piece, and the one after its last; no piece is empty
-    before : (P,) the only legal state of the position before each piece, −1 where the piece begins its sequence
+    before : (P,) the single legal state of the position before each piece, −1 if the piece begins its sequence
     """
 
     offsets: Index
@@ -53,7 +53,10 @@ class Lists(NamedTuple):
 
 @kernel
 def weigh_states(likelihood, log_weights, offsets, shift):
-    """Multiply likelihoods by weights that are given as logarithms; zeros stay the only zeros."""
+    """Multiply likelihoods (nnz,) by exp(log_weights), scaled by the largest of each position; add its log to `shift`.
+
+    Likelihoods above zero stay above zero.
+    """
     for position in range(offsets.shape[0] - 1):
         first, stop = offsets[position], offsets[position + 1]
         best = log_weights[first]
@@ -67,20 +70,19 @@ def weigh_states(likelihood, log_weights, offsets, shift):
 
 # ---- long lists ------------------------------------------------------------------------------------------------------
 #
-# Between short lists moves are taken one by one, inside the passes: a row that is made into an array of its own costs
-# more than a handful of products. If a list is long, whole rows of a matrix are taken, which run through the vector
-# units.
+# Between short lists the passes loop over single transitions: copying a row costs more than a few products. If a list
+# is long, whole matrix rows are used, which vectorise.
 
 
 @part
 def _is_far(n_sources, n_targets, n_states):
-    """Whether whole rows are worth it."""
-    return n_sources * n_targets > MANY_MOVES and max(n_sources, n_targets) > LONG * n_states
+    """Return whether whole matrix rows are faster than single transitions."""
+    return n_sources * n_targets > MANY_TRANSITIONS and max(n_sources, n_targets) > LONG * n_states
 
 
 @kernel
 def _spread(values, first, stop, states, row):
-    """The entries from `first` to `stop` as a row over all states."""
+    """Write the entries from `first` to `stop` into `row` (K,), with zeros for all other states."""
     row[:] = 0.0
     for e in range(first, stop):
         row[states[e]] = values[e]
@@ -88,10 +90,10 @@ def _spread(values, first, stop, states, row):
 
 @kernel
 def _carry_far(values, first, stop, states, matrix, transposed, out, begin, end, row):
-    """out[e] = Σ_f values[f] · matrix[states[f], states[e]], f from `first` to `stop` and e from `begin` to `end`.
+    """Set out[e] = Σ_f values[f] · matrix[states[f], states[e]], f from `first` to `stop`, e from `begin` to `end`.
 
-    Many sources are spread over a row, with which the rows of the targets are multiplied; the rows of few sources are
-    mixed, and many targets read what they need. `row` (K,) is room for that.
+    With more sources than targets, the sources are written into a row (K,) and multiplied by the row of each target;
+    otherwise the rows of the sources are summed with weights, and each target reads its entry. `row` (K,) is workspace.
     """
     if stop - first >= end - begin:
         _spread(values, first, stop, states, row)
@@ -112,7 +114,10 @@ def _carry_far(values, first, stop, states, matrix, transposed, out, begin, end,
 
 @kernel
 def _add_far(alpha, before, weighted, first, stop, states, sums, row):
-    """Add the moves to the entries from `first` to `stop` from those between `before` and `first`, row by row."""
+    """Add alpha[f] · weighted[e] to sums[states[f], states[e]], row by row.
+
+    f runs from `before` to `first`, e from `first` to `stop`.
+    """
     _spread(weighted, first, stop, states, row)
     for f in range(before, first):
         other, value = sums[states[f]], alpha[f]
@@ -125,7 +130,7 @@ def _add_far(alpha, before, weighted, first, stop, states, sums, row):
 
 @kernel
 def forward(likelihood, transition, transposed, initial, lists, alpha, scale):
-    """Filtered marginals of every position.
+    """Compute the filtered marginals of all positions.
 
     Parameters
     ----------
@@ -133,7 +138,7 @@ def forward(likelihood, transition, transposed, initial, lists, alpha, scale):
     transition, transposed : (K, K) the transition matrix, and its transpose
     initial : (K,)
     lists : Lists
-    alpha : (nnz,) output, each position's entries sum to one
+    alpha : (nnz,) output; the entries of each position sum to one
     scale : (n,) output, the normalisers; zero where the chain is impossible
     """
     offsets, states = lists.offsets, lists.states
@@ -168,9 +173,9 @@ def forward(likelihood, transition, transposed, initial, lists, alpha, scale):
 
 @kernel
 def log_totals(scale, shift, lists, out):
-    """Log normaliser of each piece into `out` (P,); nan where a normaliser is too small to be believed.
+    """Write the log normaliser of each piece into `out` (P,); nan if a scale factor underflows (`LEAST_SCALE`).
 
-    Normalisers are multiplied as long as their product is well within the doubles: few logarithms are taken.
+    Scale factors are multiplied as long as their product neither under- nor overflows, so that few logs are taken.
     """
     for piece in range(lists.starts.shape[0]):
         total, product, least = 0.0, 1.0, np.inf
@@ -186,9 +191,9 @@ def log_totals(scale, shift, lists, out):
 
 @kernel
 def lost(likelihood, transition, initial, lists, alpha, out):
-    """Say for each piece, in `out` (P,), whether a possible state has fallen near the end of the doubles.
+    """Write into `out` (P,) whether the filtered marginal of a reachable state underflows in each piece.
 
-    Such a state may still turn out to be the one that explains what comes later.
+    Later observations may be possible from such a state only, so that the scaled pass is unreliable.
     """
     offsets, states = lists.offsets, lists.states
     for piece in range(lists.starts.shape[0]):
@@ -212,15 +217,15 @@ def lost(likelihood, transition, initial, lists, alpha, out):
 
 @kernel
 def backward(likelihood, transition, transposed, lists, alpha, scale, marginals):
-    """Smoothed marginals of every position; turns `likelihood` into the weighted messages that pair sums need.
+    """Compute the posterior marginals of all positions, and the weighted backward messages for `pair_sums`.
 
     Parameters
     ----------
-    likelihood : (nnz,) in: likelihoods; out: likelihood · β / scale, zero for states that were not reached
+    likelihood : (nnz,) in: likelihoods; out: likelihood · β / scale, zero for states with alpha zero
     transition, transposed : (K, K) the transition matrix, and its transpose
     lists : Lists
     alpha, scale : as written by `forward`
-    marginals : (nnz,) output, each position's entries sum to one
+    marginals : (nnz,) output; the entries of each position sum to one
     """
     offsets, states = lists.offsets, lists.states
     n_states = transition.shape[0]
@@ -255,9 +260,9 @@ def backward(likelihood, transition, transposed, lists, alpha, scale, marginals)
 
 @kernel
 def pair_sums(alpha, weighted, lists, sums):
-    """Add Σ α_{t−1} ⊗ weighted_t to `sums` (K, K); times the transition matrix, these are counts.
+    """Add Σ α_{t−1} ⊗ weighted_t to `sums` (K, K); times the transition matrix, these are expected transitions.
 
-    The move from the known state before a piece counts to the piece.
+    The transition from the single legal state before a piece belongs to the piece.
     """
     offsets, states = lists.offsets, lists.states
     row = np.empty(sums.shape[0])
@@ -268,7 +273,7 @@ def pair_sums(alpha, weighted, lists, sums):
                 sums[known, states[e]] += weighted[e]
         for position in range(start + 1, lists.stops[piece]):
             before, first, stop = offsets[position - 1], offsets[position], offsets[position + 1]
-            if (first - before) * (stop - first) > MANY_MOVES and stop - first > LONG * row.shape[0]:
+            if (first - before) * (stop - first) > MANY_TRANSITIONS and stop - first > LONG * row.shape[0]:
                 _add_far(alpha, before, weighted, first, stop, states, sums, row)
             else:
                 for f in range(before, first):
@@ -278,7 +283,7 @@ def pair_sums(alpha, weighted, lists, sums):
 
 @kernel
 def weigh(entries, lists, weights):
-    """Multiply the entries of each piece by its weight."""
+    """Multiply the entries (nnz,) of each piece by its weight, `weights` (P,), in place."""
     for piece in range(lists.starts.shape[0]):
         for e in range(lists.offsets[lists.starts[piece]], lists.offsets[lists.stops[piece]]):
             entries[e] *= weights[piece]
@@ -286,7 +291,7 @@ def weigh(entries, lists, weights):
 
 @kernel
 def first_states(marginals, lists, sums):
-    """Add the marginals of the positions that begin sequences to `sums` (K,)."""
+    """Add the marginals of the first position of each sequence to `sums` (K,)."""
     for piece in range(lists.starts.shape[0]):
         if lists.before[piece] < 0:
             start = lists.starts[piece]
@@ -309,7 +314,7 @@ def spread(entries, lists, out):
 
 @kernel
 def best_states(entries, lists, out):
-    """Write the state with the largest entry of each position into `out` (n,); the lowest among equals."""
+    """Write the state with the largest entry of each position into `out` (n,); ties go to the lowest state."""
     for position in range(lists.offsets.shape[0] - 1):
         best = lists.offsets[position]
         for e in range(best + 1, lists.offsets[position + 1]):
@@ -320,7 +325,7 @@ def best_states(entries, lists, out):
 
 @kernel
 def entries_of(entries, lists, states, out):
-    """Write the entry of one given state of each position into `out` (n,); zero if it is not legal."""
+    """Write the entry of a given state of each position, `states` (n,), into `out` (n,); zero if it is not legal."""
     for position in range(lists.offsets.shape[0] - 1):
         out[position] = 0.0
         for e in range(lists.offsets[position], lists.offsets[position + 1]):

@@ -1,9 +1,9 @@
 # mypy: disable-error-code="no-untyped-def"
-"""The most probable paths through legal states alone, in log space.
+"""Most probable paths through the legal states of each position, in log space.
 
-δ is that of `viterbi`, kept for the legal states of each position; lists and pieces are those of `legal`. Where a piece
-ends before its sequence does, its last position has one legal state, so pieces know their paths by themselves. Rounding
-is never reordered. Among equals the lowest state wins.
+δ is defined in `viterbi.py`, here for legal states only; lists and pieces are those of `passes.py`. A piece that ends
+before its sequence does has a single legal state at its last position, so that each piece determines its path by
+itself. Floating-point operations are never reordered. Ties go to the lowest state.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ kernel = njit(nogil=True, cache=True, error_model="numpy")
 
 @kernel
 def _reach(delta, first, stop, states, log_transition, begin, end):
-    """Add to δ of the entries from `begin` to `end` the best way there from those from `first` to `stop`."""
+    """Add max_f (delta[f] + log_transition[states[f], states[e]]) to delta[e].
+
+    f runs from `first` to `stop`, e from `begin` to `end`.
+    """
     for e in range(begin, end):
         k, best = states[e], -np.inf
         for f in range(first, stop):
@@ -26,7 +29,7 @@ def _reach(delta, first, stop, states, log_transition, begin, end):
 
 @kernel
 def _bring_to_zero(delta, first, stop):
-    """Subtract the largest of the entries from all, so that they keep their digits; return it."""
+    """Subtract the largest entry from all, to preserve precision, and return it."""
     largest = delta[first]
     for e in range(first + 1, stop):
         largest = max(largest, delta[e])
@@ -42,11 +45,11 @@ def sweep(log_likelihood, log_transition, log_initial, lists, log_totals, dead):
 
     Parameters
     ----------
-    log_likelihood : (nnz,) in: log likelihoods; out: δ, that of each position up to a constant
+    log_likelihood : (nnz,) in: log likelihoods; out: δ, up to a constant per position
     log_transition, log_initial : (K, K) and (K,)
-    lists : legal.Lists
+    lists : passes.Lists
     log_totals : (P,) output, log probability of the best path of each piece
-    dead : (P,) output, the first position that no path reaches, −1 where there is a path to the end
+    dead : (P,) output, the first position that no path reaches, −1 if a path reaches the end
     """
     offsets, states = lists.offsets, lists.states
     for piece in range(lists.starts.shape[0]):

@@ -1,1 +1,1 @@
-"""The probability that a transition occurs at least once."""
+"""Probability that a transition occurs at least once in a chain."""

@@ -1,14 +1,14 @@
-"""Four ways to find out how surely a move happens in one chain: exactly, with two kinds of independence, by draws.
+"""Four methods for the probability that a transition occurs at least once in a chain.
 
-Marginals over a chain are a Markov chain: `first` (K,), the marginal of its first state, and `moves` (T − 1, K, K), the
-conditional probabilities q(z_t | z_{t−1}), which differ from step to step. Each way returns L = −log q(C = 0), (K, K)
-(thesis, section 5.4).
+The posterior over the path of one chain is an inhomogeneous Markov chain: `first` (K,) is the marginal of its first
+state, and `steps` (T − 1, K, K) are the conditional probabilities q(z_t | z_{t−1}). With C_jk the number of transitions
+from j to k, each method returns L = −log q(C = 0), (K, K) (Wang 2016, section 5.4).
 
-- `exact` carries, for each move, the probability of having reached every state without it (5.55): O(T K⁴).
-- `pairs` takes neighbouring pairs to be independent of each other (5.67): O(T K²). It is the one to use; whole tables
-  of chains take it from their expected moves, see `occurrence`.
-- `mean_field` takes positions to be independent (5.63): O(T K²), far off where states follow one another in order.
-- `sampling` draws paths (5.65): O(T log K) each, plus O(T K²).
+- `exact` propagates, for each transition, the probability of every state on paths without it (5.55): O(T K⁴).
+- `pairs` treats pairs of neighbouring positions as independent of each other (5.67): O(T K²). It is the default; for
+  many chains at a time it is computed from the expected transitions (`pairs.py`).
+- `mean_field` treats positions as independent (5.63): O(T K²), inaccurate where states follow each other in order.
+- `sampling` draws paths (5.65): O(T log K) for each, plus O(T K²).
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from subchain.propagation.occurrence.pairs import absence
 Array = NDArray[np.float64]
 Method = Callable[[Array, Array], Array]
 
-#: A probability of zero counts as this one, so that L stays finite.
+#: Smallest probability of no occurrence, so that L is finite.
 LEAST = 1e-300
 
 
 def conditionals(weighted: Array, transition: Array) -> Array:
-    """Conditional marginals (T − 1, K, K) from the weighted backward messages (T, K) of a chain.
+    """Return q(z_t | z_{t−1}), (T − 1, K, K), from the weighted backward messages (T, K) of a chain.
 
-    States from which no path leads on keep rows of zeros.
+    Rows of states from which no path continues are zero.
 
     Examples
     --------
@@ -39,22 +39,22 @@ def conditionals(weighted: Array, transition: Array) -> Array:
     array([[[0.75, 0.25],
             [0.  , 1.  ]]])
     """
-    moves = transition * weighted[1:, None, :]
-    totals = moves.sum(axis=2, keepdims=True)
-    return np.asarray(moves / np.where(totals > 0.0, totals, 1.0))
+    steps = transition * weighted[1:, None, :]
+    totals = steps.sum(axis=2, keepdims=True)
+    return np.asarray(steps / np.where(totals > 0.0, totals, 1.0))
 
 
-def marginals(first: Array, moves: Array) -> Array:
-    """Marginals (T, K) of all positions."""
-    marginals = np.empty((len(moves) + 1, len(first)))
+def marginals(first: Array, steps: Array) -> Array:
+    """Return the marginals (T, K) of all positions."""
+    marginals = np.empty((len(steps) + 1, len(first)))
     marginals[0] = first
-    for position, step in enumerate(moves):
+    for position, step in enumerate(steps):
         marginals[position + 1] = marginals[position] @ step
     return marginals
 
 
-def pairs(first: Array, moves: Array) -> Array:
-    """L if neighbouring pairs were independent of each other; every pair counts in full.
+def pairs(first: Array, steps: Array) -> Array:
+    """Return L, (K, K), with pairs of neighbouring positions treated as independent (5.67).
 
     Examples
     --------
@@ -63,13 +63,13 @@ def pairs(first: Array, moves: Array) -> Array:
            [0.288, 0.288]])
     """
     absent = np.zeros((len(first), len(first)))
-    for marginal, step in zip(marginals(first, moves), moves, strict=False):
+    for marginal, step in zip(marginals(first, steps), steps, strict=False):
         absent += absence(marginal[:, None] * step)
     return absent
 
 
-def exact(first: Array, moves: Array) -> Array:
-    """L as it is.
+def exact(first: Array, steps: Array) -> Array:
+    """Return L, (K, K), exactly (5.55).
 
     Examples
     --------
@@ -78,10 +78,10 @@ def exact(first: Array, moves: Array) -> Array:
            [0.288, 0.288]])
     """
     n_states = len(first)
-    # for each move j → k, the probability of all paths without it that end in each state
+    # for each transition j → k, the probability of all paths without it that end in each state
     message = np.tile(first, (n_states * n_states, 1))
     onward = np.empty_like(message)
-    for step in moves:
+    for step in steps:
         np.matmul(message, step, out=onward)
         leaving, arriving = (table.reshape(3 * (n_states,)) for table in (message, onward))
         np.einsum("jkk->jk", arriving)[:] -= np.einsum("jkj->jk", leaving) * step
@@ -89,8 +89,8 @@ def exact(first: Array, moves: Array) -> Array:
     return _negative_log(message.sum(axis=1).reshape(n_states, n_states))
 
 
-def mean_field(first: Array, moves: Array) -> Array:
-    """L if positions were independent of each other.
+def mean_field(first: Array, steps: Array) -> Array:
+    """Return L, (K, K), with positions treated as independent (5.63).
 
     Examples
     --------
@@ -99,9 +99,9 @@ def mean_field(first: Array, moves: Array) -> Array:
            [0.288, 0.288]])
     """
     n_states = len(first)
-    # of all paths without the move j → k: their probability, and that of those among them that have just reached j
+    # of all paths without the transition j → k: their probability, and that of those which are in j at this position
     total, leaving = np.ones((n_states, n_states)), np.repeat(first[:, None], n_states, axis=1)
-    for marginal in marginals(first, moves)[1:]:
+    for marginal in marginals(first, steps)[1:]:
         lost = leaving * marginal
         leaving = marginal[:, None] * total
         np.einsum("jj->j", leaving)[:] -= np.diag(lost)
@@ -109,8 +109,8 @@ def mean_field(first: Array, moves: Array) -> Array:
     return _negative_log(total)
 
 
-def sampling(first: Array, moves: Array, n_samples: int, rng: np.random.Generator) -> Array:
-    """L from the share of drawn paths that are without a move.
+def sampling(first: Array, steps: Array, n_samples: int, rng: np.random.Generator) -> Array:
+    """Return L, (K, K), from the share of `n_samples` drawn paths without each transition (5.65).
 
     Examples
     --------
@@ -118,20 +118,20 @@ def sampling(first: Array, moves: Array, n_samples: int, rng: np.random.Generato
     array([[0.3, 0.3],
            [0.3, 0.3]])
     """
-    with_move = np.zeros((len(first), len(first)))
-    _count_paths(np.cumsum(first), np.cumsum(moves, axis=2), n_samples, rng, with_move)
-    return _negative_log(1.0 - with_move / n_samples)
+    with_transition = np.zeros((len(first), len(first)))
+    _count_paths(np.cumsum(first), np.cumsum(steps, axis=2), n_samples, rng, with_transition)
+    return _negative_log(1.0 - with_transition / n_samples)
 
 
 @kernel
-def _count_paths(first, moves, n_samples, rng, out):  # type: ignore[no-untyped-def]
-    """Count the paths on which each move is; probabilities are given as running sums."""
+def _count_paths(first, steps, n_samples, rng, out):  # type: ignore[no-untyped-def]
+    """Count the drawn paths that contain each transition; `first` and `steps` are cumulative sums."""
     latest = np.full(out.shape, -1)
     last = len(first) - 1
     for path in range(n_samples):
         state = min(np.searchsorted(first, rng.random() * first[last], side="right"), last)
-        for step in range(moves.shape[0]):
-            row = moves[step, state]
+        for step in range(steps.shape[0]):
+            row = steps[step, state]
             following = min(np.searchsorted(row, rng.random() * row[last], side="right"), last)
             if latest[state, following] != path:
                 latest[state, following] = path
@@ -143,25 +143,25 @@ def _negative_log(absent: Array) -> Array:
     return np.asarray(-np.log(np.clip(absent, LEAST, 1.0)))
 
 
-#: Ways without chance.
-METHODS: dict[str, Method] = {"pairs": pairs, "exact": exact, "mean_field": mean_field}
-#: All ways; "pairs" is by far the cheapest and nearly exact.
-WAYS = (*METHODS, "sampling")
-#: Paths that are drawn of a chain.
+#: Methods without random numbers.
+DETERMINISTIC: dict[str, Method] = {"pairs": pairs, "exact": exact, "mean_field": mean_field}
+#: All methods; "pairs" is nearly exact and by far the cheapest.
+METHODS = (*DETERMINISTIC, "sampling")
+#: Number of paths that "sampling" draws per chain.
 SAMPLES = 1000
 
 
 def absence_in(
-    way: str, first: Array, moves: Array, n_samples: int = SAMPLES, key: tuple[int, ...] = (0,)
+    method: str, first: Array, steps: Array, n_samples: int = SAMPLES, key: tuple[int, ...] = (0,)
 ) -> Array:  # fmt: skip
-    """L of a chain by any of the ways; `key` is what random numbers depend on."""
-    if way == "sampling":
-        return sampling(first, moves, n_samples, np.random.default_rng(key))
-    return METHODS[way](first, moves)
+    """Return L of a chain, (K, K), by the given method; `key` seeds the random numbers of "sampling"."""
+    if method == "sampling":
+        return sampling(first, steps, n_samples, np.random.default_rng(key))
+    return DETERMINISTIC[method](first, steps)
 
 
-def expected_moves(first: Array, moves: Array) -> Array:
-    """Expected numbers (K, K) of the moves of a chain.
+def expected_moves(first: Array, steps: Array) -> Array:
+    """Return the expected numbers of transitions of a chain, (K, K).
 
     Examples
     --------
@@ -169,4 +169,4 @@ def expected_moves(first: Array, moves: Array) -> Array:
     array([[0.75, 0.75],
            [0.25, 0.25]])
     """
-    return np.asarray(np.einsum("tj,tjk->jk", marginals(first, moves)[:-1], moves))
+    return np.asarray(np.einsum("tj,tjk->jk", marginals(first, steps)[:-1], steps))

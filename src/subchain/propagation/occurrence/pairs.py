@@ -1,17 +1,17 @@
-"""How surely a move happens at all: the probability that a chain goes from j to k at least once, pair by pair.
+"""Probability that a transition j → k occurs at least once, with neighbouring pairs treated as independent.
 
-Under a Markov chain, q(C_jk = 0) is the probability that no two neighbouring positions are in j and k.
-What is kept is L = −log q(C = 0), which adds over sequences; q(C > 0) = −expm1(−L). If neighbouring pairs are taken to
-be independent of each other (thesis 5.67),
+With C_jk the number of transitions from j to k, q(C_jk = 0) is the probability that no two neighbouring positions are
+in j and k. L = −log q(C = 0) adds over sequences, and q(C > 0) = −expm1(−L). If pairs of neighbouring positions are
+treated as independent of each other (Wang 2016, 5.67),
 
     L_jk = −Σ_t log(1 − q_t(j, k)) = Σ_t q_t(j, k) + Σ_t surplus(q_t(j, k)),    surplus(q) = −log(1 − q) − q.
 
-The first sum is the expected number of moves, which every pass has anyway. The second needs only the pairs that are
-not small: leaving out those below `SMALL` makes L at most 0.51 % too small, and a pair can exceed it only where both
-its states do, which are few. So the surplus costs a look at the marginals and a handful of products a position; where
-all states are equally likely, bounds on what a move can weigh save the products too.
+The first sum is the expected number of transitions, which every pass computes anyway. In the second only pairs above
+`SMALL` are needed: without the others L is at most 0.51 % too small. A pair can exceed `SMALL` only where the marginals
+of both its states do, and these are few. The surplus thus costs a scan of the marginals and a few products per
+position; where all states are about equally probable, upper bounds on the pairs avoid most products.
 
-Other ways to find L are in `occurrence_methods`.
+Other methods for L are in `methods.py`.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -25,21 +25,21 @@ from subchain.propagation.compiled import kernel, part
 
 Array = NDArray[np.float64]
 
-#: Pairs with a smaller probability have no surplus.
+#: The surplus of pairs with a smaller probability is neglected.
 SMALL = 0.01
 LOG_SMALL = float(np.log(SMALL))
-#: Up to here the surplus needs no logarithm.
+#: Up to this probability the surplus is computed by its series.
 SERIES = 0.1
-#: A move that is certain counts as if it were not quite, so that L stays finite.
+#: Largest probability of a pair, so that L is finite.
 ALMOST_CERTAIN = 1.0 - 1e-12
-#: More states than can have a marginal above `SMALL`.
+#: Length of lists: more than the number of states whose marginals can exceed `SMALL` at one position.
 ENOUGH = 104
-#: Lanes whose states are listed at a time.
+#: Lanes per strip.
 STRIP = 128
 
 
 def absence(probability: Array) -> Array:
-    """−log(1 − q), finite where q is one.
+    """Return −log(1 − q), bounded such that it is finite where q is one.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def absence(probability: Array) -> Array:
 
 @part
 def _surplus(probability):
-    """−log(1 − q) − q; up to `SERIES` by the first terms of its series, which are right to 2e-7 of −log(1 − q)."""
+    """Return −log(1 − q) − q; up to `SERIES` by its series, with an error of at most 2e-7 of −log(1 − q)."""
     q = probability
     if q <= SERIES:
         return q * q * (1.0 / 2 + q * (1.0 / 3 + q * (1.0 / 4 + q * (1.0 / 5 + q * (1.0 / 6)))))
@@ -60,7 +60,7 @@ def _surplus(probability):
 
 @kernel
 def _greatest_in(matrix, n_states):
-    """The greatest entry of each column, which bounds what a move to a state can weigh."""
+    """Return the largest entry of each column, (K,), an upper bound on the transitions to a state."""
     greatest = np.zeros(n_states)
     for j in range(matrix.shape[0]):
         for k in range(n_states):
@@ -70,14 +70,14 @@ def _greatest_in(matrix, n_states):
 
 @part
 def _list_lanes(marginals, alpha, at, count, states, sources, sizes):
-    """The states of each of `count` columns that are not small, and their filtered marginals."""
+    """List the states of each of `count` columns whose marginals exceed `SMALL`, and their filtered marginals."""
     for lane in range(count):
         sizes[lane] = 0
     room = states.shape[1]
     for k in range(marginals.shape[0]):
-        believed, filtered = marginals[k, at : at + count], alpha[k, at : at + count]
+        smoothed, filtered = marginals[k, at : at + count], alpha[k, at : at + count]
         for lane in range(count):
-            if believed[lane] > SMALL and sizes[lane] < room:  # lanes that cannot be believed may hold anything
+            if smoothed[lane] > SMALL and sizes[lane] < room:  # lanes that underflowed may hold anything
                 states[lane, sizes[lane]] = k
                 sources[lane, sizes[lane]] = filtered[lane]
                 sizes[lane] += 1
@@ -85,7 +85,7 @@ def _list_lanes(marginals, alpha, at, count, states, sources, sizes):
 
 @part
 def _add_to(k, message, limit, states, sources, size, transition, weight, out):
-    """Add the surplus of moves from listed states to k; none of them weighs more than `limit` times its source."""
+    """Add the surplus of transitions from listed states to k; `limit` times its source bounds each probability."""
     for i in range(size):
         if sources[i] * limit > SMALL:
             j = states[i]
@@ -96,18 +96,18 @@ def _add_to(k, message, limit, states, sources, size, transition, weight, out):
 
 @kernel
 def add_surplus(alpha, weighted, transition, marginals, offsets, weights, out):
-    """Add the surplus of all neighbouring pairs of lanes to `out`.
+    """Add the surplus of all pairs of neighbouring positions of lanes to `out`.
 
     Parameters
     ----------
-    alpha, weighted, marginals : (K, n) as `lanes.backward` leaves them, not yet multiplied by weights
+    alpha, weighted, marginals : (K, n) as written by `lanes.backward`, not yet multiplied by weights
     transition : (K, K)
-    offsets : (steps + 1,)
-    weights : (lanes,) how often each lane counts
+    offsets : (steps + 1,) first column of each step
+    weights : (lanes,) weight of each lane
     out : (K, K)
     """
     lanes, room, greatest = offsets[1], min(marginals.shape[0], ENOUGH), _greatest_in(transition, marginals.shape[0])
-    # lists of the step before and of this one, by turns
+    # lists of the previous and of the present step, alternating
     states, sources = np.empty((2, STRIP, room), dtype=np.int32), np.empty((2, STRIP, room))
     sizes = np.empty((2, STRIP), dtype=np.int64)
     for begin in range(0, lanes, STRIP):
@@ -135,7 +135,10 @@ def add_surplus(alpha, weighted, transition, marginals, offsets, weights, out):
 
 @kernel
 def add_log_surplus(alpha, log_transition, log_likelihood, beta, log_total, out):
-    """The same for each position and the next of a chain in log space; arguments as for `serial.log_pair_sums`."""
+    """Add the surplus of all pairs of neighbouring positions of a chain in log space to `out` (K, K).
+
+    The other parameters are those of `serial.log_pair_sums`.
+    """
     n_states = out.shape[0]
     for position in range(alpha.shape[0]):
         for j in range(n_states):

@@ -1,1 +1,1 @@
-"""Forward-backward, filtering, decoding and sampling for likelihoods that the caller brings."""
+"""Forward-backward, filtering, decoding and sampling for log likelihoods that the caller computes."""

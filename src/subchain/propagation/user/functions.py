@@ -1,8 +1,8 @@
-"""Forward-backward, filtering, decoding and sampling for models that bring their own likelihoods.
+"""Forward-backward, filtering, decoding and sampling for log likelihoods that the caller computes.
 
-Use these with an emission model of your own: what they take is the log likelihood of every position in every state, and
-the weights of first states and of moves. Results are exact; sequences whose probabilities no double can hold are worked
-out in log space.
+Use these functions with an emission model of your own. They take the log likelihood of every position in every state,
+the initial distribution and the transition matrix. Results are exact: sequences whose scaled probabilities would
+underflow are computed in log space.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ Index = NDArray[np.int64]
 
 
 class ForwardBackward(NamedTuple):
-    """What :func:`forward_backward` returns.
+    """Result of :func:`forward_backward`.
 
     Attributes
     ----------
     log_likelihood : array, shape (n_sequences,)
-        Logarithm of each sequence's likelihood.
+        Log likelihood of each sequence.
     marginals : array, shape (T, K)
-        Probability of each state at each position, given the whole sequence.
+        Posterior marginals: probability of each state at each position, given the whole sequence.
     pairs : array, shape (K, K)
-        Expected number of moves from row to column, all sequences together.
+        Expected number of transitions from row to column, summed over all sequences.
     """
 
     log_likelihood: Array
@@ -42,14 +42,14 @@ class ForwardBackward(NamedTuple):
 
 
 class Filtered(NamedTuple):
-    """What :func:`filter` returns.
+    """Result of :func:`filter`.
 
     Attributes
     ----------
     marginals : array, shape (T, K)
-        Probability of each state at each position, given the sequence up to there.
+        Filtered marginals: probability of each state at each position, given the sequence up to that position.
     log_increments : array, shape (T,)
-        Log probability of each position's observation given those before it; a sequence's sum is its log likelihood.
+        Log probability of each observation given the earlier ones; the sum over a sequence is its log likelihood.
     """
 
     marginals: Array
@@ -57,12 +57,12 @@ class Filtered(NamedTuple):
 
 
 class ViterbiPath(NamedTuple):
-    """What :func:`viterbi` returns.
+    """Result of :func:`viterbi`.
 
     Attributes
     ----------
     states : array of int64, shape (T,)
-        The most probable path of each sequence, end to end.
+        The most probable path of each sequence, concatenated.
     log_probability : array, shape (n_sequences,)
         Log joint probability of each path and its sequence.
     """
@@ -74,20 +74,20 @@ class ViterbiPath(NamedTuple):
 def forward_backward(
     log_likelihood: ArrayLike, initial: ArrayLike, transition: ArrayLike, lengths: ArrayLike | None = None
 ) -> ForwardBackward:
-    """Compute the probability of every state at every position, given the whole sequence.
+    """Compute the posterior marginals of the states at all positions, given whole sequences.
 
     Use it for the expectation step of a model of your own.
 
     Parameters
     ----------
     log_likelihood : array, shape (T, K)
-        Log likelihood of each position's observation in each state, sequences end to end; −inf where it is impossible.
+        Log likelihood of each observation in each state, sequences concatenated; −inf where it is impossible.
     initial : array, shape (K,)
-        Probabilities of the first state.
+        Initial distribution.
     transition : array, shape (K, K)
-        Row *j* holds the probabilities of what follows state *j*; it may sum to less than one.
+        Row *j* holds the probabilities of the transitions from state *j*; it may sum to less than one.
     lengths : array of int, shape (n_sequences,), optional
-        Length of each sequence; one sequence if not given.
+        Length of each sequence; by default there is one sequence.
 
     Returns
     -------
@@ -128,9 +128,9 @@ def forward_backward(
 def filter(
     log_likelihood: ArrayLike, initial: ArrayLike, transition: ArrayLike, lengths: ArrayLike | None = None
 ) -> Filtered:
-    """Compute the probability of every state at every position, given the past and the present alone.
+    """Compute the filtered marginals of the states at all positions, given the sequence up to each position.
 
-    Use it where the future must not be known, and for the predictive score of each observation.
+    Use it for online estimates, and for the predictive log score of each observation.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def viterbi(
 ) -> ViterbiPath:
     """Find the most probable path of states of each sequence.
 
-    Use it to cut a sequence into segments; for the best guess at each single position use the marginals of
+    Use it to segment a sequence; for the most probable state of each single position use the marginals of
     :func:`forward_backward`.
 
     Parameters
@@ -222,9 +222,9 @@ def sample_paths(
     random_state: int | np.random.SeedSequence | np.random.Generator | None = None,
     lengths: ArrayLike | None = None,
 ) -> Index:
-    """Draw paths of states from their distribution given the whole sequence.
+    """Draw paths of states from their posterior distribution given whole sequences.
 
-    Use it to carry uncertainty about the path into whatever is computed from it.
+    Use it to propagate the uncertainty about the path into quantities that are computed from it.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ def sample_paths(
     n : int
         Number of paths.
     random_state : int, SeedSequence, Generator or None
-        Seed. A number or a SeedSequence always gives the same paths, and the first ones are the same for any `n`.
+        Seed. The same number or SeedSequence gives the same paths; the first paths are the same for any `n`.
 
     Returns
     -------
@@ -255,7 +255,7 @@ def sample_paths(
     array([0. , 0.6, 1. ])
     """
     if n < 0:
-        raise InputError(f"n, the number of paths, must not be negative; given {n}.")
+        raise InputError(f"n, the number of paths, must not be negative; got {n}.")
     chains = check(log_likelihood, initial, transition, lengths)
     key = sampling.key_of(_seed_sequence(random_state))
     scaled = scaled_filter(chains)

@@ -1,8 +1,8 @@
-"""Passes over checked chains: scaled probabilities where these can be believed, logarithms where not.
+"""Forward and backward passes over checked chains: in scaled probabilities, and in log space where these underflow.
 
-A single chain, or chains with few states, run one after the other (`chain`); many chains with many states run side by
-side, so that a step is a matrix product (`products`). Sequences whose probabilities leave the range of a double
-(`underflow`) run in log space (`serial`).
+A single chain, or chains with few states, run one after the other (`user/scaled.py`); many chains with many states run
+side by side, so that a step is a matrix product (`lanes/products.py`). Sequences whose scaled probabilities underflow
+(`underflow.py`) run in log space (`serial.py`).
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from subchain.propagation.user.inputs import Chains
 
 Array = NDArray[np.float64]
 
-#: From these numbers of states and sequences on, sequences run side by side.
+#: Smallest numbers of states and sequences for which sequences run side by side.
 MANY_STATES, MANY_SEQUENCES = 48, 16
-#: Most sequences that do so at once.
+#: Largest number of sequences side by side.
 MOST_LANES = 512
 
 
 class Scaled(NamedTuple):
-    """A filtered pass in scaled probabilities.
+    """Result of a forward pass in scaled probabilities.
 
     Attributes
     ----------
     alpha : (T, K) filtered marginals
-    likelihood : (T, K) likelihoods, the largest of a position being one
-    scale, shift : (T,) normalisers, and logarithms of what the likelihoods were divided by
-    easy, hard : numbers of the sequences that may be believed, and of those that may not
+    likelihood : (T, K) likelihoods, scaled such that the largest of each position is one
+    scale, shift : (T,) normalisers of alpha, and log scale factors of the likelihoods
+    easy, hard : indices of the sequences whose pass is accurate, and of those that need log space
     """
 
     alpha: Array
@@ -47,12 +47,12 @@ class Scaled(NamedTuple):
     hard: NDArray[np.int64]
 
     def log_increments(self) -> Array:
-        """Log probability of each observation given those before it, for the easy sequences."""
+        """Return the log probability of each observation given the earlier ones, (T,), for the easy sequences."""
         return log(self.scale) + self.shift
 
 
 def log(weights: Array) -> Array:
-    """Logarithms, −inf for zero."""
+    """Return logarithms, −inf for zero, without a warning."""
     with np.errstate(divide="ignore"):
         return np.log(weights)
 
@@ -62,7 +62,7 @@ def _run_side_by_side(chains: Chains) -> bool:
 
 
 def scaled_filter(chains: Chains) -> Scaled:
-    """Filtered marginals of all sequences in scaled probabilities."""
+    """Run the forward pass of all sequences in scaled probabilities."""
     shift = chains.log_likelihood.max(axis=1)
     shift[shift == -np.inf] = 0.0
     likelihood = exponentiate(chains.log_likelihood - shift[:, None])
@@ -84,10 +84,10 @@ def scaled_filter(chains: Chains) -> Scaled:
 
 
 def scaled_smooth(chains: Chains, scaled: Scaled) -> tuple[Array, Array]:
-    """Smoothed marginals (T, K) and expected moves (K, K) of the easy sequences."""
+    """Return the posterior marginals (T, K) and the expected transitions (K, K) of the easy sequences."""
     easy = chains.of(scaled.easy)
     transposed = np.ascontiguousarray(chains.transition.T)
-    # A state that was not reached has weight zero, but its backward message can grow without bound: keep it out.
+    # The backward message of a state with filtered marginal zero could overflow; its likelihood is set to zero.
     likelihood = np.where(scaled.alpha > 0.0, scaled.likelihood, 0.0)
     marginals, pairs = np.empty_like(likelihood), np.zeros_like(transposed)
     if _run_side_by_side(easy):
@@ -104,7 +104,7 @@ def scaled_smooth(chains: Chains, scaled: Scaled) -> tuple[Array, Array]:
 
 
 def log_filter(chains: Chains, sequence: int) -> tuple[Array, Array]:
-    """Log joint probability (n, K) of state and past of one sequence, and the log increments (n,)."""
+    """Return the log forward messages, log p(state, observations so far), (n, K), and log increments (n,)."""
     logs = chains.log_likelihood[chains.rows(sequence)]
     joint = np.empty_like(logs)
     serial.log_forward(logs, log(chains.transition), log(chains.initial), joint)
@@ -113,23 +113,26 @@ def log_filter(chains: Chains, sequence: int) -> tuple[Array, Array]:
 
 
 def log_smooth(chains: Chains, sequence: int, joint: Array) -> tuple[Array, Array]:
-    """Smoothed marginals (n, K) and expected moves (K, K) of one sequence."""
+    """Return the posterior marginals (n, K) and the expected transitions (K, K) of one sequence, in log space.
+
+    `joint` (n, K) are the log forward messages.
+    """
     logs, log_transition = chains.log_likelihood[chains.rows(sequence)], log(chains.transition)
     future, pairs = np.empty_like(logs), np.zeros_like(log_transition)
     serial.log_backward(logs, log_transition, np.zeros(chains.n_states), future)
     total = float(np.logaddexp.reduce(joint[-1]))
     serial.log_pair_sums(joint[:-1], log_transition, logs[1:], future[1:], total, pairs)
     both = joint + future
-    # Logarithms of long chains are large and lose digits; what must sum to one, or to the number of moves, is made to.
+    # Log messages of long chains are large and lose digits, so that marginals and pairs are renormalised.
     pairs *= (len(logs) - 1) / max(pairs.sum(), np.finfo(np.float64).tiny)
     return np.exp(both - np.logaddexp.reduce(both, axis=1, keepdims=True)), pairs
 
 
 def check_possible(weights: Array, sequence: int) -> None:
-    """Raise if all states of a position (row) have log weight −inf."""
+    """Raise an `ImpossibleSequenceError` if all states of a position (row) have log weight −inf."""
     dead = np.flatnonzero((weights == -np.inf).all(axis=1))
     if len(dead):
         raise ImpossibleSequenceError(
-            f"sequence {sequence} has probability zero: no path of states explains it up to position {dead[0]}. Look "
-            "at the log likelihood there and at the zeros of transition and initial."
+            f"sequence {sequence} has probability zero: no path of states explains it up to position {dead[0]}. Check "
+            "the log likelihood there and the zeros of transition and initial."
         )

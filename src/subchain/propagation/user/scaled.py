@@ -1,8 +1,8 @@
 # mypy: disable-error-code="no-untyped-def"
-"""Scaled forward and backward passes over chains one after the other, in the layout in which users have their tables.
+"""Scaled forward and backward passes over chains one after the other, in the layout of the user's tables.
 
-Tables are position-major, (n, K), with the sequences end to end; inner loops run along states. For a few chains this
-beats lanes, which then have little to run along, and nothing has to be rearranged. Scaling is as in `lanes`.
+Tables are position-major, (n, K), with the sequences concatenated; inner loops run along states. For few chains this is
+faster than lanes, which vectorise along chains, and needs no rearrangement. Scaling is the same as in `lanes`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from subchain.propagation.compiled import kernel
 
 @kernel
 def _mix(weights, matrix, out):
-    """out = weights · matrix, four rows at a time."""
+    """Set out (K,) = weights (J,) · matrix (J, K), four rows at a time."""
     rows = weights.shape[0]
     out[:] = 0.0
     j = 0
@@ -33,7 +33,7 @@ def _mix(weights, matrix, out):
 
 @kernel
 def forward(likelihood, transition, initial, starts, stops, alpha, scale):
-    """Filtered marginals of every position.
+    """Compute the filtered marginals of all positions.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def forward(likelihood, transition, initial, starts, stops, alpha, scale):
     transition : (K, K)
     initial : (K,)
     starts, stops : (n_sequences,) first position of each sequence, and the one after its last
-    alpha : (n, K) output, each row sums to one (or to zero, from where on the sequence is impossible)
+    alpha : (n, K) output; each row sums to one, or to zero from the position at which a sequence becomes impossible
     scale : (n,) output, the normalisers
     """
     for sequence in range(starts.shape[0]):
@@ -63,7 +63,7 @@ def forward(likelihood, transition, initial, starts, stops, alpha, scale):
 
 @kernel
 def backward(likelihood, transposed, starts, stops, alpha, scale, marginals, pairs):
-    """Smoothed marginals of every position, and sums over pairs of neighbours.
+    """Compute the posterior marginals of all positions, and sums over pairs of neighbouring positions.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def backward(likelihood, transposed, starts, stops, alpha, scale, marginals, pai
     starts, stops : (n_sequences,) first position of each sequence, and the one after its last
     alpha, scale : as written by `forward`
     marginals : (n, K) output, each row sums to one
-    pairs : (K, K) Σ α_{t−1} ⊗ (b_t β_t / scale_t) is added; times the transition matrix these are pair counts
+    pairs : (K, K) Σ α_{t−1} ⊗ (b_t β_t / scale_t) is added; times the transition matrix these are expected transitions
     """
     n_states = transposed.shape[0]
     beta, weighted = np.empty(n_states), np.empty(n_states)

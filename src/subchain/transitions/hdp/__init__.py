@@ -1,1 +1,1 @@
-"""The hierarchical Dirichlet process prior over the rows of the transition matrix, in three constructions."""
+"""Hierarchical Dirichlet process prior over the rows of the transition matrix, in several constructions."""

@@ -1,21 +1,22 @@
-"""Collapsed inference of the hierarchy (Wang 2016, chapter 5): rows are summed out, sticks at the top have posteriors.
+"""Collapsed construction (Wang 2016, chapter 5): rows are integrated out, the sticks at the top have Beta posteriors.
 
-Stick k at the top is Beta(u, v); with rows summed out, only the expected numbers of tables matter to it:
+The posterior of stick k at the top is Beta(u_k, v_k). With the rows integrated out it depends on the expected numbers
+of tables only,
 
-    u_k = 1 + tables of dish k,    v_k = γ + tables of all dishes after it,
+    u_k = 1 + tables of dish k,    v_k = γ + tables of all dishes with later sticks,
 
-and what rows see of the top is the geometric mean of each state's weight. The states take their sticks in the order of
-their tables. Geometric means do not sum to one; they are normalised here, which has no visible effect on what is found.
+and the rows use the geometric mean exp E[log weight] of each state as the top level. Sticks are ordered by numbers of
+tables. Geometric means do not sum to one; they are normalised here, with no visible effect on results.
 
-A table needs at least one customer, so the expected number of tables depends on how probable it is that a move happens
-at all. That is not a function of expected counts: engines compute it (`engines/occurrence.py`), and what it exceeds
-them by is kept here.
+A table needs at least one customer, so the expected number of tables depends on the probability that a transition
+occurs at least once. Expected counts do not determine it: engines compute it (`engines/cpu/occurrence.py`), and the
+surplus of −log q(no occurrence) over the expected count is stored here.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,21 +30,21 @@ from subchain.transitions.hdp.hierarchy import BOUNDS, HierarchicalChain, broken
 
 Array = NDArray[np.float64]
 
-#: Ways to find out how probable it is that a move happens at all.
-WAYS = ("pairs", "exact", "mean_field", "sampling")
+#: Methods that compute the probability that a transition occurs at least once (`propagation/occurrence/methods.py`).
+OCCURRENCE_METHODS = ("pairs", "exact", "mean_field", "sampling")
 
 
 @dataclasses.dataclass
 class CollapsedChain(HierarchicalChain):
-    """The moment's prior of collapsed inference.
+    """Prior of collapsed inference, with the current posterior of the sticks at the top.
 
     Attributes
     ----------
-    u, v : (K,) the Beta posteriors of the sticks
-    order : (K,) which stick is a state's, from 0
+    u, v : (K,) parameters of the Beta posteriors of the sticks
+    order : (K,) rank of each state's stick, from 0
     first_surplus, pair_surplus : (K,), (K, K)
-        −log probability that a move never happens, less the number of times that it is expected to
-    way : how that is found out, a number in `WAYS`
+        −log q(C = 0) − E[C], where C counts how often a state is first, or a transition occurs
+    method : index in `OCCURRENCE_METHODS` of the method that computes q(C = 0)
     """
 
     u: Array = states_on(0)
@@ -51,18 +52,20 @@ class CollapsedChain(HierarchicalChain):
     order: Array = states_on(0)
     first_surplus: Array = states_on(0)
     pair_surplus: Array = states_on(0, 1)
-    way: int = 0
+    method: int = 0
+
+    renamed_fields: ClassVar[dict[str, str]] = {"way": "method"}
 
     @property
-    def occurrence_method(self) -> str | None:
-        return WAYS[self.way]
+    def occurrence_method(self) -> str:
+        return OCCURRENCE_METHODS[self.method]
 
     def weights(self) -> Array:
         whole = digamma(self.u + self.v)
         return broken(digamma(self.u) - whole, digamma(self.v) - whole, self.order)
 
     def observe(self, first: Array, pairs: Array, rate: float = 1.0) -> Self:
-        """Take note of how much −log probabilities that moves never happen exceed the counts that are expected."""
+        """Return the prior with new surpluses −log q(C = 0) − E[C], (K,) and (K, K), blended in at `rate`."""
         return dataclasses.replace(
             self,
             first_surplus=(1.0 - rate) * self.first_surplus + rate * first,
@@ -70,7 +73,7 @@ class CollapsedChain(HierarchicalChain):
         )
 
     def _rows(self, sums: ChainSums) -> tuple[Array, Array, Array]:
-        """Concentrations, counts and −log probabilities that moves never happen, row 0 that of the first states."""
+        """Return concentrations, expected counts and −log q(C = 0), each (1 + K, K); row 0 is the initial one."""
         base = np.vstack([self.initial.concentration, self.rows.concentration])  # type: ignore[union-attr]
         counts = np.maximum(np.vstack([sums.initial, sums.pairs]), 0.0)
         return base, counts, np.maximum(counts + np.vstack([self.first_surplus, self.pair_surplus]), 0.0)
@@ -94,7 +97,7 @@ class CollapsedChain(HierarchicalChain):
         )
 
     def log_hyperprior(self) -> float:
-        """Less the divergence of the sticks from Beta(1, γ)."""
+        """Return −KL of the sticks' posteriors from their prior Beta(1, γ)."""
         gamma, whole = self.hierarchy.top_concentration, digamma(self.u + self.v)
         divergence = (
             betaln(1.0, gamma)
@@ -106,7 +109,7 @@ class CollapsedChain(HierarchicalChain):
 
 
 def _log_evidence(base: Array, counts: Array, never: Array) -> float:
-    """Σ q · log Γ(base + counts / q) / Γ(base), q the probability that something happens at all."""
-    happens = np.minimum(-np.expm1(-never), counts)
-    seen = happens > 0.0
-    return float((happens[seen] * log_rising(base[seen], counts[seen] / happens[seen])).sum())
+    """Return Σ q · log [Γ(base + counts / q) / Γ(base)], where q = 1 − exp(−never) is the probability of occurrence."""
+    occurs = np.minimum(-np.expm1(-never), counts)
+    possible = occurs > 0.0
+    return float((occurs[possible] * log_rising(base[possible], counts[possible] / occurs[possible])).sum())

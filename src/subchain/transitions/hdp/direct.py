@@ -1,13 +1,13 @@
-"""Direct assignment: the top level is one point, the rows below have Dirichlet posteriors.
+"""Direct construction: the top level is a point estimate, the rows have Dirichlet posteriors.
 
 The point is the most probable one given the expected counts (Liang, Petrov, Jordan & Klein 2007; Johnson & Willsky
-2014). It is found in the log odds of the sticks, where the density of Beta(1, γ) is bounded:
+2014). The maximum is taken over the log odds of the sticks, where the density of Beta(1, γ) is bounded:
 
-    stick k = (1 + tables of dish k) / (1 + γ + tables of dish k and all after it),
+    stick k = (1 + tables of dish k) / (1 + γ + tables of dish k and of all dishes with later sticks);
 
-the last state taking what is left. Tables and top level take turns. A turn that would lower the bound, as moves that
-are expected less than once can make it do, is taken in part. The states take their sticks in the order of their tables
-where that makes the same top level no less probable; it does unless many states are expected.
+the last state takes the remainder. Updates of the tables and of the top level alternate. An update may lower the bound
+where transitions have expected counts below one; then only a part of the step is taken. Sticks are ordered by numbers
+of tables unless that makes the same top level less probable, which happens only if many states are expected (large γ).
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from subchain.transitions.hdp.hierarchy import BOUNDS, HierarchicalChain, broken
 
 Array = NDArray[np.float64]
 
-#: Rounds of tables and top level in a renewal: they converge slowly where counts are small.
+#: Alternations of tables and top level per update: they converge slowly where counts are small.
 ROUNDS = 5
-#: Parts of a turn that are tried until one does not lower the bound.
+#: Step sizes that are tried in turn until one does not lower the bound.
 PARTS = (1.0, 0.25, 0.0625, 0.0)
-#: Rounding may seem to lower it by this fraction; sticks are this far from their ends.
+#: Relative decrease of the bound that counts as rounding, and smallest distance of a stick from 0 and 1.
 ROUNDING = 1e-12
 
 
 @dataclasses.dataclass
 class KnownTopChain(HierarchicalChain):
-    """Rows under a top level that was given and stays; `top` is (K,)."""
+    """Hierarchical prior with a given top level, `top` (K,), that is not learned."""
 
     top: Array = states_on(0)
 
@@ -61,21 +61,21 @@ class KnownTopChain(HierarchicalChain):
     def update_hyperparameters(self, sums: ChainSums, rate: float = 1.0) -> Self:
         if rate < 1.0:
             return super().update_hyperparameters(sums, rate)
-        ahead = super().update_hyperparameters
-        return self._uphill(lambda part: ahead(sums, part), sums)
+        update = super().update_hyperparameters
+        return self._uphill(lambda part: update(sums, part), sums)
 
-    def _uphill(self, turn: Callable[[float], Self], sums: ChainSums) -> Self:
-        """Where a turn leads, or as much of it as does not make the counts less probable."""
-        least = self._worth(sums)
+    def _uphill(self, step: Callable[[float], Self], sums: ChainSums) -> Self:
+        """Take a step, or the largest of its `PARTS` that does not lower the objective."""
+        least = self._objective(sums)
         there = self
         for part in PARTS:
-            there = turn(part)
-            if there._worth(sums) >= least - ROUNDING * abs(least):
+            there = step(part)
+            if there._objective(sums) >= least - ROUNDING * abs(least):
                 break
         return there
 
-    def _worth(self, sums: ChainSums) -> float:
-        """What the bound has of the top level and of everything below it."""
+    def _objective(self, sums: ChainSums) -> float:
+        """Return the terms of the bound that depend on the top level and the concentrations."""
         return float(self.log_evidence(sums) + self.log_hyperprior())
 
     def best_top_concentration(self) -> float:
@@ -87,7 +87,7 @@ class KnownTopChain(HierarchicalChain):
 
 @dataclasses.dataclass
 class DirectChain(KnownTopChain):
-    """Rows under a top level that is the most probable one; `top` are its sticks, `order` which one is a state's."""
+    """Hierarchical prior with the most probable top level; `top` (K,) are its sticks, `order` (K,) their ranks."""
 
     order: Array = states_on(0)
 
@@ -100,7 +100,7 @@ class DirectChain(KnownTopChain):
         return True
 
     def _logs(self) -> tuple[Array, Array]:
-        """Logarithms of what the sticks take and of what they leave; the last takes all."""
+        """Return the logs of the fractions that the sticks take and leave, each (K,); the last stick takes all."""
         inner = self.order < len(self.order) - 1
         taken = np.where(inner, self.top, 0.5)
         return np.where(inner, np.log(taken), 0.0), np.where(inner, np.log1p(-taken), 0.0)
@@ -115,7 +115,7 @@ class DirectChain(KnownTopChain):
         return dataclasses.replace(here, top=(1.0 - rate) * here.top + rate * found)
 
     def _in_order(self, order: Array) -> Self:
-        """The same top level with its sticks in another order, if that is no less probable."""
+        """Return the same top level with its sticks in another order, if that is not less probable."""
         if np.array_equal(order, self.order):
             return self
         weights = np.maximum(self.weights(), 1e-300)
@@ -126,11 +126,11 @@ class DirectChain(KnownTopChain):
     def update_hyperparameters(self, sums: ChainSums, rate: float = 1.0) -> Self:
         found = super().update_hyperparameters(sums, rate)
         for _ in range(ROUNDS - 1 if rate == 1.0 else 0):
-            found = found._uphill(found._turn(sums), sums)
+            found = found._uphill(found._step(sums), sums)
         return found
 
-    def _turn(self, sums: ChainSums) -> Callable[[float], Self]:
-        """Towards the top level that the tables speak for, in part or all the way."""
+    def _step(self, sums: ChainSums) -> Callable[[float], Self]:
+        """Return the step towards the most probable top level given the tables, as a function of the step size."""
         dishes = self.consulted(sums).sum(axis=0)
         return lambda part: self.with_tables(dishes, part).rebuilt()
 

@@ -1,17 +1,17 @@
-"""Rows of moves that share a parent: Dirichlet rows whose prior is learned with them.
+"""Hierarchical prior: transition rows with a common parent distribution, which is learned with them.
 
-Row j of the moves, and row 0, the first states, are Dirichlet(concentration · top) (with more weight on staying, if the
-chain is to be sticky). How the top level is represented, and so how it is learned, is the business of a construction
-(`direct.py`, `collapsed.py`). All of them need the same numbers: how many of the counted moves were made by consulting
-the top level. In the picture of restaurants these are tables, and a dish that is ordered at a new table is chosen by
-the top level.
+The initial distribution (row 0) and the transition rows (rows 1 to K) are Dirichlet(concentration · top), where `top`
+is the parent distribution over states; `stickiness` adds to the self-transitions. Two constructions represent the top
+level differently and learn it accordingly (`direct.py`, `collapsed_top.py`). Both need the expected number of
+transitions that were drawn from the parent: in the Chinese restaurant franchise these are the tables, and a table's
+dish (a state) is drawn from the top level.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,26 +26,26 @@ from subchain.transitions.initial import LearnedInitial
 
 Array = NDArray[np.float64]
 
-#: Weights at the top are not allowed to fall below this: what underflows would be lost for good.
+#: Smallest weight of a state at the top level: a weight that underflows to zero could never grow again.
 LEAST_WEIGHT = 1e-40
-#: Concentrations are learned within these bounds.
+#: Smallest and largest learned concentration.
 BOUNDS = 1e-3, 1e4
-#: Rounds of the fixed-point iteration of a concentration.
+#: Fixed-point steps per update of a concentration.
 ROUNDS = 5
 
 
 @dataclasses.dataclass
 class Hierarchy(Record):
-    """The numbers of a hierarchical prior.
+    """Scalar hyperparameters of a hierarchical prior.
 
     Attributes
     ----------
-    concentration : how closely rows follow the top level
-    top_concentration : how many states are expected
-    stickiness : what is added to the concentration of staying
+    concentration : concentration of the rows around the top level
+    top_concentration : concentration γ of the stick-breaking prior of the top level; larger expects more states
+    stickiness : added to the concentration of self-transitions
     learns_concentration, learns_top_concentration : whether the first two are learned
-    merges, splits : whether states that do the work of one become one, and those that do the work of two become two
-    renewals : how often the prior has been renewed
+    merges, splits : whether runs try to merge redundant states, and to split states that combine two
+    n_updates : number of hyperparameter updates so far
     """
 
     concentration: float
@@ -55,12 +55,14 @@ class Hierarchy(Record):
     learns_top_concentration: bool = False
     merges: bool = True
     splits: bool = True
-    renewals: int = 0
+    n_updates: int = 0
+
+    renamed_fields: ClassVar[dict[str, str]] = {"renewals": "n_updates"}
 
 
 @dataclasses.dataclass
 class HierarchicalChain(DirichletChain):
-    """The prior of the moment over first states and moves, given the top level as it stands."""
+    """Prior over the initial distribution and the transition rows, given the current top level."""
 
     hierarchy: Hierarchy
 
@@ -69,35 +71,35 @@ class HierarchicalChain(DirichletChain):
         return True
 
     def begin(self, sums: ChainSums) -> Self:
-        """The prior for a run that goes on from quite other counts."""
+        """Return the prior for a run that continues from unrelated counts, (K,) and (K, K)."""
         return self.update_hyperparameters(sums)
 
     @property
     def learns_top(self) -> bool:
-        """Whether the number of states is learned: nobody has said what each weighs at the top."""
+        """Whether the top level is learned, and with it the number of states; False if it was given."""
         return True
 
     @abstractmethod
     def weights(self) -> Array:
-        """What stands for the top level in every row, (K,), positive, sums to one."""
+        """Return the distribution over states that the rows use as the top level, (K,), positive, sums to one."""
 
     @abstractmethod
     def tables(self, sums: ChainSums) -> Array:
-        """Expected number of tables per row and dish, (1 + K, K), row 0 that of the first states."""
+        """Return the expected number of tables per row and dish, (1 + K, K); row 0 is the initial distribution."""
 
     @abstractmethod
     def with_tables(self, dishes: Array, rate: float) -> Self:
-        """The construction with its top level moved to what these numbers of tables, (K,), say."""
+        """Return the prior with its top level updated for the numbers of tables per dish, (K,), at a given rate."""
 
     def rebuilt(self) -> Self:
-        """The same with its rows made anew from the top level."""
+        """Return the prior with the concentrations of the rows recomputed from the top level."""
         hierarchy = self.hierarchy
         base = hierarchy.concentration * np.maximum(self.weights(), LEAST_WEIGHT)
         rows = np.tile(base, (len(base), 1)) + hierarchy.stickiness * np.eye(len(base))
         return dataclasses.replace(self, initial=LearnedInitial(base), rows=DirichletRows(rows, np.zeros_like(rows)))
 
     def consulted(self, sums: ChainSums) -> Array:
-        """Expected number of tables that consulted the top level, (1 + K, K): not those that chose to stay."""
+        """Return the expected number of tables whose dish came from the top level, not from stickiness, (1 + K, K)."""
         tables = self.tables(sums)
         if self.hierarchy.stickiness > 0.0:
             stay = np.diagonal(self.rows.concentration)
@@ -106,62 +108,75 @@ class HierarchicalChain(DirichletChain):
 
     def update_hyperparameters(self, sums: ChainSums, rate: float = 1.0) -> Self:
         tables = self.consulted(sums)
-        hierarchy = dataclasses.replace(self.hierarchy, renewals=self.hierarchy.renewals + 1)
-        moved = dataclasses.replace(self.with_tables(tables.sum(axis=0), rate), hierarchy=hierarchy)
-        if hierarchy.learns_concentration and states_differ(sums.pairs, hierarchy.renewals):
+        hierarchy = dataclasses.replace(self.hierarchy, n_updates=self.hierarchy.n_updates + 1)
+        updated = dataclasses.replace(self.with_tables(tables.sum(axis=0), rate), hierarchy=hierarchy)
+        if hierarchy.learns_concentration and states_differ(sums.pairs, hierarchy.n_updates):
             totals = np.append(sums.initial.sum(), sums.pairs.sum(axis=1))
             hierarchy.concentration = self._concentration(totals, float(tables.sum()), rate)
-        if hierarchy.learns_top_concentration and states_differ(sums.pairs, hierarchy.renewals):
-            hierarchy.top_concentration = moved.best_top_concentration()
-        return moved.rebuilt()
+        if hierarchy.learns_top_concentration and states_differ(sums.pairs, hierarchy.n_updates):
+            hierarchy.top_concentration = updated.best_top_concentration()
+        return updated.rebuilt()
 
     def _concentration(self, totals: Array, tables: float, rate: float) -> float:
-        """The concentration that so many tables for so many moves in each row speak for."""
+        """Return the concentration α that maximises the probability of `tables` tables, blended in at `rate`.
+
+        The fixed point is α = tables / Σ_j (ψ(α + κ + n_j) − ψ(α + κ)), where n_j are the `totals` (1 + K,) of the
+        rows and κ is the stickiness.
+        """
         old = value = self.hierarchy.concentration
         sticky = np.append(0.0, np.full(len(totals) - 1, self.hierarchy.stickiness))
         for _ in range(ROUNDS):
-            chances = (digamma(value + sticky + totals) - digamma(value + sticky)).sum()
-            value = float(np.clip(tables / max(chances, 1e-300), *BOUNDS))
+            divisor = (digamma(value + sticky + totals) - digamma(value + sticky)).sum()
+            value = float(np.clip(tables / max(divisor, 1e-300), *BOUNDS))
         return float(old ** (1.0 - rate) * value**rate)
 
     @abstractmethod
     def best_top_concentration(self) -> float:
-        """The concentration of the top level that its present state speaks for."""
+        """Return the most probable `top_concentration` given the current sticks of the top level."""
 
 
 def begin(kind: type[Any], hierarchy: Hierarchy, n_states: int, **top: Any) -> Any:
-    """A construction whose top level is as given."""
-    nothing = np.ones((n_states, n_states))
-    unmade = kind(LearnedInitial(np.ones(n_states)), DirichletRows(nothing, 0.0 * nothing), hierarchy, **top)
-    return unmade.rebuilt()
+    """Build a `HierarchicalChain` of class `kind` whose top level has the given fields."""
+    ones = np.ones((n_states, n_states))
+    unbuilt = kind(LearnedInitial(np.ones(n_states)), DirichletRows(ones, 0.0 * ones), hierarchy, **top)
+    return unbuilt.rebuilt()
 
 
 def hierarchy_of(chain: Any) -> Hierarchy | None:
-    """The numbers of a hierarchical prior; None if the number of states is given."""
+    """Return the scalar hyperparameters of a hierarchical prior; None for other priors."""
     return getattr(chain, "hierarchy", None)
 
 
 def learns_top(chain: Any) -> bool:
-    """Whether a prior over the chain is one that learns how many states there are."""
+    """Return whether a prior over the chain learns the number of states."""
     return bool(getattr(chain, "learns_top", False))
 
 
 def by_size(dishes: Array) -> tuple[Array, Array]:
-    """Which stick each state takes if the most frequent come first, and how often dishes behind each were ordered."""
+    """Return the rank of each state's stick by falling numbers of tables, and the tables of all later sticks.
+
+    `dishes` (K,) are the numbers of tables per dish; both results are (K,).
+    """
     order = np.empty_like(dishes)
     order[np.argsort(-dishes, kind="stable")] = np.arange(len(dishes))
     return order, tables_behind(dishes, order)
 
 
 def tables_behind(dishes: Array, order: Array) -> Array:
-    """How often dishes behind each were ordered if the states take their sticks in this order."""
+    """Return, for each state, the number of tables of states with later sticks, (K,); `order` (K,) ranks the sticks."""
     ranks, behind = np.argsort(order), np.empty_like(dishes)
     behind[ranks] = np.append(np.cumsum(dishes[ranks][:0:-1])[::-1], 0.0)
     return behind
 
 
 def in_order(log_piece: Array, log_rest: Array, order: Array) -> Array:
-    """Log weights of states whose sticks break off such a piece of what is left, and leave such a rest."""
+    """Return the stick-breaking log weights of states, (K,).
+
+    Parameters
+    ----------
+    log_piece, log_rest : (K,) log of the fraction that each state's stick takes, and of the fraction that it leaves
+    order : (K,) rank of each state's stick
+    """
     ranks = np.argsort(order)
     found = np.empty_like(log_piece)
     found[ranks] = log_piece[ranks] + np.append(0.0, np.cumsum(log_rest[ranks])[:-1])
@@ -169,6 +184,6 @@ def in_order(log_piece: Array, log_rest: Array, order: Array) -> Array:
 
 
 def broken(log_piece: Array, log_rest: Array, order: Array) -> Array:
-    """Weights of such states, normalised."""
+    """Return the stick-breaking weights of states, (K,), normalised; parameters as for `in_order`."""
     logs = in_order(log_piece, log_rest, order)
     return simplex.normalized(np.exp(logs - logs.max()), 0)

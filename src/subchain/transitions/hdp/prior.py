@@ -1,11 +1,11 @@
-"""The hierarchical Dirichlet process: as many states as the data ask for, up to a truncation.
+"""Hierarchical Dirichlet process prior: the number of states is learned, up to a truncation.
 
-All rows of moves, and the first states, share one distribution over states, which is itself unknown:
+The initial distribution and all transition rows share a parent distribution over states, which is learned:
 
     top     ~ stick breaking with top_concentration
-    row     ~ Dirichlet(concentration · top)          one a state, and row 0 for the first states
+    row     ~ Dirichlet(concentration · top)          one per state, and row 0 for the initial distribution
 
-States that the data do not need lose their share at the top, and with it their place in every row.
+The weight at the top of states that the data do not need goes to zero, and with it their probability in every row.
 """
 
 from __future__ import annotations
@@ -15,51 +15,60 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from subchain.core.parts import Treatment
 from subchain.errors import InputError, unknown_name
-from subchain.transitions.base import TransitionPrior
-from subchain.transitions.hdp.collapsed_top import WAYS, CollapsedChain
+from subchain.transitions.base import TransitionPrior, UnsuitedPriorError
+from subchain.transitions.hdp.collapsed_top import OCCURRENCE_METHODS, CollapsedChain
 from subchain.transitions.hdp.direct import DirectChain, KnownTopChain
 from subchain.transitions.hdp.hierarchy import HierarchicalChain, Hierarchy, begin
 from subchain.transitions.hdp.sticks import POINTERS, SticksChain, no_sticks, pointer_bytes
 
 Array = NDArray[np.float64]
 
-#: Constructions, and the algorithms that each is for; the first that an algorithm is in is its own.
-CONSTRUCTIONS = {
-    "direct": ("vi", "svi"),
-    "sticks": ("vi", "svi"),
-    "collapsed": ("cvi", "scvi"),
-    "drawn": ("beam",),
+#: Constructions, and the treatment of transition rows that each is for; "auto" is the first for a treatment.
+CONSTRUCTIONS: dict[str, Treatment] = {
+    "direct": "variational",
+    "sticks": "variational",
+    "collapsed": "collapsed",
+    "drawn": "drawn",
+}
+#: Description of each treatment, for error messages.
+TREATMENTS: dict[Treatment, str] = {
+    "variational": "keeps a variational posterior of the transition rows",
+    "collapsed": "integrates the transition rows out",
+    "drawn": "draws the transition rows",
 }
 LEARNED = "learned"
 
 
 class HDP(TransitionPrior):
-    """Hierarchical Dirichlet process over the moves of a hidden chain; `n_states` is the largest number of states.
+    """Hierarchical Dirichlet process prior over the transition matrix; `n_states` is the largest number of states.
 
     Parameters
     ----------
     concentration : float or "learned", optional
-        How closely rows follow their common parent: the larger, the more alike they are.
+        Concentration of the transition rows around their common parent: the larger, the more similar the rows. By
+        default learned if the parent is learned, else 1.
     top_concentration : float or "learned", optional
-        How many states are expected: the larger, the more. Both are learned if they are left open and the parent is
-        learned; else they are 1.
+        Concentration of the parent's stick-breaking prior: the larger, the more states are expected. By default learned
+        if the parent is learned, else 1.
     construction : "auto", "direct", "sticks", "collapsed" or "drawn"
-        How the hierarchy is represented: by a point at the top or by sticks on both levels (for `VI` and `SVI`), with
-        the rows summed out (`CVI`, `SCVI`), or by draws (`Beam`); "auto" chooses by the algorithm.
+        Representation of the hierarchy: a point estimate of the parent ("direct") or sticks on both levels ("sticks"),
+        both for variational inference; rows integrated out ("collapsed", for collapsed inference); or draws ("drawn",
+        for samplers). "auto" chooses by the algorithm.
     stickiness : float
-        Added to the concentration of staying in a state.
+        Added to the concentration of self-transitions.
     top : "learned", "uniform" or (K,)
-        The parent itself: learned, or given (construction "direct").
+        The parent distribution: learned, or given (construction "direct" only).
     occurrence : "pairs", "exact", "mean_field" or "sampling"
-        How `CVI` and `SCVI` find out how probable it is that a move happens at all. "pairs" is nearly exact and costs
-        next to nothing; "exact" costs K⁴ a position.
+        Method by which collapsed inference computes the probability that a transition occurs at least once. "pairs" is
+        nearly exact and almost free; "exact" takes O(K⁴) per position.
     merges : bool
-        Whether states that do the work of one are merged where that raises the objective.
+        Whether runs merge redundant states where that raises the objective.
     splits : bool
-        Whether states that do the work of two are split where that raises the objective.
+        Whether runs split states where that raises the objective.
     frozen : bool
-        Keep the chain of the start.
+        Whether to keep the chain of the start.
 
     Examples
     --------
@@ -94,7 +103,7 @@ class HDP(TransitionPrior):
 
     @property
     def exact(self) -> bool:
-        """Where sticks point is chosen by how one stick changes the objective while the others stay."""
+        """False for "sticks": the update of a pointer takes the other sticks as fixed and may lower the objective."""
         return self.construction != "sticks"
 
     @property
@@ -104,28 +113,22 @@ class HDP(TransitionPrior):
     def held_bytes(self, n_states: int) -> int:
         return POINTERS * pointer_bytes(n_states) if self.construction == "sticks" else 0
 
-    def suited_to(self, algorithm: str) -> HDP:
+    def suited_to(self, treatment: Treatment | None) -> HDP:
         if self.construction != "auto" and self.construction not in CONSTRUCTIONS:
             raise unknown_name("construction", self.construction, ("auto", *CONSTRUCTIONS))
-        fitting = [name for name, algorithms in CONSTRUCTIONS.items() if algorithm in algorithms]
-        if not fitting:
-            known = sorted({name for algorithms in CONSTRUCTIONS.values() for name in algorithms})
-            raise InputError(
-                f"inference={algorithm!r} cannot learn a hierarchical prior; use one of {', '.join(known)}, or "
-                "transition=Dirichlet(...)."
-            )
-        if self.occurrence in WAYS[1:] and algorithm not in CONSTRUCTIONS["collapsed"]:
-            raise InputError(
-                f"HDP: occurrence={self.occurrence!r} is for {' and '.join(CONSTRUCTIONS['collapsed'])}, not for "
-                f"{algorithm}: other constructions do not ask. Leave it out."
-            )
+        if treatment is None:
+            need = "HDP: a hierarchical prior needs an algorithm that learns the parent of the transition rows."
+            raise UnsuitedPriorError(need, tuple(TREATMENTS), "use transition=Dirichlet(...)")
+        if self.occurrence in OCCURRENCE_METHODS[1:] and treatment != "collapsed":
+            need = f"HDP: occurrence={self.occurrence!r} needs an algorithm that {TREATMENTS['collapsed']}."
+            raise UnsuitedPriorError(need, ("collapsed",), "leave occurrence out")
+        fitting = [name for name, needed in CONSTRUCTIONS.items() if needed == treatment]
         if self.construction == "auto":
             return HDP(**(self.get_params(deep=False) | {"construction": fitting[0]}))
         if self.construction not in fitting:
-            raise InputError(
-                f"HDP: construction={self.construction!r} is for {' and '.join(CONSTRUCTIONS[self.construction])}, not "
-                f"for {algorithm}; {algorithm} takes construction={' or '.join(map(repr, fitting))}."
-            )
+            needed = CONSTRUCTIONS[self.construction]
+            need = f"HDP: construction={self.construction!r} needs an algorithm that {TREATMENTS[needed]}."
+            raise UnsuitedPriorError(need, (needed,), f"set construction={' or '.join(map(repr, fitting))}")
         return self
 
     def prior(self, n_states: int, *, flat: bool) -> HierarchicalChain | SticksChain:
@@ -140,26 +143,26 @@ class HDP(TransitionPrior):
         if self.construction == "sticks":
             return no_sticks(hierarchy, n_states)
         if self.construction == "direct":
-            even = 1.0 / np.arange(n_states, 0, -1.0)  # sticks that make all states alike
+            even = 1.0 / np.arange(n_states, 0, -1.0)  # sticks that give all states the same weight
             made = begin(DirectChain, hierarchy, n_states, top=even, order=order)
         else:
             rest = np.arange(n_states - 1.0, -1.0, -1.0) + hierarchy.top_concentration
             made = begin(
                 CollapsedChain, hierarchy, n_states, u=ones, v=rest, order=order, first_surplus=nothing,
-                pair_surplus=np.zeros((n_states, n_states)), way=WAYS.index(self.occurrence),
+                pair_surplus=np.zeros((n_states, n_states)), method=OCCURRENCE_METHODS.index(self.occurrence),
             )  # fmt: skip
         found: HierarchicalChain = made
         return found
 
     def _hierarchy(self, n_states: int) -> Hierarchy:
-        """The numbers, checked."""
+        """Return the scalar hyperparameters; raise an `InputError` if a setting is invalid."""
         if n_states < 2 and self.construction != "drawn":
             raise InputError("HDP: n_states is the largest number of states and must be at least 2, not 1.")
         for name in ("merges", "splits"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise InputError(f"HDP: {name} must be True or False, not {getattr(self, name)!r}.")
-        if self.occurrence not in WAYS:
-            raise unknown_name("occurrence", self.occurrence, WAYS)
+        if self.occurrence not in OCCURRENCE_METHODS:
+            raise unknown_name("occurrence", self.occurrence, OCCURRENCE_METHODS)
         numbers: dict[str, Any] = {}
         for name in ("concentration", "top_concentration", "stickiness"):
             given = getattr(self, name)
@@ -184,7 +187,7 @@ class HDP(TransitionPrior):
         )
 
     def _learns(self, name: str) -> bool:
-        """Whether a number is learned: if it is asked for, or left open in a hierarchy that is learned."""
+        """Return whether a concentration is learned: if set to "learned", or left open with a learned parent."""
         given = getattr(self, name)
         return self._learns_top() and not self.frozen if given is None else isinstance(given, str)
 
@@ -193,15 +196,21 @@ class HDP(TransitionPrior):
 
     def _known_top(self, n_states: int, hierarchy: Hierarchy) -> HierarchicalChain:
         if self.construction != "direct":
-            raise InputError(f"HDP: top= is for construction='direct', not for {self.construction!r}.")
+            raise InputError(
+                f"HDP: a given top= needs construction='direct', which is for variational inference; the construction "
+                f"is {self.construction!r}."
+            )
         if hierarchy.learns_top_concentration:
-            raise InputError("HDP: top is given, so that nothing tells top_concentration='learned'; drop one of them.")
+            raise InputError(
+                "HDP: top is given, so top_concentration='learned' cannot be learned from anything; drop one of them."
+            )
         top = _weights(self.top, n_states)
         made: HierarchicalChain = begin(KnownTopChain, hierarchy, n_states, top=top)
         return made
 
 
 def _weights(given: ArrayLike, n_states: int) -> Array:
+    """Return the given weights of the states at the top, (K,); raise an `InputError` if they are invalid."""
     if isinstance(given, str):
         if given != "uniform":
             raise unknown_name("top", given, (LEARNED, "uniform"))

@@ -1,10 +1,12 @@
-"""Sticks of many rows that point at states: who points where, given how often each move was made.
+"""Compiled updates of the sticks of transition rows and of the states that they point at.
 
-Row k of the moves is broken into sticks with expected sizes `sizes[k, m]`, and stick m points at state j with
-probability `points[k, m, j]`. The weight of a move is what all sticks give it, and what is left of the row follows a
-common base:
+Row k is broken into sticks of expected sizes `sizes[k, m]`, and stick m points at state j with probability
+`points[k, m, j]`. The weight of the transition k → j sums over sticks; the remainder of the row follows a base
+distribution that all rows share:
 
     weight[k, j] = Σ_m points[k, m, j] · sizes[k, m] + rest[k, j].
+
+R is the number of rows (1 + K, row 0 for the initial distribution), M the largest number of sticks of a row.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -16,13 +18,13 @@ from numba import njit
 
 kernel = njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 
-#: A stick that would raise the log weight of all counted moves to a state by less than this does not see that state.
+#: A state is ignored by a stick if pointing at it would raise the expected log weight of all transitions by less.
 NEGLIGIBLE = 0.01
 
 
 @kernel
-def weigh_moves(points, sizes, used, rest, out):
-    """Weights of all moves, (R, K)."""
+def weigh_transitions(points, sizes, used, rest, out):
+    """Write the weights of all transitions into `out` (R, K)."""
     for k in range(out.shape[0]):
         for j in range(out.shape[1]):
             out[k, j] = rest[k, j]
@@ -32,9 +34,11 @@ def weigh_moves(points, sizes, used, rest, out):
 
 
 @kernel
-def share_moves(counts, weights, points, sizes, used, out):
-    """Expected number of moves that each stick was used for, (R, M): moves are shared in proportion to what gives them
-    their weight."""
+def share_transitions(counts, weights, points, sizes, used, out):
+    """Write the expected number of transitions made by each stick into `out` (R, M).
+
+    The transitions k → j are divided among the sticks in proportion to their terms of weight[k, j].
+    """
     each = np.empty(counts.shape[1])
     for k in range(counts.shape[0]):
         for m in range(out.shape[1]):
@@ -49,22 +53,25 @@ def share_moves(counts, weights, points, sizes, used, out):
 
 
 @kernel
-def _see(counts, others, size, gains):
-    """What all counted moves to each state gain if a stick points at it; whether that is anything anywhere."""
-    sees = False
+def _gain(counts, others, size, gains):
+    """Write the gain of pointing a stick at each state into `gains` (K,); return whether any is relevant.
+
+    The gain of state j is the increase of the expected log weight, counts[j] · log(1 + size / others[j]).
+    """
+    any_gain = False
     for j in range(counts.shape[0]):
         gains[j] = 0.0
         if counts[j] * size > NEGLIGIBLE * others[j]:  # log(1 + x) is no larger than x
             gain = counts[j] * np.log1p(size / others[j])
             if gain > NEGLIGIBLE:
                 gains[j] = gain
-                sees = True
-    return sees
+                any_gain = True
+    return any_gain
 
 
 @kernel
 def _choose(gains, log_base, out):
-    """Where a stick points that gains so much at each state; return its divergence from the base."""
+    """Write the posterior of a pointer, ∝ exp(log_base + gains), into `out` (K,); return its KL from the base."""
     largest, total, expected = -np.inf, 0.0, 0.0
     for j in range(gains.shape[0]):
         largest = max(largest, log_base[j] + gains[j])
@@ -78,19 +85,19 @@ def _choose(gains, log_base, out):
 
 
 @kernel
-def point_anew(counts, sizes, used, rest, log_base, points, negentropy):
-    """Let every stick in turn point where it is needed, in place.
+def update_pointers(counts, sizes, used, rest, log_base, points, negentropy):
+    """Update the pointers of all sticks, one after the other, in place.
 
-    The log weight of state j for a stick is that of the base, and what all counted moves to j gain if the stick points
-    at it while the others stay.
+    The log probability that a stick points at state j is log_base[j] plus the gain of all expected transitions to j if
+    it does, with the other sticks fixed.
 
     Parameters
     ----------
-    counts : (R, K) expected moves
-    sizes, used : (R, M), (R,) expected sizes of sticks, and how many there are
-    rest : (R, K) what moves have beside the sticks
-    log_base : (K,) the common base, which need not be normalised
-    points, negentropy : (R, M, K), (R, M) where sticks point, and Σ p log p of that
+    counts : (R, K) expected transitions
+    sizes, used : (R, M), (R,) expected sizes of the sticks, and number of sticks of each row
+    rest : (R, K) weights of the transitions without the sticks
+    log_base : (K,) log of the base distribution, which need not be normalised
+    points, negentropy : (R, M, K), (R, M) probabilities of the pointers, and Σ p log p of each
     """
     n_rows, _, n_states = points.shape
     weights, others, gains, base = (np.zeros(n_states), np.empty(n_states), np.zeros(n_states), np.empty(n_states))
@@ -103,22 +110,22 @@ def point_anew(counts, sizes, used, rest, log_base, points, negentropy):
             for j in range(n_states):
                 weights[j] += points[k, m, j] * sizes[k, m]
         for m in range(used[k]):
-            size, towards = sizes[k, m], points[k, m]
+            size, pointer = sizes[k, m], points[k, m]
             for j in range(n_states):
-                others[j] = max(weights[j] - towards[j] * size, rest[k, j])
-            if _see(counts[k], others, size, gains):
-                negentropy[k, m] = _choose(gains, log_base, towards)
+                others[j] = max(weights[j] - pointer[j] * size, rest[k, j])
+            if _gain(counts[k], others, size, gains):
+                negentropy[k, m] = _choose(gains, log_base, pointer)
             else:
                 negentropy[k, m] = of_base
-                towards[:] = base
+                pointer[:] = base
             for j in range(n_states):
-                negentropy[k, m] += towards[j] * log_base[j]
-                weights[j] = others[j] + towards[j] * size
+                negentropy[k, m] += pointer[j] * log_base[j]
+                weights[j] = others[j] + pointer[j] * size
 
 
 @kernel
 def count_dishes(points, used, out):
-    """Expected number of sticks of each row that point at each state, (R, K)."""
+    """Write the expected number of sticks of each row that point at each state into `out` (R, K)."""
     for k in range(out.shape[0]):
         for j in range(out.shape[1]):
             out[k, j] = 0.0

@@ -1,24 +1,26 @@
-"""Two levels of sticks with posteriors on all of them (Zhang, Gultekin & Paisley 2016).
+"""Stick breaking on both levels, with variational posteriors of all sticks (Zhang, Gultekin & Paisley 2016).
 
-Every row is broken into sticks of its own, stick m of row k is Beta(a, b), and points at state j with probability
-φ_kmj; the states' own sticks at the top are Beta(c, d). What is left of a row after its last stick follows the top
-level. The surrogate of a move is Σ_m φ_kmj exp E[log size_km], and the rest; moves are shared among sticks in
-proportion to what gives them their weight, which needs expected counts of moves and nothing else.
+Row k is broken into sticks of its own: stick m has a Beta(a, b) posterior and points at state j with probability φ_kmj.
+The sticks of the states at the top level have posteriors Beta(c, d). The remainder of a row after its last stick
+follows the top level. The surrogate weight of the transition k → j is Σ_m φ_kmj exp E[log size_km] plus the remainder's
+part. Expected transitions are divided among the sticks in proportion to these terms, so that expected transition counts
+are all that the update needs.
 
-The published update of φ asks how well the state that a stick points at explains the next observation, and so forgets
-all that comes after it. Here it asks what all counted moves to a state gain if the stick points at it,
+The published update of φ uses how well the state that a stick points at explains the next observation, and thus ignores
+all later observations. The update here uses the gain of all expected transitions to a state if the stick points at it,
 
     log φ_kmj = E[log top_j] + N_kj · log(1 + size_km / others_kj) + const,
 
-`others` being what the other sticks and the rest give to the move. Counts come from forward and backward messages, so
-they know the future. All other steps can only raise the objective; this one may lower it, hardly ever after the first
-iteration, and a run tells when that happens.
+where `others` is the weight of the transition from the other sticks and the remainder. The counts N come from forward
+and backward messages, so they include later observations. All other steps increase the objective; this one may lower
+it, rarely after the first iteration, and runs report when it does.
 
-A row that tends to stay is w of staying and 1 − w of sticks as above, w being Beta(stickiness, concentration): that is
-the same as a process whose base has the stickiness for an atom, and needs no stick to point at the row's own state.
+A sticky row is a mixture: with probability w ~ Beta(stickiness, concentration) it makes a self-transition, otherwise
+one from the sticks. This is equivalent to a process whose base measure has an atom of mass `stickiness` at the row's
+own state.
 
-In stochastic inference the counts are running averages. Given what the other sticks give, the logarithm of φ is linear
-in them, so that averaging counts averages it, as a step along its natural gradient would; φ itself is taken anew.
+In stochastic inference the counts are running averages. Given the other sticks, log φ is linear in the counts, so that
+averaging the counts averages log φ, as a natural-gradient step would; φ itself is recomputed.
 """
 
 from __future__ import annotations
@@ -36,26 +38,26 @@ from subchain.core.records import Record, states_on
 from subchain.numerics import simplex
 from subchain.transitions.base import Chain, ChainSums, NoOccurrence
 from subchain.transitions.hdp.hierarchy import BOUNDS, LEAST_WEIGHT, ROUNDS, Hierarchy, by_size, in_order, tables_behind
-from subchain.transitions.hdp.stick_kernels import count_dishes, point_anew, share_moves, weigh_moves
+from subchain.transitions.hdp.stick_kernels import count_dishes, share_transitions, update_pointers, weigh_transitions
 from subchain.transitions.incremental import IncrementalChain
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-#: Sticks that are expected to be used less often are not kept, but for one that waits for work.
+#: Sticks with a smaller expected number of transitions are dropped, except for one spare stick per row.
 IDLE = 0.1
-#: How surely sticks point at a state to begin with.
+#: Initial probability that a stick points at its state.
 SURE = 0.9
-#: What is left of a row does not fall below this: sticks that take all but nothing would make moves impossible.
+#: Smallest remainder of a row: without a remainder some transitions would be impossible.
 LEAST_REST = 1e-100
-#: Bytes that the pointers of all sticks may take; rows that need more sticks leave them to the rest.
+#: Largest size, in bytes, of the pointers of all sticks; further sticks are left to the remainder of the row.
 MOST_BYTES = 160_000_000
-#: Tables of pointers that an iteration holds at once: those of the prior and of the posterior, anew, and in order.
+#: Copies of the pointers that an iteration holds at once: prior, posterior, updated and reordered.
 POINTERS = 4
 
 
 class Sizes(NamedTuple):
-    """Expected logarithms: of what sticks take of what is left, of what they leave, and of their sizes, each (R, M)."""
+    """Expected logs of the fractions of the rest of a row that sticks take and leave, and of their sizes; (R, M)."""
 
     taken: Array
     left: Array
@@ -63,7 +65,7 @@ class Sizes(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """Counted moves by what they were made by: sticks, (1 + K, M), the rest, (1 + K, K), stays for their sake, (K,)."""
+    """Expected transitions by origin: sticks (1 + K, M), remainder (1 + K, K), sticky self-transitions (K,)."""
 
     sticks: Array
     rest: Array
@@ -76,14 +78,14 @@ class SticksChain(Record, NoOccurrence):
 
     Attributes
     ----------
-    hierarchy : the numbers
-    points : (1 + K, M, K) where the sticks of each row point; row 0 is that of the first states
-    negentropy : (1 + K, M) Σ p log p of that, for each stick
+    hierarchy : scalar hyperparameters
+    points : (1 + K, M, K) pointers, the probability that each stick points at each state; row 0 is the initial one
+    negentropy : (1 + K, M) Σ p log p of each pointer
     used : (1 + K,) number of sticks of each row
-    a, b : (1 + K, M) the Beta posteriors of their breaks
-    c, d : (K,) those of the states' sticks at the top
-    order : (K,) which stick is a state's, from 0; the last takes what is left
-    stay, go : (K,) the Beta posteriors of staying in a state for staying's sake; without stickiness nobody does
+    a, b : (1 + K, M) parameters of the Beta posteriors of the rows' sticks
+    c, d : (K,) parameters of the Beta posteriors of the states' sticks at the top
+    order : (K,) rank of each state's stick at the top, from 0; the last takes the remainder
+    stay, go : (K,) parameters of the Beta posteriors of sticky self-transitions; unused without stickiness
     """
 
     hierarchy: Hierarchy
@@ -135,14 +137,14 @@ class SticksChain(Record, NoOccurrence):
 
     @cached_property
     def _goes(self) -> Array:
-        """E[log probability] that each row does not stay for staying's sake, (1 + K,)."""
+        """E[log probability] that a transition of each row is not a sticky self-transition, (1 + K,)."""
         if self.hierarchy.stickiness == 0.0:
             return np.zeros(1 + self.n_states)
         return np.append(0.0, digamma(self.go) - digamma(self.stay + self.go))
 
     @cached_property
     def _stays(self) -> Array:
-        """Weights of staying for staying's sake, (1 + K, K), on the diagonal of the moves."""
+        """Weights of sticky self-transitions, (1 + K, K), on the diagonal of rows 1 to K."""
         out = np.zeros((1 + self.n_states, self.n_states))
         if self.hierarchy.stickiness > 0.0:
             np.einsum("jj->j", out[1:])[:] = np.exp(digamma(self.stay) - digamma(self.stay + self.go))
@@ -159,28 +161,28 @@ class SticksChain(Record, NoOccurrence):
 
     @cached_property
     def _rest(self) -> Array:
-        """What is left of each row, as weights of states, (1 + K, K)."""
+        """Weights of the transitions from the remainder of each row, (1 + K, K)."""
         left = np.maximum(self._sizes.left.sum(axis=1) + self._goes, np.log(LEAST_REST))
         return np.asarray(np.exp(left[:, None] + self._log_top))
 
     @cached_property
     def _weights(self) -> Array:
-        """exp E[log probability] of each first state and move, (1 + K, K)."""
+        """exp E[log probability] of each first state (row 0) and transition, (1 + K, K)."""
         out = np.empty((1 + self.n_states, self.n_states))
-        weigh_moves(self.points, np.exp(self._sizes.size), self.used, self._rest + self._stays, out)
+        weigh_transitions(self.points, np.exp(self._sizes.size), self.used, self._rest + self._stays, out)
         return out
 
     @cached_property
     def _dishes(self) -> Array:
-        """Expected sticks of each row that point at each state, (1 + K, K)."""
+        """Expected number of sticks of each row that point at each state, (1 + K, K)."""
         out = np.empty((1 + self.n_states, self.n_states))
         count_dishes(self.points, self.used, out)
         return out
 
-    # ---- steps -------------------------------------------------------------------------------------------------------
+    # ---- updates -----------------------------------------------------------------------------------------------------
 
     def update(self, sums: ChainSums) -> SticksChain:
-        """The posterior of the breaks given expected moves, which are shared among the sticks as they stand."""
+        """Return the posterior of the sticks' sizes given expected counts, with pointers and top level unchanged."""
         counts = np.maximum(np.vstack([sums.initial, sums.pairs]), 0.0)
         if not self.a.shape[1]:
             return self._begun(counts)
@@ -188,14 +190,21 @@ class SticksChain(Record, NoOccurrence):
         return self._broken(shared.sticks, shared.rest.sum(axis=1), shared.stays)
 
     def _shared(self, counts: Array) -> Shared:
-        """Which of the counted moves were made by what."""
+        """Divide expected counts (1 + K, K) by origin, in proportion to the terms of each transition's weight."""
         shares = np.empty(self.a.shape)
-        share_moves(counts, self._weights, self.points, np.exp(self._sizes.size), self.used, shares)
+        share_transitions(counts, self._weights, self.points, np.exp(self._sizes.size), self.used, shares)
         each = counts / self._weights
         return Shared(shares, each * self._rest, np.diagonal(each[1:] * self._stays[1:]))
 
     def _broken(self, shares: Array, rest: Array, stays: Array) -> SticksChain:
-        """Breaks given how often sticks were used, (1 + K, M), moves behind the last, (1 + K,), and stays, (K,)."""
+        """Return the Beta posteriors of the sticks' sizes.
+
+        Parameters
+        ----------
+        shares : (1 + K, M) expected transitions made by each stick
+        rest : (1 + K,) expected transitions made by the remainder of each row
+        stays : (K,) expected sticky self-transitions
+        """
         hierarchy, behind = self.hierarchy, np.cumsum(shares[:, ::-1], axis=1)[:, ::-1] - shares
         gone = (shares.sum(axis=1) + rest)[1:]
         return dataclasses.replace(
@@ -204,10 +213,11 @@ class SticksChain(Record, NoOccurrence):
         )  # fmt: skip
 
     def begin(self, sums: ChainSums) -> SticksChain:
-        """Sticks that point at the states in the order of how often each row went there; nothing else is remembered."""
+        """Return new sticks that point at the states in the order of each row's expected counts."""
         return self._begun(np.maximum(np.vstack([sums.initial, sums.pairs]), 0.0))
 
     def _begun(self, counts: Array) -> SticksChain:
+        """Initialise the sticks from expected counts (1 + K, K): one per frequent transition, and a spare one."""
         n_rows, n_states = counts.shape
         stays = SURE * np.diagonal(counts[1:]) if self.hierarchy.stickiness > 0.0 else np.zeros(n_states)
         counts = counts - np.vstack([np.zeros(n_states), np.diag(stays)])
@@ -225,12 +235,12 @@ class SticksChain(Record, NoOccurrence):
         return begun._with_top(begun._dishes.sum(axis=0))
 
     def update_hyperparameters(self, sums: ChainSums, rate: float = 1.0) -> SticksChain:
-        """Sticks point anew, break anew, in the order of their use, and the top level follows."""
+        """Update the pointers, the sizes and order of the sticks, the top level, and then the concentrations."""
         counts = np.maximum(np.vstack([sums.initial, sums.pairs]), 0.0)
         found = self if self.a.shape[1] else self._begun(counts)
         found = found.pointed(counts).ordered(counts).topped(counts)
-        hierarchy = dataclasses.replace(self.hierarchy, renewals=self.hierarchy.renewals + 1)
-        if states_differ(sums.pairs, hierarchy.renewals):
+        hierarchy = dataclasses.replace(self.hierarchy, n_updates=self.hierarchy.n_updates + 1)
+        if states_differ(sums.pairs, hierarchy.n_updates):
             if hierarchy.learns_concentration:
                 hierarchy.concentration = found._best_concentration()
             if hierarchy.learns_top_concentration:
@@ -238,13 +248,13 @@ class SticksChain(Record, NoOccurrence):
         return dataclasses.replace(found, hierarchy=hierarchy)
 
     def pointed(self, counts: Array) -> SticksChain:
-        """Every stick in turn points where it is needed."""
+        """Return the posterior with updated pointers (the equation for log φ above)."""
         points, negentropy, sizes = self.points.copy(), self.negentropy.copy(), np.exp(self._sizes.size)
-        point_anew(counts, sizes, self.used, self._rest + self._stays, self._log_top, points, negentropy)
+        update_pointers(counts, sizes, self.used, self._rest + self._stays, self._log_top, points, negentropy)
         return dataclasses.replace(self, points=points, negentropy=negentropy)
 
     def ordered(self, counts: Array) -> SticksChain:
-        """Breaks given how often the sticks are used, the most used first; idle ones are left to the rest."""
+        """Return the posterior with updated sizes, the most used sticks first; idle sticks join the remainder."""
         shares, rest, stays = self._shared(counts)
         ranks = np.argsort(-shares, axis=1, kind="stable")
         shares = np.take_along_axis(shares, ranks, axis=1)
@@ -255,7 +265,7 @@ class SticksChain(Record, NoOccurrence):
         every = np.arange(len(ranks))[:, None]
         points, negentropy = self.points[every, ranks[:, :width]], self.negentropy[every, ranks[:, :width]]
         kept = np.where(idle, 0.0, shares)[:, :width]
-        if width > had:  # a row whose sticks are all in use gets another
+        if width > had:  # a row whose sticks are all in use gets a spare one
             points = np.pad(points, ((0, 0), (0, width - had), (0, 0)))
             negentropy, kept = (np.pad(table, ((0, 0), (0, width - had))) for table in (negentropy, kept))
         rows, sticks = np.nonzero(
@@ -267,11 +277,14 @@ class SticksChain(Record, NoOccurrence):
         return found._broken(kept, left, stays)
 
     def topped(self, counts: Array) -> SticksChain:
-        """The top level given what sticks point at, and moves that followed the rest."""
+        """Return the posterior with the top level updated for the pointers and the transitions of the remainders."""
         return self._with_top((self._dishes + self._shared(counts).rest).sum(axis=0))
 
     def _with_top(self, dishes: Array) -> SticksChain:
-        """The top level that these numbers of sticks speak for; the states take theirs by size unless that is worse."""
+        """Return the posterior with the top level updated for numbers of sticks per state, (K,).
+
+        The sticks at the top are ordered by size, unless the present order has a larger evidence.
+        """
         same, sorted_ = (self._in_order(dishes, order) for order in (self.order, by_size(dishes)[0]))
         return sorted_ if sorted_._log_top_evidence() >= same._log_top_evidence() else same
 
@@ -280,12 +293,12 @@ class SticksChain(Record, NoOccurrence):
         return dataclasses.replace(self, c=1.0 + dishes, d=behind, order=order)
 
     def _log_top_evidence(self) -> float:
-        """How probable it is that sticks point where they do, if the top level's posterior is the best one."""
+        """Return the log evidence of the pointers, up to a constant, with the sticks at the top integrated out."""
         inner = self.order < self.n_states - 1
         return float(betaln(self.c[inner], self.d[inner]).sum())
 
     def _best_concentration(self) -> float:
-        """The concentration that the breaks of the rows speak for, and how often they did not stay."""
+        """Return the concentration that maximises the bound given the rows' sticks and sticky self-transitions."""
         chosen, left = self._active.sum(), -self._sizes.left[self._active].sum() - self._goes.sum()
         value, stickiness = self.hierarchy.concentration, self.hierarchy.stickiness
         for _ in range(ROUNDS):
@@ -298,10 +311,10 @@ class SticksChain(Record, NoOccurrence):
         left = (digamma(self.c + self.d) - digamma(self.d))[inner].sum()
         return float(np.clip((self.n_states - 1) / max(left, 1e-300), *BOUNDS))
 
-    # ---- what inference asks for -------------------------------------------------------------------------------------
+    # ---- surrogates, points and divergences --------------------------------------------------------------------------
 
     def concentrations(self) -> tuple[Array, Array]:
-        """Concentrations of Dirichlet rows that resemble these, for a first look at proposals."""
+        """Return concentrations (K,) and (K, K) of Dirichlet rows that approximate these, to rank merge proposals."""
         base = self.hierarchy.concentration * np.exp(self._log_top)
         return base, base + self.hierarchy.stickiness * np.eye(self.n_states)
 
@@ -317,11 +330,11 @@ class SticksChain(Record, NoOccurrence):
         taken = np.where(self._active, self.a / (self.a + self.b), 0.0)
         sizes, left = _pieces(taken)
         out = np.empty_like(self._weights)
-        weigh_moves(self.points, sizes, self.used, left * self._mean_top(), out)
+        weigh_transitions(self.points, sizes, self.used, left * self._mean_top(), out)
         return self._chain(out, self.stay / (self.stay + self.go))
 
     def _chain(self, table: Array, stays: Array) -> Chain:
-        """The chain that goes by a table, (1 + K, K), but for stays with these probabilities."""
+        """Return the chain with rows ∝ `table` (1 + K, K) and sticky self-transitions of probability `stays` (K,)."""
         rows = simplex.normalized(table, 1)
         if self.hierarchy.stickiness == 0.0:
             return Chain(rows[0], rows[1:])
@@ -330,7 +343,7 @@ class SticksChain(Record, NoOccurrence):
     mode = predictive = mean
 
     def _mean_top(self) -> Array:
-        """What stands for the top level, (K,), sums to one."""
+        """Return exp E[log top], normalised to sum to one, (K,)."""
         return simplex.normalized(np.exp(self._log_top), 0)
 
     def sample(self, rng: np.random.Generator) -> Chain:
@@ -345,7 +358,7 @@ class SticksChain(Record, NoOccurrence):
         return self._chain(table, rng.beta(np.maximum(self.stay, LEAST_WEIGHT), self.go))
 
     def kl(self, prior: Any) -> float:
-        """Divergence of all sticks, and of where they point, from what they were beforehand."""
+        """Return the Kullback-Leibler divergence of all sticks and pointers from their prior."""
         inner = self.order < self.n_states - 1
         concentration, stickiness = self.hierarchy.concentration, self.hierarchy.stickiness
         of_breaks = _beta_divergence(self.a, self.b, 1.0, concentration)[self._active].sum()
@@ -361,7 +374,7 @@ class SticksChain(Record, NoOccurrence):
         return 0.0
 
     def log_evidence(self, sums: ChainSums) -> float:
-        """That of counts under Dirichlet rows that resemble these."""
+        """Return the log evidence of counts under Dirichlet rows that approximate these (`concentrations`)."""
         first, rows = self.concentrations()
         return simplex.log_evidence(first, sums.initial, axis=0) + simplex.log_evidence(rows, sums.pairs, axis=1)
 
@@ -373,13 +386,13 @@ class SticksChain(Record, NoOccurrence):
 
 
 def _pieces(taken: Array) -> tuple[Array, Array]:
-    """Sizes of sticks that take such parts of what is left, and what is left in the end, (R, M) and (R, 1)."""
+    """Return the sizes of sticks that take fractions `taken` (R, M), and the remainders (R, 1)."""
     left = np.concatenate((np.ones((len(taken), 1)), np.cumprod(1.0 - taken, axis=1)), axis=1)
     return taken * left[:, :-1], left[:, -1:]
 
 
 def _beta_divergence(a: Array, b: Array, first: float, second: float) -> Array:
-    """Kullback-Leibler divergence of Beta(a, b) from Beta(first, second)."""
+    """Return KL(Beta(a, b) ‖ Beta(first, second)), elementwise."""
     whole = digamma(a + b)
     return np.asarray(
         betaln(first, second) - betaln(a, b) + (a - first) * (digamma(a) - whole) + (b - second) * (digamma(b) - whole)
@@ -387,17 +400,17 @@ def _beta_divergence(a: Array, b: Array, first: float, second: float) -> Array:
 
 
 def most_sticks(n_states: int) -> int:
-    """The largest number of sticks of a row."""
+    """Return the largest number of sticks of a row, such that all pointers fit into `MOST_BYTES`."""
     return min(n_states, max(1, MOST_BYTES // (8 * (1 + n_states) * n_states)))
 
 
 def pointer_bytes(n_states: int) -> int:
-    """Bytes that the pointers of all sticks take if every row has all that it may have."""
+    """Return the size in bytes of all pointers if every row has `most_sticks`."""
     return 8 * (1 + n_states) * most_sticks(n_states) * n_states
 
 
 def no_sticks(hierarchy: Hierarchy, n_states: int) -> SticksChain:
-    """Rows that are not broken yet, under a top level in which all states are alike."""
+    """Build the prior before the first counts: rows without sticks, and equal weights at the top level."""
     nothing = np.empty((1 + n_states, 0))
     rest = np.arange(n_states - 1.0, -1.0, -1.0)
     return SticksChain(
