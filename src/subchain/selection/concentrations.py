@@ -180,13 +180,13 @@ def learn(model: HMM, per_symbol: bool, bounds: tuple[float, float]) -> Concentr
         mean = float(target.concentration[target.concentration > 0.0].mean())
         pattern, start = _tied(target, mean)
         rows = TiedRows(target.counts, pattern, target.constant, target.per_column)
-        if not rows.tell:
+        if not rows.is_informative:
             not_learned.append(f"{target.name}: there are no rows with more than one count, which say nothing of it.")
             continue
         best = maximise(rows, start, bounds)
-        settings[target.name] = _as_given(target, best.numbers, mean)
+        settings[target.name] = _as_given(target, best.scales, mean)
         remarks += _remarks(target, best, bounds)
-        change = max(change, abs(float(best.numbers.mean() / start.mean()) - 1.0))
+        change = max(change, abs(float(best.scales.mean() / start.mean()) - 1.0))
         before, after = before + rows.log_evidence(start), after + best.log_evidence
     if not settings:
         raise InputError(f"this model has no concentrations to learn. {' '.join(not_learned)}")
@@ -211,16 +211,16 @@ def _as_given(target: _Target, numbers: Array, mean: float) -> Any:
 
 def _remarks(target: _Target, best: Maximum, bounds: tuple[float, float]) -> Iterator[str]:
     """What the user should know of the way a concentration was found."""
-    if not best.settled:
+    if not best.converged:
         yield f"{target.name} had not settled when the search for it ended; it is not quite the best."
     stopped = {
-        "lower": best.numbers <= bounds[0] * (1.0 + AT_BOUND),
-        "upper": best.numbers >= bounds[1] * (1.0 - AT_BOUND),
+        "lower": best.scales <= bounds[0] * (1.0 + AT_BOUND),
+        "upper": best.scales >= bounds[1] * (1.0 - AT_BOUND),
     }
     for bound, limit in zip(stopped, bounds, strict=True):
         count = int(stopped[bound].sum())
         if count:
-            of = f" for {count} of {len(best.numbers)} symbols" if target.per_column else ""
+            of = f" for {count} of {len(best.scales)} symbols" if target.per_column else ""
             unseen = int((stopped[bound] & ~target.counts.any(axis=0)).sum()) if target.per_column else 0
             never = f" ({unseen} of them never occur)" if unseen else ""
             yield (
