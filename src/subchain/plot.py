@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.data import read_alike
+from subchain.data import as_sequences_like
 from subchain.data.sequences import require_observations
 from subchain.errors import InputError, not_fitted, unknown_name
 from subchain.tasks.colours import COLOURS, ranks
@@ -358,7 +358,7 @@ def segmentation(
     'position'
     """
     _require_fitted(model)
-    data = require_observations(read_alike(x, model.vocabularies_, model.columns_, model.grouped_by_))
+    data = require_observations(as_sequences_like(x, model.vocabularies_, model.columns_, model.grouped_by_))
     if not 0 <= sequence < data.n_sequences:
         raise InputError(f"sequence {sequence} was asked for, but there are {data.n_sequences} sequences.")
     length = int(data.lengths[sequence])

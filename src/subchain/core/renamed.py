@@ -1,4 +1,4 @@
-"""Deprecated names of arguments and attributes: they work as before and raise a `DeprecationWarning`."""
+"""Deprecated names of functions, arguments and attributes: they work as before and give a `DeprecationWarning`."""
 
 from __future__ import annotations
 
@@ -45,6 +45,29 @@ def renamed_arguments(**names: str) -> Callable[[Function], Function]:
         return call  # type: ignore[return-value]
 
     return decorate
+
+
+def renamed_function(old: str, function: Function) -> Function:
+    """Return a function that warns that `old` is deprecated and calls `function`.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> length = renamed_function("length", len)
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     length([1, 2])
+    2
+    >>> str(caught[0].message)
+    'length was renamed; use len.'
+    """
+
+    @functools.wraps(function)
+    def call(*args: Any, **given: Any) -> Any:
+        _warn(old, function.__name__, stacklevel=3)
+        return function(*args, **given)
+
+    return call  # type: ignore[return-value]
 
 
 def renamed_attribute(old: str, new: str) -> Any:

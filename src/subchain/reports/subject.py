@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.data import Sequences, read_alike
+from subchain.data import Sequences, as_sequences_like
 from subchain.data.sequences import require_observations
 from subchain.errors import InputError
 from subchain.models.hmm import HMM
@@ -55,7 +55,7 @@ class Subject:
         if not isinstance(model, HMM):
             raise InputError(f"a report needs a fitted HMM, not {type(model).__name__}.")
         model._point()
-        data = read_alike(x, model.vocabularies_, model.columns_, model.grouped_by_)
+        data = as_sequences_like(x, model.vocabularies_, model.columns_, model.grouped_by_)
         return cls(model, require_observations(data), knowledge)
 
     @cached_property
