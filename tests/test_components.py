@@ -42,7 +42,7 @@ def test_a_model_does_without_scikit_learn() -> None:
 
 
 def test_settings_of_a_name_are_refused() -> None:
-    with pytest.raises(InputError, match="give inference an object"):
+    with pytest.raises(InputError, match="set inference to an object"):
         HMM(2, inference="vi").set_params(inference__max_iter=3)
 
 

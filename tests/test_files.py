@@ -49,7 +49,7 @@ def test_files_of_another_kind_are_refused(tmp_path):
     with pytest.raises(FileFormatError, match="holds a checkpoint, not a model"):
         read_arrays(tmp_path / "x", "model")
     save_file({"a": np.ones(3)}, tmp_path / "foreign")
-    with pytest.raises(FileFormatError, match="not one that subchain has written"):
+    with pytest.raises(FileFormatError, match="was not written by subchain"):
         read_arrays(tmp_path / "foreign", "model")
     save_file({"a": np.ones(3)}, tmp_path / "odd", metadata={"subchain": json.dumps([1, 2])})
     with pytest.raises(FileFormatError):

@@ -119,7 +119,18 @@ def test_a_file_cannot_build_what_is_not_a_component(tmp_path):
         header["settings"]["emission"] = {"component": "Popen", "settings": {"args": ["true"]}}
 
     rewrite_header(path, dangerous)
-    with pytest.raises(FileFormatError, match="component called 'Popen'"):
+    with pytest.raises(FileFormatError, match="needs the class 'Popen', which is not known"):
+        HMM.load(path)
+
+
+def test_families_of_the_same_name_in_two_modules_come_back_as_what_they_were(tmp_path):
+    kinds = [type("Twin", (Categorical,), {"__module__": f"twins.{name}"}) for name in ("first", "second")]
+    for number, kind in enumerate(kinds):
+        path = tmp_path / str(number)
+        HMM(2, kind(), inference=EM(max_iter=1), random_state=0).fit([[0, 1, 1, 0]]).save(path)
+        assert type(HMM.load(path).emission) is kind
+    rewrite_header(path, lambda header: header["settings"]["emission"].pop("module"))
+    with pytest.raises(FileFormatError, match="'Twin', which several modules define: twins.first, twins.second"):
         HMM.load(path)
 
 

@@ -135,15 +135,15 @@ def test_shares_of_a_long_segmentation_are_means_of_the_marginals(model, monkeyp
 
 
 def test_wrong_choices_say_what_there_is(model) -> None:
-    with pytest.raises(InputError, match="column 'x' is not one of the 1"):
+    with pytest.raises(InputError, match="column 'x' does not exist; the model has 1"):
         plot.states(model, "x")
-    with pytest.raises(InputError, match="sequence 3 was asked for"):
+    with pytest.raises(InputError, match="sequence 3 does not exist"):
         plot.segmentation(model, X, sequence=3)
     with pytest.raises(InputError, match="hold nothing"):
         plot.segmentation(model, X, start=9, stop=3)
     with pytest.raises(InputError, match="unknown state 'quiet'"):
         plot.emissions(model, states=["quiet"])
-    with pytest.raises(InputError, match="state 3 was asked for, but there are 3 states"):
+    with pytest.raises(InputError, match="state 3 does not exist; there are 3 states"):
         plot.emissions(model, states=[3])
     with pytest.raises(InputError, match="no state is chosen"):
         plot.emissions(model, states=[])

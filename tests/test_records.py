@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from subchain.core.records import Record, Sums, build_record, states_on
+from subchain.core.statistics import Statistics as StatisticsOfPackage
+from subchain.errors import FileFormatError
 
 
 @dataclasses.dataclass
@@ -84,3 +86,43 @@ def test_values_that_are_not_finite_are_found_with_their_state(rng):
 
 def test_plain_records_do_not_add():
     assert not hasattr(Record(), "__add__")
+
+
+def record_of(module: str) -> type[Record]:
+    """A record class of the name Twin, as a module of a user would define it."""
+    kind = dataclasses.make_dataclass("Twin", [("values", np.ndarray)], bases=(Sums,), namespace={"__module__": module})
+    assert kind.__module__ == module
+    return kind
+
+
+def test_records_of_the_same_name_in_two_modules_come_back_as_what_they_were():
+    kinds = [record_of("twins.first"), record_of("twins.second")]
+    for kind in kinds:
+        record = kind(np.ones(3))
+        assert type(build_record(record.schema(), record.arrays())) is kind
+
+
+def test_a_short_name_finds_the_only_class_that_has_it(rng):
+    record = nested(rng)
+    schema = record.schema()
+    assert schema.pop("module") == __name__
+    assert isinstance(build_record(schema, record.arrays()), Nested)
+    assert isinstance(build_record(schema | {"module": "moved"}, record.arrays()), Nested)
+
+
+def test_a_short_name_that_two_modules_define_is_refused():
+    for module in ("twins.first", "twins.second"):
+        record_of(module)
+    with pytest.raises(FileFormatError, match="'Twin', which several modules define: twins.first, twins.second"):
+        build_record({"record": "Twin", "fields": {"values": "array"}}, {"values": np.ones(2)})
+
+
+def test_a_namesake_does_not_hide_a_record_of_the_package():
+    @dataclasses.dataclass
+    class Statistics(Sums):
+        values: np.ndarray
+
+    own, theirs = StatisticsOfPackage.zeros(2, Sums()), Statistics(np.ones(2))
+    assert "module" not in own.schema()
+    assert type(build_record(own.schema(), own.arrays())) is StatisticsOfPackage
+    assert type(build_record(theirs.schema(), theirs.arrays())) is Statistics

@@ -87,7 +87,7 @@ def test_unknown_names_are_guessed(samples):
 
 
 def test_arrays_of_different_numbers_of_draws_are_refused():
-    with pytest.raises(InputError, match="the same chains and draws"):
+    with pytest.raises(InputError, match="the same first two axes"):
         Samples({"a": np.zeros((2, 3)), "b": np.zeros((2, 4))})
 
 

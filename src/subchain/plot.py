@@ -1,7 +1,6 @@
-"""Plots for notebooks: each function draws one thing about a fitted model and returns the matplotlib axes.
+"""Plots of fitted models; each function returns matplotlib axes.
 
-Pass `ax` to draw into a figure of your own. Colours are those of the report, which people with any kind of colour
-vision tell apart.
+Pass `ax` to draw into an existing figure. Colours are those of the report and suit all kinds of colour vision.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.data import read_alike
+from subchain.data import as_sequences_like
 from subchain.data.sequences import require_observations
 from subchain.errors import InputError, not_fitted, unknown_name
 from subchain.tasks.colours import COLOURS, ranks
@@ -28,21 +27,22 @@ Array = NDArray[np.float64]
 
 __all__ = ["convergence", "emissions", "occupancy", "segmentation", "states", "transition"]
 
-#: Hatches tell states apart that share a colour.
+#: Hatches that distinguish states of the same colour.
 HATCHES = ("", "//", "..", "\\\\", "--", "xx")
-#: Symbols of a state that are drawn, and columns of a segmentation.
+#: Maximum numbers of symbols per state, and of bins of a segmentation.
 TOP, COLUMNS = 6, 1_000
-#: About how many columns of symbols a heat map has, and up to how many entries are written out.
+#: Approximate maximum number of symbols in a heat map, and maximum number of entries that are labelled.
 SYMBOLS, WRITTEN = 40, 400
 
 
 def _axes(ax: Axes | None, **figure: Any) -> Axes:
+    """Return `ax`, or the axes of a new figure if it is None."""
     if ax is not None:
         return ax
     try:
         from matplotlib import pyplot
     except ImportError:
-        raise InputError("plots need matplotlib, which is not installed; pip install matplotlib.") from None
+        raise InputError("plots need matplotlib, which is not installed; run pip install matplotlib.") from None
     return pyplot.subplots(**figure)[1]
 
 
@@ -52,7 +52,7 @@ def _require_fitted(model: HMM) -> None:
 
 
 def _used(model: HMM) -> NDArray[np.int64]:
-    """States that hold at least one training position."""
+    """Return the states that hold at least one training position, (S,)."""
     _require_fitted(model)
     statistics = model.statistics_
     return used_states(np.asarray(statistics.initial + statistics.pairs.sum(axis=0)))
@@ -62,8 +62,8 @@ def _names(model: HMM, states: NDArray[np.int64]) -> list[str]:
     return [model.state_names_[state] for state in states]
 
 
-def _look(model: HMM) -> list[dict[str, Any]]:
-    """Colour and hatch of every state."""
+def _styles(model: HMM) -> list[dict[str, Any]]:
+    """Return colour and hatch of every state."""
     return [
         {"color": COLOURS[rank % len(COLOURS)], "hatch": HATCHES[rank // len(COLOURS) % len(HATCHES)]}
         for rank in ranks(model.state_occupancy_)
@@ -71,7 +71,7 @@ def _look(model: HMM) -> list[dict[str, Any]]:
 
 
 def transition(model: HMM, ax: Axes | None = None) -> Axes:
-    """Transition matrix of the states in use, in an order in which blocks show; rows lead to columns.
+    """Plot the transition matrix of the states in use, from rows to columns, ordered so that blocks are visible.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def transition(model: HMM, ax: Axes | None = None) -> Axes:
 
 
 def convergence(model: HMM, ax: Axes | None = None) -> Axes:
-    """Objective of the run by iteration, the held-out score beside it, and events as dotted lines.
+    """Plot the objective by iteration, the held-out score on a second axis, and events as dotted lines.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def convergence(model: HMM, ax: Axes | None = None) -> Axes:
     _require_fitted(model)
     trace = model.trace_
     if not len(trace):
-        raise InputError("this model was not learned, so there is no run to plot; call fit first.")
+        raise InputError("this model was not fitted, so there is no run to plot; call fit first.")
     ax = _axes(ax, figsize=(6.5, 4.0), layout="constrained")
     iterations = np.arange(1, len(trace) + 1)
     chains = {name: values for name, values in trace.measures.items() if name.startswith("log_joint.")}
@@ -130,7 +130,7 @@ def convergence(model: HMM, ax: Axes | None = None) -> Axes:
 
 
 def occupancy(model: HMM, ax: Axes | None = None) -> Axes:
-    """Share of the training data's positions in each state, with how long a visit lasts.
+    """Plot the fraction of training positions in each state, with the mean dwell time.
 
     Examples
     --------
@@ -140,13 +140,13 @@ def occupancy(model: HMM, ax: Axes | None = None) -> Axes:
     >>> len(plot.occupancy(model).patches)
     2
     """
-    used, look = _used(model), _look(model)
+    used, styles = _used(model), _styles(model)
     ax = _axes(ax, figsize=(6.0, 0.6 + 0.3 * len(used)), layout="constrained")
     shares, lasting = model.state_occupancy_[used], model.dwell_times_[used]
     for place, (state, share) in enumerate(zip(used, shares, strict=True)):
-        ax.barh(place, share, edgecolor="white", **look[state])
+        ax.barh(place, share, edgecolor="white", **styles[state])
     for place, (share, time) in enumerate(zip(shares, lasting, strict=True)):
-        is_long = share > 0.5 * shares.max()  # then there is room inside, and may be none behind
+        is_long = share > 0.5 * shares.max()  # then the label fits inside the bar, and may not fit to its right
         box = {"facecolor": "white", "alpha": 0.8 if is_long else 0.0, "pad": 1.0, "lw": 0}
         ax.annotate(
             f"lasts {time:.3g}", (share, place), (-4 if is_long else 4, 0), textcoords="offset points", va="center",
@@ -159,13 +159,13 @@ def occupancy(model: HMM, ax: Axes | None = None) -> Axes:
 
 
 def states(model: HMM, column: int | str = 0, ax: Axes | None = None) -> Axes:
-    """What the states emit in one column: their most probable symbols, or mean and standard deviation.
+    """Plot the emissions of the states in one column: the most probable symbols, or mean and standard deviation.
 
     Parameters
     ----------
     model : HMM
     column : int or str
-        Which of the columns that the model describes: its place among them, or its name.
+        Number or name of the column.
     ax : axes, optional
 
     Examples
@@ -178,10 +178,10 @@ def states(model: HMM, column: int | str = 0, ax: Axes | None = None) -> Axes:
     """
     parts = profile(model.emission_, model.family_, model.vocabularies_, model.columns_)
     part = _chosen(parts, column)
-    used, look = _used(model), _look(model)
+    used, styles = _used(model), _styles(model)
     ax = _axes(ax, figsize=(6.5, 0.8 + 0.38 * len(used)), layout="constrained")
     for place, state in enumerate(used):
-        (_draw_symbols if isinstance(part, Symbols) else _draw_number)(ax, part, place, int(state), look[state])
+        (_draw_symbols if isinstance(part, Symbols) else _draw_number)(ax, part, place, int(state), styles[state])
     ax.set_yticks(range(len(used)), _names(model, used))
     ax.set_ylim(len(used) - 0.5, -0.5)
     ax.set(ylabel="state", title="Emissions", xlabel="probability" if isinstance(part, Symbols) else part.name)
@@ -189,18 +189,18 @@ def states(model: HMM, column: int | str = 0, ax: Axes | None = None) -> Axes:
 
 
 def emissions(model: HMM, ax: Axes | None = None, states: Sequence[int | str] | None = None) -> Axes:
-    """What the states emit in all columns at once: a heat map with a row a state.
+    """Plot the emissions of the states in all columns as a heat map with one row per state.
 
-    Probabilities (columns of 0 and 1; the most probable symbols of the states) are shown as they are. Among others,
-    columns have scales of their own: colours then say how many standard deviations of the data a state's mean lies
-    above or below the mean of all. Numbers that are written into the map are the means and probabilities themselves.
+    If all columns are probabilities (columns of 0 and 1, or the most probable symbols), colours are probabilities.
+    Otherwise each column has its own scale: colours are differences of a state's mean from the mean of all data, in
+    standard deviations of the data. Labels in the map are the means and probabilities themselves.
 
     Parameters
     ----------
     model : HMM
     ax : axes, optional
     states : list of int or str, optional
-        Numbers or names of the states to show, in this order; all in use if not given.
+        Numbers or names of the states to show, in this order; all states in use if not given.
 
     Examples
     --------
@@ -211,7 +211,7 @@ def emissions(model: HMM, ax: Axes | None = None, states: Sequence[int | str] | 
     >>> plot.emissions(model).images[0].get_array().shape
     (2, 3)
     """
-    shown_states = _used(model) if states is None else _numbers(model, states)
+    shown_states = _used(model) if states is None else _state_numbers(model, states)
     parts = profile(model.emission_, model.family_, model.vocabularies_, model.columns_)
     labels, means, spreads = _columns(parts, shown_states)
     are_chances = all(isinstance(part, Symbols) or part.is_chance for part in parts)
@@ -228,8 +228,8 @@ def emissions(model: HMM, ax: Axes | None = None, states: Sequence[int | str] | 
     return ax
 
 
-def _numbers(model: HMM, states: Sequence[int | str]) -> NDArray[np.int64]:
-    """States by number or name."""
+def _state_numbers(model: HMM, states: Sequence[int | str]) -> NDArray[np.int64]:
+    """Return the numbers of states given by number or name."""
     names, found = model.state_names_, []
     for state in states:
         if isinstance(state, str):
@@ -239,19 +239,19 @@ def _numbers(model: HMM, states: Sequence[int | str]) -> NDArray[np.int64]:
         elif 0 <= state < len(names):
             found.append(int(state))
         else:
-            raise InputError(f"state {state!r} was asked for, but there are {len(names)} states, from 0.")
+            raise InputError(f"state {state!r} does not exist; there are {len(names)} states, 0 to {len(names) - 1}.")
     if not found:
-        raise InputError("no state is chosen; name at least one, or leave states out.")
+        raise InputError("no state was chosen; name at least one, or leave states out.")
     return np.array(found, dtype=np.int64)
 
 
 def _columns(parts: list[Symbols | Numbers], states: NDArray[np.int64]) -> tuple[list[str], Array, Array]:
-    """Labels (D,), means and standard deviations (K, D) of columns of numbers and of symbols worth showing."""
+    """Return labels (D,), means and standard deviations (K, D) of the columns of numbers and of the shown symbols."""
     labels, means, spreads = [], [], []
     for part in parts:
         if isinstance(part, Symbols):
             before = f"{part.name}: " if len(parts) > 1 else ""
-            symbols = _telling(part, states)
+            symbols = _top_symbols(part, states)
             labels += [before + shown(part.labels[symbol]) for symbol in symbols]
             means += list(part.chances[:, symbols].T)
             spreads += list(np.sqrt(part.chances * (1.0 - part.chances))[:, symbols].T)
@@ -263,8 +263,8 @@ def _columns(parts: list[Symbols | Numbers], states: NDArray[np.int64]) -> tuple
     return labels, np.array(means).T, np.array(spreads).T
 
 
-def _telling(part: Symbols, states: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The most probable symbols of some states, those of the first state first."""
+def _top_symbols(part: Symbols, states: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the most probable symbols of some states, those of the first state first."""
     each = max(1, min(TOP, SYMBOLS // len(states)))
     top = np.concatenate([part.top(int(state), each) for state in states])
     symbols = top[np.sort(np.unique(top, return_index=True)[1])]
@@ -272,18 +272,18 @@ def _telling(part: Symbols, states: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _standardised(means: Array, spreads: Array, occupancy: Array) -> Array:
-    """How far each state's mean lies from the mean of all data, in standard deviations of all data, (K, D)."""
+    """Return the difference of each state's mean from the overall mean, in overall standard deviations, (K, D)."""
     away = means - occupancy @ means
     scale = np.sqrt(occupancy @ (spreads**2 + away**2))
     return np.divide(away, scale, out=np.zeros_like(away), where=scale > 0.0)
 
 
 def _draw_heat(ax: Axes, table: Array, numbers: Array, are_chances: bool, has_symbols: bool) -> None:
-    """A heat map with its bar, and with numbers in it where there is room."""
+    """Draw a heat map with a colour bar, and label its entries if there are at most WRITTEN."""
     from matplotlib.colors import Normalize, PowerNorm
 
     top = max(float(np.abs(table).max()), 1e-12)
-    if are_chances:  # many symbols have small probabilities, which roots make visible
+    if are_chances:  # a square root scale makes the small probabilities of symbols visible
         colours, scale = "cividis", PowerNorm(0.5, 0.0, 1.0) if has_symbols else Normalize(0.0, 1.0)
     else:
         colours, scale = "PuOr_r", Normalize(-top, top)
@@ -300,7 +300,7 @@ def _draw_heat(ax: Axes, table: Array, numbers: Array, are_chances: bool, has_sy
 
 
 def _short(chance: float) -> str:
-    """A probability in little room: .47, and nothing for next to nothing."""
+    """Return a probability as two decimals, such as .47; empty below 0.005."""
     return "" if chance < 0.005 else f"{chance:.2f}".lstrip("0")
 
 
@@ -310,15 +310,15 @@ def _chosen(parts: list[Symbols | Numbers], column: int | str) -> Symbols | Numb
         return parts[names.index(column)]
     if isinstance(column, (int, np.integer)) and 0 <= column < len(parts):
         return parts[column]
-    raise InputError(f"column {column!r} is not one of the {len(parts)} that the model describes: {', '.join(names)}.")
+    raise InputError(f"column {column!r} does not exist; the model has {len(parts)} columns: {', '.join(names)}.")
 
 
-def _draw_symbols(ax: Axes, part: Any, place: int, state: int, look: dict[str, Any]) -> None:
-    """The most probable symbols of a state, side by side, each as wide as it is probable."""
+def _draw_symbols(ax: Axes, part: Any, place: int, state: int, style: dict[str, Any]) -> None:
+    """Draw the most probable symbols of a state side by side, with widths proportional to their probabilities."""
     left = 0.0
     for rank, symbol in enumerate(part.top(state, TOP)):
         chance = float(part.chances[state, symbol])
-        ax.barh(place, chance, left=left, edgecolor="white", alpha=1.0 - 0.11 * rank, **look)
+        ax.barh(place, chance, left=left, edgecolor="white", alpha=1.0 - 0.11 * rank, **style)
         if chance > 0.04:
             box = {"facecolor": "white", "alpha": 0.8, "pad": 1.0, "lw": 0}
             label = shown(part.labels[symbol])
@@ -327,26 +327,26 @@ def _draw_symbols(ax: Axes, part: Any, place: int, state: int, look: dict[str, A
     ax.set_xlim(0.0, 1.0)
 
 
-def _draw_number(ax: Axes, part: Any, place: int, state: int, look: dict[str, Any]) -> None:
+def _draw_number(ax: Axes, part: Any, place: int, state: int, style: dict[str, Any]) -> None:
     spread = None if part.spreads is None else part.spreads[state]
-    ax.errorbar(part.means[state], place, xerr=spread, fmt="o", color=look["color"], capsize=3)
+    ax.errorbar(part.means[state], place, xerr=spread, fmt="o", color=style["color"], capsize=3)
 
 
 def segmentation(
     model: HMM, x: Any, sequence: int = 0, start: int = 0, stop: int | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Share of each state along a sequence; where there are few positions, the probability of each state.
+    """Plot the posterior marginals of the states along a sequence.
 
-    Long sequences are worked out in blocks and shown in a thousand columns.
+    Long sequences are processed in blocks, and marginals are averaged in a thousand bins.
 
     Parameters
     ----------
     model : HMM
     x : array, list of arrays, (X, lengths), Sequences, path, or table
     sequence : int
-        Which one of several.
+        Number of the sequence.
     start, stop : int
-        Part of it.
+        First position, and last position + 1, to plot.
     ax : axes, optional
 
     Examples
@@ -358,14 +358,14 @@ def segmentation(
     'position'
     """
     _require_fitted(model)
-    data = require_observations(read_alike(x, model.vocabularies_, model.columns_, model.grouped_by_))
+    data = require_observations(as_sequences_like(x, model.vocabularies_, model.columns_, model.grouped_by_))
     if not 0 <= sequence < data.n_sequences:
-        raise InputError(f"sequence {sequence} was asked for, but there are {data.n_sequences} sequences.")
+        raise InputError(f"sequence {sequence} does not exist; there are {data.n_sequences} sequences.")
     length = int(data.lengths[sequence])
     first, last, _ = slice(start, stop).indices(length)
     if first >= last:
-        raise InputError(f"positions {start} to {stop} of a sequence of {length} hold nothing; give start < stop.")
-    used, look = _used(model), _look(model)
+        raise InputError(f"a sequence of length {length} has no positions from {start} to {stop}; give start < stop.")
+    used, styles = _used(model), _styles(model)
     order = used[block_order(flow(model.transition_[np.ix_(used, used)], model.state_occupancy_[used]))]
     shares, edges = _shares(model, data[[sequence]], first, last)
     ax = _axes(ax, figsize=(10.0, 2.6), layout="constrained")
@@ -373,8 +373,8 @@ def segmentation(
         edges,
         *np.vstack([shares, shares[-1:]]).T[order],
         step="post",
-        colors=[look[state]["color"] for state in order],
-        hatch=[look[state]["hatch"] for state in order],
+        colors=[styles[state]["color"] for state in order],
+        hatch=[styles[state]["hatch"] for state in order],
         labels=_names(model, order),
         edgecolor="white",
         lw=0,
@@ -385,7 +385,7 @@ def segmentation(
 
 
 def _shares(model: HMM, data: Any, first: int, last: int) -> tuple[Array, Array]:
-    """Mean marginals in at most so many columns between two positions, and the columns' edges."""
+    """Return mean marginals in at most COLUMNS bins of positions first … last − 1, (n_bins, K), and the bins' edges."""
     n_bins = min(COLUMNS, last - first)
     edges = first + np.arange(n_bins + 1) * (last - first) // n_bins
     sums = np.zeros((n_bins, model.n_states_))

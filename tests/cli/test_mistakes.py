@@ -29,7 +29,7 @@ MISTAKES = [
     ("info walk.safetensor", 3, ["no file 'walk.safetensor'"]),
     ("fit walk.csv --columns sped", 2, ["unknown column 'sped'", "Did you mean 'speed'?"]),
     ("fit walk.csv --sequence anmal", 2, ["unknown column 'anmal'", "Did you mean 'animal'?"]),
-    ("fit codes.npy --columns 3", 2, ["column 3 is asked for"]),
+    ("fit codes.npy --columns 3", 2, ["column 3 does not exist"]),
     ("fit marks.npz --array mraks", 2, ["unknown array of marks.npz 'mraks'", "Did you mean 'marks'?"]),
     ("fit book.txt --emission gaussian", 2, ["text", "--emission categorical"]),
     ("fit walk.csv --columns place --emission poisson", 2, ["column 'place' holds text", "--emission categorical"]),

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from subchain.data import Sequences, Vocabulary, as_sequences
+from subchain.data import Sequences, Vocabulary, as_sequences, read_alike
 from subchain.errors import FileFormatError, InputError
 
 kinds = st.sampled_from([np.int8, np.uint16, np.int64, np.float16, np.float32, np.float64])
@@ -85,11 +85,11 @@ def test_lists_and_flat_arrays_can_be_given_names() -> None:
     [
         ([[1], [2]], {"names": ["a"]}, "one name is needed for each of 2 sequences, but there are 1"),
         ([[1], [2]], {"names": "ab"}, "one name is needed for each of 2 sequences, but there are 1"),
-        ({"a": [1]}, {"names": ["a"]}, "lengths and names cannot be given along"),
-        ({"a": [1, 2]}, {"lengths": [1, 1]}, "lengths and names cannot be given along"),
-        (Sequences(np.arange(2), names=["a"]), {"names": ["b"]}, "the data bring names of their own"),
-        ({("a", 1): [1]}, {}, "is no name of a sequence"),
-        ({"a": "x.npy"}, {}, r"x\['a'\] is 'x.npy', but a dictionary holds a whole sequence"),
+        ({"a": [1]}, {"names": ["a"]}, "lengths and names cannot be given with it"),
+        ({"a": [1, 2]}, {"lengths": [1, 1]}, "lengths and names cannot be given with it"),
+        (Sequences(np.arange(2), names=["a"]), {"names": ["b"]}, "have names already"),
+        ({("a", 1): [1]}, {}, "cannot be the name of a sequence"),
+        ({"a": "x.npy"}, {}, r"x\['a'\] is 'x.npy', but the values of a dictionary must be sequences"),
         ({"a": [1], "b": [[1, 2]]}, {}, "sequence 1 has 2 columns"),
         ({}, {}, "the data hold no observations"),
     ],
@@ -151,9 +151,9 @@ def test_lengths_that_do_not_add_up_are_refused_with_both_numbers(x: np.ndarray)
     ("lengths", "message"),
     [
         ([-1, 6], "the length of sequence 0 is -1"),
-        ([2.5, 2.5], "whole numbers in one dimension, not float64"),
-        ([[5]], "one dimension"),
-        (5, "one dimension"),
+        ([2.5, 2.5], "a flat array of integers, not float64"),
+        ([[5]], "a flat array"),
+        (5, "a flat array"),
     ],
 )
 def test_lengths_of_the_wrong_kind_are_refused(lengths: object, message: str) -> None:
@@ -217,28 +217,28 @@ def test_strings_are_coded_with_the_vocabulary_of_the_training_data() -> None:
 @pytest.mark.parametrize(
     ("x", "message"),
     [
-        (np.zeros((2, 3, 4)), r"three dimensions, \(2, 3, 4\).*pass list\(x\)"),
+        (np.zeros((2, 3, 4)), r"three dimensions, \(2, 3, 4\).*give list\(x\)"),
         (np.zeros((1, 1, 1, 1)), r"x has the shape \(1, 1, 1, 1\)"),
         (np.array(3.0), r"x has the shape \(\)"),
-        (np.array([1, "a", None], dtype=object), r"type object.*pass list\(x\)"),
-        (np.zeros(3, complex), "complex128, which cannot be observed"),
+        (np.array([1, "a", None], dtype=object), r"type object.*give list\(x\)"),
+        (np.zeros(3, complex), "complex128; observations may be integers"),
         (np.array(["2020-01-01"], dtype="M8[D]"), r"datetime64\[D\]"),
         (np.array([b"a"]), r"type \|S1"),
-        (np.array([["a"]]), "Strings may be a list or a flat array"),
-        (np.zeros(3, [("a", int)]), "cannot be observed"),
+        (np.array([["a"]]), "Give strings as a list, a flat array"),
+        (np.zeros(3, [("a", int)]), "observations may be integers"),
         (
             [np.zeros(3), np.zeros((3, 2))],
             r"sequence 1 has 2 columns \(shape \(3, 2\)\), but sequence 0 has one number",
         ),
         ([[], np.zeros((3, 2)), np.zeros((3, 4))], "sequence 2 has 4 columns .*, but sequence 1 has 2 columns"),
         ([[[1, 2], [3]]], "sequence 0 cannot be turned into an array"),
-        ([[1, [2]]], "sequence 0 is no list of single numbers"),
-        ([[1], ["a"]], r"sequence 0 holds numbers \(int64\), but others hold strings"),
+        ([[1, [2]]], "sequence 0 is not a list of single numbers"),
+        ([[1], ["a"]], r"sequence 0 holds numbers \(int64\), but other sequences hold strings"),
         (["a", 1], "x, position 1 holds 1, but other positions hold strings"),
         ([[1, 2], None], "sequence 1 is of type NoneType"),
         ([np.zeros(2), {}], "sequence 1 is of type dict"),
-        ({"a": 1}, r"x\['a'\] is 1, but a dictionary holds a whole sequence under each name"),
-        ({"a": {}}, "sequence 0 is of type dict; what is understood is an array"),
+        ({"a": 1}, r"x\['a'\] is 1, but the values of a dictionary must be sequences"),
+        ({"a": {}}, "sequence 0 is of type dict; give an array"),
         (None, "x is of type NoneType"),
         ((i for i in range(3)), "x is of type generator"),
         ([1j], "complex128"),
@@ -270,7 +270,7 @@ def test_columns_of_arrays_are_named() -> None:
     assert as_sequences([np.zeros(3)], columns="a").columns == ("a",)
     with pytest.raises(InputError, match="each of 2 columns"):
         as_sequences(np.zeros((3, 2)), columns=["a"])
-    with pytest.raises(InputError, match="cannot be given along with Sequences"):
+    with pytest.raises(InputError, match="cannot be given with Sequences"):
         as_sequences(Sequences(np.zeros(3)), columns=["a"])
 
 
@@ -352,3 +352,8 @@ def test_a_path_that_leads_nowhere_is_named(tmp_path: Path) -> None:
     for path in ("\0", "x" * 5000):
         with pytest.raises(InputError, match="not a usable path|does not exist"):
             as_sequences(path)
+
+
+def test_the_old_name_of_as_sequences_like_warns() -> None:
+    with pytest.warns(DeprecationWarning, match="read_alike was renamed; use as_sequences_like"):
+        assert read_alike([1, 2], []).values.tolist() == [1, 2]

@@ -150,15 +150,15 @@ def test_what_several_say_adds_up(seed: int, n_states: int, n: int) -> None:
         ),
         ({"allowed": np.array(True)}, r"allowed has the shape \(\)"),
         ({"allowed": np.ones((2, 3), bool)}, r"allowed has 2 rows, but sequence 2 \('r'\), position 0 holds symbol 2"),
-        ({"allowed": np.full((3, 3), 2)}, "holds True and False"),
-        ({"allowed": np.ones((3, 3))}, "holds True and False"),
+        ({"allowed": np.full((3, 3), 2)}, "must hold True and False"),
+        ({"allowed": np.ones((3, 3))}, "must hold True and False"),
         ({"allowed": np.array([[1, 1, 1], [0, 0, 0], [1, 0, 0]])}, "leaves symbol 1 without a legal state"),
         ({"allowed": {1: []}}, "leaves symbol 1 without a legal state"),
-        ({"allowed": {1: [3]}}, "gives the state 3 to symbol 1; the states are 0 to 2"),
-        ({"allowed": {1: ["x"]}}, "gives the state 'x' to symbol 1"),
+        ({"allowed": {1: [3]}}, "gives symbol 1 the state 3; the states are 0 to 2"),
+        ({"allowed": {1: ["x"]}}, "gives symbol 1 the state 'x'"),
         ({"allowed": {"the": [0]}}, "names the symbol 'the', but the data have no vocabulary"),
-        ({"allowed": {-1: [0]}}, "names -1, which is no symbol; the symbols are codes from 0 on"),
-        ({"allowed": {9: [0]}, "n_symbols": 9}, "names 9, which is no symbol; the symbols are codes from 0 to 8"),
+        ({"allowed": {-1: [0]}}, "names -1, which is not a symbol; the symbols are codes from 0 on"),
+        ({"allowed": {9: [0]}, "n_symbols": 9}, "names 9, which is not a symbol; the symbols are codes from 0 to 8"),
         ({"allowed": {1: [0]}, "states": [0, 1, 2, 0, 0]}, r"no state is left at sequence 0 \('p'\), position 1"),
     ],
 )
@@ -204,9 +204,9 @@ def test_symbols_are_named_by_their_vocabulary() -> None:
 
 def test_a_table_that_could_be_per_symbol_or_per_position_is_refused() -> None:
     data = Sequences(np.array([0, 1, 1]), vocabulary=Vocabulary("abc"))
-    with pytest.raises(InputError, match="as many symbols as positions"):
+    with pytest.raises(InputError, match="may be symbols or positions"):
         Evidence.build(data, 2, allowed=np.ones((3, 2), bool))
-    with pytest.raises(InputError, match="as many symbols as positions"):
+    with pytest.raises(InputError, match="may be symbols or positions"):
         Evidence.build(Sequences(np.array([0, 1])), 2, allowed=np.ones((2, 2), bool), n_symbols=2)
 
 

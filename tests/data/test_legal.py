@@ -111,7 +111,7 @@ def test_states_that_are_numbered_anew_have_other_lists() -> None:
     assert turned.states.tolist() == [6, 7, 8, 0, 7]
 
 
-@pytest.mark.parametrize("limit", ["SHORT", "MOST_BYTES"])
+@pytest.mark.parametrize("limit", ["MAX_FRACTION", "MAX_BYTES"])
 def test_lists_that_are_no_gain_are_not_made(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = Evidence.build(WORDS, 9, states=[2, 1, 0, 8, 1])
     assert found is not None

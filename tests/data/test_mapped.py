@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from subchain.data.mapped import WORTHWHILE, MappedFile
+from subchain.data.mapped import MIN_PREFETCH, MappedFile
 from subchain.errors import InputError
 
 
@@ -33,7 +33,7 @@ def test_a_file_that_changes_its_size_is_noticed(path: Path) -> None:
     assert found is not None
     with open(path, "ab") as file:
         file.write(b"more")
-    with pytest.raises(InputError, match="has changed from"):
+    with pytest.raises(InputError, match="changed from"):
         found.check()
     path.unlink()
     with pytest.raises(InputError, match="disappeared"):
@@ -44,7 +44,7 @@ def test_what_is_expected_is_still_the_same(path: Path) -> None:
     values = np.load(path, mmap_mode="r")
     found = MappedFile.of(values)
     assert found is not None
-    rows = WORTHWHILE // 16 + 1
+    rows = MIN_PREFETCH // 16 + 1
     found.expect(np.array([0, 3, 50_000 - rows]), np.full(3, rows))
     np.testing.assert_array_equal(values[:5, 0], [0.0, 2.0, 4.0, 6.0, 8.0])
 

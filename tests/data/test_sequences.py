@@ -101,9 +101,9 @@ def test_offsets_cannot_be_changed_afterwards() -> None:
         ([1, 4], "run from 0 to the number of observations, 4, but run from 1 to 4"),
         ([0, 3], "but run from 0 to 3"),
         ([0, 3, 2, 4], "sequence 1 would run from 3 to 2"),
-        ([0.0, 4.0], "whole numbers"),
-        ([[0, 4]], "in one dimension"),
-        ([], "offsets need whole numbers"),
+        ([0.0, 4.0], "a flat array of integers"),
+        ([[0, 4]], "a flat array"),
+        ([], "offsets must be a flat array of integers"),
     ],
 )
 def test_offsets_that_do_not_fit_are_refused(offsets: list[int], message: str) -> None:
@@ -158,7 +158,7 @@ def test_a_flat_array_has_one_column() -> None:
     ("columns", "message"),
     [
         ("spead", "unknown column 'spead'.*Did you mean 'speed'"),
-        (2, "column 2 is asked for, but there are 2 columns"),
+        (2, "column 2 does not exist; there are 2 columns"),
         (["speed", 0], "column 0 is chosen twice"),
         ([], "no column is chosen"),
         ([1.5], "by name or number, not by 1.5"),
@@ -252,7 +252,7 @@ def test_recoding_to_the_same_vocabulary_copies_nothing() -> None:
 
 
 def test_codes_outside_their_vocabulary_cannot_be_recoded() -> None:
-    with pytest.raises(InputError, match="code 2 does not belong to its vocabulary of 2 symbols"):
+    with pytest.raises(InputError, match="code 2 is outside its vocabulary of 2 symbols"):
         Sequences(np.array([0, 2]), vocabulary=Vocabulary(["a", "b"])).recode(Vocabulary(["b", "a"]))
 
 

@@ -96,9 +96,9 @@ def test_columns_can_be_numbered(table: Any) -> None:
     [
         ({"columns": "puls"}, "unknown column 'puls'.*Did you mean 'pulse'"),
         ({"sequence": "Patient"}, "unknown column 'Patient'.*Did you mean 'patient'"),
-        ({"columns": 9}, "column 9 is asked for, but there are 4 columns"),
+        ({"columns": 9}, "column 9 does not exist; there are 4 columns"),
         ({"columns": ["pulse", "pulse"]}, "chosen twice"),
-        ({"columns": "pulse", "sequence": "pulse"}, "for the observations and for the names of the sequences"),
+        ({"columns": "pulse", "sequence": "pulse"}, "both as an observation and as sequence="),
         ({"columns": []}, "no column is chosen"),
     ],
 )
@@ -174,15 +174,15 @@ def test_all_kinds_of_lists_are_read(kind: pa.DataType) -> None:
 @pytest.mark.parametrize(
     ("columns", "choice", "message"),
     [
-        ({"x": [[1], None]}, {}, "row 1 of column 'x' is null; an empty sequence is an empty list"),
+        ({"x": [[1], None]}, {}, "row 1 of column 'x' is null; give an empty list for an empty sequence"),
         ({"x": [[1, 2]], "y": [[1]]}, {}, "row 0 has 2 values in column 'x' but 1 in column 'y'"),
         ({"x": [[1, 2]], "y": [1]}, {}, "column 'y' holds single values"),
-        ({"x": [[1], [2]], "id": ["a", "a"]}, {"sequence": "id"}, "several rows are called 'a'"),
+        ({"x": [[1], [2]], "id": ["a", "a"]}, {"sequence": "id"}, "several rows have the sequence name 'a'"),
         ({"x": [[[1]]]}, {}, "column 'x' is of type list"),
-        ({"x": [1, 2], "id": ["a", None]}, {"sequence": "id"}, "row 1 has no name of a sequence"),
+        ({"x": [1, 2], "id": ["a", None]}, {"sequence": "id"}, "row 1 has no sequence name"),
         ({"x": [1], "id": [{"a": 1}]}, {"sequence": "id"}, "cannot name the sequences"),
         ({"x": [{"a": 1}]}, {}, "column 'x' is of type struct"),
-        ({"x": [b"a"]}, {}, "column 'x' is of type binary, which cannot be observed; choose other columns"),
+        ({"x": [b"a"]}, {}, "column 'x' is of type binary, which observations cannot have; choose other columns"),
         ({"x": pa.array([0], pa.timestamp("s"))}, {}, "type timestamp"),
         ({"x": [float("inf")]}, {}, "sequence 0, position 0 holds inf"),
         ({"id": ["a"]}, {"sequence": "id"}, "the table has no column of observations; its columns are: 'id'"),
@@ -285,7 +285,7 @@ def test_a_parquet_file_reads_like_its_table(tmp_path: Path, read: Any, suffix: 
         {"sequence": "mood"},
     ):
         if choice == {"sequence": "mood"}:
-            with pytest.raises(InputError, match="row 3 has no name"):
+            with pytest.raises(InputError, match="row 3 has no sequence name"):
                 read(path, **choice)
             continue
         data, expected = read(path, **choice), as_sequences(pa.table(PATIENTS), **choice)

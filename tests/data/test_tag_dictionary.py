@@ -175,22 +175,22 @@ def test_what_a_table_cannot_hold_is_not_written(tmp_path: Path, entry: dict[str
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "no" / "words.tsv"):
-        with pytest.raises(InputError, match="give the name of a file in a folder that exists"):
+        with pytest.raises(InputError, match="cannot write"):
             PLAIN.save(path)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "is no tag dictionary"),
-        ("the\tDT\t1\n", "is no tag dictionary"),
-        ("tags\tA\tA\n", "is no tag dictionary"),
+        ("", "is not a tag dictionary"),
+        ("the\tDT\t1\n", "is not a tag dictionary"),
+        ("tags\tA\tA\n", "is not a tag dictionary"),
         ("tags\tA\nthe\tA\n", "line 2 has 2 fields"),
         ("tags\tA\n\n", "line 2 has 1 fields"),
         ("tags\tA\nthe\tB\t1\n", "line 2 gives 'the' the tag 'B', which the first line does not have"),
-        ("tags\tA\nthe\tA\t0\n", "line 2 says that 'the' was seen '0' times"),
-        ("tags\tA\nthe\tA\tx\n", "seen 'x' times"),
-        ("tags\tA\nthe\tA\t1\nthe\tA\t1\n", "line 3 gives the tag 'A' to 'the' for the second time"),
+        ("tags\tA\nthe\tA\t0\n", "line 2 gives 'the' the count '0'"),
+        ("tags\tA\nthe\tA\tx\n", "the count 'x'"),
+        ("tags\tA\nthe\tA\t1\nthe\tA\t1\n", "line 3 repeats the tag 'A' of 'the'"),
     ],
 )
 def test_files_of_another_kind_are_refused(tmp_path: Path, text: str, message: str) -> None:
@@ -255,10 +255,10 @@ def test_what_is_legal_decides_whether_a_run_can_be_resumed() -> None:
     [
         ({"the": []}, None, "the word 'the' has no legal tag"),
         ({"the": "DTT"}, ["DT"], "unknown tag of 'the': 'DTT'; known are 'DT'. Did you mean 'DT'"),
-        ({"the": 0}, None, "the word 'the' has 0 for its tags; give the name of a tag"),
+        ({"the": 0}, None, "the tags of the word 'the' are 0; give the name of a tag"),
         ({"the": [0]}, None, "holds strings, but 0 is of type int"),
-        ({"the": {"DT": 0}}, None, "the word 'the' was seen 0 times with the tag 'DT'"),
-        ({"the": {"DT": 1.5}}, None, "seen 1.5 times"),
+        ({"the": {"DT": 0}}, None, "the word 'the' has the tag 'DT' with count 0"),
+        ({"the": {"DT": 1.5}}, None, "count 1.5"),
         ({0: "DT"}, None, "holds words, but 0 is of type int"),
         ({}, ["DT", "DT"], "symbol 'DT' occurs more than once"),
         ({}, "DT", "tags is the string 'DT'"),

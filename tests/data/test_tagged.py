@@ -67,10 +67,10 @@ def test_a_test_part_is_coded_with_the_vocabularies_of_the_training_part() -> No
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a\tX\nb\n", "line 2 is no word with its tag, separated by one tab, but 'b'"),
-        ("a\tX\t2\n", "line 1 is no word with its tag"),
-        ("\n\tX\n", "line 2 is no word"),
-        ("\t\n", "line 1 is no word"),
+        ("a\tX\nb\n", "line 2 is 'b'; every line needs a word, a tab and a tag"),
+        ("a\tX\t2\n", "line 1 is 'a.*every line needs a word"),
+        ("\n\tX\n", "line 2 is .*every line needs a word"),
+        ("\t\n", "line 1 is .*every line needs a word"),
     ],
 )
 def test_malformed_lines_are_named(text: str, message: str) -> None:

@@ -114,7 +114,7 @@ def test_damaged_packed_files_are_refused(tmp_path: Path, suffix: str) -> None:
     ("options", "message"),
     [
         ({"unit": "word"}, "unknown unit of text 'word'.*Did you mean 'words'"),
-        ({"sequences": "line"}, "unknown way to form sequences 'line'.*Did you mean 'lines'"),
+        ({"sequences": "line"}, "unknown value of sequences 'line'.*Did you mean 'lines'"),
         ({"min_count": 0}, "min_count must be at least 1"),
     ],
 )

@@ -66,7 +66,7 @@ def test_chunks_have_the_asked_length():
         ({"unit": "character"}, "Did you mean 'characters'"),
         ({"sequences": "chapter"}, "Did you mean 'chapters'"),
         ({"chunk": 0}, "chunk must be at least 1"),
-        ({"chunk": 10**6}, "no chapter has as many as chunk=1000000 characters"),
+        ({"chunk": 10**6}, "no chapter has chunk=1000000 characters or more"),
     ],
 )
 def test_bad_settings_are_named(arguments, message: str):

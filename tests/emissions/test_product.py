@@ -221,7 +221,7 @@ def test_unknown_settings_are_named() -> None:
         (Product(), "at least one family"),
         (Product(a=Poisson(), b=Bernoulli(columns="paid")), "part 'a'.*does not say which columns"),
         (Product(a=Poisson(columns="click")), "part 'a'.*unknown column 'click'.*Did you mean 'clicks'"),
-        (Product(a=Poisson(columns=4)), "part 'a'.*column 4 is asked for"),
+        (Product(a=Poisson(columns=4)), "part 'a'.*column 4 does not exist"),
         (
             Product(a=Poisson(columns=["clicks", "paid"]), b=Bernoulli(columns=0)),
             "column 0 is given to part 'a' and to",

@@ -42,7 +42,7 @@ def over(which: str, block: int = legal.BLOCK, most: int = legal.MOST_ENTRIES) -
     """Passes over legal states however many there are, or over all states however few are legal."""
     share = {"legal states": 1.0, "all states": -1.0}[which]
     with contextlib.ExitStack() as stack:
-        stack.enter_context(mock.patch.object(evidence, "SHORT", share))
+        stack.enter_context(mock.patch.object(evidence, "MAX_FRACTION", share))
         stack.enter_context(mock.patch.object(legal, "BLOCK", block))
         stack.enter_context(mock.patch.object(legal, "MOST_ENTRIES", most))
         yield

@@ -76,15 +76,15 @@ def test_names_come_from_the_vocabulary_of_the_gold_tags() -> None:
         ([0, 1], [0], "gold has 2 positions, but predicted has 1"),
         ([[0], [1, 1]], [[0], [1]], "sequence 1 has 2 positions in gold, but 1 in predicted"),
         ([[0], [1]], [[0], [1], [1]], "gold has 2 sequences, but predicted has 3"),
-        ([-1, 0], [0, -1], "none of the 2 positions is known to both"),
+        ([-1, 0], [0, -1], "none of the 2 positions is known in both"),
         ([[0, 1], [1, -2]], [[0, 0], [0, 0]], "gold, sequence 1, position 1 holds the label -2"),
         ([0, 1], [0, -3], "predicted, position 1 holds the label -3"),
         ([0.0, 1.0], [0, 1], "gold holds float64 of shape"),
-        (["a", "b"], [0, 1], "Strings become numbers with Vocabulary.encode"),
+        (["a", "b"], [0, 1], "Convert strings with Vocabulary.encode"),
         ([[0], [0.5]], [[0], [0]], "gold, sequence 1 holds float64"),
         ([[0, 1], None], [0, 1], "gold, sequence 1 holds object"),
         ([None, [0, 1]], [0, 1], "gold cannot be turned into an array"),
-        ([10**9], [10**9], "number the labels from 0 on"),
+        ([10**9], [10**9], "number the labels from 0 without gaps"),
         (np.zeros((2, 2), int), [0, 0], r"gold holds int64 of shape \(2, 2\)"),
     ],
 )
@@ -114,10 +114,10 @@ def test_a_single_position_has_no_halves() -> None:
 @pytest.mark.parametrize(
     ("counts", "message"),
     [
-        (np.zeros((2, 2)), "whole numbers"),
+        (np.zeros((2, 2)), "needs integers"),
         (np.zeros(2, int), r"of shape \(2,\)"),
-        (np.zeros((2, 2), int), "not all of them 0"),
-        (np.array([[1, -1]]), "at least 0"),
+        (np.zeros((2, 2), int), "at least one positive entry"),
+        (np.array([[1, -1]]), "negative entries"),
     ],
 )
 def test_a_table_that_is_none_is_refused(counts: Any, message: str) -> None:

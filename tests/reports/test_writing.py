@@ -87,7 +87,7 @@ def test_a_model_by_hand_has_a_page_without_intervals_or_convergence(tmp_path) -
     emission = Categorical.from_parameters([[0.9, 0.1], [0.2, 0.8]])
     model = HMM.from_parameters([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], emission)
     page = written(model, [0, 0, 1, 1, 1], tmp_path)
-    assert "were given, not learned" in page
+    assert "were given, not fitted" in page
     assert "There are no intervals" in page
 
 
@@ -165,10 +165,10 @@ def test_what_a_page_cannot_do_again_is_a_comment(tmp_path) -> None:
     assert "model.fit" not in python_of(written(by_hand, [0, 0, 1], tmp_path))
     batches = HMM(2, "categorical", random_state=0).partial_fit(SYMBOLS).partial_fit(SYMBOLS)
     page = written(batches, SYMBOLS, tmp_path)
-    assert "# It has learned from 2 batches" in python_of(page)
-    assert "learned batch by batch" in page
+    assert "# It was fitted to 2 batches" in python_of(page)
+    assert "fitted batch by batch" in page
     watched = HMM(2, "categorical", random_state=0).fit(SYMBOLS, validation=SYMBOLS[:40])
-    assert "give validation=..." in python_of(written(watched, SYMBOLS, tmp_path))
+    assert "give the same validation=..." in python_of(written(watched, SYMBOLS, tmp_path))
 
 
 def test_names_of_columns_stay_apart_on_cards(tmp_path) -> None:

@@ -117,7 +117,7 @@ class TestLearning:
         name = "emission__word__concentration"
         assert set(found.settings) == {CHAIN, FIRST, name}
         assert found.not_learned == [
-            "emission__pitch: the prior of Gaussian is not learned from counts, and stays as it is; choose it with "
+            "emission__pitch: the prior of Gaussian cannot be learned from counts and is not changed; choose it with "
             "select_priors."
         ]
         assert found.apply(model).emission.families["word"].concentration == found.settings[name]
@@ -126,7 +126,7 @@ class TestLearning:
         x = np.concatenate(fitted(max_iter=1)[1])
         found = learn_concentrations(HMM(2, "categorical", random_state=0, n_jobs=1).fit(x))
         assert FIRST not in found.settings
-        assert f"{FIRST}: there are no rows with more than one count" in found.not_learned[0]
+        assert f"{FIRST}: no row has more than one count" in found.not_learned[0]
 
     @pytest.mark.parametrize(("x", "bound"), [([[0] * 9, [1] * 9] * 5, "lower"), ([[0, 1, 2, 3] * 9] * 5, "upper")])
     def test_counts_without_an_answer_stop_at_a_bound_and_say_so(self, x, bound):
@@ -195,10 +195,10 @@ class TestMistakes:
         with pytest.raises(NotFittedError):
             learn_concentrations(HMM(2, "categorical"))
         model = HMM.from_parameters([1.0], [[1.0]], Categorical.from_parameters([[0.5, 0.5]]))
-        with pytest.raises(InputError, match="no concentrations to learn. transition: it is frozen, or was given"):
+        with pytest.raises(InputError, match="no concentrations to learn. transition: it is frozen or given"):
             learn_concentrations(model)
         normal = HMM(2, "gaussian", random_state=0, n_jobs=1).fit(np.random.default_rng(0).normal(size=50))
-        with pytest.raises(InputError, match="per_symbol=True needs a categorical emission that is learned"):
+        with pytest.raises(InputError, match="per_symbol=True needs a learned categorical emission"):
             learn_concentrations(normal, per_symbol=True)
         assert list(learn_concentrations(normal).settings) == [CHAIN]
 
@@ -208,7 +208,7 @@ class TestMistakes:
             learn_concentrations(fitted(max_iter=1)[0], bounds=bounds)
 
     def test_em(self):
-        with pytest.raises(InputError, match="EM looks for the most probable parameters"):
+        with pytest.raises(InputError, match="EM cannot be used here"):
             fit_concentrations([[0, 1]], HMM(2, "categorical", inference="em"))
         with pytest.raises(InputError, match="rounds must be a whole number of at least 1"):
             fit_concentrations([[0, 1]], HMM(2, "categorical"), rounds=0)

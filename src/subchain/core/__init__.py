@@ -1,1 +1,1 @@
-"""Foundations that every package may use: records of arrays, statistics, components, files."""
+"""Base classes and files that all other packages use: records of arrays, statistics, components."""

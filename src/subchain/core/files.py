@@ -1,7 +1,7 @@
-"""Files that appear when they are complete; and named arrays in such files: safetensors, read with suspicion.
+"""Atomic writes, and named arrays in safetensors files with a checksum.
 
-A write goes to a temporary file beside the target, which it replaces only when complete, so a crash leaves either the
-old file or the new one. No pickle: a file of arrays can hold numbers and text, nothing that runs.
+A write goes to a temporary file in the target's folder, which replaces the target when it is complete, so a crash
+leaves either the old file or the new one. Nothing is pickled, so reading a file cannot run code.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from subchain.errors import FileFormatError, InputError
 
-#: Keys of the metadata entries that hold everything but the arrays, and a checksum of these.
+#: Keys of the metadata entries: the JSON header, and the checksum of header and arrays.
 HEADER, CHECKSUM = "subchain", "checksum"
 
 
 def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], header: Mapping[str, Any]) -> None:
-    """Write arrays and a header of plain JSON values, atomically."""
+    """Write arrays and a header of JSON values atomically to a safetensors file."""
     from safetensors.numpy import save
 
     contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
@@ -35,7 +35,7 @@ def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]
 
 
 def checked_target(path: str | os.PathLike[str]) -> Path:
-    """A path where a file can be written, as far as one can tell before it is."""
+    """Return `path` as a `Path`; raise an `InputError` if its folder does not exist or it is itself a folder."""
     target = Path(path)
     if not target.parent.is_dir():
         raise InputError(f"cannot write {target}: the folder {target.parent} does not exist.")
@@ -45,8 +45,8 @@ def checked_target(path: str | os.PathLike[str]) -> Path:
 
 
 @contextmanager
-def naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Let errors of the system speak of the file that was asked for."""
+def _errors_naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Replace the file name in any `OSError` by `path`, so that the error does not name a temporary file."""
     try:
         yield
     except OSError as error:
@@ -56,11 +56,11 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary path that takes the place of `path` if all goes well, and is gone if not."""
+    """Yield a temporary path; rename it to `path` at the end of the block, or delete it if the block raises."""
     target = checked_target(path)
-    temporary = target.with_name(f".{secrets.token_hex(6)}.{target.name}")  # the end of the name says what is in it
+    temporary = target.with_name(f".{secrets.token_hex(6)}.{target.name}")  # same suffix: writers depend on it
     try:
-        with naming(target):
+        with _errors_naming(target):
             yield temporary
             os.replace(temporary, target)
     finally:
@@ -70,7 +70,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def writing(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]:
-    """An open file that takes its place when it is complete and on the disk."""
+    """Yield an open temporary file; sync it to disk and rename it to `path` at the end of the block."""
     encoding, newline = (None, None) if "b" in mode else ("utf8", "\n")
     with replacing(path) as temporary, open(temporary, mode, encoding=encoding, newline=newline) as file:
         yield file
@@ -79,7 +79,7 @@ def writing(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]:
 
 
 def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file, atomically: it is there whole, or as it was before."""
+    """Write `content` to `path` atomically: a failure leaves the old file unchanged."""
     with writing(path, "xb") as file:
         file.write(content)
 
@@ -93,7 +93,7 @@ def _checksum(arrays: Mapping[str, NDArray[Any]], header: str) -> str:
 
 
 def read_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Read what `write_arrays` wrote; `kind` is what the header must call itself."""
+    """Return the arrays and the header of a file by `write_arrays`; its header must have `kind` under "kind"."""
     from safetensors import SafetensorError, safe_open
 
     source = Path(path)
@@ -105,11 +105,11 @@ def read_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, NDAr
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
         header = json.loads(metadata[HEADER])
     except KeyError:
-        raise FileFormatError(f"{source} is a safetensors file, but not one that subchain has written.") from None
+        raise FileFormatError(f"{source} is a safetensors file, but was not written by subchain.") from None
     except (SafetensorError, OSError, ValueError, TypeError) as error:
         raise FileFormatError(f"{source} is damaged, truncated, or not a subchain file ({error}).") from None
     if metadata.get(CHECKSUM) != _checksum(arrays, metadata[HEADER]):
-        raise FileFormatError(f"{source} is damaged: its contents are not those that were written.")
+        raise FileFormatError(f"{source} is damaged: its contents do not match its checksum.")
     if not isinstance(header, dict) or header.get("kind") != kind:
         found = header.get("kind") if isinstance(header, dict) else None
         raise FileFormatError(f"{source} holds a {found or 'file of another kind'}, not a {kind}.")

@@ -1,8 +1,8 @@
-"""Priors of which nothing is learned: what a hierarchical prior does between iterations, they do by doing nothing.
+"""Priors without learned hyperparameters, and the test for when concentrations may be learned.
 
-A prior may itself be learned: the parent that rows of moves share, a concentration. Then a run keeps a prior of the
-moment, which is moved between iterations by `update_hyperparameters`; the posterior is a function of this prior and of
-the statistics.
+The hyperparameters of a prior may be learned: the parent distribution that transition rows share, a concentration. A
+run then keeps the current hyperparameters and calls `update_hyperparameters` between iterations. The posterior is a
+function of the current prior and of the statistics.
 """
 
 from __future__ import annotations
@@ -12,36 +12,37 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-#: Concentrations are learned once states differ: after so many renewals if what states do depends on them (mutual
-#: information, nats), and after so many in any case. Before, rows that are all alike would make them run away.
-EARLY, LATE, TELLING = 10, 50, 0.05
-#: Shares that say nothing.
-NOTHING = 1e-200
+#: Concentrations are learned once the rows of the transition counts differ: after EARLY updates if the mutual
+#: information between a state and the next one exceeds MIN_INFORMATION nats, and after LATE updates in any case.
+#: Learned earlier, from rows that are still nearly equal, a concentration would diverge.
+EARLY, LATE, MIN_INFORMATION = 10, 50, 0.05
+#: Joint probabilities below this contribute nothing to the mutual information.
+NEGLIGIBLE = 1e-200
 
 
-def states_differ(counts: NDArray[np.float64], renewals: int) -> bool:
-    """Whether rows of counts, one a state, have become different from each other, or never will."""
-    return renewals >= EARLY and (renewals >= LATE or rows_tell(counts))
+def states_differ(counts: NDArray[np.float64], n_updates: int) -> bool:
+    """Return whether concentrations may be learned from transition counts (K, K) after `n_updates` updates."""
+    return n_updates >= EARLY and (n_updates >= LATE or rows_differ(counts))
 
 
-def rows_tell(counts: NDArray[np.float64]) -> bool:
-    """Whether a state says anything about the next one."""
+def rows_differ(counts: NDArray[np.float64]) -> bool:
+    """Return whether row and column of `counts`, (K, K), have more than MIN_INFORMATION nats of mutual information."""
     joint = np.maximum(counts, 0.0) / max(counts.sum(), 1e-300)
-    row, column = np.nonzero(joint > NOTHING)
-    alone = np.log(joint.sum(axis=1)[row]) + np.log(joint.sum(axis=0)[column])
-    return float((joint[row, column] * (np.log(joint[row, column]) - alone)).sum()) > TELLING
+    row, column = np.nonzero(joint > NEGLIGIBLE)
+    independent = np.log(joint.sum(axis=1)[row]) + np.log(joint.sum(axis=0)[column])
+    return float((joint[row, column] * (np.log(joint[row, column]) - independent)).sum()) > MIN_INFORMATION
 
 
 class FixedHyperparameters:
-    """The verbs of a prior that stays as it was."""
+    """Mixin for priors without learned hyperparameters: the update is a no-op."""
 
     @property
     def is_learned(self) -> bool:
-        """Whether anything of the prior is learned."""
+        """Whether any hyperparameter is learned."""
         return False
 
     def update_hyperparameters(self, *observed: Any) -> Self:
-        """This prior with what is learned of it moved towards what suits the statistics."""
+        """Return the prior with hyperparameters updated for the observed statistics: here the same prior."""
         return self
 
     def begin(self, *observed: Any) -> Self:
@@ -49,5 +50,5 @@ class FixedHyperparameters:
         return self.update_hyperparameters(*observed)
 
     def log_hyperprior(self) -> float:
-        """What the present state of the prior is worth: its log density, or less its divergence from its own prior."""
+        """Return the hyperparameters' term of the objective: log density, or −KL(posterior ‖ prior); here zero."""
         return 0.0

@@ -1,8 +1,8 @@
-"""Named arrays that belong together and know which of their axes runs over the states.
+"""Records: dataclasses of arrays that declare which axes run over the states.
 
-Statistics, parameters and conjugate distributions are all such records. What is common to them lives here once: putting
-states in another order, checking for values that are not finite, copying, and going to and from flat dictionaries of
-arrays (the form in which models and checkpoints are written).
+Statistics, parameters and conjugate distributions are records. A record can permute its states, check for values that
+are not finite, and convert itself to and from a flat dictionary of arrays, the form that model files and checkpoints
+store.
 """
 
 from __future__ import annotations
@@ -14,36 +14,36 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.classes import find_class, user_module
+
 STATE_AXES = "state_axes"
 
-#: All kinds of records by name, so that files can be read back without running anything they contain.
-_KINDS: dict[str, type[Record]] = {}
+#: All record classes by name and module: files name their records, and reading one builds no other classes.
+_CLASSES: dict[str, dict[str, type[Record]]] = {}
 _NUMBERS: dict[str, type] = {"float": float, "int": int, "bool": bool}
 
 
 def states_on(*axes: int) -> Any:
-    """Declare a dataclass field whose given axes run over the states (none for a field all states share)."""
+    """Declare a dataclass field whose given axes run over the states; without axes the states share the field."""
     return dataclasses.field(metadata={STATE_AXES: axes})
 
 
 @dataclasses.dataclass
 class Record:
-    """A dataclass whose fields are arrays, numbers or further records; arrays run over states on axis 0 by default."""
+    """Base of dataclasses whose fields are arrays, numbers, records or dictionaries of records.
+
+    Axis 0 of an array runs over the states unless the field is declared with `states_on`.
+    """
 
     #: New names of fields by the old names that older files use.
     renamed_fields: ClassVar[dict[str, str]] = {}
 
     def __init_subclass__(cls, **settings: Any) -> None:
         super().__init_subclass__(**settings)
-        known = _KINDS.setdefault(cls.__name__, cls)
-        if known.__module__ != cls.__module__:
-            raise TypeError(
-                f"there is a record called {cls.__name__} in {known.__module__} already; files tell records by their "
-                f"names, so the one in {cls.__module__} needs another."
-            )
-        _KINDS[cls.__name__] = cls
+        _CLASSES.setdefault(cls.__name__, {})[cls.__module__] = cls
 
     def _entries(self) -> Iterator[tuple[str, Any, tuple[int, ...]]]:
+        """Yield name, value and state axes of each field."""
         for item in dataclasses.fields(self):
             yield item.name, getattr(self, item.name), item.metadata.get(STATE_AXES, (0,))
 
@@ -51,7 +51,7 @@ class Record:
         return dataclasses.replace(self, **values)
 
     def take(self, order: NDArray[np.int64]) -> Self:
-        """Return the record with its states in the given order."""
+        """Return the record with permuted states: state k of the result is state ``order[k]`` of this one."""
         changed: dict[str, Any] = {}
         for name, value, axes in self._entries():
             if isinstance(value, Record):
@@ -65,7 +65,7 @@ class Record:
         return self._rebuild(changed)
 
     def keep_states(self, keep: NDArray[np.bool_], other: Self) -> Self:
-        """Return this record with the states marked in `keep` taken from `other`."""
+        """Return this record with the states where `keep`, (K,), is true copied from `other`."""
         changed: dict[str, Any] = {}
         for name, value, axes in self._entries():
             theirs = getattr(other, name)
@@ -81,7 +81,7 @@ class Record:
         return self._rebuild(changed)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all arrays under dotted names; numbers become arrays of no dimension."""
+        """Return all arrays under dotted names; numbers become arrays of shape ()."""
         flat: dict[str, NDArray[Any]] = {}
         for name, value, _ in self._entries():
             if isinstance(value, Record):
@@ -94,7 +94,7 @@ class Record:
         return flat
 
     def schema(self) -> dict[str, Any]:
-        """What is needed beside `arrays` to build the record again, as plain JSON values."""
+        """Return the classes and field types, as JSON values, that `build_record` needs besides `arrays`."""
         fields: dict[str, Any] = {}
         for name, value, _ in self._entries():
             if isinstance(value, Record):
@@ -103,10 +103,11 @@ class Record:
                 fields[name] = {"parts": {key: part.schema() for key, part in value.items()}}
             else:
                 fields[name] = "array" if isinstance(value, np.ndarray) else type(value).__name__
-        return {"record": type(self).__name__, "fields": fields}
+        module = user_module(type(self))
+        return {"record": type(self).__name__, "fields": fields} | ({} if module is None else {"module": module})
 
     def check_states(self, n_states: int) -> None:
-        """Raise a ValueError unless every axis that runs over states has this length."""
+        """Raise a ValueError unless every axis that runs over states has length `n_states`."""
         for name, value, axes in self._entries():
             for part in value.values() if isinstance(value, dict) else (value,):
                 if isinstance(part, Record):
@@ -115,7 +116,10 @@ class Record:
                     raise ValueError(f"{name} has shape {part.shape}, which does not fit {n_states} states")
 
     def not_finite(self) -> tuple[str, int] | None:
-        """Name the first array with an infinite or undefined entry and the state it belongs to (−1: none)."""
+        """Return the name of the first array with an infinite or nan entry, and the state of the entry (−1 if none).
+
+        The result is None if all entries are finite.
+        """
         for name, value, axes in self._entries():
             parts = value if isinstance(value, dict) else {"": value}
             for key, part in parts.items():
@@ -130,9 +134,14 @@ class Record:
 
 
 def build_record(schema: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], prefix: str = "") -> Record:
-    """The inverse of `Record.schema` and `Record.arrays`; names in `arrays` begin with `prefix`.
+    """Return the record that has this `Record.schema` and these `Record.arrays`, whose names begin with `prefix`.
 
-    Raises KeyError or TypeError where the schema does not fit the arrays or names an unknown kind of record.
+    Raises
+    ------
+    KeyError or TypeError
+        If the schema does not fit the arrays or names an unknown record class.
+    FileFormatError
+        If several modules define a record class of the given name, and none of them is the given one.
     """
     values: dict[str, Any] = {}
     for name, kind in schema["fields"].items():
@@ -145,15 +154,18 @@ def build_record(schema: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], 
             }
         else:
             values[name] = build_record(kind, arrays, f"{prefix}{name}.")
-    kind = _KINDS[schema["record"]]
+    kind = find_class(schema["record"], schema.get("module"), _CLASSES.get(schema["record"], {}).values())
+    if kind is None:
+        raise KeyError(f"unknown record class {schema['record']}")
     return kind(**{kind.renamed_fields.get(name, name): value for name, value in values.items()})
 
 
 @dataclasses.dataclass
 class Sums(Record):
-    """Sufficient statistics: a record that forms a commutative monoid under addition."""
+    """Base of sufficient statistics: records that form a commutative monoid under addition."""
 
     def _combine(self, other: Self, sign: float) -> Self:
+        """Return self + sign · other."""
         changed: dict[str, Any] = {}
         for name, value, _ in self._entries():
             theirs = getattr(other, name)
@@ -172,7 +184,7 @@ class Sums(Record):
         return self._combine(other, -1.0)
 
     def scale(self, factor: float) -> Self:
-        """Return the statistics of data counted `factor` times."""
+        """Return the statistics multiplied by `factor`: those of data that are counted `factor` times."""
         changed: dict[str, Any] = {}
         for name, value, _ in self._entries():
             if isinstance(value, Sums):
@@ -184,7 +196,7 @@ class Sums(Record):
         return self._rebuild(changed)
 
     def fold(self, into: int, gone: int) -> Self:
-        """The statistics of a model in which one state has been taken into another; it is left with nothing."""
+        """Return the statistics after merging state `gone` into state `into`; state `gone` is left with zeros."""
         changed: dict[str, Any] = {}
         for name, value, axes in self._entries():
             if isinstance(value, Sums):

@@ -1,4 +1,4 @@
-"""Old public names that still work: arguments and attributes that were renamed warn and pass their values on."""
+"""Deprecated names of functions, arguments and attributes: they work as before and give a `DeprecationWarning`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _warn(old: str, new: str, stacklevel: int) -> None:
 
 
 def renamed_arguments(**names: str) -> Callable[[Function], Function]:
-    """Decorate a function so that it takes keyword arguments by their old names too, as `old="new"`.
+    """Return a decorator that lets a function accept deprecated keyword arguments, given as `old="new"`.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def renamed_arguments(**names: str) -> Callable[[Function], Function]:
             for old in names.keys() & given.keys():
                 new = names[old]
                 if new in given:
-                    raise TypeError(f"{old}= is the old name of {new}=; give one of them.")
+                    raise TypeError(f"{old}= is the deprecated name of {new}=; give only {new}=.")
                 _warn(f"{old}=", f"{new}=", stacklevel=3)
                 given[new] = given.pop(old)
             return function(*args, **given)
@@ -47,8 +47,31 @@ def renamed_arguments(**names: str) -> Callable[[Function], Function]:
     return decorate
 
 
+def renamed_function(old: str, function: Function) -> Function:
+    """Return a function that warns that `old` is deprecated and calls `function`.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> length = renamed_function("length", len)
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     length([1, 2])
+    2
+    >>> str(caught[0].message)
+    'length was renamed; use len.'
+    """
+
+    @functools.wraps(function)
+    def call(*args: Any, **given: Any) -> Any:
+        _warn(old, function.__name__, stacklevel=3)
+        return function(*args, **given)
+
+    return call  # type: ignore[return-value]
+
+
 def renamed_attribute(old: str, new: str) -> Any:
-    """Return a read-only property that warns and returns the attribute called `new`."""
+    """Return a read-only property that warns and returns the attribute `new`."""
 
     def get(self: Any) -> Any:
         _warn(old, new, stacklevel=3)

@@ -1,9 +1,9 @@
-"""Draws from a posterior, and what they are worth.
+"""Posterior draws of several Markov chains, with convergence diagnostics.
 
-Draws of several chains stand side by side, (chain, draw, …). How far they can be trusted is told by two numbers
-(Vehtari et al. 2021, "Rank-normalization, folding, and localization"). R-hat compares the spread of all draws with that
-inside the chains, each cut in two: near 1 if the chains agree. The effective sample size is how many independent draws
-would be worth as much, for the middle of the distribution (bulk) and for its tails.
+Arrays of draws have the shape (chain, draw, …). Two diagnostics (Vehtari et al. 2021, "Rank-normalization, folding, and
+localization") measure convergence. R-hat compares the variance of all draws with the variance within chains, each chain
+split in two: it is near 1 if the chains agree. The effective sample size is the number of independent draws that would
+give the same precision, for the centre of the distribution (bulk) and for its tails.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from subchain.errors import InputError, unknown_name
 
 Array = NDArray[np.float64]
 
-#: Variables that mean the same whatever the states are called.
+#: Variables that do not depend on the labels of the states.
 INVARIANT = ("log_joint", "n_used", "n_states", "concentration", "top_concentration", "occupancy")
-#: Axes after chain and draw, for ArviZ.
+#: Names of the axes after chain and draw, for ArviZ.
 DIMENSIONS = {
     "occupancy": ["rank"],
     "top": ["state"],
     "initial": ["state"],
     "transition": ["state", "next_state"],
 }
-#: Draws of a chain that diagnostics need.
-LEAST_DRAWS = 4
-#: Quantiles whose effective sample sizes make that of the tails.
+#: Minimum number of draws per chain for the diagnostics.
+MIN_DRAWS = 4
+#: Quantiles whose smaller effective sample size is that of the tails.
 TAILS = (0.05, 0.95)
 
 
@@ -41,7 +41,7 @@ TAILS = (0.05, 0.95)
 
 
 def r_hat(draws: NDArray[Any]) -> float:
-    """Rank-normalised split R-hat of one number, (chains, draws): near 1 if all chains tell the same.
+    """Return the rank-normalised split R-hat of a scalar variable, (chains, draws); near 1 if all chains agree.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def r_hat(draws: NDArray[Any]) -> float:
 
 
 def ess_bulk(draws: NDArray[Any]) -> float:
-    """Effective sample size of one number, (chains, draws), for the middle of its distribution.
+    """Return the bulk effective sample size of a scalar variable, (chains, draws).
 
     Examples
     --------
@@ -66,7 +66,10 @@ def ess_bulk(draws: NDArray[Any]) -> float:
 
 
 def ess_tail(draws: NDArray[Any]) -> float:
-    """The same for its tails: the smaller one of those for the 5 and the 95 per cent quantile."""
+    """Return the tail effective sample size of a scalar variable, (chains, draws).
+
+    It is the smaller one of the effective sample sizes for the 5 % and the 95 % quantile.
+    """
     checked = _checked(draws)
     sizes = [_effective_size(_split(checked <= np.quantile(checked, level))) for level in TAILS]
     return float(min(sizes))
@@ -74,22 +77,22 @@ def ess_tail(draws: NDArray[Any]) -> float:
 
 def _checked(draws: NDArray[Any]) -> Array:
     found = np.asarray(draws, dtype=np.float64)
-    if found.ndim != 2 or found.shape[1] < LEAST_DRAWS:
+    if found.ndim != 2 or found.shape[1] < MIN_DRAWS:
         raise InputError(
-            f"diagnostics need draws of the shape (chains, draws) with at least {LEAST_DRAWS} draws a chain, but these "
-            f"have the shape {found.shape}; keep more of them."
+            f"diagnostics need draws of shape (chains, draws) with at least {MIN_DRAWS} draws per chain, not of shape "
+            f"{found.shape}; keep more draws."
         )
     return found
 
 
 def _split(draws: NDArray[Any]) -> Array:
-    """Each chain as two: its first and its last half, without the draw in the middle if their number is odd."""
+    """Split each chain into its first and its last half, (2 chains, draws // 2); an odd middle draw is dropped."""
     half = draws.shape[1] // 2
     return np.concatenate((draws[:, :half], draws[:, -half:])).astype(np.float64)
 
 
 def _normal_scores(draws: Array) -> Array:
-    """Normal quantiles of the ranks among all draws; equal draws share the mean of their ranks."""
+    """Return the normal quantiles of the draws' ranks; ties get their mean rank."""
     _, place, counts = np.unique(draws, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
     ranks = (ends - 0.5 * (counts - 1))[place].reshape(draws.shape)
@@ -97,6 +100,7 @@ def _normal_scores(draws: Array) -> Array:
 
 
 def _plain_r_hat(draws: Array) -> float:
+    """Return R-hat without ranks or splitting: √(total variance / variance within chains)."""
     n = draws.shape[1]
     within = draws.var(axis=1, ddof=1).mean()
     between = n * draws.mean(axis=1).var(ddof=1)
@@ -106,7 +110,7 @@ def _plain_r_hat(draws: Array) -> float:
 
 
 def _effective_size(draws: Array) -> float:
-    """Effective sample size by Geyer's initial monotone sequence over the chains' mean autocorrelations."""
+    """Return the effective sample size, by Geyer's initial monotone sequence of the chains' mean autocorrelations."""
     n_chains, n = draws.shape
     if np.ptp(draws) < np.finfo(np.float64).resolution:
         return float(draws.size)
@@ -117,7 +121,7 @@ def _effective_size(draws: Array) -> float:
         variance += draws.mean(axis=1).var(ddof=1)
     correlation = 1.0 - (mean_variance - covariance.mean(axis=0)) / variance
     correlation[0] = 1.0
-    # sums of two neighbours are positive and fall; what comes after the first that is not, is noise
+    # sums of two successive autocorrelations are positive and decrease; after the first one that is not, all is noise
     pairs = correlation[: n - n % 2].reshape(-1, 2).sum(axis=1)[: (n - 1) // 2]
     noise = np.flatnonzero(pairs[1:] <= 0.0)
     last = int(noise[0]) + 1 if len(noise) else max(len(pairs) - 1, 0)
@@ -128,7 +132,7 @@ def _effective_size(draws: Array) -> float:
 
 
 def _autocovariance(draws: Array) -> Array:
-    """Autocovariances of each chain at all lags, divided by the number of draws."""
+    """Return the autocovariances of each chain at all lags, (chains, draws), divided by the number of draws."""
     n = draws.shape[1]
     size = 1 << (2 * n - 1).bit_length()
     spectrum = np.fft.rfft(draws - draws.mean(axis=1, keepdims=True), size, axis=1)
@@ -140,19 +144,19 @@ def _autocovariance(draws: Array) -> Array:
 
 @dataclasses.dataclass(frozen=True)
 class Summary:
-    """One line for each number that was drawn; prints as a table.
+    """Table with one row per scalar variable.
 
     Attributes
     ----------
-    names : what the numbers are called, `occupancy[0]`
-    columns : mean, sd, 5 and 95 per cent quantiles, effective sample sizes and R-hat, each (n,)
+    names : names of the n scalar variables, such as `occupancy[0]`
+    columns : mean, sd, 5 % and 95 % quantiles, effective sample sizes and R-hat, each (n,)
     """
 
     names: list[str]
     columns: dict[str, Array]
 
     def __getitem__(self, column: str) -> Array:
-        """One column, by its name."""
+        """Return the column of that name, (n,)."""
         if column not in self.columns:
             raise unknown_name("column of the summary", column, self.columns)
         return self.columns[column]
@@ -166,16 +170,16 @@ class Summary:
 
 
 class Samples(Mapping[str, NDArray[Any]]):
-    """Draws by name, each an array (chains, draws, …).
+    """Posterior draws by variable name, each an array (chains, draws, …).
 
-    `log_joint`, `n_used` (states that some position has) and `occupancy` (shares of positions, that of the most
-    frequent state first) mean the same everywhere. `initial` (K,), `transition` (K, K) and the parameters of the
-    emissions, `emission.means` (K, …), depend on the labels of the states, which may differ between chains and change
-    within one. `states` (N,) are paths, where they were kept.
+    `log_joint`, `n_used` (number of states with at least one position) and `occupancy` (fraction of positions per
+    state, largest first) do not depend on the labels of the states. `initial` (K,), `transition` (K, K) and the
+    parameters of the emissions, such as `emission.means` (K, …), do; labels may differ between chains and switch within
+    a chain. `states` (N,) are the sampled paths, if these were kept.
 
-    Where draws have a number of states of their own, `n_states`, arrays have room for the largest and hold nan where a
-    draw has fewer. The states of each draw then have labels of their own too. `top` (K,) are the weights of the states
-    above the rows, `concentration` and `top_concentration` those of a hierarchy that were learned.
+    If the number of states varies between draws, it is in `n_states`; arrays then have the size of the largest draw and
+    are padded with nan, and labels of different draws are unrelated. `top` (K,) are the top-level weights of a
+    hierarchical prior, `concentration` and `top_concentration` its learned concentrations.
 
     Examples
     --------
@@ -188,7 +192,9 @@ class Samples(Mapping[str, NDArray[Any]]):
         self._arrays = dict(arrays)
         shapes = {array.shape[:2] for array in self._arrays.values()}
         if len(shapes) != 1 or len(next(iter(shapes))) != 2:
-            raise InputError(f"samples need arrays that begin with the same chains and draws, not {sorted(shapes)}.")
+            raise InputError(
+                f"all arrays of samples need the same first two axes (chains, draws), not {sorted(shapes)}."
+            )
         self.n_chains, self.n_draws = next(iter(shapes))
 
     def __getitem__(self, name: str) -> NDArray[Any]:
@@ -207,9 +213,9 @@ class Samples(Mapping[str, NDArray[Any]]):
         return f"Samples({self.n_chains} chains, {self.n_draws} draws: {shown})"
 
     def take(self, order: NDArray[np.int64]) -> Samples:
-        """The draws with the states in another order: state k of the result is state ``order[k]`` of these.
+        """Return the draws with permuted states: state k of the result is state ``order[k]`` of these draws.
 
-        Draws that have states of their own (`n_states`) stay as they are: these are not the states of the others.
+        If the number of states varies between draws (`n_states`), labels are unrelated and nothing is permuted.
 
         Examples
         --------
@@ -232,15 +238,15 @@ class Samples(Mapping[str, NDArray[Any]]):
 
     @cached_property
     def best_chain(self) -> int:
-        """The chain with the largest mean log joint."""
+        """Index of the chain with the largest mean log joint."""
         return int(np.asarray(self["log_joint"]).mean(axis=1).argmax())
 
     def summary(self, names: Iterable[str] | None = None) -> Summary:
-        """Means, spreads and diagnostics of every number.
+        """Return means, quantiles and diagnostics of every scalar variable.
 
         Parameters
         ----------
-        names : which variables; by default those that mean the same whatever the states are called
+        names : the variables to include; by default those that do not depend on the labels of the states
 
         Examples
         --------
@@ -248,7 +254,7 @@ class Samples(Mapping[str, NDArray[Any]]):
         array([3.25])
         """
         chosen = [name for name in INVARIANT if name in self] if names is None else list(names)
-        rows = [(label, draws) for name in chosen for label, draws in self._numbers(name)]
+        rows = [(label, draws) for name in chosen for label, draws in self._scalars(name)]
         columns = {
             "mean": [draws.mean() for _, draws in rows],
             "sd": [draws.std(ddof=1) for _, draws in rows],
@@ -260,22 +266,22 @@ class Samples(Mapping[str, NDArray[Any]]):
         }
         return Summary([label for label, _ in rows], {name: np.array(column) for name, column in columns.items()})
 
-    def _numbers(self, name: str) -> Iterable[tuple[str, Array]]:
-        """The numbers that a variable consists of, (chains, draws) each."""
+    def _scalars(self, name: str) -> Iterable[tuple[str, Array]]:
+        """Yield the label and the draws, (chains, draws), of each entry of a variable."""
         array = np.asarray(self[name], dtype=np.float64)
         for place in np.ndindex(array.shape[2:]):
             label = f"{name}[{', '.join(map(str, place))}]" if place else name
             yield label, array[(slice(None), slice(None), *place)]
 
     def to_arviz(self) -> Any:
-        """The draws as ArviZ reads them: an `InferenceData` (ArviZ 0.x) or a `DataTree` (1.x).
+        """Return the draws as an ArviZ `InferenceData` (ArviZ 0.x) or `DataTree` (1.x).
 
-        Paths of states stay here: ArviZ would take every position for a parameter of its own.
+        Paths of states are left out: ArviZ would treat each position as a parameter.
         """
         try:
             arviz = importlib.import_module("arviz")
         except ImportError:
-            raise InputError("ArviZ is not installed; pip install arviz.") from None
+            raise InputError("ArviZ is not installed; run pip install arviz.") from None
         posterior = {name: array for name, array in self._arrays.items() if name != "states"}
         groups = {"posterior": posterior}
         if "log_joint" in posterior:

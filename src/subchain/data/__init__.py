@@ -1,12 +1,13 @@
-"""In from the outside: observations as one flat array with offsets, readers, vocabularies and side knowledge."""
+"""Observations as one flat array with offsets, readers of files and tables, vocabularies, evidence on the states."""
 
-from subchain.data.alike import read_alike
+from subchain.core.renamed import renamed_function
 from subchain.data.ambiguity import Ambiguity
 from subchain.data.conllu import TaggedText, read_conllu
 from subchain.data.convert import as_sequences
 from subchain.data.evidence import Evidence
-from subchain.data.holding_out import HoldOut
+from subchain.data.held_out import HoldOut
 from subchain.data.missing import check_finite, empty_columns, is_missing, missing_rows
+from subchain.data.new_data import as_sequences_like
 from subchain.data.reading import read
 from subchain.data.sequences import Sequences
 from subchain.data.tables import read_csv, read_parquet
@@ -14,6 +15,8 @@ from subchain.data.tag_dictionary import TagDictionary
 from subchain.data.tagged import read_tagged
 from subchain.data.text import read_text
 from subchain.data.vocabulary import Vocabulary
+
+read_alike = renamed_function("read_alike", as_sequences_like)
 
 __all__ = [
     "Ambiguity",
@@ -24,6 +27,7 @@ __all__ = [
     "TaggedText",
     "Vocabulary",
     "as_sequences",
+    "as_sequences_like",
     "check_finite",
     "empty_columns",
     "is_missing",

@@ -1,4 +1,4 @@
-"""How much a tag dictionary leaves open about the tags of a corpus."""
+"""Ambiguity of a corpus under a tag dictionary."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from subchain.errors import InputError
 
 
 class Ambiguity(NamedTuple):
-    """How much a dictionary leaves open about a corpus; see :meth:`TagDictionary.ambiguity`.
+    """Ambiguity of a corpus under a tag dictionary, as returned by :meth:`TagDictionary.ambiguity`.
 
     Attributes
     ----------
     n_tokens : number of words counted
     tags_per_token : mean number of legal tags
-    ambiguous : share of words with more than one legal tag
-    random_accuracy : expected accuracy of choosing among the legal tags at random
-    coverage : share of words whose gold tag is legal, above which no accuracy can be
+    ambiguous : fraction of words with more than one legal tag
+    random_accuracy : expected accuracy of a uniform choice among the legal tags
+    coverage : fraction of words whose gold tag is legal, an upper bound on the accuracy
 
     Examples
     --------
@@ -37,13 +37,17 @@ class Ambiguity(NamedTuple):
 
 
 def measure_ambiguity(legal: NDArray[np.bool_], words: NDArray[Any], tags: NDArray[Any] | None = None) -> Ambiguity:
-    """Measure the ambiguity of words (N,) whose legal tags are the rows of a table (W, K).
+    """Return the ambiguity of a corpus.
 
-    Words and tags that are missing (-1) are left out; without tags (N,) every gold tag is taken to be legal.
+    Parameters
+    ----------
+    legal : (W, K), whether symbol w may have tag k
+    words : (N,) codes; missing ones (-1) are left out
+    tags : (N,) gold tags, of which missing ones are left out; without them every gold tag counts as legal
     """
     seen = words != MISSING if tags is None else (words != MISSING) & (tags != MISSING)
     if not seen.any():
-        raise InputError("no word is known together with its tag; there is nothing to count.")
+        raise InputError("the corpus has no position with a known word and a known tag; there is nothing to count.")
     n_legal = legal.sum(axis=1)[words[seen]]
     right = np.ones(len(n_legal)) if tags is None else legal[words[seen], tags[seen]].astype(np.float64)
     return Ambiguity(

@@ -1,4 +1,4 @@
-"""Arrow columns as arrays: numbers as they are, strings and categories as codes, nulls as missing values."""
+"""Conversion of Arrow columns to arrays: strings and categories become codes, nulls become missing values."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ ArrowColumn = Any
 
 
 def require_pyarrow() -> None:
-    """Say how to get pyarrow if it is not installed."""
+    """Raise an ImportError that says how to install pyarrow if it is not installed."""
     if find_spec("pyarrow") is None:
         raise ImportError('tables are read with pyarrow, which is not installed: pip install "subchain[tables]".')
 
 
 def first_null(column: ArrowColumn) -> int:
-    """The number of the first row that is null."""
+    """Return the index of the first null."""
     return int(np.flatnonzero(_nulls(column))[0])
 
 
 def is_list(kind: Any) -> bool:
-    """Say whether a column of this Arrow type holds a list in every row."""
+    """Return whether columns of this Arrow type hold lists."""
     from pyarrow import types
 
     tests = (types.is_list, types.is_large_list, types.is_fixed_size_list, types.is_list_view, types.is_large_list_view)
@@ -38,7 +38,7 @@ def is_list(kind: Any) -> bool:
 def side_by_side(
     cells: list[ArrowColumn], names: list[str], vocabulary: Vocabularies
 ) -> tuple[NDArray[Any], list[Vocabulary | None]]:
-    """Turn columns into one array (N,) or (N, D), and find the vocabularies of the coded ones."""
+    """Return the columns as one array, (N,) or (N, D), with the vocabulary of each column, None for numbers."""
     given = one_per_column(vocabulary, len(cells))
     parts = [_values(*column) for column in zip(cells, names, given, strict=True)]
     vocabularies = [part[1] for part in parts]
@@ -54,7 +54,7 @@ def side_by_side(
 
 
 def _values(cells: ArrowColumn, name: str, vocabulary: Vocabulary | None) -> tuple[NDArray[Any], Vocabulary | None]:
-    """Turn one column into numbers; strings and categories come with their vocabulary."""
+    """Return one column as numbers or codes, (N,), with its vocabulary, None for numbers."""
     import pyarrow
     from pyarrow import types
 
@@ -93,8 +93,8 @@ def _numbers(cells: ArrowColumn, name: str) -> NDArray[Any]:
         cells = cells.cast(pyarrow.float64())
     elif not (types.is_integer(kind) or types.is_floating(kind)):
         raise InputError(
-            f"column {name!r} is of type {kind}, which cannot be observed; choose other columns with columns=..., or "
-            "convert it to numbers or strings."
+            f"column {name!r} is of type {kind}, which observations cannot have; choose other columns with "
+            "columns=..., or convert it to numbers or strings."
         )
     if not types.is_integer(cells.type):
         return np.asarray(cells.to_numpy(zero_copy_only=False))

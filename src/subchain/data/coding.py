@@ -1,4 +1,4 @@
-"""Symbols coded while they come in, line after line; which vocabulary they get is settled when all have been seen."""
+"""Incremental coding of lines of symbols; the vocabulary is built after the last line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from subchain.data.vocabulary import MISSING, SymbolTable, Vocabulary, recode
 
 
 class CodedLines:
-    """Lines of symbols as one array of codes in order of first appearance, and where each line ends."""
+    """Lines of symbols as one array of codes, numbered in order of first appearance, and the ends of the lines."""
 
     def __init__(self) -> None:
         self._table = SymbolTable()
@@ -21,7 +21,7 @@ class CodedLines:
         self._ends = [0]
 
     def append(self, symbols: Iterable[str | None]) -> None:
-        """Add one line; ``None`` is a missing symbol."""
+        """Append one line; ``None`` is a missing symbol."""
         self._codes.extend(map(self._table.__getitem__, symbols))
         self._ends.append(len(self._codes))
 
@@ -31,17 +31,17 @@ class CodedLines:
     def build_vocabulary(
         self, min_count: int = 1, max_size: int | None = None, unknown: str | None = None
     ) -> Vocabulary:
-        """Build the vocabulary of all lines, see :meth:`Vocabulary.build`."""
+        """Return the vocabulary of all lines, see :meth:`Vocabulary.build`."""
         codes = self._flat()
         counts = np.bincount(codes[codes != MISSING], minlength=len(self._table.symbols))
         return Vocabulary.from_counts(self._table.symbols, counts, min_count, max_size, unknown)
 
     def as_lines(self, vocabulary: Vocabulary, names: Iterable[str | int] | None = None) -> Sequences:
-        """Hand out the codes of a vocabulary, one sequence per line."""
+        """Return the lines coded with `vocabulary`, one sequence per line."""
         return Sequences(self._recoded(vocabulary), self._ends, names=names, vocabulary=vocabulary)
 
     def as_chain(self, vocabulary: Vocabulary) -> Sequences:
-        """Hand out the codes of a vocabulary, all lines as one sequence."""
+        """Return the lines coded with `vocabulary`, all of them as one sequence."""
         return Sequences(self._recoded(vocabulary), vocabulary=vocabulary)
 
     def _flat(self) -> NDArray[np.intc]:

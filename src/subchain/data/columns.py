@@ -1,4 +1,4 @@
-"""Columns by name or by number, and an error that names the one that is not there."""
+"""Selection of columns by name or number."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Columns = str | int | Iterable[str | int]
 
 
 def resolve_columns(columns: Columns | None, names: Sequence[str] | None, n_columns: int) -> NDArray[np.int64]:
-    """Find the numbers of columns given by name or number; None means all."""
+    """Return the numbers of columns given by name or number, (n,); None means all columns."""
     if columns is None:
         return np.arange(n_columns)
     wanted = [columns] if isinstance(columns, (str, int, np.integer)) else list(columns)
@@ -28,7 +28,7 @@ def resolve_columns(columns: Columns | None, names: Sequence[str] | None, n_colu
 
 
 def as_slice(indices: NDArray[np.int64]) -> slice | NDArray[np.int64]:
-    """Equally spaced, rising indices as a slice, which makes a view instead of a copy."""
+    """Return equally spaced, increasing indices as a slice, which selects a view instead of a copy."""
     steps = np.diff(indices)
     if len(steps) == 0:
         return slice(indices[0], indices[0] + 1)
@@ -40,7 +40,9 @@ def as_slice(indices: NDArray[np.int64]) -> slice | NDArray[np.int64]:
 def _column_index(column: str | int, names: Sequence[str] | None, n_columns: int) -> int:
     if isinstance(column, str):
         if names is None:
-            raise InputError(f"column {column!r} is asked for by name, but the {n_columns} columns have no names.")
+            raise InputError(
+                f"column {column!r} was given by name, but the {n_columns} columns have no names; give its number."
+            )
         if column not in names:
             raise unknown_name("column", column, names)
         if names.count(column) > 1:
@@ -49,7 +51,7 @@ def _column_index(column: str | int, names: Sequence[str] | None, n_columns: int
     try:
         index = operator.index(column)
     except TypeError:
-        raise InputError(f"a column is chosen by name or number, not by {column!r}.") from None
+        raise InputError(f"columns are chosen by name or number, not by {column!r}.") from None
     if not -n_columns <= index < n_columns:
-        raise InputError(f"column {index} is asked for, but there are {n_columns} columns, 0 to {n_columns - 1}.")
+        raise InputError(f"column {index} does not exist; there are {n_columns} columns, 0 to {n_columns - 1}.")
     return index % n_columns

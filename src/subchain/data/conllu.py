@@ -1,7 +1,7 @@
-"""Treebanks in the CoNLL-U format: the words of each sentence and, beside them, their tags.
+"""Reader of treebanks in the CoNLL-U format: the words of each sentence and their tags.
 
-Every word is a line of ten fields separated by tabs; a blank line ends a sentence. Lines of multiword tokens ("1-2"),
-empty nodes ("1.1") and comments are skipped, so that what remains are the syntactic words.
+Every word is a line of ten fields separated by tabs; a blank line ends a sentence. Multiword tokens ("1-2"), empty
+nodes ("1.1") and comments are skipped, so that only the syntactic words remain.
 """
 
 from __future__ import annotations
@@ -62,22 +62,23 @@ def read_conllu(
     Parameters
     ----------
     source : path or open file
-        UTF-8 text in CoNLL-U; paths that end in .gz, .xz or .bz2 are unpacked on the way.
+        UTF-8 text in CoNLL-U; files that end in .gz, .xz or .bz2 are decompressed.
     column : str
-        The field that is the word: "form" or "lemma", or any other but "id".
+        The field that holds the word: "form" or "lemma", or any other but "id".
     tags : str or None
-        The field that is the tag, "upos" or "xpos"; a tag "_" is missing (-1). With None no tags are read.
+        The field that holds the tag, "upos" or "xpos"; a tag "_" is missing (-1). With None no tags are read.
     lower : bool
-        Turn the words into lower case.
+        Convert the words to lower case.
     min_count, max_size, unknown
-        How the vocabulary of the words is built, see :meth:`Vocabulary.build`.
+        Settings of the vocabulary of the words, see :meth:`Vocabulary.build`.
     vocabulary, tag_vocabulary : Vocabulary, optional
-        Code with these (those of the training part) instead of building them.
+        Existing vocabularies (of the training data) to use instead of new ones.
 
     Returns
     -------
     TaggedText
-        ``words`` and ``tags``, both one sequence per sentence; the names are the ``sent_id`` where all have one.
+        ``words`` and ``tags``, one sequence per sentence each; the sequences are named by their ``sent_id`` if all
+        sentences have one.
 
     Examples
     --------
@@ -98,7 +99,7 @@ def read_conllu(
     for sentence in sentences:
         words.append(fold(word) for word in sentence.field(column))
     if not len(words):
-        raise InputError("the treebank holds no words; there is nothing to learn from.")
+        raise InputError("the treebank holds no words; give a file with at least one word.")
     if vocabulary is None:
         vocabulary = words.build_vocabulary(min_count, max_size, unknown)
     names = [sentence.name for sentence in sentences if sentence.name is not None]
@@ -117,7 +118,7 @@ def _coded_tags(
 
 
 def _sentences(source: TextSource) -> Iterator[_Sentence]:
-    """Collect the lines of one sentence after the other."""
+    """Yield the sentences of a file."""
     name: str | None = None
     rows: list[list[str]] = []
     for number, line in numbered_lines(source):
@@ -140,8 +141,8 @@ def _fields(line: str, number: int) -> list[str]:
     fields = line.split("\t")
     if len(fields) != len(FIELDS):
         raise FileFormatError(
-            f"line {number} has {len(fields)} of the {len(FIELDS)} fields, separated by tabs, of a word of CoNLL-U: "
-            f"{line[:60]!r}."
+            f"line {number} has {len(fields)} of the {len(FIELDS)} fields of a CoNLL-U word, which are separated by "
+            f"tabs: {line[:60]!r}."
         )
     if not _ID.fullmatch(fields[0]):
         raise FileFormatError(

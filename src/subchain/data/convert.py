@@ -1,7 +1,7 @@
-"""Whatever a user calls data, as :class:`Sequences`: the one door through which observations come in.
+"""Conversion of arrays, lists, dictionaries, tables and files to :class:`Sequences`.
 
-Arrays are taken as they are, without a copy. Lists hold one sequence per item, dictionaries one per name. Files are
-opened where they lie.
+All observations enter the package through :func:`as_sequences`. Arrays are not copied, and .npy files are
+memory-mapped.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def as_sequences(
     vocabulary: Vocabularies = None,
     names: Iterable[str | int] | None = None,
 ) -> Sequences:
-    """Understand data of any usual form as sequences of observations.
+    """Convert data of any supported form to sequences of observations.
 
     Parameters
     ----------
@@ -52,31 +52,30 @@ def as_sequences(
         - an array (N,) or (N, D): one sequence, or several if ``lengths`` is given. Masked entries become missing.
         - a list of arrays or lists: one sequence per item, so ``[[1, 2], [3, 4]]`` is two sequences. A list of
           single numbers or strings is one sequence; ``None`` in it is missing.
-        - a dictionary of names and sequences, ``{"GM12878": x1, "K562": x2}``: one named sequence per entry. A
-          dictionary of columns is *not* meant, even if all are of one length; make a table of it first,
-          ``pandas.DataFrame(x)`` or ``numpy.column_stack(list(x.values()))``.
-        - a tuple ``(X, lengths)``: every tuple of two whose second item is a flat array or list of whole numbers. Two
-          sequences of whole numbers are a list.
-        - a path: ``.npy`` is memory-mapped and not read here; ``.parquet``, ``.csv`` and ``.tsv`` are tables. For
-          text there are :func:`read_text` and :func:`read_conllu`.
+        - a dictionary of sequences by name, ``{"GM12878": x1, "K562": x2}``: one named sequence per entry. For a
+          dictionary of *columns*, make a table first: ``pandas.DataFrame(x)`` or
+          ``numpy.column_stack(list(x.values()))``.
+        - a tuple ``(X, lengths)``: any tuple of two items of which the second is a flat array or list of integers. Put
+          two sequences of integers in a list instead.
+        - a path: ``.npy`` is memory-mapped; ``.parquet``, ``.csv`` and ``.tsv`` are read as tables. For text use
+          :func:`read_text` or :func:`read_conllu`.
         - a table or column of pandas, polars or Arrow, or a list of tables (one sequence each).
-        - :class:`Sequences`, which come back as they are.
+        - :class:`Sequences`, which are returned unchanged.
 
-        Missing observations are -1 in integer data and nan in floating data; integers with masked or null entries
-        become floating numbers, so that no number is taken for a gap. Booleans become 0 and 1. Strings become
-        codes with a vocabulary, the most frequent symbol first.
+        Missing observations are -1 in integer data and nan in floating data. Integers with masked or null entries
+        become floats, so that no valid number means missing. Booleans become 0 and 1. Strings become codes with a
+        vocabulary, the most frequent symbol first.
     lengths : array of int, shape (n_sequences,), optional
-        How many positions each sequence has, where x is one flat array, file or table.
+        Number of positions of each sequence, if x is one flat array, file or table.
     columns : str, int or list of them, optional
-        Of a table: the columns that are observed (all if not given). Of arrays: names for the D columns.
+        For a table: the observed columns (all if not given). For arrays: names of the D columns.
     sequence : str or int, optional
-        Of a table: the column that says which sequence a row belongs to.
+        For a table: the column with the name of the sequence that a row belongs to.
     vocabulary : Vocabulary, or one Vocabulary or None per column, optional
-        Code strings with these (those of the training data) instead of building new ones; data that come with other
-        vocabularies are coded anew.
+        Existing vocabularies (of the training data) to use instead of new ones; data with other vocabularies are
+        recoded.
     names : list of str or int, optional
-        Names of the sequences, one each, where the data bring none along (as dictionaries do, and tables with
-        ``sequence``).
+        Names of the sequences, if the data have none. (Dictionaries and tables with ``sequence`` have names.)
 
     Returns
     -------
@@ -99,7 +98,7 @@ def as_sequences(
     """
     if isinstance(x, Mapping) and not is_table(x):
         if lengths is not None or names is not None:
-            raise InputError("a dictionary names and divides its sequences; lengths and names cannot be given along.")
+            raise InputError("a dictionary has named sequences; lengths and names cannot be given with it.")
         x, names = _entries(x)
     if lengths is None and isinstance(x, tuple) and _is_pair(x):
         x, lengths = x
@@ -110,19 +109,19 @@ def as_sequences(
 
 
 def _entries(x: Mapping[Any, Any]) -> tuple[list[Any], list[str | int]]:
-    """The sequences of a dictionary, and their names."""
+    """Return the sequences of a dictionary and their names."""
     for name, sequence in x.items():
         if _is_scalar(sequence):
-            raise InputError(f"x[{name!r}] is {sequence!r}, but a dictionary holds a whole sequence under each name.")
+            raise InputError(f"x[{name!r}] is {sequence!r}, but the values of a dictionary must be sequences.")
         if not isinstance(name, (str, int)):
-            raise InputError(f"{name!r} is no name of a sequence; names are strings or whole numbers.")
+            raise InputError(f"{name!r} cannot be the name of a sequence; names are strings or integers.")
     return list(x.values()), list(x)
 
 
 def _named(found: Sequences, names: Iterable[str | int]) -> Sequences:
-    """Give names to sequences that have none."""
+    """Return the sequences with names; raise an `InputError` if they have names already."""
     if found.names is not None:
-        raise InputError("names are given, but the data bring names of their own; leave them out.")
+        raise InputError("names are given, but the sequences of the data have names already; leave names out.")
     return Sequences(
         found.values, found.offsets, columns=found.columns, names=names, vocabulary=found.vocabularies,
         grouped_by=found.grouped_by,
@@ -130,6 +129,7 @@ def _named(found: Sequences, names: Iterable[str | int]) -> Sequences:
 
 
 def _read(x: Any, columns: Columns | None, sequence: str | int | None, vocabulary: Vocabularies) -> Sequences:
+    """Convert data of any supported form except dictionaries and (X, lengths)."""
     if isinstance(x, (str, PathLike)):
         return _read_path(x, columns, sequence, vocabulary)
     if is_table(x):
@@ -138,7 +138,7 @@ def _read(x: Any, columns: Columns | None, sequence: str | int | None, vocabular
         raise InputError(f"sequence={sequence!r} names a column of a table, but x is {_kind(x)}; use lengths instead.")
     if isinstance(x, Sequences):
         if columns is not None:
-            raise InputError("columns cannot be given along with Sequences, which have their own.")
+            raise InputError("columns cannot be given with Sequences, which have their own; leave columns out.")
         return x if vocabulary is None else x.recode(vocabulary)
     if isinstance(x, (list, tuple)) and x and is_table(x[0]):
         return _from_tables(x, columns, vocabulary)
@@ -150,7 +150,7 @@ def _read(x: Any, columns: Columns | None, sequence: str | int | None, vocabular
 
 
 def _is_pair(x: tuple[Any, ...]) -> bool:
-    """Whether a tuple is (X, lengths)."""
+    """Return whether a tuple is (X, lengths)."""
     return len(x) == 2 and _are_whole_numbers(x[1])
 
 
@@ -161,10 +161,10 @@ def _are_whole_numbers(x: object) -> bool:
 
 
 def _divided(found: Sequences, lengths: ArrayLike) -> Sequences:
-    """Cut one flat sequence into several of given lengths."""
+    """Return one flat sequence divided into several of the given lengths."""
     given = np.asarray(lengths)
     if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
-        raise InputError(f"lengths need whole numbers in one dimension, not {given.dtype} of shape {given.shape}.")
+        raise InputError(f"lengths must be a flat array of integers, not {given.dtype} of shape {given.shape}.")
     if found.n_sequences != 1:
         raise InputError(f"lengths are given, but the data are already divided into {found.n_sequences} sequences.")
     negative = np.flatnonzero(given < 0)
@@ -206,13 +206,13 @@ def _mapped(path: Path) -> NDArray[Any]:
 
 
 def _from_tables(tables: Iterable[Any], columns: Columns | None, vocabulary: Vocabularies) -> Sequences:
-    """One table per sequence, joined row by row."""
+    """Convert a list of tables, one sequence each."""
     import pyarrow
 
     arrows = []
     for i, table in enumerate(tables):
         if not is_table(table):
-            raise InputError(f"sequence {i} is {_kind(table)}, but sequence 0 is a table.")
+            raise InputError(f"sequence {i} is {_kind(table)}, but sequence 0 is a table; give tables for all of them.")
         arrows.append(to_arrow(table))
     try:
         joint = pyarrow.concat_tables(arrows, promote_options="permissive")
@@ -222,6 +222,7 @@ def _from_tables(tables: Iterable[Any], columns: Columns | None, vocabulary: Voc
 
 
 def _from_pieces(pieces: list[Piece], columns: Columns | None, vocabulary: Vocabularies) -> Sequences:
+    """Join sequences, each an array or a list of symbols; `columns` are the names of the columns."""
     if any(isinstance(piece, list) for piece in pieces):
         found = _from_symbols(pieces, vocabulary)
     else:
@@ -240,14 +241,14 @@ def _from_symbols(pieces: list[Piece], vocabulary: Vocabularies) -> Sequences:
     coded = CodedLines()
     for i, piece in enumerate(pieces):
         if isinstance(piece, np.ndarray) and piece.size:
-            raise InputError(f"sequence {i} holds numbers ({piece.dtype}), but others hold strings.")
+            raise InputError(f"sequence {i} holds numbers ({piece.dtype}), but other sequences hold strings.")
         coded.append(piece if isinstance(piece, list) else [])
     known = one_per_column(vocabulary, 1)[0]
     return coded.as_lines(coded.build_vocabulary() if known is None else known)
 
 
 def _end_to_end(pieces: list[NDArray[Any]]) -> NDArray[Any]:
-    """Join arrays of the same kind; a single one is taken as it is. Empty ones have no say in shape and type."""
+    """Concatenate arrays with the same columns, ignoring shape and type of empty ones; a single array is not copied."""
     filled = [(i, piece) for i, piece in enumerate(pieces) if len(piece)]
     if not filled:
         return pieces[0] if pieces else np.empty(0)
@@ -273,13 +274,13 @@ def _columns_of(piece: NDArray[Any]) -> str:
 
 
 def _piece(item: Any, where: str) -> Piece:
-    """Understand one sequence: an array of numbers, or a list of symbols."""
+    """Convert one sequence to an array of numbers or a list of symbols; `where` names it in errors."""
     if isinstance(item, (list, tuple)) and item and _is_scalar(item[0]):
         return _from_scalars(item, where)
     if not isinstance(item, (list, tuple, np.ndarray)) and not hasattr(item, "__array__"):
         raise InputError(
-            f"{where} is {_kind(item)}; what is understood is an array, a list of arrays, a dictionary of arrays, "
-            "(X, lengths), Sequences, a path, or a table of pandas, polars or Arrow."
+            f"{where} is {_kind(item)}; give an array, a list of arrays, a dictionary of arrays, (X, lengths), "
+            "Sequences, a path, or a table of pandas, polars or Arrow."
         )
     try:
         array = item if isinstance(item, np.ndarray) else np.asarray(item)
@@ -289,7 +290,7 @@ def _piece(item: Any, where: str) -> Piece:
 
 
 def _from_scalars(items: list[Any] | tuple[Any, ...], where: str) -> Piece:
-    """Understand a list of single numbers, or of strings, with None where one is missing."""
+    """Convert a list of numbers or of strings, in which None is missing."""
     if any(isinstance(item, str) for item in items):
         for position, item in enumerate(items):
             if not (item is None or isinstance(item, str)):
@@ -299,19 +300,19 @@ def _from_scalars(items: list[Any] | tuple[Any, ...], where: str) -> Piece:
     try:
         array = np.asarray([0 if item is None else item for item in items])
     except (ValueError, TypeError, OverflowError) as error:
-        raise InputError(f"{where} is no list of single numbers: {error}") from error
+        raise InputError(f"{where} is not a list of single numbers: {error}") from error
     return _from_array(np.ma.masked_array(array, missing) if any(missing) else array, where)
 
 
 def _from_array(array: NDArray[Any], where: str) -> Piece:
-    """Check shape and type of one array; masked entries become missing values."""
+    """Check shape and type of one array and convert masked entries to missing values."""
     if array.ndim == 3:
         raise InputError(
-            f"{where} has three dimensions, {array.shape}, but a sequence has the shape (N,) or (N, D); if the first "
-            "axis counts sequences, pass list(x)."
+            f"{where} has three dimensions, {array.shape}, but a sequence needs the shape (N,) or (N, D); if the first "
+            "axis runs over sequences, give list(x)."
         )
     if array.ndim not in (1, 2):
-        raise InputError(f"{where} has the shape {array.shape}, but a sequence has the shape (N,) or (N, D).")
+        raise InputError(f"{where} has the shape {array.shape}, but a sequence needs the shape (N,) or (N, D).")
     if array.dtype.kind in "UT" and array.ndim == 1 and not isinstance(array, np.ma.MaskedArray):
         return [str(symbol) for symbol in array]
     if isinstance(array, np.ma.MaskedArray):
@@ -322,9 +323,7 @@ def _from_array(array: NDArray[Any], where: str) -> Piece:
         return array
     if array.dtype.kind in "iuf" and not is_memory_mapped(array):
         return array.astype(f"{array.dtype.kind}{min(8, array.dtype.itemsize)}")
-    raise InputError(
-        f"{where} is of type {array.dtype}, which cannot be observed; what can is {SUPPORTED}. {_advice(array)}"
-    )
+    raise InputError(f"{where} is of type {array.dtype}; observations may be {SUPPORTED}. {_advice(array)}")
 
 
 def _unmasked(array: np.ma.MaskedArray[Any, Any], where: str) -> NDArray[Any]:
@@ -339,9 +338,9 @@ def _unmasked(array: np.ma.MaskedArray[Any, Any], where: str) -> NDArray[Any]:
 
 def _advice(array: NDArray[Any]) -> str:
     if array.dtype.kind == "O":
-        return "An array of objects may be a list of sequences: pass list(x); or convert it with astype."
+        return "If it is a list of sequences, give list(x); otherwise convert it with astype."
     if array.dtype.kind in "UST":
-        return "Strings may be a list or a flat array of str, or a column of a table."
+        return "Give strings as a list, a flat array of str, or a column of a table."
     if array.dtype.kind in "iuf":
         return "Write the file again in this machine's byte order, with at most 64 bits."
     return "Convert it to numbers first."

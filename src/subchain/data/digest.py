@@ -1,4 +1,4 @@
-"""A short fingerprint of arguments of any kind, to tell one fit from another."""
+"""Fingerprints of arguments, by which checkpoints recognise the fit that they belong to."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from subchain.data.sequences import Sequences
 
 
 def digest(value: Any) -> str | None:
-    """Hexadecimal fingerprint of arrays, sequences, mappings, lists and plain values; None for None.
+    """Return a hexadecimal hash of arrays, sequences, mappings, lists and plain values; None for None.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Which types of numbers observations may have, and which type holds several of them, missing values included."""
+"""Number types that observations may have, and common types of several arrays, missing values included."""
 
 from __future__ import annotations
 
@@ -15,26 +15,29 @@ _LARGEST = np.iinfo(np.int64).max
 
 
 def is_supported(dtype: np.dtype[Any]) -> bool:
-    """Say whether observations may have this type as it is."""
+    """Return whether observations may have this type without conversion."""
     return dtype.kind in "iuf" and dtype.itemsize <= 8 and dtype.isnative
 
 
 def signed(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The smallest integer type that holds the values of an integer type and -1; for 64 bits it is int64."""
+    """Return the smallest integer type that holds the values of an integer type and -1; for 64 bits it is int64."""
     if dtype.itemsize == 8:
         return np.dtype(np.int64)
     return np.promote_types(dtype, np.int8)
 
 
 def joined(dtypes: Iterable[np.dtype[Any]]) -> np.dtype[Any]:
-    """The type that holds the values of all these; integers stay integers."""
+    """Return a type that holds the values of all given types; for integers an integer type."""
     found = list(dtypes)
     result = np.result_type(*found)
     return np.dtype(np.int64) if result.kind == "f" and all(d.kind in "iu" for d in found) else result
 
 
 def cast(values: NDArray[Any], dtype: np.dtype[Any], where: str) -> NDArray[Any]:
-    """Convert to a type found by :func:`signed` or :func:`joined`; integers beyond 64 signed bits are refused."""
+    """Return the values converted to a type found by :func:`signed` or :func:`joined`.
+
+    Raises an `InputError` for integers that do not fit into 64 signed bits.
+    """
     if values.dtype == np.uint64 and dtype == np.int64 and values.size and values.max() > _LARGEST:
         raise InputError(f"{where} holds the integer {values.max()}, which is too large for 64 signed bits.")
     return values.astype(dtype, copy=False)

@@ -1,7 +1,8 @@
-"""What is known about the hidden states beside the observations, as one mechanism: log weights per state and position.
+"""Evidence about the hidden states besides the observations: log weights per state and position.
 
-Legal states, known states and soft evidence all end as a number that is added to the log likelihood of a state at a
-position: 0 says nothing, minus infinity forbids the state. They are spelt out only for the positions of a block.
+Legal states, known states and soft evidence all become a number that is added to the log likelihood of a state at a
+position: 0 leaves it unchanged, minus infinity forbids the state. The numbers are computed for one block of positions
+at a time.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.data.knowledge import (
+from subchain.data.evidence_sources import (
     Index,
     KnownStates,
     LegalStatesOfSymbols,
@@ -27,15 +28,13 @@ from subchain.data.legal_states import LegalStates
 from subchain.data.sequences import Sequences
 from subchain.errors import InputError
 
-#: Lists are made where they hold at most this share of all states, by a sample of positions, and so many bytes. With
-#: more states, a pass over all of them, in vectors, is as fast.
-SHORT, SAMPLE, MOST_BYTES = 0.3, 4096, 1 << 31
+#: Lists of legal states are built if they hold at most the fraction MAX_FRACTION of all states, estimated from SAMPLE
+#: positions, and take at most MAX_BYTES. With longer lists, a vectorised pass over all states is as fast.
+MAX_FRACTION, SAMPLE, MAX_BYTES = 0.3, 4096, 1 << 31
 
 
 class Evidence:
-    """Log weights of the states at every position, from all that is known about them.
-
-    Made by :meth:`build`; asked for one block of positions at a time.
+    """Log weights of the states at every position; create it with :meth:`build`.
 
     Examples
     --------
@@ -64,7 +63,7 @@ class Evidence:
         evidence: object = None,
         n_symbols: int | None = None,
     ) -> Evidence | None:
-        """Check and gather what is known; None if nothing is. What several say adds up.
+        """Check all evidence and combine it by adding the log weights; return None if there is none.
 
         Parameters
         ----------
@@ -73,8 +72,8 @@ class Evidence:
             Number of states, K.
         allowed : optional
             Legal states. Per symbol: a boolean array (W, K), or a mapping from symbols or codes to legal states
-            (symbols that are not in it may have any). Per position: a boolean array (N, K), or a list with an array
-            (n_i, K), or None, for each sequence. At missing observations every symbol's states are legal.
+            (for other symbols all states are legal). Per position: a boolean array (N, K), or a list with an array
+            (n_i, K), or None, for each sequence. At missing observations, legal states per symbol allow all states.
         states : optional
             Known states, -1 where unknown: integers (N,), Sequences of them, or a list with an array (n_i,), or None,
             for each sequence.
@@ -82,8 +81,8 @@ class Evidence:
             Log weights, minus infinity for impossible states: (N, K), or a list with an array (n_i, K), or None, for
             each sequence.
         n_symbols : int, optional
-            Number of symbols, W, where it is known and the sequences have no vocabulary. It tells a table per symbol
-            from one per position.
+            Number of symbols, W, if the sequences have no vocabulary. It distinguishes a table per symbol from one
+            per position.
 
         Examples
         --------
@@ -109,7 +108,7 @@ class Evidence:
         return found
 
     def log_weights(self, index: Index, values: NDArray[Any]) -> Weights:
-        """Spell the log weights out for some positions.
+        """Return the log weights of all states at some positions.
 
         Parameters
         ----------
@@ -139,9 +138,9 @@ class Evidence:
         return weights if self._order is None else np.ascontiguousarray(weights[self._order])
 
     def lists(self, sequences: Sequences) -> LegalStates | None:
-        """The states that are left at each position, as lists; made once for the same data.
+        """Return the legal states of each position as lists if these are short, else None; cached for the same data.
 
-        None where most states are legal, or where there are so many positions that the lists would not fit.
+        None means that many states are legal, or that the lists would take too much memory.
 
         Examples
         --------
@@ -158,7 +157,7 @@ class Evidence:
         return self._listed[1]
 
     def listed(self, sequences: Sequences) -> LegalStates:
-        """The same however long the lists are, for those who visit nothing else.
+        """Return the legal states of each position as lists of any length; for callers that need lists.
 
         Examples
         --------
@@ -172,19 +171,19 @@ class Evidence:
         return LegalStates.of(self, sequences) if found is None else found
 
     def _is_short(self, sequences: Sequences) -> bool:
-        """Whether lists are worth their memory, by a sample of positions that are spread over the data."""
+        """Return whether lists would be short enough, estimated from a sample of positions."""
         n = sequences.n_observations
         if n == 0:
             return False
         index = np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64)
         weights = self.log_weights(index, np.take(sequences.values, index, axis=0))
         legal = weights > -np.inf
-        share = float(legal.mean())
+        fraction = float(legal.mean())
         bytes_of_entry = 12 if weights[legal].any() else 4
-        return share <= SHORT and n * (8.0 + share * self.n_states * bytes_of_entry) <= MOST_BYTES
+        return fraction <= MAX_FRACTION and n * (8.0 + fraction * self.n_states * bytes_of_entry) <= MAX_BYTES
 
     def take(self, order: NDArray[np.int64]) -> Evidence:
-        """Number the states anew: state k of the result is state ``order[k]`` of this one.
+        """Return the evidence with permuted states: state k of the result is state ``order[k]`` of this one.
 
         Examples
         --------
@@ -199,7 +198,7 @@ class Evidence:
         return Evidence(self.n_states, self._sources, old[order])
 
     def _check(self, sequences: Sequences) -> None:
-        """Refuse weights that are no weights, and positions left without a state, block by block."""
+        """Raise an `InputError` for log weights that are nan or +inf, and for positions without a legal state."""
         n = sequences.n_observations
         for index in blocks(n, self.n_states):
             weights = self.log_weights(index, sequences.values[index[0] : index[-1] + 1])
@@ -207,8 +206,8 @@ class Evidence:
             if wrong.size:
                 bad = weights[:, wrong[0]][~(weights[:, wrong[0]] < np.inf)][0]
                 raise InputError(
-                    f"the evidence at {sequences.describe(int(index[wrong[0]]))} holds {bad}; log weights are numbers "
-                    "below infinity, 0 where nothing is known."
+                    f"the evidence at {sequences.describe(int(index[wrong[0]]))} holds {bad}; log weights must be "
+                    "numbers below infinity, 0 where nothing is known."
                 )
             blocked = np.flatnonzero(weights.max(axis=0) == -np.inf)
             if blocked.size:

@@ -1,7 +1,7 @@
-"""The legal states of every position in compressed form, for passes that visit these alone.
+"""Legal states of every position in compressed sparse rows, for passes that visit only legal states.
 
-Tag dictionaries and known states leave one or two states at most positions. A list of them is shorter than a table of
-all, and so is everything that is computed along it. Position t has the entries `offsets[t]` to `offsets[t + 1]`.
+With a tag dictionary or known states, most positions have one or two legal states, so that lists need far less memory
+and time than a table of all states. Position t has the entries `offsets[t]` to `offsets[t + 1]`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.data.knowledge import blocks
+from subchain.data.evidence_sources import blocks
 from subchain.data.sequences import Sequences
 
 if TYPE_CHECKING:
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class LegalStates:
-    """Which states every position may have, and how much evidence favours each.
+    """Legal states of every position with their log weights.
 
-    Use :meth:`of` to make one from :class:`Evidence`, which has refused positions without a legal state.
+    Create it with :meth:`of` from :class:`Evidence`, which guarantees at least one legal state per position.
 
     Attributes
     ----------
     offsets : array of int64, shape (N + 1,)
-        Where the entries of each position begin.
+        Index of the first entry of each position.
     states : array of int32, shape (nnz,)
-        Legal states, rising within each position.
+        Legal states, increasing within each position.
     log_weights : array of float64, shape (nnz,), or None
-        What the evidence adds to their log likelihoods; None if that is zero everywhere.
+        Terms added to the log likelihoods; None if all are zero.
     n_states : int
         Number of states, K.
 
@@ -57,12 +57,12 @@ class LegalStates:
 
     @classmethod
     def of(cls, evidence: Evidence, data: Sequences) -> Self:
-        """List the states that evidence leaves at each position, block by block.
+        """Return the legal states at each position of the data, built block by block.
 
         Parameters
         ----------
         evidence : Evidence
-            What is known about the data's states.
+            Evidence about the states of these data.
         data : Sequences
 
         Examples
@@ -83,12 +83,12 @@ class LegalStates:
             offsets[index + 1] = np.bincount(rows, minlength=len(index))
             states.append(here.astype(np.int32))
             log_weights.append(table[rows, here])
-        says_more = any(block.any() for block in log_weights)
-        joined = np.concatenate(log_weights) if says_more else None
+        has_weights = any(block.any() for block in log_weights)
+        joined = np.concatenate(log_weights) if has_weights else None
         return cls(np.cumsum(offsets), np.concatenate(states), joined, evidence.n_states)
 
     def between(self, start: int, stop: int) -> Self:
-        """The lists of the positions from `start` to `stop`; only the offsets are copied."""
+        """Return the legal states of the positions start … stop − 1; only the offsets are copied."""
         offsets = self.offsets[start : stop + 1]
         entries = slice(int(offsets[0]), int(offsets[-1]))
         log_weights = None if self.log_weights is None else self.log_weights[entries]
@@ -96,24 +96,24 @@ class LegalStates:
 
     @property
     def n_entries(self) -> int:
-        """Number of legal states of all positions."""
+        """Total number of legal states of all positions."""
         return len(self.states)
 
     @property
     def share(self) -> float:
-        """Legal entries out of all N · K; 1 where there are no positions."""
+        """Fraction of all N · K entries that are legal; 1 if there are no positions."""
         n_all = (len(self.offsets) - 1) * self.n_states
         return self.n_entries / n_all if n_all else 1.0
 
     @property
     def nbytes(self) -> int:
-        """Memory that the lists take."""
+        """Memory of the lists in bytes."""
         weights = 0 if self.log_weights is None else self.log_weights.nbytes
         return self.offsets.nbytes + self.states.nbytes + weights
 
 
 def no_restriction() -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """What stands for legal states where every state is legal."""
+    """Return the empty `offsets` and `states` by which kernels recognise that all states are legal."""
     return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
 
 
@@ -125,7 +125,13 @@ def spread_out(
     states: NDArray[np.int32],
     n_states: int,
 ) -> NDArray[np.float64]:
-    """Marginals of neighbouring positions as a table (K, n); `entries` are those of the legal states, in order."""
+    """Return the marginals of positions first … last − 1 as a dense table, (K, n).
+
+    Parameters
+    ----------
+    entries : (nnz,) marginals of the legal states of these positions, in the order of `states`
+    offsets, states : as in `LegalStates`; empty if all states are legal
+    """
     if not len(offsets):
         return np.ascontiguousarray(entries.reshape(last - first, n_states).T)
     table = np.zeros((n_states, last - first))

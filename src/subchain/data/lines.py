@@ -1,4 +1,4 @@
-"""Text files line by line: compressed or not, with the line number at hand for whoever finds something wrong."""
+"""Numbered lines of text files, which may be compressed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open, "
 
 
 def existing_file(path: str | PathLike[str]) -> Path:
-    """Check that a path leads to a file."""
+    """Return `path` as a `Path`, with ~ expanded; raise an `InputError` unless it is an existing file."""
     found = Path(path).expanduser()
     try:
         exists, is_folder = found.exists(), found.is_dir()
@@ -34,9 +34,9 @@ def existing_file(path: str | PathLike[str]) -> Path:
 
 
 def numbered_lines(source: TextSource) -> Iterator[tuple[int, str]]:
-    """Read lines without their ends, numbered from 1, from a path (.gz, .xz, .bz2 unpacked) or an open file.
+    """Yield line numbers, from 1, and lines without line ends, of a path or an open file.
 
-    Bytes are taken as UTF-8.
+    Files that end in .gz, .xz or .bz2 are decompressed. Bytes are decoded as UTF-8.
     """
     number = 0
     try:
@@ -59,7 +59,7 @@ def _decoded(line: bytes, number: int, source: TextSource) -> str:
 
 
 def _opened(source: TextSource) -> Any:
-    """Open a path in binary mode, so that a bad byte can be blamed on its line; leave an open file as it is."""
+    """Open a path in binary mode, so that errors can name the line of an invalid byte; return open files unchanged."""
     if not isinstance(source, (str, PathLike)):
         if not hasattr(source, "read"):
             raise InputError(f"text is read from a path or an open file, not from a {type(source).__name__}.")

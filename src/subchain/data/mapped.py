@@ -1,4 +1,4 @@
-"""Data that are a file: read ahead of time, and noticed if the file is changed under our hands."""
+"""Memory-mapped data files: prefetching, release of memory, and a check that the file has not changed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from subchain.errors import InputError
 
-#: Stretches of fewer bytes are not worth a request of their own.
-WORTHWHILE = 1 << 14
+#: Minimum number of bytes per prefetch request; for smaller ones the system call costs more than it saves.
+MIN_PREFETCH = 1 << 14
 
 
 class MappedFile:
@@ -36,7 +36,7 @@ class MappedFile:
 
     @classmethod
     def of(cls, values: NDArray[Any]) -> MappedFile | None:
-        """The file that an array, or what it is a view of, was mapped from; None if there is none."""
+        """Return the file that an array, or the base of a view, is mapped from; None if there is none."""
         base: Any = values
         while isinstance(base, np.ndarray):
             path = getattr(base, "filename", None)
@@ -46,22 +46,22 @@ class MappedFile:
         return None
 
     def check(self) -> None:
-        """Raise an `InputError` if the file has another size than at the beginning."""
+        """Raise an `InputError` if the file has disappeared or its size has changed."""
         try:
             size = os.stat(self.path).st_size
         except OSError:
             raise InputError(
-                f"{self.path} has disappeared while it was being read; put it back and resume from the checkpoint."
+                f"{self.path} disappeared while it was being read; restore it and resume from the checkpoint."
             ) from None
         if size != self.size:
             raise InputError(
-                f"{self.path} has changed from {self.size} to {size} bytes while it was being read; restore it and "
-                "resume from the checkpoint, or begin again."
+                f"{self.path} changed from {self.size} to {size} bytes while it was being read; restore it and resume "
+                "from the checkpoint, or start the fit again."
             )
 
     def expect(self, starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> None:
-        """Ask the system to read some stretches of positions, which will be needed soon, while others are worked on."""
-        if self._advise is None or self._row_bytes * int(lengths[0]) < WORTHWHILE:
+        """Prefetch the positions starts[i] … starts[i] + lengths[i] − 1 in the background."""
+        if self._advise is None or self._row_bytes * int(lengths[0]) < MIN_PREFETCH:
             return
         origin = self._values.__array_interface__["data"][0]
         first = origin + starts * self._row_bytes
@@ -70,10 +70,7 @@ class MappedFile:
             self._advise(ctypes.c_void_p(address), ctypes.c_size_t(size), mmap.MADV_WILLNEED)
 
     def forget(self) -> None:
-        """Hand back the memory that shows what was read; the system may keep the file's contents as long as it likes.
-
-        Only where nobody can have written to it.
-        """
+        """Release the resident pages of the map, which the page cache may keep; a no-op if the map is writable."""
         if self._advise is None or not self.is_read_only or not self._values.size or self._row_bytes <= 0:
             return
         first = self._values.__array_interface__["data"][0]
@@ -84,7 +81,7 @@ class MappedFile:
 
 
 def _find_advice() -> Any:
-    """The system's call for advice on memory, or None where there is none."""
+    """Return the C library's `madvise`, or None where there is none."""
     if not hasattr(mmap, "MADV_WILLNEED"):
         return None
     try:

@@ -1,5 +1,4 @@
-"""Values that are not there and values that cannot be: -1 in integer data and nan in floating data mean "missing",
-infinite values are refused."""
+"""Missing values (-1 in integer data, nan in floating data) and invalid ones (infinite)."""
 
 from __future__ import annotations
 
@@ -11,12 +10,12 @@ from numpy.typing import NDArray
 
 from subchain.errors import InputError
 
+#: Number of values per block when a large array is scanned.
 BLOCK_VALUES = 1 << 18
-"""How many values a scan of a large array looks at in one go."""
 
 
 def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Mark the missing entries of a block of values.
+    """Return a mask of the missing entries.
 
     Parameters
     ----------
@@ -42,7 +41,7 @@ def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def missing_rows(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Mark the positions of a block at which nothing at all was observed.
+    """Return a mask of the positions whose entries are all missing.
 
     Parameters
     ----------
@@ -64,9 +63,9 @@ def missing_rows(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def empty_columns(values: NDArray[Any]) -> list[int]:
-    """Numbers of the columns in which nothing was observed; data without a position have none.
+    """Return the numbers of the columns without any observation; an empty list for data without positions.
 
-    Blocks are looked at until something has been found in every column, mostly one.
+    The data are scanned block by block until every column has an observation.
 
     Examples
     --------
@@ -86,15 +85,15 @@ def empty_columns(values: NDArray[Any]) -> list[int]:
 
 
 def check_finite(values: NDArray[Any], describe: Callable[[int], str] = "position {}".format) -> None:
-    """Refuse infinite values; nan is fine, as it means missing.
+    """Raise an `InputError` for infinite values; nan is allowed, as it means missing.
 
-    The values are looked at block by block, so a memory-mapped array is read once and never held whole.
+    The values are scanned block by block, so that a memory-mapped array is never loaded whole.
 
     Parameters
     ----------
     values : array, shape (n,) or (n, D)
     describe : callable
-        Turns a row number into the words of the message; pass :meth:`Sequences.describe` to name the sequence.
+        Returns the description of a row number for the message; pass :meth:`Sequences.describe` to name the sequence.
 
     Examples
     --------

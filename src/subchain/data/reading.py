@@ -1,7 +1,6 @@
-"""Any file, or a folder of files, as one set of sequences: the kind of each file follows from the end of its name.
+"""Reader of files and folders of any supported kind, which is recognised by the file's suffix.
 
-Files of one folder are read by the same rules, their symbols get a common vocabulary, and their sequences come one file
-after the other, in the order of the files' names.
+The files of a folder share one vocabulary, and their sequences are concatenated in the order of the file names.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from subchain.errors import FileFormatError, InputError, unknown_name
 
 PathName = str | PathLike[str]
 
-#: Kinds of files by the ends of their names; these may be followed by one of `COMPRESSED`.
+#: Kinds of files by suffix, which may be followed by one of `COMPRESSED`.
 KINDS = {
     ".txt": "text",
     ".npy": "array",
@@ -40,7 +39,7 @@ KINDS = {
     ".conllu": "treebank",
 }
 COMPRESSED = (".gz", ".bz2", ".xz")
-#: The array of an .npz file that says how long the sequences are.
+#: Name of the array in an .npz file that holds the lengths of the sequences.
 LENGTHS = "lengths"
 _UNITS = ("words", "characters")
 
@@ -55,31 +54,31 @@ def read(
     sequence: str | int | None = None,
     array: str | Iterable[str] | None = None,
 ) -> Sequences:
-    """Read a file, several, or a folder of files; what each is follows from its name.
+    """Read one or several files, or folders of files, whose kind is recognised by their suffix.
 
-    Use it where the kind of file is not known beforehand; :func:`read_text`, :func:`read_csv` and their like have more
-    settings.
+    Use it if the kind of file is not known in advance; :func:`read_text`, :func:`read_csv` and the other readers have
+    more settings.
 
     Parameters
     ----------
     paths : path, or several
-        Text (.txt), arrays (.npy, .npz), tables (.csv, .tsv, .parquet), treebanks (.conllu), or folders of files that
-        are all of one kind.
+        Text (.txt), arrays (.npy, .npz), tables (.csv, .tsv, .parquet), treebanks (.conllu), or folders of files of one
+        kind.
     unit : {"words", "characters"}
-        Of text: what one observation is.
+        For text: the unit of one observation.
     sequences : {"lines", "chain"}, optional
-        Of text: whether every line is a sequence, or the whole text; lines of words and chains of characters if not
-        given. Characters of a chain include the ends of the lines.
+        For text: "lines" makes every line a sequence, "chain" the whole text. The default is "lines" for words and
+        "chain" for characters, which then include the line ends.
     lower : bool
-        Of text and treebanks: turn everything into lower case.
+        For text and treebanks: convert everything to lower case.
     columns : str, int or list of them, optional
-        Of tables and arrays: the columns that are observed. Of treebanks: the one field that is, "form" if not given.
+        For tables and arrays: the observed columns. For treebanks: the observed field, "form" by default.
     sequence : str or int, optional
-        Of tables: the column that says which sequence a row belongs to.
+        For tables: the column with the name of the sequence that a row belongs to.
     array : str or list of str, optional
-        Of .npz files: the array that is observed, where there are several. An array called "lengths" beside it divides
-        it into sequences; an array of strings with an entry a column names the columns. Several arrays become one
-        sequence each, with their names.
+        For .npz files with several arrays: the observed one. If the file has an array "lengths", it divides the array
+        into sequences; if it has an array of strings with one entry per column, these name the columns. Several
+        observed arrays become one named sequence each.
 
     Returns
     -------
@@ -100,11 +99,11 @@ def read(
     given = [paths] if isinstance(paths, (str, PathLike)) else list(paths)
     files = [file for path in given for file in _files(path)]
     if not files:
-        raise InputError("no file is given; name at least one.")
+        raise InputError("no file was given; give at least one.")
     kinds = {kind_of(file): file for file in files}
     if len(kinds) > 1:
         found = ", ".join(f"{kind} ({file.name})" for kind, file in kinds.items())
-        raise InputError(f"the files are of several kinds: {found}; read those of one kind at a time.")
+        raise InputError(f"the files are of several kinds: {found}; read one kind at a time.")
     readers: dict[str, Callable[[Path], Sequences]] = {
         "text": lambda file: _text(file, unit, sequences, lower),
         "array": lambda file: _columns_of(as_sequences(file), columns),
@@ -117,23 +116,25 @@ def read(
 
 
 def kind_of(path: PathName) -> str:
-    """The kind of a file, by its name; an error if it is none that is read."""
+    """Return the kind of a file by its suffix; raise an `InputError` for unsupported suffixes."""
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     last = next((suffix for suffix in reversed(suffixes) if suffix not in COMPRESSED), "")
     if last not in KINDS:
-        raise InputError(f"{str(path)!r} is of no kind that is read; names end in {', '.join(KINDS)}.")
+        raise InputError(f"{str(path)!r} is of an unsupported kind; file names must end in {', '.join(KINDS)}.")
     return KINDS[last]
 
 
 def _files(path: PathName) -> list[Path]:
-    """The file itself, or all files of a folder that can be read."""
+    """Return the file itself, or all supported files of a folder."""
     found = Path(path).expanduser()
     if not found.is_dir():
         return [existing_file(path)]
     inside = sorted(file for file in found.iterdir() if file.is_file() and not file.name.startswith("."))
     files = [file for file in inside if KINDS.keys() & {suffix.lower() for suffix in file.suffixes}]
     if not files:
-        raise InputError(f"the folder {str(path)!r} holds no file that is read; names end in {', '.join(KINDS)}.")
+        raise InputError(
+            f"the folder {str(path)!r} holds no supported file; file names must end in {', '.join(KINDS)}."
+        )
     return files
 
 
@@ -142,14 +143,14 @@ def _text(file: Path, unit: str, sequences: str | None, lower: bool) -> Sequence
         raise unknown_name("unit of text", unit, _UNITS)
     chain = (sequences or ("lines" if unit == "words" else "chain")) == "chain"
     end = "\n" if chain and unit == "characters" else None
-    # read_text knows both words; what else was given is its to refuse
+    # read_text raises the error for unknown values of sequences
     return read_text(file, unit, sequences or ("chain" if chain else "lines"), lower, end=end)  # type: ignore[arg-type]
 
 
 def _field(columns: Columns | None) -> str:
     fields = ["form"] if columns is None else [columns] if isinstance(columns, (str, int)) else list(columns)
     if len(fields) != 1:
-        raise InputError(f"of a treebank one field is observed, not {len(fields)}.")
+        raise InputError(f"a treebank needs exactly one observed field, but {len(fields)} columns were given.")
     return str(fields[0])
 
 
@@ -166,7 +167,7 @@ def _from_npz(file: Path, wanted: str | list[str] | None) -> Sequences:
         wanted = observed[0]
     if wanted is None or not wanted:
         shown = ", ".join(f"{key} {arrays[key].shape}" for key in observed)
-        raise InputError(f"{str(file)!r} holds several arrays; choose by array=: {shown or 'none of numbers'}.")
+        raise InputError(f"{str(file)!r} holds several arrays; choose with array=: {shown or 'none of numbers'}.")
     names = [wanted] if isinstance(wanted, str) else wanted
     for name in names:
         if name not in arrays:
@@ -179,20 +180,20 @@ def _from_npz(file: Path, wanted: str | list[str] | None) -> Sequences:
 
 
 def _side_by_side(file: Path, arrays: Mapping[str, NDArray[Any]], names: list[str]) -> Sequences:
-    """Several arrays, a sequence each."""
+    """Return several arrays as one named sequence each."""
     if len(set(names)) < len(names):
-        raise InputError(f"arrays are chosen once each, but array= is {', '.join(names)}.")
+        raise InputError(f"array= names an array twice: {', '.join(names)}.")
     first = arrays[names[0]]
     for name in names:
         if arrays[name].shape[1:] != first.shape[1:]:
             raise InputError(
-                f"arrays that are read together need the same columns, but of {file.name} {name!r} has the shape "
-                f"{arrays[name].shape} and {names[0]!r} {first.shape}."
+                f"arrays that are read together need the same columns, but in {file.name} {name!r} has the shape "
+                f"{arrays[name].shape} and {names[0]!r} has {first.shape}."
             )
         if LENGTHS in arrays and _divides(arrays[LENGTHS], arrays[name]):
             raise InputError(
-                f"{file.name} divides {name!r} by {LENGTHS!r}, but of several arrays each is one sequence; read them "
-                "one by one."
+                f"{file.name} divides {name!r} into sequences by {LENGTHS!r}, but several arrays are read as one "
+                "sequence each; read one array at a time."
             )
     return as_sequences({name: arrays[name] for name in names}, columns=_column_names(arrays, first))
 
@@ -206,7 +207,7 @@ def _is_observable(array: NDArray[Any]) -> bool:
 
 
 def _column_names(arrays: Mapping[str, NDArray[Any]], values: NDArray[Any]) -> list[str] | None:
-    """What the columns are called: the one array of strings that has an entry for each of them."""
+    """Return the names of the columns: the only array of strings with one entry per column; None if there is none."""
     if values.ndim != 2:
         return None
     names = [array for array in arrays.values() if array.dtype.kind == "U" and array.shape == values.shape[1:]]
@@ -215,7 +216,7 @@ def _column_names(arrays: Mapping[str, NDArray[Any]], values: NDArray[Any]) -> l
 
 
 def _columns_of(data: Sequences, columns: Columns | None) -> Sequences:
-    """Some columns of an array, by their numbers."""
+    """Return the data with the chosen columns only; all if `columns` is None."""
     if columns is None:
         return data
     indices = data.column_indices(columns)
@@ -226,18 +227,18 @@ def _columns_of(data: Sequences, columns: Columns | None) -> Sequences:
 
 
 def _end_to_end(parts: list[Sequences], files: Sequence[Path]) -> Sequences:
-    """All sequences of several files, with a common vocabulary a column."""
+    """Concatenate the sequences of several files, with one common vocabulary per column."""
     if len(parts) == 1:
         return parts[0]
     first = parts[0]
     for part, file in zip(parts, files, strict=True):
         if part.n_features != first.n_features or part.columns != first.columns:
             raise InputError(
-                f"{file.name} has other columns than {files[0].name}: {_shown(part)} beside {_shown(first)}; choose "
-                "the same ones by columns=."
+                f"{file.name} has other columns than {files[0].name}: {_shown(part)} instead of {_shown(first)}; "
+                "choose common ones with columns=."
             )
         if [known is None for known in part.vocabularies] != [known is None for known in first.vocabularies]:
-            raise InputError(f"{file.name} holds symbols where {files[0].name} holds numbers, or the other way round.")
+            raise InputError(f"{file.name} holds symbols where {files[0].name} holds numbers, or vice versa.")
     common = [_common_vocabulary(parts, column) for column in range(first.n_features)]
     coded = [part.recode(common) for part in parts]
     kind = joined(part.values.dtype for part in coded)
@@ -251,9 +252,9 @@ def _end_to_end(parts: list[Sequences], files: Sequence[Path]) -> Sequences:
 
 
 def _names(parts: list[Sequences], files: Sequence[Path]) -> list[str | int] | None:
-    """What the sequences of several files are called: as their files, or, of several in a file, as they are there.
+    """Return the names of the sequences of several files: the file name if each file has one sequence, else their own.
 
-    Names that occur in more than one file get the name of the file before them.
+    If a name occurs in more than one file, all names are prefixed with the file name.
     """
     stems = [file.name.partition(".")[0] for file in files]
     if all(part.n_sequences == 1 for part in parts):
@@ -267,7 +268,7 @@ def _names(parts: list[Sequences], files: Sequence[Path]) -> list[str | int] | N
 
 
 def _common_vocabulary(parts: list[Sequences], column: int) -> Vocabulary | None:
-    """The symbols of all files, the most frequent first."""
+    """Return the vocabulary of a column over all files, the most frequent symbol first; None for numbers."""
     known = [part.vocabularies[column] for part in parts]
     if known[0] is None:
         return None

@@ -1,7 +1,7 @@
-"""The observations of many sequences as one flat array and the offsets at which the sequences begin.
+"""Observations of many sequences as one flat array and the offsets of the sequences.
 
-Nothing is padded and nothing is copied: sequence *i* is ``values[offsets[i]:offsets[i + 1]]``, a view. The flat array
-may be a file on disk (``numpy.memmap``), which is not even read until somebody asks for a piece.
+Nothing is padded or copied: sequence *i* is the view ``values[offsets[i]:offsets[i + 1]]``. The flat array may be a
+memory-mapped file (``numpy.memmap``), of which only the parts that are used are read.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ Vocabularies = Vocabulary | Sequence[Vocabulary | None] | None
 class Sequences:
     """Observation sequences of any lengths in one flat array.
 
-    Use :func:`as_sequences` to make one from lists, tables and files; use this class when the flat form is at hand.
+    Use :func:`as_sequences` to convert lists, tables and files; use this class if the data are flat already.
 
     Parameters
     ----------
     values : array, shape (N,) or (N, D)
         All observations, one sequence after the other. Missing: -1 in integer data, nan in floating data. Never
-        copied; booleans are seen as 0 and 1.
+        copied; booleans are viewed as 0 and 1.
     offsets : array of int, shape (n_sequences + 1,), optional
-        Where each sequence begins, and N. One single sequence if not given. Empty sequences are fine.
+        Index of the first position of each sequence, and N. One sequence if not given. Sequences may be empty.
     columns : sequence of str, optional
         Names of the D columns.
     names : sequence of str or int, optional
         Names of the sequences.
     vocabulary : Vocabulary, or one Vocabulary or None per column, optional
-        What integer codes stand for.
+        Symbols of the integer codes.
     grouped_by : str, optional
-        The column of a table that said which sequence a row belongs to.
+        The column of the source table by which rows were grouped into sequences.
 
     Examples
     --------
@@ -79,17 +79,17 @@ class Sequences:
 
     @property
     def n_sequences(self) -> int:
-        """How many sequences there are, empty ones included."""
+        """Number of sequences, including empty ones."""
         return len(self.offsets) - 1
 
     @property
     def n_observations(self) -> int:
-        """How many positions there are in all sequences together."""
+        """Total number of positions, N."""
         return len(self.values)
 
     @property
     def n_features(self) -> int:
-        """How many columns an observation has; 1 for a flat array of numbers."""
+        """Number of columns, D; 1 for a flat array."""
         return 1 if self.values.ndim == 1 else int(self.values.shape[1])
 
     @property
@@ -99,7 +99,7 @@ class Sequences:
 
     @property
     def vocabulary(self) -> Vocabulary | None:
-        """What the codes of single-column data stand for, or None."""
+        """Vocabulary of single-column data, or None."""
         return self.vocabularies[0] if self.n_features == 1 else None
 
     def __len__(self) -> int:
@@ -123,7 +123,7 @@ class Sequences:
 
     def _one(self, index: int) -> NDArray[Any]:
         if not -self.n_sequences <= index < self.n_sequences:
-            raise IndexError(f"sequence {index} was asked for, but there are {self.n_sequences} sequences.")
+            raise IndexError(f"sequence {index} does not exist; there are {self.n_sequences} sequences.")
         index %= self.n_sequences
         return self.values[self.offsets[index] : self.offsets[index + 1]]
 
@@ -138,7 +138,7 @@ class Sequences:
         chosen = which.astype(np.int64)
         outside = chosen[(chosen < -self.n_sequences) | (chosen >= self.n_sequences)]
         if outside.size:
-            raise IndexError(f"sequence {outside[0]} was asked for, but there are {self.n_sequences} sequences.")
+            raise IndexError(f"sequence {outside[0]} does not exist; there are {self.n_sequences} sequences.")
         return np.asarray(chosen % max(1, self.n_sequences))
 
     def _several(self, chosen: NDArray[np.int64]) -> Sequences:
@@ -154,7 +154,7 @@ class Sequences:
         )
 
     def split(self, table: NDArray[Any]) -> list[NDArray[Any]]:
-        """Cut a table with one row per position into one piece (a view) per sequence.
+        """Split a table with one row per position into one view per sequence.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ class Sequences:
         return [table[start:end] for start, end in pairwise(self.offsets.tolist())]
 
     def column_indices(self, columns: Columns | None) -> NDArray[np.int64]:
-        """Find the numbers of columns given by name or by number; None means all.
+        """Return the numbers of columns given by name or number, (n,); None means all columns.
 
         Examples
         --------
@@ -188,9 +188,9 @@ class Sequences:
         return resolve_columns(columns, self.columns, self.n_features)
 
     def select(self, columns: Columns | None) -> NDArray[Any]:
-        """Take the values of some columns, named or numbered; shape (N, number of columns).
+        """Return the values of some columns, given by name or number, shape (N, number of columns).
 
-        Columns that stand at equal distances come as a view; others are copied.
+        Equally spaced columns are returned as a view; others are copied.
 
         Examples
         --------
@@ -205,7 +205,7 @@ class Sequences:
         return table[:, as_slice(indices)]
 
     def locate(self, position: int) -> tuple[int, int]:
-        """Find the sequence that holds a flat position, and the position inside it.
+        """Return the sequence of a flat position and the position within this sequence.
 
         Examples
         --------
@@ -218,7 +218,7 @@ class Sequences:
         return sequence, position - int(self.offsets[sequence])
 
     def label(self, sequence: int) -> str:
-        """Say which sequence it is, for messages: its number and its name.
+        """Return the number and the name of a sequence as text for messages.
 
         Examples
         --------
@@ -230,7 +230,7 @@ class Sequences:
         return f"sequence {sequence}" + ("" if self.names is None else f" ({self.names[sequence]!r})")
 
     def describe(self, position: int) -> str:
-        """Say where a flat position is, for messages.
+        """Return the sequence and the position within it of a flat position, as text for messages.
 
         Examples
         --------
@@ -243,10 +243,10 @@ class Sequences:
         return f"{self.label(sequence)}, position {inside}"
 
     def recode(self, vocabulary: Vocabularies) -> Sequences:
-        """Express the codes in other vocabularies, for instance those that a model was trained with.
+        """Return the data recoded to other vocabularies, such as those of the training data.
 
-        A column without a vocabulary of its own keeps its codes and takes the new vocabulary. Nothing is copied
-        where the vocabularies agree.
+        A column without a vocabulary keeps its codes and gets the new vocabulary. Nothing is copied if the
+        vocabularies agree.
 
         Examples
         --------
@@ -267,9 +267,9 @@ class Sequences:
         )
 
     def value_range(self) -> tuple[float, float]:
-        """Smallest and largest value, nan left out; (0, 0) if there is nothing else.
+        """Return the smallest and the largest value, ignoring nan; (0, 0) if there are no values.
 
-        The data are read block by block, once.
+        The data are read once, block by block, and the result is cached.
 
         Examples
         --------
@@ -288,7 +288,7 @@ class Sequences:
         return self._range
 
     def fingerprint(self) -> str:
-        """Identify the data cheaply: shape, type, offsets and a fixed sample of at most 4096 values, hashed.
+        """Return a hash of shape, type, offsets and a fixed sample of at most 4096 values.
 
         Examples
         --------
@@ -313,7 +313,7 @@ class Sequences:
 
 
 def one_per_column(vocabulary: Vocabularies, n_features: int) -> tuple[Vocabulary | None, ...]:
-    """Spell a choice of vocabularies out: one, or None, for every column."""
+    """Return the vocabulary, or None, of each column."""
     if vocabulary is None:
         return (None,) * n_features
     checked = (vocabulary,) if isinstance(vocabulary, Vocabulary) else tuple(vocabulary)
@@ -325,14 +325,14 @@ def one_per_column(vocabulary: Vocabularies, n_features: int) -> tuple[Vocabular
 
 
 def require_observations(sequences: Sequences) -> Sequences:
-    """Refuse data in which nothing was observed."""
+    """Return the sequences; raise an `InputError` if they have no positions."""
     if sequences.n_observations == 0:
         raise InputError(f"the data hold no observations ({sequences.n_sequences} sequences, all empty).")
     return sequences
 
 
 def is_memory_mapped(values: object) -> bool:
-    """Say whether an array is a file on disk or a view into one."""
+    """Return whether an array, or the base of a view, is memory-mapped."""
     while isinstance(values, np.ndarray):
         if isinstance(values, np.memmap):
             return True
@@ -341,7 +341,7 @@ def is_memory_mapped(values: object) -> bool:
 
 
 def _spread(n: int, at_most: int) -> NDArray[np.int64]:
-    """At most so many of the numbers below n, spread evenly, the first and the last among them."""
+    """Return at most `at_most` of the numbers 0 … n − 1, evenly spaced from the first to the last."""
     count = min(n, at_most)
     return np.arange(count) * (n - 1) // max(1, count - 1)
 
@@ -362,7 +362,7 @@ def _checked_values(values: NDArray[Any]) -> NDArray[Any]:
     if values.dtype == np.bool_:
         values = values.view(np.uint8)
     if not is_supported(values.dtype):
-        raise InputError(f"observations of type {values.dtype} cannot be used; what can is {SUPPORTED}.")
+        raise InputError(f"observations of type {values.dtype} cannot be used; they may be {SUPPORTED}.")
     if values.ndim not in (1, 2):
         raise InputError(f"observations need the shape (N,) or (N, D), but have the shape {values.shape}.")
     if values.ndim == 2 and values.shape[1] == 0:
@@ -373,7 +373,7 @@ def _checked_values(values: NDArray[Any]) -> NDArray[Any]:
 def _checked_offsets(offsets: ArrayLike | None, n_observations: int) -> NDArray[np.int64]:
     given = np.asarray([0, n_observations] if offsets is None else offsets)
     if given.ndim != 1 or given.dtype.kind not in "iu" or not len(given):
-        raise InputError(f"offsets need whole numbers in one dimension, but are {given.dtype} of shape {given.shape}.")
+        raise InputError(f"offsets must be a flat array of integers, not {given.dtype} of shape {given.shape}.")
     checked = given.astype(np.int64)
     if checked[0] != 0 or checked[-1] != n_observations:
         raise InputError(
@@ -383,7 +383,9 @@ def _checked_offsets(offsets: ArrayLike | None, n_observations: int) -> NDArray[
     falls = np.flatnonzero(np.diff(checked) < 0)
     if falls.size:
         i = int(falls[0])
-        raise InputError(f"offsets must not fall, but sequence {i} would run from {checked[i]} to {checked[i + 1]}.")
+        raise InputError(
+            f"offsets must not decrease, but sequence {i} would run from {checked[i]} to {checked[i + 1]}."
+        )
     checked.flags.writeable = False
     return checked
 

@@ -1,7 +1,7 @@
-"""Tables: Parquet and CSV files, pandas, polars and Arrow objects, all seen as one Arrow table.
+"""Conversion of tables to sequences: Parquet and CSV files, pandas, polars and Arrow objects, all through Arrow.
 
-The chosen columns become the columns of one array. Strings become codes with a vocabulary. What is null in the table
-is missing in the array: -1 among integers, nan among floating numbers.
+The chosen columns become the columns of one array. Strings become codes with a vocabulary. Nulls become missing values,
+-1 for codes and nan for numbers.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from subchain.data.arrow import ArrowColumn, first_null, is_list, require_pyarrow, side_by_side
 from subchain.data.columns import Columns, resolve_columns
+from subchain.data.large_parquet import unpack_large
 from subchain.data.lines import existing_file, numbered_lines
 from subchain.data.missing import check_finite
 from subchain.data.sequences import Sequences, Vocabularies, require_observations
-from subchain.data.spool import unpack_large
 from subchain.errors import FileFormatError, InputError
 
 _TABLE_LIBRARIES = ("pandas", "polars", "pyarrow")
@@ -33,7 +33,14 @@ ArrowTable = Any
 
 
 class _Rows(NamedTuple):
-    """How the rows of a table fall into sequences."""
+    """Grouping of the rows of a table into sequences.
+
+    Attributes
+    ----------
+    offsets : (n_sequences + 1,) index of the first row of each sequence, after sorting
+    order : (N,) permutation that sorts the rows by sequence; None if they are sorted
+    names : names of the sequences, or None
+    """
 
     offsets: NDArray[np.int64]
     order: NDArray[np.int64] | None
@@ -46,9 +53,9 @@ def read_parquet(
     sequence: str | int | None = None,
     vocabulary: Vocabularies = None,
 ) -> Sequences:
-    """Read the columns of a Parquet file; only those asked for are read.
+    """Read columns of a Parquet file as sequences; other columns are not loaded.
 
-    One long sequence of numbers that is too large for memory is unpacked to a temporary file and mapped.
+    One sequence of numbers that is larger than half a gibibyte is unpacked to a temporary file and memory-mapped.
 
     Parameters
     ----------
@@ -56,10 +63,10 @@ def read_parquet(
     columns : str, int or list of them, optional
         The observations; all columns but ``sequence`` if not given. A column of lists holds one sequence per row.
     sequence : str or int, optional
-        The column that says which sequence a row belongs to. Rows of one sequence keep their order; sequences come in
-        the order of first appearance.
+        The column with the name of the sequence that a row belongs to. Rows of one sequence keep their order;
+        sequences are ordered by first appearance.
     vocabulary : Vocabulary, or one Vocabulary or None per column, optional
-        Code strings with these instead of building them.
+        Existing vocabularies to use instead of new ones.
 
     Returns
     -------
@@ -100,9 +107,9 @@ def read_csv(
     sequence: str | int | None = None,
     vocabulary: Vocabularies = None,
 ) -> Sequences:
-    """Read the columns of a CSV file whose first line names them; empty fields are missing.
+    """Read columns of a CSV file with column names on the first line; empty fields are missing.
 
-    Fields of .tsv files are separated by tabs, those of all others by commas; .gz and .bz2 are unpacked on the way.
+    Fields of .tsv files are separated by tabs, others by commas; .gz and .bz2 files are decompressed.
 
     Parameters
     ----------
@@ -131,8 +138,8 @@ def read_csv(
 
     found = existing_file(path)
     suffixes = [suffix.lower() for suffix in found.suffixes]
-    # Types are guessed from the first block alone, so let the file be one block if it can: a column that starts with
-    # whole numbers and goes on with fractions is then read as what it is.
+    # Arrow infers types from the first block only, so the file is one block if possible: otherwise a column that begins
+    # with integers and continues with fractions would be read as integers.
     block = _CSV_BLOCK if {".gz", ".bz2"} & set(suffixes) else min(found.stat().st_size + 1, _LARGEST_CSV_BLOCK)
     with _blaming_file(path, "CSV"):
         table = pyarrow.csv.read_csv(
@@ -150,16 +157,16 @@ def read_csv(
 
 
 def _check_first_line(path: Path, names: list[str]) -> None:
-    """Refuse other separators, and tell of a first line that looks like data."""
+    """Raise an error if fields are separated by semicolons, and warn if the first line holds numbers, not names."""
     if len(names) == 1 and ";" in names[0]:
         raise InputError(
-            f"the fields of {path.name!r} are separated by ';' ({names[0][:40]!r}); save it with commas, or with "
-            "tabs as .tsv."
+            f"the fields of {path.name!r} are separated by ';' ({names[0][:40]!r}); save the file with commas, or "
+            "with tabs as .tsv."
         )
     if all(_is_number(name) for name in names):
         warnings.warn(
-            f"the first line of {path.name!r} was taken for the names of the columns, but holds numbers "
-            f"({', '.join(names[:3])}); put a line with names before it, or the first observation is lost.",
+            f"the first line of {path.name!r} was read as the names of the columns, but holds numbers "
+            f"({', '.join(names[:3])}); if they are observations, insert a line with names before them.",
             stacklevel=5,
         )
 
@@ -173,7 +180,7 @@ def _is_number(text: str) -> bool:
 
 
 def columns_of_table(x: object) -> list[str]:
-    """Names of the columns of a table, or of a file with one; empty for everything else."""
+    """Return the names of the columns of a table or of a table file; an empty list for everything else."""
     if is_table(x):
         return _names_in_memory(x)
     if not isinstance(x, (str, PathLike)):
@@ -193,7 +200,7 @@ def columns_of_table(x: object) -> list[str]:
 
 
 def _names_in_memory(x: Any) -> list[str]:
-    """Names of the columns of a table; nothing of it is read, as some can be read only once."""
+    """Return the names of the columns of a table without reading rows, as some tables can be read only once."""
     if hasattr(x, "collect_schema"):  # a lazy frame
         return list(x.collect_schema().names())
     names = getattr(x, "columns", None) if not hasattr(x, "schema") else getattr(x.schema, "names", None)
@@ -203,13 +210,13 @@ def _names_in_memory(x: Any) -> list[str]:
 
 
 def is_table(x: object) -> bool:
-    """Say whether an object is a table or a column of pandas, polars, Arrow or whoever speaks Arrow's protocol."""
+    """Return whether an object is a table or column of pandas, polars, Arrow or a library with Arrow's C interface."""
     library = type(x).__module__.partition(".")[0]
     return library in _TABLE_LIBRARIES or hasattr(x, "__arrow_c_stream__") or hasattr(x, "__arrow_c_array__")
 
 
 def to_arrow(x: Any) -> ArrowTable:
-    """See a table or a column of any library as an Arrow table."""
+    """Return a table or a column of any library as an Arrow table."""
     require_pyarrow()
     import pyarrow
 
@@ -234,7 +241,7 @@ def from_table(
     sequence: str | int | None = None,
     vocabulary: Vocabularies = None,
 ) -> Sequences:
-    """Turn columns of an Arrow table into sequences; the arguments are those of :func:`read_parquet`."""
+    """Convert columns of an Arrow table to sequences; the arguments are those of :func:`read_parquet`."""
     observed, sequence = _chosen(table.column_names, columns, sequence)
     cells = [_combined(table.column(name)) for name in observed]
     ids = None if sequence is None else _combined(table.column(sequence))
@@ -254,6 +261,7 @@ def from_table(
 
 @contextmanager
 def _blaming_file(path: str | PathLike[str], kind: str) -> Iterator[None]:
+    """Replace errors of Arrow and of the system by a `FileFormatError` that names the file."""
     import pyarrow
 
     try:
@@ -265,7 +273,7 @@ def _blaming_file(path: str | PathLike[str], kind: str) -> Iterator[None]:
 
 
 def _chosen(names: list[str], columns: Columns | None, sequence: str | int | None) -> tuple[list[str], str | None]:
-    """Find the names of the observed columns and of the column of sequence names."""
+    """Return the names of the observed columns and of the column of sequence names."""
     repeated = [name for i, name in enumerate(names) if name in names[:i]]
     if repeated:
         raise InputError(f"several columns of the table are called {repeated[0]!r}; rename them.")
@@ -277,12 +285,14 @@ def _chosen(names: list[str], columns: Columns | None, sequence: str | int | Non
     if not observed:
         raise InputError(f"the table has no column of observations; its columns are: {known or 'none'}.")
     if id_name in observed:
-        raise InputError(f"column {id_name!r} is chosen for the observations and for the names of the sequences.")
+        raise InputError(
+            f"column {id_name!r} was chosen both as an observation and as sequence=; choose it for one of them."
+        )
     return observed, id_name
 
 
 def _combined(column: ArrowColumn) -> ArrowColumn:
-    """One piece of memory; strings with 64-bit offsets, so that a long text fits."""
+    """Return the column as one chunk; strings get 64-bit offsets, so that long texts fit."""
     import pyarrow
 
     if pyarrow.types.is_string(column.type) or pyarrow.types.is_string_view(column.type):
@@ -298,7 +308,7 @@ def _empty_to_null(column: ArrowColumn) -> ArrowColumn:
 
 
 def _rows_of_ids(ids: ArrowColumn | None, n_rows: int) -> _Rows:
-    """Rows with the same id are one sequence, in the order of first appearance."""
+    """Group rows with the same id into one sequence, in order of first appearance; without ids all into one."""
     if ids is None:
         return _Rows(np.array([0, n_rows]), None, None)
     codes, names = _coded_ids(ids)
@@ -308,15 +318,20 @@ def _rows_of_ids(ids: ArrowColumn | None, n_rows: int) -> _Rows:
 
 
 def _rows_of_lists(cells: list[ArrowColumn], columns: list[str], ids: ArrowColumn | None) -> _Rows:
-    """Every row is one sequence; its lists in several columns need the same length."""
+    """Make every row one sequence; the lists of a row need the same length in all columns."""
     from pyarrow import compute
 
     lengths: list[NDArray[np.int64]] = []
     for cell, name in zip(cells, columns, strict=True):
         if not is_list(cell.type):
-            raise InputError(f"column {name!r} holds single values ({cell.type}) while another holds lists.")
+            raise InputError(
+                f"column {name!r} holds single values ({cell.type}), but another column holds lists; choose columns of "
+                "one kind."
+            )
         if cell.null_count:
-            raise InputError(f"row {first_null(cell)} of column {name!r} is null; an empty sequence is an empty list.")
+            raise InputError(
+                f"row {first_null(cell)} of column {name!r} is null; give an empty list for an empty sequence."
+            )
         lengths.append(compute.list_value_length(cell).to_numpy(zero_copy_only=False).astype(np.int64))
         unequal = np.flatnonzero(lengths[-1] != lengths[0])
         if unequal.size:
@@ -328,16 +343,19 @@ def _rows_of_lists(cells: list[ArrowColumn], columns: list[str], ids: ArrowColum
     codes, names = (None, None) if ids is None else _coded_ids(ids)
     if codes is not None and names is not None and len(names) < len(codes):
         row = int(np.flatnonzero(np.bincount(codes)[codes] > 1)[0])
-        raise InputError(f"several rows are called {names[codes[row]]!r}, but every list is a sequence of its own.")
+        raise InputError(
+            f"several rows have the sequence name {names[codes[row]]!r}, but every row of lists is one sequence; give "
+            "each row its own name."
+        )
     return _Rows(np.concatenate([[0], np.cumsum(lengths[0])]), None, names)
 
 
 def _coded_ids(ids: ArrowColumn) -> tuple[NDArray[np.int64], list[str | int]]:
-    """Number the ids in the order of first appearance."""
+    """Return the number of each row's id, by first appearance, and the distinct ids."""
     import pyarrow
 
     if ids.null_count:
-        raise InputError(f"row {first_null(ids)} has no name of a sequence; fill the column or drop the row.")
+        raise InputError(f"row {first_null(ids)} has no sequence name; fill the column or drop the row.")
     try:
         plain = ids.dictionary_decode() if pyarrow.types.is_dictionary(ids.type) else ids
         encoded = plain.dictionary_encode()

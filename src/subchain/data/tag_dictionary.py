@@ -1,9 +1,9 @@
-"""A tag dictionary: the tags that each word may have, as seen in a tagged corpus or written down by hand.
+"""Tag dictionaries: the legal tags of each word, from a tagged corpus or a lexicon.
 
-Words that are not in it may have any tag. Given as ``allowed=`` to a model whose states are the tags, it turns learning
-without labels into learning with a lexicon; leaving out the words that are rare in the training text makes the task
-harder by degrees (Smith and Eisner 2005). Every (word, tag) pair keeps how often it was seen, so that doubtful pairs of
-one corpus can be held back when it is merged with another.
+Words outside the dictionary may have any tag. Given as ``allowed=`` to a model whose states are the tags, a dictionary
+turns unsupervised tagging into tagging with a lexicon; leaving out the words that are rare in the training text makes
+the task gradually harder (Smith and Eisner 2005). Every (word, tag) pair has a count, so that rare pairs of one corpus,
+which may be errors, can be left out when it is merged with another.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ Entry = str | Iterable[str] | Mapping[str, int]
 
 
 class TagDictionary:
-    """The legal tags of words.
+    """Legal tags of words.
 
-    Use :meth:`build` to make one from a tagged corpus; use the constructor when the tags of each word are at hand. It
-    is accepted wherever ``allowed=`` is, by models with as many states as it has tags, for data with a vocabulary:
-    state *k* is then tag *k*, and ``model.state_names_ = dictionary.tags`` names the states.
+    Use :meth:`build` for a tagged corpus, and the constructor for a lexicon. Every argument ``allowed=`` takes a tag
+    dictionary, if the data have a vocabulary and the model has as many states as there are tags: state *k* is then tag
+    *k*, and ``model.state_names_ = dictionary.tags`` names the states.
 
     Parameters
     ----------
     entries : mapping
-        For each word its tag, its tags, or a mapping from its tags to how often they were seen.
+        For each word its tag, a list of its tags, or a mapping from its tags to their counts.
     tags : iterable of str, optional
-        All tags in the order of the states; by default in the order in which the entries have them.
+        All tags in the order of the states; by default in the order of the entries.
 
     Examples
     --------
@@ -64,22 +64,22 @@ class TagDictionary:
 
     @classmethod
     def build(cls, words: Any, tags: Any, min_count: int = 1, counts_from: Any = None) -> TagDictionary:
-        """Collect the tags that each word has in a tagged corpus.
+        """Return the dictionary of all (word, tag) pairs in a tagged corpus.
 
         Parameters
         ----------
         words, tags : Sequences with vocabularies, or lists of strings, one list per sentence
-            The corpus, as from :func:`read_tagged` or :func:`read_conllu`. The order of the states is that of the
-            vocabulary of ``tags``, whose codes can therefore serve as known states. Unknown tags are passed over.
+            The corpus, as from :func:`read_tagged` or :func:`read_conllu`. The states have the order of the vocabulary
+            of ``tags``, so that its codes can serve as known states. Missing tags are skipped.
         min_count : int
-            Words seen less often may have any tag: see :meth:`without_rare`.
+            Words with smaller counts may have any tag, see :meth:`without_rare`.
         counts_from : as ``words``, optional
-            The text in which they must be seen, that is the training text, if it is not all of ``words``.
+            The text in which words are counted, that is the training text, if it is not ``words``.
 
         Returns
         -------
         TagDictionary
-            The symbol that stands for unknown words is left out: such a word may have any tag.
+            Without the unknown symbol of the vocabulary: unknown words may have any tag.
 
         Examples
         --------
@@ -104,14 +104,16 @@ class TagDictionary:
         return cls(entries, tag_names).without_rare(text if counts_from is None else counts_from, min_count)
 
     def without_rare(self, words: Any, min_count: int) -> TagDictionary:
-        """Leave out the words that a text has less than so many times; they may then have any tag.
+        """Return the dictionary without the words that occur less than `min_count` times in a text.
+
+        These words may then have any tag.
 
         Parameters
         ----------
         words : Sequences with a vocabulary, or lists of strings
             The training text.
         min_count : int
-            At 1 the words that the text has at all stay.
+            Minimum count; 1 keeps all words of the text.
 
         Examples
         --------
@@ -128,9 +130,9 @@ class TagDictionary:
         return TagDictionary({word: pairs for word, pairs in self._counts.items() if word in often}, self.tags)
 
     def with_tags(self, tags: Iterable[str]) -> TagDictionary:
-        """Keep these tags, in this order; words that have none of them are left out.
+        """Return the dictionary with only these tags, in this order; words without any of them are left out.
 
-        Use it to bring the dictionary of another corpus to the tags of this one.
+        Use it to convert the dictionary of another corpus to the tags of this one.
 
         Examples
         --------
@@ -143,17 +145,16 @@ class TagDictionary:
         return TagDictionary({word: pairs for word, pairs in entries.items() if pairs}, kept)
 
     def merge(self, other: TagDictionary, min_count: int = 1) -> TagDictionary:
-        """Add the pairs of another dictionary, those that were seen there often enough.
+        """Return the dictionary with the pairs of another one added.
 
-        Rare words should be left out after merging, not before: a word that one of the two lacks has the tags of the
-        other.
+        Leave out rare words after merging, not before: a word that only one of the two has gets the tags of that one.
 
         Parameters
         ----------
         other : TagDictionary
             Its tags must all be tags of this one; :meth:`with_tags` drops the others.
         min_count : int
-            Pairs that ``other`` has seen less often are not added. Pairs from plain lists were seen once.
+            Pairs with smaller counts in ``other`` are not added. Pairs from plain lists have count 1.
 
         Examples
         --------
@@ -172,7 +173,7 @@ class TagDictionary:
         return TagDictionary(merged, self.tags)
 
     def counts(self, word: str) -> dict[str, int]:
-        """Tell how often a word was seen with each of its tags; empty if it is not in the dictionary.
+        """Return the count of each tag of a word; empty if the word is not in the dictionary.
 
         Examples
         --------
@@ -183,12 +184,12 @@ class TagDictionary:
         return dict(self._counts.get(word, {}))
 
     def legal(self, vocabulary: Vocabulary) -> NDArray[np.bool_]:
-        """Spell out which tags the symbols of a vocabulary may have.
+        """Return the legal tags of the symbols of a vocabulary.
 
         Returns
         -------
         array of bool, shape (len(vocabulary), n_tags)
-            A row of True for symbols that the dictionary does not have, and for the symbol of unknown words.
+            All true for symbols outside the dictionary and for the unknown symbol.
 
         Examples
         --------
@@ -206,14 +207,13 @@ class TagDictionary:
         return table
 
     def ambiguity(self, words: Any, tags: Any = None) -> Ambiguity:
-        """Measure how much is left open about the tags of a corpus.
+        """Return the ambiguity of the tags of a corpus under this dictionary.
 
         Parameters
         ----------
         words : Sequences with a vocabulary, or lists of strings
         tags : in the same form, optional
-            Gold tags. Without them every gold tag is taken to be legal; with them, words whose tag is unknown are left
-            out.
+            Gold tags. Words with missing tags are left out. Without gold tags, all of them count as legal.
 
         Returns
         -------
@@ -237,9 +237,9 @@ class TagDictionary:
         return measure_ambiguity(legal, text.values, labels.recode(Vocabulary(self.tags)).values)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the dictionary as text: all tags on the first line, then a word, a tag and a count on each.
+        """Write the dictionary to a text file: all tags on the first line, then a word, a tag and a count on each line.
 
-        The file appears under its name only when it is complete.
+        The write is atomic.
 
         Examples
         --------
@@ -255,7 +255,7 @@ class TagDictionary:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> TagDictionary:
-        """Read what :meth:`save` wrote; paths that end in .gz, .xz or .bz2 are unpacked on the way.
+        """Return the dictionary of a file by :meth:`save`; files that end in .gz, .xz or .bz2 are decompressed.
 
         Examples
         --------
@@ -295,7 +295,7 @@ class TagDictionary:
         return f"TagDictionary({len(self)} words, {len(self.tags)} tags, {n_pairs} pairs, {self._fingerprint()})"
 
     def _fingerprint(self) -> str:
-        """Tell dictionaries apart that allow different states, for a run that is resumed."""
+        """Return a hash of tags and entries, by which a resumed run recognises its dictionary."""
         hashed = hashlib.blake2b(repr(self.tags).encode(), digest_size=8)
         for word in sorted(self._counts):
             hashed.update(repr((word, tuple(self._counts[word]))).encode())
@@ -303,13 +303,13 @@ class TagDictionary:
 
 
 def _counted(word: object, entry: Entry) -> dict[str, int]:
-    """The tags of one word, with counts."""
+    """Return the counts of the tags of one word."""
     if not isinstance(word, str):
         raise InputError(f"a tag dictionary holds words, but {word!r} is of type {type(word).__name__}.")
     if isinstance(entry, Mapping):
         return dict(entry)
     if not isinstance(entry, Iterable):
-        raise InputError(f"the word {word!r} has {entry!r} for its tags; give the name of a tag, or a list of names.")
+        raise InputError(f"the tags of the word {word!r} are {entry!r}; give the name of a tag, or a list of names.")
     return dict.fromkeys([entry] if isinstance(entry, str) else entry, 1)
 
 
@@ -326,23 +326,20 @@ def _check_entry(word: str, pairs: Mapping[str, int], known: Mapping[str, int]) 
         if tag not in known:
             raise unknown_name(f"tag of {word!r}:", tag, known)
         if not isinstance(count, (int, np.integer)) or count < 1:
-            raise InputError(f"the word {word!r} was seen {count!r} times with the tag {tag!r}; counts begin at 1.")
+            raise InputError(f"the word {word!r} has the tag {tag!r} with count {count!r}; counts begin at 1.")
 
 
 def _coded(given: Any, what: str) -> tuple[Sequences, Vocabulary]:
-    """Words or tags as codes, and what these stand for."""
+    """Return words or tags as coded sequences, with their vocabulary."""
     found = as_sequences(given)
     names = found.vocabulary
     if names is None or found.values.ndim != 1 or found.values.dtype.kind not in "iu":
-        raise InputError(
-            f"{what} must be strings, or Sequences of codes with a vocabulary that says what they stand for, but is "
-            f"{found!r}."
-        )
+        raise InputError(f"{what} must be strings, or Sequences of codes with a vocabulary, not {found!r}.")
     outside = np.flatnonzero((found.values < MISSING) | (found.values >= len(names)))
     if outside.size:
         raise InputError(
             f"{what}, {found.describe(int(outside[0]))} holds the code {found.values[outside[0]]}; the vocabulary has "
-            f"the codes 0 to {len(names) - 1}, and -1 means unknown."
+            f"the codes 0 to {len(names) - 1}, and -1 means missing."
         )
     return found, names
 

@@ -1,4 +1,4 @@
-"""Tagged corpora in the plainest form: a word, a tab and its tag on every line, a blank line after every sentence."""
+"""Reader of tagged corpora with a word, a tab and a tag on every line and a blank line after every sentence."""
 
 from __future__ import annotations
 
@@ -24,24 +24,23 @@ def read_tagged(
 ) -> TaggedText:
     """Read lines of ``word<TAB>tag`` as sentences of coded words, with their tags.
 
-    There are no comments: ``#`` is a word like any other. A line that ends with its tab has a word without a known
-    tag (-1).
+    There are no comments: ``#`` is a word. If a line ends with the tab, the tag is missing (-1).
 
     Parameters
     ----------
     source : path or open file
-        UTF-8 text; paths that end in .gz, .xz or .bz2 are unpacked on the way.
+        UTF-8 text; files that end in .gz, .xz or .bz2 are decompressed.
     lower : bool
-        Turn the words into lower case.
+        Convert the words to lower case.
     min_count, max_size, unknown
-        How the vocabulary of the words is built, see :meth:`Vocabulary.build`.
+        Settings of the vocabulary of the words, see :meth:`Vocabulary.build`.
     vocabulary, tag_vocabulary : Vocabulary, optional
-        Code with these (those of the training part) instead of building them.
+        Existing vocabularies (of the training data) to use instead of new ones.
 
     Returns
     -------
     TaggedText
-        ``words`` and ``tags``, both one sequence per sentence; the most frequent word and tag have the code 0.
+        ``words`` and ``tags``, one sequence per sentence each; the most frequent word and tag have code 0.
 
     Examples
     --------
@@ -57,7 +56,7 @@ def read_tagged(
         words.append(fold(word) for word, _ in sentence)
         tags.append(tag for _, tag in sentence)
     if not len(words):
-        raise InputError("the corpus holds no words; there is nothing to learn from.")
+        raise InputError("the corpus holds no words; give a file with at least one word.")
     if vocabulary is None:
         vocabulary = words.build_vocabulary(min_count, max_size, unknown)
     if tag_vocabulary is None:
@@ -66,7 +65,7 @@ def read_tagged(
 
 
 def _sentences(source: TextSource) -> Iterator[list[Token]]:
-    """Collect the lines of one sentence after the other."""
+    """Yield the sentences of a file as lists of (word, tag)."""
     tokens: list[Token] = []
     for number, line in numbered_lines(source):
         if "\t" in line or line.strip():
@@ -82,7 +81,7 @@ def _token(line: str, number: int) -> Token:
     fields = line.split("\t")
     if len(fields) != 2 or not fields[0]:
         raise FileFormatError(
-            f"line {number} is no word with its tag, separated by one tab, but {line[:60]!r}; a blank line ends a "
+            f"line {number} is {line[:60]!r}; every line needs a word, a tab and a tag, and a blank line ends a "
             "sentence."
         )
     word, tag = fields

@@ -1,4 +1,4 @@
-"""Plain text as sequences of coded words or characters."""
+"""Reader of plain text as sequences of coded words or characters."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ def read_text(
 ) -> Sequences:
     """Read a text file as coded words or characters.
 
-    Lines that hold nothing but blanks are skipped.
+    Blank lines are skipped.
 
     Parameters
     ----------
     source : path or open file
-        UTF-8 text; paths that end in .gz, .xz or .bz2 are unpacked on the way.
+        UTF-8 text; files that end in .gz, .xz or .bz2 are decompressed.
     unit : {"words", "characters"}
-        Words are what blanks separate. Characters are all those of a line except the line end, blanks included.
+        Words are separated by white space. Characters are all characters of a line except the line end.
     sequences : {"lines", "chain"}
-        One sequence per line, or the whole text as one long chain.
+        One sequence per line, or the whole text as one long sequence.
     lower : bool
-        Turn everything into lower case.
+        Convert everything to lower case.
     min_count, max_size, unknown
-        How the vocabulary is built, see :meth:`Vocabulary.build`.
+        Settings of the vocabulary, see :meth:`Vocabulary.build`.
     vocabulary : Vocabulary, optional
-        Code with this vocabulary (that of the training text) instead of building one.
+        Existing vocabulary (of the training text) to use instead of a new one.
     end : str, optional
-        Symbol appended after each line, such as "</s>" or a line end.
+        Symbol appended to each line, such as "</s>" or a line end.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def read_text(
     if unit not in _UNITS:
         raise unknown_name("unit of text", unit, _UNITS)
     if sequences not in _SEQUENCES:
-        raise unknown_name("way to form sequences", sequences, _SEQUENCES)
+        raise unknown_name("value of sequences", sequences, _SEQUENCES)
     units = _UNITS[unit]
     ending = [] if end is None else [end]
     coded = CodedLines()
@@ -73,7 +73,7 @@ def read_text(
         if line.strip():
             coded.append(units(line.lower() if lower else line) + ending)
     if not len(coded):
-        raise InputError(f"the text holds no {unit}; there is nothing to learn from.")
+        raise InputError(f"the text holds no {unit}; give a file that is not empty.")
     if vocabulary is None:
         vocabulary = coded.build_vocabulary(min_count, max_size, unknown)
     return coded.as_lines(vocabulary) if sequences == "lines" else coded.as_chain(vocabulary)

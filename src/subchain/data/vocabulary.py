@@ -1,4 +1,4 @@
-"""Symbols and their codes: the bridge from words or characters to the integers that a categorical family counts."""
+"""Vocabularies: mappings between symbols (words, characters, labels) and integer codes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ MISSING = -1
 
 
 class SymbolTable(dict[str | None, int]):
-    """Codes handed out in order of first appearance: looking up a new symbol gives it the next code.
+    """Dictionary of codes in which looking up a new symbol adds it with the next code.
 
-    ``None``, a missing symbol, has the code -1 from the start.
+    ``None``, a missing symbol, has code -1.
     """
 
     def __init__(self) -> None:
@@ -30,12 +30,12 @@ class SymbolTable(dict[str | None, int]):
 
     @property
     def symbols(self) -> list[str]:
-        """The symbols in the order of their codes."""
+        """Symbols in the order of their codes."""
         return [symbol for symbol in self if symbol is not None]
 
 
 class _Codes(dict[Hashable, int]):
-    """Codes of a finished vocabulary: a symbol that is not there becomes the unknown one, or an error."""
+    """Codes of a vocabulary; other symbols get the code of the unknown symbol, or raise an `InputError`."""
 
     def __init__(self, symbols: Sequence[str], unknown: str | None) -> None:
         super().__init__(zip(symbols, range(len(symbols)), strict=True))
@@ -50,23 +50,23 @@ class _Codes(dict[Hashable, int]):
             hint = f" The nearest known symbol is {close[0]!r}." if close else ""
             raise InputError(
                 f"symbol {symbol!r} is not among the {len(self) - 1} symbols of the vocabulary, which has no symbol "
-                f"for unknown ones.{hint} Build the vocabulary with unknown='<unk>', or with text that has the symbol."
+                f"for unknown ones.{hint} Build the vocabulary with unknown='<unk>', or from text with this symbol."
             )
         return self.unknown_code
 
 
 class Vocabulary:
-    """An unchangeable mapping between symbols and the codes 0, 1, 2, ...
+    """Immutable mapping between symbols and the codes 0, 1, 2, ...
 
-    Use it whenever observations are words, characters or labels; :func:`read_text` and string columns of tables
-    make one for you. A missing symbol is ``None`` on one side and -1 on the other.
+    Use it if observations are words, characters or labels; :func:`read_text` and string columns of tables create one.
+    A missing symbol is ``None``, and its code is -1.
 
     Parameters
     ----------
     symbols : iterable of str
         The symbols in the order of their codes, each once.
     unknown : str, optional
-        The symbol, among ``symbols``, that stands for every symbol that is not there.
+        The one of ``symbols`` that replaces every symbol outside the vocabulary.
 
     Examples
     --------
@@ -94,19 +94,20 @@ class Vocabulary:
         max_size: int | None = None,
         unknown: str | None = "<unk>",
     ) -> Vocabulary:
-        """Collect the symbols of a text, the most frequent first, equally frequent ones by first appearance.
+        """Return the vocabulary of a text, sorted by decreasing frequency, then by first appearance.
 
         Parameters
         ----------
         tokens : iterable of str
-            The text, symbol by symbol; ``None`` is passed over.
+            The symbols of the text; ``None`` is skipped.
         min_count : int
-            Symbols seen less often are left out.
+            Symbols with smaller counts are left out.
         max_size : int, optional
-            Largest number of symbols kept, the unknown one included.
+            Maximum number of symbols, including the unknown one.
         unknown : str or None
-            Symbol for everything left out or never seen. It takes the last code, so that the other codes are ranks.
-            With ``None`` there is no such symbol and :meth:`encode` refuses what it does not know.
+            Symbol for all symbols that are left out or not in the text. It has the last code, so that the other codes
+            are frequency ranks. With ``None`` there is no such symbol, and :meth:`encode` raises an error for unknown
+            symbols.
 
         Examples
         --------
@@ -128,7 +129,7 @@ class Vocabulary:
         max_size: int | None = None,
         unknown: str | None = "<unk>",
     ) -> Vocabulary:
-        """Build from distinct symbols, in order of first appearance, and how often each was seen.
+        """Return the vocabulary for distinct symbols, in order of first appearance, and their counts, (n,).
 
         Examples
         --------
@@ -150,7 +151,7 @@ class Vocabulary:
 
     @classmethod
     def from_list(cls, symbols: Iterable[str], unknown: str = "<unk>") -> Vocabulary:
-        """Read back what :meth:`to_list` wrote; ``unknown`` stands for unknown symbols if it is in the list.
+        """Return the vocabulary of a list by :meth:`to_list`; ``unknown`` is its unknown symbol if it is in the list.
 
         Examples
         --------
@@ -162,7 +163,7 @@ class Vocabulary:
         return cls(symbols, unknown if unknown in symbols else None)
 
     def to_list(self) -> list[str]:
-        """Write the symbols in the order of their codes, ready for JSON.
+        """Return the symbols in the order of their codes, as a list for JSON.
 
         Examples
         --------
@@ -174,16 +175,16 @@ class Vocabulary:
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """The symbols in the order of their codes."""
+        """Symbols in the order of their codes."""
         return self._symbols
 
     @property
     def unknown(self) -> str | None:
-        """The symbol that stands for unknown ones, or None."""
+        """Symbol that replaces unknown ones, or None."""
         return self._unknown
 
     def encode(self, tokens: Iterable[str | None]) -> NDArray[np.int32]:
-        """Turn symbols into codes; ``None`` becomes -1.
+        """Return the codes of symbols, (n,); ``None`` becomes -1.
 
         Examples
         --------
@@ -197,7 +198,7 @@ class Vocabulary:
             raise InputError(f"encode needs an iterable of strings, one per position: {error}.") from error
 
     def decode(self, codes: Iterable[int] | NDArray[Any]) -> list[str | None]:
-        """Turn codes into symbols; -1 becomes ``None``.
+        """Return the symbols of codes; -1 becomes ``None``.
 
         Examples
         --------
@@ -247,7 +248,10 @@ class Vocabulary:
 def code_symbols(
     symbols: Sequence[str], codes: NDArray[Any], vocabulary: Vocabulary | None
 ) -> tuple[NDArray[np.int32], Vocabulary]:
-    """Move codes from order of first appearance (-1 missing) to a vocabulary, built by frequency if there is none."""
+    """Return codes, which number `symbols`, recoded to `vocabulary`, with that vocabulary.
+
+    If it is None, a vocabulary sorted by frequency is built. Missing codes are -1.
+    """
     if vocabulary is None:
         counts = np.bincount(codes[codes != MISSING], minlength=len(symbols))
         vocabulary = Vocabulary.from_counts(symbols, counts, unknown=None)
@@ -255,16 +259,16 @@ def code_symbols(
 
 
 def recode(codes: NDArray[Any], symbols: Sequence[str], vocabulary: Vocabulary) -> NDArray[np.int32]:
-    """Translate codes that count along ``symbols`` into the codes of ``vocabulary``.
+    """Return codes, which number ``symbols``, recoded to ``vocabulary``.
 
-    Only the symbols that occur need to be known to the new vocabulary. Missing codes (-1) stay missing.
+    Only symbols that occur among the codes must be in the vocabulary. Missing codes (-1) stay missing.
     """
     used = np.unique(codes)
     used = used[used != MISSING]
     outside = used[(used < 0) | (used >= len(symbols))]
     if outside.size:
-        raise InputError(f"code {outside[0]} does not belong to its vocabulary of {len(symbols)} symbols.")
-    translation = np.full(len(symbols) + 1, MISSING, dtype=np.int32)  # the last entry serves the code -1
+        raise InputError(f"code {outside[0]} is outside its vocabulary of {len(symbols)} symbols.")
+    translation = np.full(len(symbols) + 1, MISSING, dtype=np.int32)  # the last entry is for code -1
     translation[used] = vocabulary.encode([symbols[code] for code in used])
     return np.asarray(translation[codes])
 
@@ -280,4 +284,4 @@ def _check_symbols(symbols: tuple[str, ...], unknown: str | None) -> None:
         twice = Counter(symbols).most_common(1)[0][0]
         raise InputError(f"symbol {twice!r} occurs more than once in the vocabulary; each needs one code.")
     if unknown is not None and unknown not in symbols:
-        raise InputError(f"the symbol for unknown ones, {unknown!r}, is not among the symbols of the vocabulary.")
+        raise InputError(f"the unknown symbol, {unknown!r}, is not among the symbols of the vocabulary; add it.")

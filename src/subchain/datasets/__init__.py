@@ -1,4 +1,4 @@
-"""Data to try things on: an embedded book, random chains with known truth, and the synthetic sets of the papers."""
+"""Example data: a book that comes with the package, random chains with known states, synthetic data of papers."""
 
 from subchain.datasets.alice import Alice, load_alice
 from subchain.datasets.chains import BernoulliChain, CategoricalChain, Chain, GaussianChain, PoissonChain

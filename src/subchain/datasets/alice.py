@@ -1,7 +1,7 @@
 """*Alice's Adventures in Wonderland* (Lewis Carroll, 1865; public domain) as sequences of characters or words.
 
-Characters are prepared as in the HDP-HMM papers: lower case, letters and single spaces alone, headings left out. Cut
-into full chunks of 200 within each of the twelve chapters, this gives the 663 sequences that the papers report.
+Characters are prepared as in the HDP-HMM papers: lower case, only letters and single spaces, no headings. Full chunks
+of 200 characters within each of the twelve chapters give the 663 sequences that the papers report.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from subchain.datasets.paths import positive
 from subchain.errors import InputError, unknown_name
 
 _FILE = "carroll-alice.txt.gz"
-# Eleven headings stand on one line; the twelfth has its title on a line of its own further down.
+# Eleven headings are on one line; the title of the twelfth is on a separate line below.
 _HEADING = re.compile(r"^ *CHAPTER [IVX]+(?:\. .*|\s+.*)$", re.MULTILINE)
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)*")
 _SEQUENCES = ("chunks", "chapters", "chain")
@@ -36,9 +36,9 @@ class Alice(NamedTuple):
     Attributes
     ----------
     observations : Sequences
-        Codes of characters or words, int32; the vocabulary turns them back into text.
+        Codes of characters or words, int32, with their vocabulary.
     chapters : array of shape (n_sequences,)
-        Chapter of each sequence, from 0 to 11; −1 for a sequence that runs through the whole book.
+        Chapter of each sequence, from 0 to 11; −1 for the whole book.
 
     Examples
     --------
@@ -54,23 +54,23 @@ class Alice(NamedTuple):
 def load_alice(unit: str = "characters", sequences: str = "chunks", *, chunk: int = 200) -> Alice:
     """Load the book, which comes with the package.
 
-    Use it as a real text that is always at hand: 27 characters with strong order, or some 2,600 words.
+    Use it as a real text that needs no download: 27 characters with strong sequential structure, or about 2,600 words.
 
     Parameters
     ----------
     unit : {"characters", "words"}
-        What one observation is. Characters are the space and the letters, codes 0 to 26; words are lower-cased, keep
+        Unit of one observation. Characters are the space and the letters, codes 0 to 26; words are lower-cased, keep
         inner apostrophes, and have their frequency rank as code.
     sequences : {"chunks", "chapters", "chain"}
-        What one sequence is: `chunk` observations in a row (the rest of each chapter is left out), a chapter, or the
-        whole book.
+        Division into sequences: `chunk` consecutive observations (the rest of each chapter is left out), a chapter, or
+        the whole book.
     chunk : int
         Length of the chunks.
 
     Returns
     -------
     Alice
-        `observations` and the `chapters` that they come from.
+        `observations`, and the chapter of each sequence, `chapters`.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def load_alice(unit: str = "characters", sequences: str = "chunks", *, chunk: in
     if unit not in _UNITS:
         raise unknown_name("unit", unit, _UNITS)
     if sequences not in _SEQUENCES:
-        raise unknown_name("kind of sequences", sequences, _SEQUENCES)
+        raise unknown_name("value of sequences", sequences, _SEQUENCES)
     split, build_vocabulary = _UNITS[unit]
     book = _chapters()
     whole = split("\n".join(book))
@@ -92,10 +92,8 @@ def load_alice(unit: str = "characters", sequences: str = "chunks", *, chunk: in
     if sequences == "chunks":
         texts, origins = _full_chunks(texts, positive("chunk", chunk))
     if not texts:
-        raise InputError(
-            f"no chapter has as many as chunk={chunk} {unit}; use a smaller chunk or sequences='chapters'."
-        )
-    # The vocabulary is that of the whole book, so that codes do not depend on how it is cut.
+        raise InputError(f"no chapter has chunk={chunk} {unit} or more; use a smaller chunk or sequences='chapters'.")
+    # The vocabulary is that of the whole book, so that codes do not depend on the division into sequences.
     vocabulary = build_vocabulary(whole)
     offsets = np.cumsum([0, *map(len, texts)])
     codes = vocabulary.encode(chain.from_iterable(texts))
@@ -103,19 +101,19 @@ def load_alice(unit: str = "characters", sequences: str = "chunks", *, chunk: in
 
 
 def _chapters() -> list[str]:
-    """Read the twelve chapters in lower case, without headings and without the title of the book."""
+    """Return the twelve chapters in lower case, without headings and without the title of the book."""
     packed = resources.files("subchain.datasets").joinpath(_FILE).read_bytes()
     return [chapter.lower() for chapter in _HEADING.split(gzip.decompress(packed).decode("ascii"))[1:]]
 
 
 def _full_chunks(chapters: list[Tokens], size: int) -> tuple[list[Tokens], list[int]]:
-    """Cut each chapter into chunks of equal size; return them and the chapter of each."""
+    """Return the full chunks of `size` tokens of all chapters, and the chapter of each chunk."""
     starts = [(c, s) for c, text in enumerate(chapters) for s in range(0, len(text) - size + 1, size)]
     return [chapters[c][s : s + size] for c, s in starts], [c for c, _ in starts]
 
 
 def _characters(text: str) -> Tokens:
-    """Keep letters and single spaces; other signs go first, so that no two spaces meet where one of them stood."""
+    """Return letters and single spaces; other signs are removed before spaces are merged, so that none are adjacent."""
     return list(" ".join(re.sub(r"[^a-z\s]", "", text).split()))
 
 

@@ -1,4 +1,4 @@
-"""What a generator returns: the data, the hidden states behind them, and the parameters by the family's names."""
+"""Results of the generators: observations, hidden states, and parameters under the names of the emission family."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Chain:
     Attributes
     ----------
     observations : Sequences
-        What a model gets to see.
+        The observed sequences.
     states : array of shape (n_observations,)
-        The hidden state behind each row of `observations.values`.
+        The hidden state of each row of `observations.values`.
     initial : array of shape (n_states,)
         Probabilities of a sequence's first state.
     transition : array of shape (n_states, n_states)
@@ -41,14 +41,14 @@ class Chain:
 
 @dataclass(frozen=True, eq=False)
 class CategoricalChain(Chain):
-    """A chain that shows one symbol per position; `probabilities` has shape (n_states, n_symbols)."""
+    """Chain with one symbol per position; `probabilities` has shape (n_states, n_symbols)."""
 
     probabilities: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class GaussianChain(Chain):
-    """A chain that shows normal vectors; shapes (n_states, n_features) and (n_states, n_features, n_features)."""
+    """Chain with Gaussian vectors: `means` (n_states, n_features), `covariances` (n_states, n_features, n_features)."""
 
     means: NDArray[np.float64]
     covariances: NDArray[np.float64]
@@ -61,13 +61,13 @@ class GaussianChain(Chain):
 
 @dataclass(frozen=True, eq=False)
 class PoissonChain(Chain):
-    """A chain that shows counts; `rates` has shape (n_states, n_features)."""
+    """Chain with Poisson counts; `rates` has shape (n_states, n_features)."""
 
     rates: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class BernoulliChain(Chain):
-    """A chain that shows zeros and ones; `probabilities` (of a one) has shape (n_states, n_features)."""
+    """Chain with zeros and ones; `probabilities` (of a one) has shape (n_states, n_features)."""
 
     probabilities: NDArray[np.float64]

@@ -1,7 +1,7 @@
-"""Laws: the parameters of a hidden Markov model, and how its observations are drawn once the states are known.
+"""Laws: parameters of hidden Markov models with a method that draws observations given the states.
 
-A law draws each position with random numbers of its own, in order, so that observations can be drawn block by block
-and are the same for every size of block. `generate` draws a whole record in memory.
+A law draws the positions in order, each with its own random numbers, so that the observations do not depend on the size
+of the blocks in which they are drawn. `generate` draws a whole record in memory.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ Drawn = TypeVar("Drawn", bound=Chain, covariant=True)
 
 
 class Law(Protocol[Drawn]):
-    """Everything needed to draw from one hidden Markov model."""
+    """Protocol of a hidden Markov model that can be sampled."""
 
     @property
     def initial(self) -> NDArray[np.float64]:
-        """Probabilities of the first state."""
+        """Probabilities of the first state, (K,)."""
 
     @property
     def transition(self) -> NDArray[np.float64]:
-        """Probabilities of the next state, a row per state."""
+        """Probabilities of the next state, (K, K), one row per state."""
 
     def emit(self, states: NDArray[np.int32], rng: np.random.Generator) -> NDArray[Any]:
-        """Draw one observation for each state."""
+        """Draw one observation for each of the states, (n,)."""
 
     def record(self, observations: Sequences, states: NDArray[np.integer]) -> Drawn:
-        """Put drawn data and the law's parameters into one record."""
+        """Return a record of the drawn data and the parameters."""
 
 
 class Seeds(NamedTuple):
-    """Independent sources of randomness, so that drawing more of one thing does not shift another."""
+    """Independent generators for parameters, path and emissions: more draws from one do not change the others."""
 
     parameters: np.random.Generator
     path: np.random.Generator
@@ -51,12 +51,12 @@ class Seeds(NamedTuple):
 
     @classmethod
     def spawn(cls, random_state: RandomState) -> Seeds:
-        """Derive the three sources from one seed."""
+        """Return three generators derived from one seed."""
         return cls(*np.random.default_rng(random_state).spawn(3))
 
 
 def generate(law: Law[Drawn], offsets: NDArray[np.int64], seeds: Seeds) -> Drawn:
-    """Draw sequences that lie between the offsets, and return them with the law's parameters."""
+    """Draw sequences with the given offsets, (n_sequences + 1,), and return them with the parameters."""
     states = sample_paths(law.initial, law.transition, offsets, seeds.path)
     return law.record(Sequences(law.emit(states, seeds.emission), offsets), states)
 
@@ -64,13 +64,13 @@ def generate(law: Law[Drawn], offsets: NDArray[np.int64], seeds: Seeds) -> Drawn
 def blocks(
     law: Law[Chain], offsets: NDArray[np.int64], seeds: Seeds, block_size: int = BLOCK_SIZE
 ) -> Iterator[tuple[NDArray[np.int32], NDArray[Any]]]:
-    """Draw states and observations block by block."""
+    """Yield states and observations block by block."""
     for states in path_blocks(law.initial, law.transition, offsets, seeds.path, block_size):
         yield states, law.emit(states, seeds.emission)
 
 
 def offsets_of(n: int | None, lengths: Sequence[int] | NDArray[np.integer] | None) -> NDArray[np.int64]:
-    """Where sequences begin and end: one of `n` positions, or one for each of the lengths."""
+    """Return the offsets of one sequence of `n` positions, or of sequences of the given lengths."""
     if (n is None) == (lengths is None):
         raise InputError(
             f"give either n (one sequence) or lengths (many sequences); given n={n!r} and lengths={lengths!r}."
@@ -86,7 +86,7 @@ def offsets_of(n: int | None, lengths: Sequence[int] | NDArray[np.integer] | Non
 
 @dataclass(frozen=True, eq=False)
 class CategoricalLaw:
-    """One symbol per position, drawn from the state's row of `probabilities` (n_states, n_symbols)."""
+    """Law of symbols, drawn from the state's row of `probabilities` (n_states, n_symbols)."""
 
     initial: NDArray[np.float64]
     transition: NDArray[np.float64]
@@ -99,7 +99,7 @@ class CategoricalLaw:
         return symbols
 
     def record(self, observations: Sequences, states: NDArray[np.integer]) -> CategoricalChain:
-        """Put drawn data and parameters together."""
+        """Return a record of the drawn data and the parameters."""
         return CategoricalChain(observations, states, self.initial, self.transition, self.probabilities)
 
     @cached_property
@@ -109,7 +109,7 @@ class CategoricalLaw:
 
 @dataclass(frozen=True, eq=False)
 class GaussianLaw:
-    """Normal vectors with the state's mean and covariance."""
+    """Law of Gaussian vectors with the state's mean and covariance."""
 
     initial: NDArray[np.float64]
     transition: NDArray[np.float64]
@@ -123,7 +123,7 @@ class GaussianLaw:
         return values
 
     def record(self, observations: Sequences, states: NDArray[np.integer]) -> GaussianChain:
-        """Put drawn data and parameters together."""
+        """Return a record of the drawn data and the parameters."""
         return GaussianChain(observations, states, self.initial, self.transition, self.means, self.covariances)
 
     @cached_property
@@ -133,7 +133,7 @@ class GaussianLaw:
 
 @dataclass(frozen=True, eq=False)
 class PoissonLaw:
-    """Counts with the state's rates."""
+    """Law of Poisson counts with the state's rates."""
 
     initial: NDArray[np.float64]
     transition: NDArray[np.float64]
@@ -144,13 +144,13 @@ class PoissonLaw:
         return rng.poisson(self.rates[states]).astype(np.int32)
 
     def record(self, observations: Sequences, states: NDArray[np.integer]) -> PoissonChain:
-        """Put drawn data and parameters together."""
+        """Return a record of the drawn data and the parameters."""
         return PoissonChain(observations, states, self.initial, self.transition, self.rates)
 
 
 @dataclass(frozen=True, eq=False)
 class BernoulliLaw:
-    """Zeros and ones, each feature with the state's probability of a one."""
+    """Law of zeros and ones, each feature with the state's probability of a one."""
 
     initial: NDArray[np.float64]
     transition: NDArray[np.float64]
@@ -162,7 +162,7 @@ class BernoulliLaw:
         return (uniforms < self.probabilities[states]).astype(np.int8)
 
     def record(self, observations: Sequences, states: NDArray[np.integer]) -> BernoulliChain:
-        """Put drawn data and parameters together."""
+        """Return a record of the drawn data and the parameters."""
         return BernoulliChain(observations, states, self.initial, self.transition, self.probabilities)
 
 
@@ -173,7 +173,7 @@ def _pick(
     uniforms: NDArray[np.float64],
     symbols: NDArray[np.int32],
 ) -> None:
-    """Write for each position the symbol whose share of the state's row the uniform number falls into."""
+    """Write one symbol per position, by inverting the cumulative distribution of its state at a uniform number."""
     for t in range(len(states)):
         symbols[t] = first_above(cumulative[states[t]], uniforms[t])
 
@@ -185,10 +185,11 @@ def _colour(
     states: NDArray[np.int32],
     values: NDArray[np.float64],
 ) -> None:
-    """Turn white noise into mean + factor · noise, in place.
+    """Replace white noise, (n, D), by mean + factor · noise, in place.
 
-    Written out rather than given to BLAS, whose rounding depends on the number of rows: blocks of any size must agree.
-    Features go from last to first, because a lower triangular factor looks only at the noise before.
+    The product is a loop, not a BLAS call, whose rounding depends on the number of rows: results must not depend on the
+    size of the blocks. The loop runs from the last feature to the first, because row d of the lower triangular factor
+    needs the noise of the features up to d.
     """
     n_features = values.shape[1]
     for t in range(len(states)):

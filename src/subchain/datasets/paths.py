@@ -1,7 +1,7 @@
-"""Hidden paths: Markov chains drawn by inverting cumulative rows, in pieces that join without a seam.
+"""Sampling of Markov chains by inversion of the cumulative transition rows, block by block.
 
-A path needs one uniform number per position and remembers one state, so it can be drawn block by block: the blocks
-put end to end are the same path whatever their size.
+A path needs one uniform number per position and depends only on the last state, so the concatenated blocks are the same
+path for every size of block.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from subchain.errors import InputError
 
-BLOCK_SIZE = 1 << 18  # positions: a few megabytes of scratch, long enough to hide the cost of a block
+#: Positions per block: a few megabytes of scratch memory, and negligible overhead per block.
+BLOCK_SIZE = 1 << 18
 
 
 def sample_chain(initial: ArrayLike, transition: ArrayLike, n: int, rng: np.random.Generator) -> NDArray[np.int32]:
     """Draw one path of a Markov chain.
 
-    Use it where only the hidden states are wanted, or where observations of your own are put on top of them.
+    Use it if you need only the hidden states, or add observations of your own.
 
     Parameters
     ----------
@@ -49,7 +50,7 @@ def sample_chain(initial: ArrayLike, transition: ArrayLike, n: int, rng: np.rand
 def sample_paths(
     initial: ArrayLike, transition: ArrayLike, offsets: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.int32]:
-    """Draw the paths of many sequences, laid end to end."""
+    """Draw the paths of many sequences, concatenated, (N,)."""
     states = np.empty(offsets[-1], dtype=np.int32)
     filled = 0
     for block in path_blocks(initial, transition, offsets, rng):
@@ -65,11 +66,11 @@ def path_blocks(
     rng: np.random.Generator,
     block_size: int = BLOCK_SIZE,
 ) -> Iterator[NDArray[np.int32]]:
-    """Draw the paths of many sequences, laid end to end and cut into blocks of `block_size` positions.
+    """Yield the concatenated paths of many sequences in blocks of `block_size` positions.
 
-    Sequence *i* covers the positions from `offsets[i]` up to `offsets[i + 1]`; none is empty.
+    Sequence *i* has the positions offsets[i] … offsets[i + 1] − 1; none is empty.
     """
-    cumulative = _leaving_rows(initial, transition)
+    cumulative = _cumulative_chain(initial, transition)
     start_row = len(cumulative) - 1
     row = start_row
     for start in range(0, int(offsets[-1]), block_size):
@@ -85,9 +86,9 @@ def path_blocks(
 
 
 def cumulative_rows(name: str, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the running sums of the rows, after a check that every row is a distribution.
+    """Return the cumulative sums of the rows, after a check that every row is a distribution.
 
-    Each row ends in exactly one, already at its last possible outcome, so that an impossible outcome is never drawn.
+    Each row is exactly one from its last possible outcome on, so that an impossible outcome is never drawn.
     """
     if not np.all(np.isfinite(probabilities)) or np.any(probabilities < 0):
         row = int(np.argmin(np.all(np.isfinite(probabilities) & (probabilities >= 0), axis=1)))
@@ -106,27 +107,27 @@ def cumulative_rows(name: str, probabilities: NDArray[np.float64]) -> NDArray[np
 
 
 def positive(name: str, value: int) -> int:
-    """Return a count, or say that it must be at least one."""
+    """Return `value`; raise an `InputError` that names it if it is below one."""
     if value < 1:
         raise InputError(f"{name} must be at least 1; given {value}.")
     return value
 
 
-def _leaving_rows(initial: ArrayLike, transition: ArrayLike) -> NDArray[np.float64]:
-    """Cumulative transition rows, and below them one more: the row that a sequence leaves before it has any state."""
+def _cumulative_chain(initial: ArrayLike, transition: ArrayLike) -> NDArray[np.float64]:
+    """Return the cumulative transition rows with the cumulative initial distribution as last row, (K + 1, K)."""
     first = np.asarray(initial, dtype=np.float64)
-    onward = np.asarray(transition, dtype=np.float64)
-    if first.ndim != 1 or onward.shape != (len(first), len(first)):
+    rows = np.asarray(transition, dtype=np.float64)
+    if first.ndim != 1 or rows.shape != (len(first), len(first)):
         raise InputError(
             "initial must have shape (n_states,) and transition (n_states, n_states); "
-            f"given {first.shape} and {onward.shape}."
+            f"given {first.shape} and {rows.shape}."
         )
-    return np.vstack([cumulative_rows("transition", onward), cumulative_rows("initial", first[None])])
+    return np.vstack([cumulative_rows("transition", rows), cumulative_rows("initial", first[None])])
 
 
 @numba.njit(cache=True, nogil=True)
 def first_above(cumulative: NDArray[np.float64], point: float) -> int:
-    """Index of the first entry greater than the point: the outcome whose share of [0, 1) the point falls into."""
+    """Return the index of the first entry of a cumulative distribution that is greater than `point`."""
     low, high = 0, len(cumulative) - 1
     while low < high:
         middle = (low + high) // 2
@@ -145,7 +146,7 @@ def _walk(
     uniforms: NDArray[np.float64],
     states: NDArray[np.int32],
 ) -> None:
-    """Write the paths between the cuts: the first goes on from `row`, the others begin afresh."""
+    """Write the paths between the cuts; the first one continues from state `row`, the others start new sequences."""
     for i in range(len(cuts) - 1):
         if i > 0:
             row = len(cumulative) - 1

@@ -1,6 +1,6 @@
-"""The synthetic sets of the papers: long chains of Foti et al. (2014), toy chains of the HDP-HMM papers.
+"""Synthetic data of published papers: long chains of Foti et al. (2014), toy chains of the HDP-HMM papers.
 
-Where a paper leaves something open or misprints it, the docstring says what is assumed here.
+Docstrings state what is assumed here where a paper is incomplete or misprinted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ATTEMPTS = 10_000
 _DOMINANT_MEANS = [(0, 20), (20, 0), (-30, -30), (30, -30), (-20, 0), (0, -20), (30, 30), (-30, 30)]
 
 _CYCLE_MEANS = [(-50, 0), (30, -30), (30, 30), (-100, -10), (40, -40), (-65, 0), (40, 40), (100, 10)]
-_CYCLE_MOVES = {  # state: where it goes, how likely; states are numbered from 0
+_CYCLE_TRANSITIONS = {  # state: {next state: probability}, numbered from 0
     0: {0: 0.01, 1: 0.99},
     1: {1: 0.01, 2: 0.99},
     2: {0: 0.85, 3: 0.15},
@@ -36,13 +36,13 @@ _STAY = {"positive": 0.99, "negative": 0.01}
 def diagonally_dominant(n: int = 10_000, *, random_state: RandomState = None) -> GaussianChain:
     """Draw the chain of eight states that each last about a thousand positions (Foti et al. 2014).
 
-    The states follow each other in a ring and their clouds do not overlap, so the task is to see rare moves. Only one
-    position in a thousand moves: paths are drawn until one visits all eight states. The first state is uniform.
+    The states form a ring and their emissions do not overlap, so the difficulty is that transitions are rare: one in a
+    thousand positions. Paths are drawn until one visits all eight states. The first state is uniform.
 
     Parameters
     ----------
     n : int
-        Number of positions; with fewer than about 2,000 hardly any path visits all states.
+        Number of positions; below about 2,000 hardly any path visits all states.
     random_state : int, SeedSequence, Generator or None
         Seed; the same seed gives the same record.
 
@@ -65,17 +65,17 @@ def diagonally_dominant(n: int = 10_000, *, random_state: RandomState = None) ->
 
 
 def reversed_cycles(n: int = 10_000, *, covariance: float = 20.0, random_state: RandomState = None) -> GaussianChain:
-    """Draw the chain of two cycles that run through similar clouds in opposite directions (Foti et al. 2014).
+    """Draw the chain of two cycles with similar emissions in opposite directions (Foti et al. 2014).
 
-    Single observations cannot tell the cycles apart, their order can: short pieces of the chain mislead unless their
-    borders are handled. The chain starts in the first state.
+    The order of observations distinguishes the cycles, single observations do not: statistics of short subchains are
+    biased unless their boundaries are corrected. The chain starts in the first state.
 
     Parameters
     ----------
     n : int
         Number of positions.
     covariance : float
-        Variance of both coordinates; from about 300 on the clouds overlap so much that borders matter.
+        Variance of both coordinates; from about 300 on the emissions overlap so much that boundaries matter.
     random_state : int, SeedSequence, Generator or None
         Seed; the same seed gives the same record.
 
@@ -88,7 +88,7 @@ def reversed_cycles(n: int = 10_000, *, covariance: float = 20.0, random_state: 
     if not covariance > 0:
         raise InputError(f"covariance must be positive; given {covariance}.")
     transition = np.zeros((8, 8))
-    for origin, targets in _CYCLE_MOVES.items():
+    for origin, targets in _CYCLE_TRANSITIONS.items():
         transition[origin, list(targets)] = list(targets.values())
     law = GaussianLaw(
         initial=np.eye(8)[0],
@@ -104,9 +104,9 @@ def four_state(
 ) -> CategoricalChain:
     """Draw the four-state toy chains of the HDP-HMM papers: eight symbols, three per state, one shared by neighbours.
 
-    The states form a ring. With `kind="positive"` a state stays with probability 0.99, with `kind="negative"` it moves
-    on with probability 0.99. The matrices are misprinted in the papers and restored here from their description; the
-    first state, which no paper states, is uniform.
+    The states form a ring. With `kind="positive"` the probability of a self-transition is 0.99, with `kind="negative"`
+    that of the transition to the next state. The matrices are misprinted in the papers and reconstructed here from
+    their description; the first state, which the papers do not give, is uniform.
 
     Examples
     --------
@@ -126,8 +126,8 @@ def four_state(
 def regular_grammar(*, n_sequences: int = 100, length: int = 100, random_state: RandomState = None) -> CategoricalChain:
     """Draw strings over a, b, c (0, 1, 2) of three types: (abc)*, (acb)*, or a and b at random.
 
-    The smallest exact model has seven states: three for each cycle and one for the random strings. Types are equally
-    likely and cycles start anywhere, which the papers leave open.
+    The smallest exact model has seven states: three for each cycle and one for the random strings. The papers do not
+    give the initial distribution; here types are equally likely, and so are the starting points of cycles.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def regular_grammar(*, n_sequences: int = 100, length: int = 100, random_state: 
 
 
 def _path_through_all(law: GaussianLaw, n: int, rng: np.random.Generator) -> NDArray[np.int32]:
-    """Draw paths until one visits every state."""
+    """Draw paths until one visits all states, and return it, (n,)."""
     n_states = len(law.initial)
     for _ in range(_ATTEMPTS):
         states = sample_chain(law.initial, law.transition, n, rng)

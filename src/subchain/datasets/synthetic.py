@@ -1,7 +1,7 @@
-"""Random chains: hidden Markov models of each family with parameters drawn at random, and data drawn from them.
+"""Random chains: data drawn from hidden Markov models of each family with random parameters.
 
-Use them to try an algorithm where the truth is known. `stickiness` moves that share of every transition row onto the
-diagonal, so that states last 1 / (1 − stickiness) positions or longer.
+Use them to test an algorithm on data with known states and parameters. `stickiness` is the fraction of every transition
+row that is put on the diagonal, so that states last 1 / (1 − stickiness) positions or longer.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ def categorical_chain(
     Parameters
     ----------
     n : int, optional
-        Length of the one sequence; give either this or `lengths`.
+        Length of a single sequence; give either this or `lengths`.
     n_states, n_symbols : int
         Numbers of hidden states and of symbols.
     lengths : sequence of int, optional
-        Lengths of many sequences.
+        Lengths of several sequences.
     stickiness : float in [0, 1)
-        Share of each transition row that goes to the state itself before the rest is spread at random.
+        Fraction of each transition row that is put on the self-transition; the rest is random.
     concentration : float
-        Dirichlet parameter of each state's symbol probabilities: small means few symbols per state.
+        Dirichlet concentration of each state's symbol probabilities; a small one gives few symbols per state.
     random_state : int, SeedSequence, Generator or None
         Seed; the same seed gives the same record.
 
@@ -87,13 +87,13 @@ def gaussian_chain(
     Parameters
     ----------
     n : int, optional
-        Length of the one sequence; give either this or `lengths`.
+        Length of a single sequence; give either this or `lengths`.
     n_states, n_features : int
         Numbers of hidden states and of columns.
     lengths : sequence of int, optional
-        Lengths of many sequences.
+        Lengths of several sequences.
     stickiness : float in [0, 1)
-        Share of each transition row that goes to the state itself before the rest is spread at random.
+        Fraction of each transition row that is put on the self-transition; the rest is random.
     separation : float
         Standard deviation of the means; the noise has variances around one.
     correlated : bool
@@ -133,15 +133,15 @@ def poisson_chain(
     Parameters
     ----------
     n : int, optional
-        Length of the one sequence; give either this or `lengths`.
+        Length of a single sequence; give either this or `lengths`.
     n_states, n_features : int
         Numbers of hidden states and of columns.
     lengths : sequence of int, optional
-        Lengths of many sequences.
+        Lengths of several sequences.
     stickiness : float in [0, 1)
-        Share of each transition row that goes to the state itself before the rest is spread at random.
+        Fraction of each transition row that is put on the self-transition; the rest is random.
     mean_rate : float
-        Mean of the exponential distribution that the rates are drawn from.
+        Mean of the exponential distribution of the rates.
     random_state : int, SeedSequence, Generator or None
         Seed; the same seed gives the same record.
 
@@ -174,13 +174,13 @@ def bernoulli_chain(
     Parameters
     ----------
     n : int, optional
-        Length of the one sequence; give either this or `lengths`.
+        Length of a single sequence; give either this or `lengths`.
     n_states, n_features : int
         Numbers of hidden states and of columns.
     lengths : sequence of int, optional
-        Lengths of many sequences.
+        Lengths of several sequences.
     stickiness : float in [0, 1)
-        Share of each transition row that goes to the state itself before the rest is spread at random.
+        Fraction of each transition row that is put on the self-transition; the rest is random.
     random_state : int, SeedSequence, Generator or None
         Seed; the same seed gives the same record.
 
@@ -220,7 +220,10 @@ def random_gaussian(
     separation: float = 4.0,
     correlated: bool = True,
 ) -> GaussianLaw:
-    """Draw the parameters of a Gaussian model; covariances have unit mean and enough samples to be well conditioned."""
+    """Draw the parameters of a Gaussian model.
+
+    Covariances are sample covariances of n_features + 10 standard normal vectors: well conditioned, with identity mean.
+    """
     initial, transition = _random_dynamics(rng, n_states, stickiness)
     means = separation * rng.standard_normal((n_states, positive("n_features", n_features)))
     samples = rng.standard_normal((n_states, n_features + 10, n_features))
@@ -241,7 +244,7 @@ def random_poisson(
 def random_bernoulli(
     rng: np.random.Generator, n_states: int = 4, n_features: int = 8, stickiness: float = 0.0
 ) -> BernoulliLaw:
-    """Draw the parameters of a Bernoulli model; Beta(½, ½) makes most features nearly always on or off."""
+    """Draw the parameters of a Bernoulli model from Beta(½, ½), so that most probabilities are near 0 or 1."""
     initial, transition = _random_dynamics(rng, n_states, stickiness)
     return BernoulliLaw(initial, transition, rng.beta(0.5, 0.5, (n_states, positive("n_features", n_features))))
 
@@ -249,7 +252,7 @@ def random_bernoulli(
 def _random_dynamics(
     rng: np.random.Generator, n_states: int, stickiness: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Draw initial probabilities and transition rows from Dirichlet(1), and move a share onto the diagonal."""
+    """Draw initial probabilities and transition rows from Dirichlet(1), and add the self-transitions."""
     if not 0.0 <= stickiness < 1.0:
         raise InputError(f"stickiness must lie in [0, 1); given {stickiness}.")
     uniform = np.ones(positive("n_states", n_states))

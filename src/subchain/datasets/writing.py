@@ -1,7 +1,6 @@
-"""Chains on disk: a random chain of any length written straight to `.npy` files, in bounded memory.
+"""Writer of random chains of any length to `.npy` files, in bounded memory.
 
-The files hold what the generators of the same name return in memory for the same seed, whatever the size of the
-blocks. They appear under their names only when they are complete.
+For the same seed the files hold the data that the generators return in memory. Writes are atomic.
 """
 
 from __future__ import annotations
@@ -43,12 +42,12 @@ def write_chain(
 ) -> Chain:
     """Write one long random chain to disk, block by block.
 
-    Use it for chains that do not fit in memory, or to hand data to the command line.
+    Use it for chains that do not fit in memory, or as input of the command line.
 
     Parameters
     ----------
     path : path
-        File for the observations; ends in `.npy`. The hidden states go beside it: `x.npy`, `x.states.npy`.
+        File of the observations, which must end in `.npy`. The hidden states of `x.npy` are written to `x.states.npy`.
     n : int
         Number of positions.
     kind : {"gaussian", "categorical", "poisson", "bernoulli"}
@@ -56,7 +55,7 @@ def write_chain(
     dtype : dtype, optional
         Type of the numbers in the file, such as `numpy.float32` or `numpy.uint8`; by default that of the generator.
     block_size : int
-        Positions per block. Changes the memory used, not the file.
+        Positions per block; it affects the memory used, not the files.
     random_state : int, SeedSequence, Generator or None
         Seed; the same seed gives the same files.
     **parameters
@@ -65,7 +64,7 @@ def write_chain(
     Returns
     -------
     Chain
-        The record of the family, with `observations` and `states` mapped from the files.
+        The record of the family, with memory-mapped `observations` and `states`.
 
     Examples
     --------
@@ -80,11 +79,11 @@ def write_chain(
         raise unknown_name("kind of chain", kind, _LAWS)
     target = Path(path)
     if target.suffix != ".npy":
-        raise InputError(f"path must end in '.npy', the format that is written; given {str(target)!r}.")
+        raise InputError(f"path must end in '.npy', the format of the file; given {str(target)!r}.")
     states_target = target.with_suffix(".states.npy")
     seeds, offsets = Seeds.spawn(random_state), offsets_of(n, None)
     law = _LAWS[kind](seeds.parameters, **parameters)
-    # The observations get their name last: where they are, their states are too.
+    # The observations are renamed last, so that a file of observations always has its file of states.
     with _complete_file(target) as values_file, _complete_file(states_target) as states_file:
         states_type = np.min_scalar_type(-len(law.initial))
         for block, (states, values) in enumerate(blocks(law, offsets, seeds, positive("block_size", block_size))):
@@ -99,7 +98,7 @@ def write_chain(
 
 @contextmanager
 def _complete_file(target: Path) -> Iterator[BinaryIO]:
-    """Open a file that takes its name when the block ends well, and leaves nothing behind when it does not."""
+    """Yield an open temporary file; rename it to `target` at the end of the block, or delete it if the block raises."""
     partial = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         with open(partial, "wb") as file:
@@ -116,7 +115,7 @@ def _write_header(file: BinaryIO, shape: tuple[int, ...], dtype: np.dtype[Any]) 
 
 
 def _storage_type(drawn: np.dtype[Any], wanted: DTypeLike | None) -> np.dtype[Any]:
-    """The type for the file: whole numbers stay whole numbers, real ones stay real."""
+    """Return the type of the numbers in the file: an integer type for integers, a floating type for floats."""
     if wanted is None:
         return drawn
     stored = np.dtype(wanted)
@@ -126,7 +125,7 @@ def _storage_type(drawn: np.dtype[Any], wanted: DTypeLike | None) -> np.dtype[An
 
 
 def _stored(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Convert a block, or say that the type is too narrow."""
+    """Return a block converted to `dtype`; raise an `InputError` if a value does not fit."""
     if np.issubdtype(dtype, np.integer) and values.max() > np.iinfo(dtype).max:
         raise InputError(f"the value {values.max()} does not fit into {dtype}; use a wider dtype.")
     return values.astype(dtype, copy=False)

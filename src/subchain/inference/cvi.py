@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.checks import whole_number
-from subchain.core.hyperparameters import LATE, rows_tell
+from subchain.core.hyperparameters import LATE, rows_differ
 from subchain.core.renamed import renamed_arguments
 from subchain.errors import InputError, unknown_name
 from subchain.inference.batch.passes import Iterated
@@ -123,7 +123,7 @@ class CVI(Iterated):
         if pairs is None:
             return True
         is_alone = (pairs.sum(axis=0) > 1.0).sum() <= 1  # nothing to differ from
-        return state.iteration >= LATE or is_alone or rows_tell(pairs)
+        return state.iteration >= LATE or is_alone or rows_differ(pairs)
 
     def check(self) -> None:
         super().check()

@@ -1,4 +1,4 @@
-"""How good a tagging is: scores of predicted states against gold tags, all from one contingency table."""
+"""Metrics of predicted states against gold tags, all computed from one contingency table."""
 
 from subchain.metrics.agreement import adjusted_rand
 from subchain.metrics.confusions import Confusion, confusions

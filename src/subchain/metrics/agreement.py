@@ -1,4 +1,4 @@
-"""Agreement about pairs of positions: whether they belong together, whatever the groups are called."""
+"""Adjusted Rand index: agreement about which pairs of positions belong to the same group."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from subchain.metrics.contingency import Contingency
 
 
 def adjusted_rand(table: Contingency) -> float:
-    """Adjusted Rand index (Hubert and Arabie 1985): 1 if states and tags group positions alike, about 0 if by chance.
+    """Return the adjusted Rand index (Hubert and Arabie 1985): 1 for equal groupings, 0 in expectation for random ones.
 
     Examples
     --------
@@ -27,6 +27,6 @@ def adjusted_rand(table: Contingency) -> float:
 
 
 def _pairs(counts: NDArray[np.int64]) -> float:
-    """Number of unordered pairs inside groups of these sizes, in floating point: it may exceed 64 bits."""
+    """Return the number of unordered pairs within groups of these sizes, as a float: it may exceed 64 bits."""
     sizes = counts.astype(np.float64)
     return float((sizes * (sizes - 1.0)).sum() / 2.0)

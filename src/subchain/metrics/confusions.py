@@ -1,4 +1,4 @@
-"""Which words are tagged wrong most often, and as what: one frequent word can move an accuracy by points."""
+"""Most frequent tagging errors by word: a single frequent word can change an accuracy by several points."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from subchain.metrics.labels import (
 
 @dataclasses.dataclass(frozen=True)
 class Confusion:
-    """A word that was taken for something else.
+    """Group of errors with the same word, gold tag and predicted tag.
 
     Attributes
     ----------
-    word : the word, its code if it has no name, or None where no words were given
+    word : the word, its code if it has no name, or None if no words were given
     gold, predicted : names of the tags, or their numbers
     count : number of positions
 
@@ -49,24 +49,24 @@ class Confusion:
 
 
 def confusions(gold: Any, predicted: Any, words: Any = None, n: int = 10) -> list[Confusion]:
-    """Find the largest groups of errors that share word, gold tag and predicted tag.
+    """Return the largest groups of errors with the same word, gold tag and predicted tag.
 
-    Look at them beside every accuracy: a single frequent word that is tagged wrong throughout is another finding than
-    many rare ones.
+    Use them to interpret an accuracy: one frequent word that is always tagged wrong is a different problem than many
+    rare words.
 
     Parameters
     ----------
     gold, predicted : array of int (N,), list of such arrays, or Sequences
-        Tags numbered alike, -1 where unknown.
+        Tags in the same numbering, -1 where unknown.
     words : optional
         The words at the same positions: codes, in the same forms, or strings, flat or one list per sequence.
     n : int
-        How many groups are listed.
+        Maximum number of groups.
 
     Returns
     -------
     list of Confusion
-        The largest first, equally large ones in order of their codes.
+        Sorted by decreasing size, then by the codes of word, gold and predicted tag.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def confusions(gold: Any, predicted: Any, words: Any = None, n: int = 10) -> lis
 
 
 def confusions_of_pairs(pairs: LabelPairs, words: Any, n: int) -> list[Confusion]:
-    """Find the largest confusions among labels that have been paired already."""
+    """Return the `n` largest confusions of paired labels."""
     if n < 0:
         raise InputError(f"n must be at least 0, but is {n}.")
     wrong = np.flatnonzero(pairs.gold != pairs.predicted)
@@ -109,7 +109,7 @@ def _named(code: int, names: Sequence[str] | None) -> str | int:
 
 
 def read_words(words: Any) -> Labels:
-    """Understand words as labels are understood; strings, with None where one is missing, become codes first."""
+    """Return words as labels; strings, with None for missing ones, are coded in alphabetical order."""
     if not isinstance(words, (list, tuple, np.ndarray)):
         return read_labels(words, "words")
     pieces = words if is_in_sequences(words) else [words]
@@ -120,5 +120,5 @@ def read_words(words: Any) -> Labels:
     codes: dict[Any, int] = {None: UNKNOWN, **{word: code for code, word in enumerate(names)}}
     strangers = [word for word in flat if word not in codes]
     if strangers:
-        raise InputError(f"words holds strings, but also {strangers[0]!r}; give strings alone, or codes alone.")
+        raise InputError(f"words holds strings, but also {strangers[0]!r}; give only strings, or only codes.")
     return Labels("words", np.array([codes[word] for word in flat]), offsets_of(list(pieces)), tuple(names))

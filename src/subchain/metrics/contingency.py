@@ -1,4 +1,4 @@
-"""How often each state was found where each tag belongs: the one table that all scores of a tagging come from."""
+"""Contingency table of states and tags, from which all metrics are computed."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from numpy.typing import ArrayLike, NDArray
 from subchain.errors import InputError
 from subchain.metrics.labels import LabelPairs, pair_labels
 
-#: Entries of the largest table that is built.
-MOST_ENTRIES = 1 << 27
+#: Maximum number of entries of a table.
+MAX_ENTRIES = 1 << 27
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Contingency:
     """Counts of (state, tag) pairs.
 
-    Use :meth:`of` to count two labellings; use the constructor when the table is at hand.
+    Use :meth:`of` to count two labellings, and the constructor for an existing table.
 
     Parameters
     ----------
     counts : array of int, shape (n_states, n_tags)
-        ``counts[k, g]``: positions in state *k* whose gold tag is *g*.
+        ``counts[k, g]`` is the number of positions in state *k* with gold tag *g*.
     tag_names : sequence of str, optional
         Names of the tags.
 
@@ -53,12 +53,12 @@ class Contingency:
 
     @classmethod
     def of(cls, gold: Any, predicted: Any, tag_names: Any = None) -> Self:
-        """Count two labellings of the same positions.
+        """Return the contingency table of two labellings of the same positions.
 
         Parameters
         ----------
         gold, predicted : array of int (N,), list of such arrays, or Sequences
-            Tags and states, -1 where unknown; positions that either does not know are left out.
+            Tags and states, -1 where unknown; positions unknown to either are left out.
         tag_names : sequence of str, optional
             Names of the tags; by default those of the vocabulary of ``gold``, if it has one.
 
@@ -76,7 +76,7 @@ class Contingency:
 
     @classmethod
     def halves(cls, gold: Any, predicted: Any) -> tuple[Self, Self]:
-        """Count the first and the second half of the known positions, for cross-validation.
+        """Return the tables of the first and the second half of the known positions, for cross-validation.
 
         Examples
         --------
@@ -90,24 +90,24 @@ class Contingency:
 
     @classmethod
     def of_pairs(cls, pairs: LabelPairs) -> Self:
-        """Count labels that have been paired already."""
+        """Return the contingency table of paired labels."""
         shape = (pairs.n_states, pairs.n_tags)
-        if shape[0] * shape[1] > MOST_ENTRIES:
+        if shape[0] * shape[1] > MAX_ENTRIES:
             raise InputError(
-                f"labels up to {max(shape) - 1} make a table of {shape[0]} states and {shape[1]} tags; number the "
-                "labels from 0 on without gaps, as numpy.unique(labels, return_inverse=True) does."
+                f"labels up to {max(shape) - 1} make a table of {shape[0]} states and {shape[1]} tags, which is too "
+                "large; number the labels from 0 without gaps, as numpy.unique(labels, return_inverse=True) does."
             )
         cells = np.bincount(pairs.predicted * pairs.n_tags + pairs.gold, minlength=shape[0] * shape[1])
         return cls(cells.reshape(shape), pairs.whole.names)
 
     @property
     def n_states(self) -> int:
-        """Number of states, those included that were never found."""
+        """Number of states, including those that do not occur."""
         return int(self.counts.shape[0])
 
     @property
     def n_tags(self) -> int:
-        """Number of tags, those included that do not occur."""
+        """Number of tags, including those that do not occur."""
         return int(self.counts.shape[1])
 
     @property
@@ -117,17 +117,17 @@ class Contingency:
 
     @property
     def state_totals(self) -> NDArray[np.int64]:
-        """Positions in each state, shape (n_states,)."""
+        """Number of positions in each state, shape (n_states,)."""
         return np.asarray(self.counts.sum(axis=1))
 
     @property
     def tag_totals(self) -> NDArray[np.int64]:
-        """Positions of each tag, shape (n_tags,)."""
+        """Number of positions with each tag, shape (n_tags,)."""
         return np.asarray(self.counts.sum(axis=0))
 
     @property
     def states_used(self) -> int:
-        """Number of states that were found at least once."""
+        """Number of states that occur."""
         return int(np.count_nonzero(self.state_totals))
 
 
@@ -135,8 +135,8 @@ def _checked_counts(given: ArrayLike) -> NDArray[np.int64]:
     counts = np.asarray(given)
     if counts.ndim != 2 or counts.dtype.kind not in "iu":
         raise InputError(
-            f"a table of counts holds whole numbers, (n_states, n_tags), but is {counts.dtype} of shape {counts.shape}."
+            f"a table of counts needs integers of shape (n_states, n_tags), not {counts.dtype} of shape {counts.shape}."
         )
     if not counts.size or counts.min() < 0 or not counts.any():
-        raise InputError("a table of counts needs numbers of at least 0, not all of them 0.")
+        raise InputError("a table of counts must not have negative entries, and needs at least one positive entry.")
     return counts.astype(np.int64)

@@ -1,9 +1,9 @@
-"""What states tell about tags and tags about states, in bits.
+"""Information-theoretic metrics of states and tags, in bits.
 
-With H(G) and H(S) the entropies of gold tags and states: homogeneity is 1 - H(G|S) / H(G), completeness
-1 - H(S|G) / H(S), the V-measure their harmonic mean (Rosenberg and Hirschberg 2007), and the variation of information
-H(G|S) + H(S|G) = (H(G) + H(S)) (1 - V). The V-measure is also the mutual information divided by the mean of the two
-entropies, which others call the normalised mutual information.
+With H(G) and H(S) the entropies of gold tags and states: homogeneity is 1 - H(G|S) / H(G), completeness is 1 - H(S|G) /
+H(S), the V-measure is their harmonic mean (Rosenberg and Hirschberg 2007), and the variation of information is H(G|S) +
+H(S|G) = (H(G) + H(S)) (1 - V). The V-measure equals the mutual information divided by the mean of the two entropies,
+also called normalised mutual information.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from subchain.metrics.contingency import Contingency
 
 
 def entropy(counts: ArrayLike) -> float:
-    """Entropy, in bits, of the shares of some counts.
+    """Return the entropy, in bits, of the normalised counts.
 
     Examples
     --------
@@ -30,14 +30,14 @@ def entropy(counts: ArrayLike) -> float:
 
 
 def _conditional_entropy(counts: NDArray[np.int64]) -> float:
-    """Entropy of the column that a position is in, given its row: a sum of terms none of which is negative."""
+    """Return the entropy of the column given the row, as a sum of nonnegative terms."""
     rows, columns = np.nonzero(counts)
     cells = counts[rows, columns]
     return float((cells * np.log2(counts.sum(axis=1)[rows] / cells)).sum() / counts.sum())
 
 
 def tag_entropy(table: Contingency) -> float:
-    """H(G): entropy of the tags, in bits.
+    """Return H(G), the entropy of the tags in bits.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def tag_entropy(table: Contingency) -> float:
 
 
 def state_entropy(table: Contingency) -> float:
-    """H(S): entropy of the states, in bits.
+    """Return H(S), the entropy of the states in bits.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def state_entropy(table: Contingency) -> float:
 
 
 def tag_entropy_given_state(table: Contingency) -> float:
-    """H(G|S): what remains open about the tag once the state is known, in bits.
+    """Return H(G|S), the conditional entropy of the tag given the state in bits.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def tag_entropy_given_state(table: Contingency) -> float:
 
 
 def state_entropy_given_tag(table: Contingency) -> float:
-    """H(S|G): what remains open about the state once the tag is known, in bits.
+    """Return H(S|G), the conditional entropy of the state given the tag in bits.
 
     Examples
     --------
@@ -85,9 +85,9 @@ def state_entropy_given_tag(table: Contingency) -> float:
 
 
 def variation_of_information(table: Contingency) -> float:
-    """H(G|S) + H(S|G), in bits: a distance between the two labellings, 0 if they are the same up to names.
+    """Return H(G|S) + H(S|G) in bits, a distance between the labellings: 0 if they are equal up to renaming.
 
-    It favours few states: a tagger that uses a handful of them scores well here and badly elsewhere.
+    It favours few states: a tagger with a handful of states does well here and badly in other metrics.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def variation_of_information(table: Contingency) -> float:
 
 
 def homogeneity(table: Contingency) -> float:
-    """1 - H(G|S) / H(G): 1 if no state is found with two tags, 0 if states say nothing about tags.
+    """Return 1 - H(G|S) / H(G): 1 if every state has one tag, 0 if states and tags are independent.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def homogeneity(table: Contingency) -> float:
 
 
 def completeness(table: Contingency) -> float:
-    """1 - H(S|G) / H(S): 1 if no tag is found in two states, 0 if tags say nothing about states.
+    """Return 1 - H(S|G) / H(S): 1 if every tag has one state, 0 if states and tags are independent.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def completeness(table: Contingency) -> float:
 
 
 def v_measure(table: Contingency) -> float:
-    """Harmonic mean of homogeneity and completeness, from 0 to 1.
+    """Return the V-measure, the harmonic mean of homogeneity and completeness, from 0 to 1.
 
     Examples
     --------
@@ -136,5 +136,5 @@ def v_measure(table: Contingency) -> float:
 
 
 def _share_explained(remaining: float, whole: float) -> float:
-    """What is no longer open; all of it where nothing was open. Rounding may leave more than there was."""
+    """Return 1 − remaining / whole, clipped at 0 against rounding; 1 if `whole` is zero."""
     return max(0.0, 1.0 - remaining / whole) if whole > 0.0 else 1.0

@@ -1,7 +1,7 @@
-"""Two labellings of the same positions, laid side by side: what is known in both is kept, in order.
+"""Pairs of labels of the same positions, restricted to the positions that are known in both labellings.
 
-Labels come as integers: an array, a list with one array per sequence, or anything with ``values`` and ``offsets`` such
-as :class:`subchain.data.Sequences`. -1 is unknown. Everything is checked here, once, and complaints name the place.
+Labels are integers: an array, a list with one array per sequence, or an object with ``values`` and ``offsets`` such as
+:class:`subchain.data.Sequences`. -1 is unknown. All checks of labels are in this module.
 """
 
 from __future__ import annotations
@@ -18,7 +18,15 @@ Integers = NDArray[np.int64]
 
 
 class Labels(NamedTuple):
-    """One labelling: ``values`` (N,), the ``offsets`` of its sequences, and what the numbers are called, if known."""
+    """One labelling.
+
+    Attributes
+    ----------
+    what : name of the labelling in messages
+    values : (N,) labels, -1 where unknown
+    offsets : (n_sequences + 1,) offsets of the sequences
+    names : names of the labels, or None
+    """
 
     what: str
     values: Integers
@@ -27,18 +35,18 @@ class Labels(NamedTuple):
 
     @property
     def n_sequences(self) -> int:
-        """How many sequences there are."""
+        """Number of sequences."""
         return len(self.offsets) - 1
 
     def describe(self, position: int) -> str:
-        """Say where a flat position is, for messages."""
+        """Return the sequence and the position within it of a flat position, as text for messages."""
         sequence = int(np.searchsorted(self.offsets, position, side="right")) - 1
         inside = f"position {position - self.offsets[sequence]}"
         return inside if self.n_sequences == 1 else f"sequence {sequence}, {inside}"
 
 
 def read_labels(given: Any, what: str) -> Labels:
-    """Understand and check one labelling; ``what`` is its name in messages."""
+    """Convert and check one labelling; ``what`` is its name in messages."""
     vocabulary = getattr(given, "vocabulary", None)
     names = None if vocabulary is None else tuple(vocabulary.symbols)
     if hasattr(given, "values") and hasattr(given, "offsets"):
@@ -54,14 +62,14 @@ def read_labels(given: Any, what: str) -> Labels:
 
 
 def is_in_sequences(given: object) -> bool:
-    """Tell a list with one item per sequence from one flat list of labels or words."""
+    """Return whether `given` is a list with one item per sequence, not a flat list of labels or words."""
     if not isinstance(given, (list, tuple)) or not given:
         return False
     return hasattr(given[0], "__len__") and not isinstance(given[0], str)
 
 
 def offsets_of(pieces: list[Any]) -> Integers:
-    """Where sequences begin that are laid end to end."""
+    """Return the offsets of concatenated sequences, (n_sequences + 1,)."""
     return np.cumsum([0, *(len(piece) for piece in pieces)], dtype=np.int64)
 
 
@@ -74,8 +82,8 @@ def _integers(given: Any, where: str) -> Integers:
         return np.empty(0, dtype=np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise InputError(
-            f"{where} holds {array.dtype} of shape {array.shape}; labels are whole numbers, one per position, -1 where "
-            "unknown. Strings become numbers with Vocabulary.encode."
+            f"{where} holds {array.dtype} of shape {array.shape}; labels are integers, one per position, -1 where "
+            "unknown. Convert strings with Vocabulary.encode."
         )
     return array.astype(np.int64, copy=False)
 
@@ -96,14 +104,14 @@ def _check_range(labels: Labels) -> None:
 
 
 class LabelPairs(NamedTuple):
-    """Positions that both labellings know.
+    """Gold and predicted labels of the positions that both labellings know.
 
     Attributes
     ----------
     gold, predicted : array of int64, shape (n,)
-    positions : array of int64, shape (n,); where they are among all positions
-    n_tags, n_states : numbers of labels on either side, those included that do not occur
-    whole : the gold labelling with all its positions and the names of its labels
+    positions : array of int64, shape (n,); flat positions of these pairs
+    n_tags, n_states : numbers of gold and of predicted labels, including those that do not occur
+    whole : the gold labelling of all positions
     """
 
     gold: Integers
@@ -114,7 +122,7 @@ class LabelPairs(NamedTuple):
     whole: Labels
 
     def halves(self) -> tuple[LabelPairs, LabelPairs]:
-        """Cut the known positions in two; where their number is odd the second half has one more."""
+        """Return the first and the second half of the pairs; an odd pair is in the second half."""
         middle = len(self.gold) // 2
         if middle == 0:
             raise InputError("halves need at least two positions known to both gold and predicted, but there is one.")
@@ -125,7 +133,7 @@ class LabelPairs(NamedTuple):
 
 
 def pair_labels(gold: Any, predicted: Any, tag_names: Any = None) -> LabelPairs:
-    """Lay two labellings side by side; refuse those that do not fit, or have no known position in common."""
+    """Return the pairs of labels of two labellings; raise an `InputError` if they do not fit or share no position."""
     tags, states = read_labels(gold, "gold"), read_labels(predicted, "predicted")
     check_same_positions(tags, states)
     if tags.names is not None and states.names is not None and tags.names != states.names:
@@ -139,7 +147,7 @@ def pair_labels(gold: Any, predicted: Any, tag_names: Any = None) -> LabelPairs:
     known = np.flatnonzero((tags.values != UNKNOWN) & (states.values != UNKNOWN))
     if not known.size:
         raise InputError(
-            f"none of the {len(tags.values)} positions is known to both gold and predicted (-1 means unknown); there "
+            f"none of the {len(tags.values)} positions is known in both gold and predicted (-1 means unknown); there "
             "is nothing to score."
         )
     n_tags = int(tags.values.max()) + 1 if tags.names is None else len(tags.names)
@@ -154,7 +162,7 @@ def pair_labels(gold: Any, predicted: Any, tag_names: Any = None) -> LabelPairs:
 
 
 def check_same_positions(one: Labels, other: Labels) -> None:
-    """Refuse labellings of different sequences; a flat array fits sequences of as many positions in all."""
+    """Raise an `InputError` unless both labellings have the same sequences; for a flat array, the same total length."""
     if not len(one.values) or not len(other.values):
         raise InputError(f"{one.what if not len(one.values) else other.what} is empty; there is nothing to score.")
     if one.n_sequences > 1 and other.n_sequences > 1:

@@ -1,9 +1,9 @@
-"""States read as tags: which tag each state stands for, and the accuracy that follows.
+"""Maps from states to tags, and the accuracies under these maps.
 
-States that were learned without tags have no names. Many-to-one gives each state the tag it is found with most often
-and flatters models with many states; learning the map on one half and scoring it on the other takes some of that away.
-One-to-one gives a tag to one state at most. A map is an array (n_states,) of tags, -1 for states without one, and a
-position in such a state counts as wrong.
+States of unsupervised models have no names. The many-to-one map gives each state its most frequent tag; its accuracy
+grows with the number of states, less so if the map is learned on one half of the data and scored on the other. A
+one-to-one map gives each tag to at most one state. A map is an array (n_states,) of tags, -1 for states without a tag;
+positions in such a state count as wrong.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ Map = NDArray[np.int64]
 
 
 def mapped_accuracy(table: Contingency, tag_of_state: ArrayLike) -> float:
-    """Score a map from states to tags: the share of positions whose state stands for their tag.
+    """Return the accuracy of a map: the fraction of positions whose state is mapped to their tag.
 
     Parameters
     ----------
     table : Contingency
     tag_of_state : array of int, shape (n_states,)
-        -1 for states that stand for no tag.
+        -1 for states without a tag.
 
     Examples
     --------
@@ -49,9 +49,9 @@ def mapped_accuracy(table: Contingency, tag_of_state: ArrayLike) -> float:
 
 
 def accuracy(table: Contingency) -> float:
-    """Share of positions whose state is their tag, states and tags being numbered alike.
+    """Return the fraction of positions whose state has the number of their tag.
 
-    Use it where a dictionary or labels tie the states to the tags.
+    Use it if a dictionary or labels make state *k* tag *k*.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def accuracy(table: Contingency) -> float:
 
 
 def many_to_one_map(table: Contingency) -> Map:
-    """Give each state the tag it is found with most often; the first of equally frequent ones.
+    """Return the map from each state to its most frequent tag, the first one of ties.
 
     Examples
     --------
@@ -75,9 +75,9 @@ def many_to_one_map(table: Contingency) -> Map:
 
 
 def greedy_map(table: Contingency) -> Map:
-    """Give states tags of their own, the most frequent pair of those that are left first.
+    """Return the one-to-one map that repeatedly takes the most frequent remaining (state, tag) pair.
 
-    This is how the published one-to-one accuracies of tag induction were computed.
+    Published one-to-one accuracies of tag induction were computed with this map.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def greedy_map(table: Contingency) -> Map:
 
 
 def optimal_map(table: Contingency) -> Map:
-    """Give states tags of their own such that as many positions as possible are right.
+    """Return the one-to-one map with the highest accuracy.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def optimal_map(table: Contingency) -> Map:
 
 
 def many_to_one(table: Contingency) -> float:
-    """Accuracy if each state stands for the tag it is found with most often.
+    """Return the accuracy under :func:`many_to_one_map`.
 
     Examples
     --------
@@ -128,10 +128,10 @@ def many_to_one(table: Contingency) -> float:
 
 
 def cross_validated_many_to_one(learn: Contingency, score: Contingency) -> float:
-    """Accuracy in one part of the data if each state stands for its most frequent tag in another part.
+    """Return the accuracy on `score` of the many-to-one map learned on `learn`.
 
-    States that the first part does not have stand for no tag. With the two :meth:`Contingency.halves` in their order
-    this is the published way; the mean of both orders uses every position.
+    States that do not occur in `learn` get no tag. Published results use the two :meth:`Contingency.halves` in their
+    order; the mean of both orders uses every position.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def cross_validated_many_to_one(learn: Contingency, score: Contingency) -> float
 
 
 def greedy_one_to_one(table: Contingency) -> float:
-    """Accuracy under :func:`greedy_map`.
+    """Return the accuracy under :func:`greedy_map`.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def greedy_one_to_one(table: Contingency) -> float:
 
 
 def optimal_one_to_one(table: Contingency) -> float:
-    """Accuracy under :func:`optimal_map`; never below that of the greedy map.
+    """Return the accuracy under :func:`optimal_map`; never below that of the greedy map.
 
     Examples
     --------

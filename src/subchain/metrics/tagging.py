@@ -1,4 +1,4 @@
-"""All scores of a tagging at once, ready to be printed."""
+"""Report with all metrics of a tagging."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from subchain.metrics.mapping import (
 
 @dataclasses.dataclass(frozen=True)
 class TaggingReport:
-    """Scores of predicted states beside gold tags; see :func:`tagging_report`.
+    """Metrics of predicted states against gold tags, as returned by :func:`tagging_report`.
 
     Attributes
     ----------
-    n_tokens, n_left_out : positions scored, and positions at which a label was unknown
-    states_used : number of states that were predicted at least once
+    n_tokens, n_left_out : numbers of positions scored, and of positions with an unknown label
+    states_used : number of states that occur
     tags_used : number of tags that occur
-    accuracy : share of positions whose state is their tag; has a meaning where states are numbered as tags are
-    many_to_one, cross_validated_many_to_one : each state read as its most frequent tag, in all positions; or in the
-        second half, as its most frequent tag in the first
-    greedy_one_to_one, optimal_one_to_one : each tag given to one state at most
+    accuracy : fraction of positions whose state has the number of their tag; meaningful if state *k* is tag *k*
+    many_to_one : accuracy of the many-to-one map
+    cross_validated_many_to_one : accuracy on the second half of the many-to-one map learned on the first half
+    greedy_one_to_one, optimal_one_to_one : accuracies of the one-to-one maps
     variation_of_information : in bits, smaller is better
     v_measure, homogeneity, completeness : from 0 to 1
-    adjusted_rand : agreement about pairs of positions
+    adjusted_rand : adjusted Rand index
     tag_entropy, state_entropy : in bits
     confusions : the largest groups of errors under ``accuracy``, by word, gold and predicted tag
 
@@ -95,17 +95,17 @@ class TaggingReport:
 
 
 def tagging_report(gold: Any, predicted: Any, words: Any = None, n_confusions: int = 10) -> TaggingReport:
-    """Score predicted states against gold tags in every usual way.
+    """Compute all metrics of predicted states against gold tags.
 
     Parameters
     ----------
     gold, predicted : array of int (N,), list of such arrays, or Sequences
-        Tags and states, -1 where unknown; such positions are left out. Names of the tags are taken from the vocabulary
-        of ``gold``, if it has one. At least two positions must be known.
+        Tags and states, -1 where unknown; such positions are left out. The names of the tags are those of the
+        vocabulary of ``gold``, if it has one. At least two positions must be known.
     words : optional
-        The words at the same positions, codes or strings, by which confusions are told apart.
+        The words at the same positions, codes or strings, by which confusions are grouped.
     n_confusions : int
-        How many confusions are listed.
+        Maximum number of confusions in the report.
 
     Returns
     -------

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from subchain.core.components import Component
 from subchain.core.renamed import renamed_attribute
 from subchain.core.samples import Samples
-from subchain.data import Sequences, Vocabulary, read_alike
+from subchain.data import Sequences, Vocabulary, as_sequences_like
 from subchain.emissions import Emission, Frozen, Parameters
 from subchain.engines import Engine
 from subchain.engines.statistics import HMMStatistics
@@ -94,7 +94,7 @@ class Fitted(Component):
 
     def _read(self, x: Any) -> Sequences:
         """Data for a fitted model: coded with its vocabulary, checked by its family."""
-        data = self.family_.prepare(read_alike(x, self.vocabularies_, self.columns_, self.grouped_by_))
+        data = self.family_.prepare(as_sequences_like(x, self.vocabularies_, self.columns_, self.grouped_by_))
         self.family_.check_against(data, self.emission_)
         return data
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from subchain.data import Evidence, HoldOut, Sequences, as_sequences, empty_columns, read_alike
+from subchain.data import Evidence, HoldOut, Sequences, as_sequences, empty_columns, as_sequences_like
 from subchain.data.digest import digest
-from subchain.data.holding_out import without
+from subchain.data.held_out import with_missing
 from subchain.data.sequences import is_memory_mapped
 from subchain.emissions import Parameters, Product, resolve_emission
 from subchain.emissions.moments import RealEmission
@@ -82,7 +82,7 @@ class FitCall:
             start = model.init
             known = start.vocabularies_  # a model that was made by hand knows none, and its symbols are codes
             is_read = any(known) or start.columns_ is not None
-            self.raw = read_alike(x, known, start.columns_, start.grouped_by_) if is_read else as_sequences(x)
+            self.raw = as_sequences_like(x, known, start.columns_, start.grouped_by_) if is_read else as_sequences(x)
             self.data = self.emission.prepare(self.raw)
             self.emission = self.emission.sized_as(self.start_point.emission)
             self.emission.check_against(self.data, self.start_point.emission)
@@ -131,11 +131,11 @@ class FitCall:
             raise InputError("HoldOut holds out nothing but positions at which nothing was observed.")
         positions, values = positions[seen], values[seen]
         keeps_codes = not isinstance(self.emission, (RealEmission, Product))
-        self.data = whole.data = without(self.data, positions, codes=keeps_codes)
+        self.data = whole.data = with_missing(self.data, positions, codes=keeps_codes)
         return HeldOutPositions(whole.engine, self.data, whole.evidence, positions, values)
 
     def _like_training(self, x: Any) -> Sequences:
-        data = self.emission.prepare(read_alike(x, self.raw.vocabularies, self.raw.columns, self.raw.grouped_by))
+        data = self.emission.prepare(as_sequences_like(x, self.raw.vocabularies, self.raw.columns, self.raw.grouped_by))
         self.emission.check_against(data, self.reference.emission)
         return data
 

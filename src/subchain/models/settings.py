@@ -1,7 +1,7 @@
-"""Components as plain JSON values and back: what the user wrote, for model files and for telling fits apart.
+"""Conversion of components (families, priors, algorithms) to and from JSON values.
 
-Only classes that are known to the package (or to the program that imported it) are ever built; nothing in a file can
-run.
+Model files store the settings of the model in this form, and checkpoints compare it. Reading builds only classes that
+are already imported; nothing in a file can run code.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from subchain.core.classes import find_class, user_module
 from subchain.core.components import Component
 from subchain.emissions.base import Emission
 from subchain.errors import FileFormatError, InputError
@@ -19,9 +20,12 @@ from subchain.inference.run.algorithm import Algorithm
 from subchain.structures.chain.boundaries import Boundary
 from subchain.transitions.base import TransitionPrior
 
+#: Base classes of the components that settings may contain.
+BASES: tuple[type, ...] = (Emission, TransitionPrior, Algorithm, Boundary)
+
 
 def describe(value: Any, n_states: int) -> Any:
-    """A setting as JSON values; functions of the number of states are replaced by what they give."""
+    """Return a setting as JSON values; a function of the number of states is replaced by its value."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, os.PathLike):
@@ -33,31 +37,38 @@ def describe(value: Any, n_states: int) -> Any:
     if isinstance(value, (list, tuple)):
         return [describe(item, n_states) for item in value]
     if isinstance(value, Component):
-        settings = {name: describe(item, n_states) for name, item in value._written().items()}
-        return {"component": type(value).__name__, "settings": settings}
+        settings = {name: describe(item, n_states) for name, item in value._saved_settings().items()}
+        named = {"component": type(value).__name__, "settings": settings}
+        module = user_module(type(value))
+        modules = {user_module(kind) for kind in _components(*BASES) if kind.__name__ == named["component"]}
+        return named if module is None or len(modules) == 1 else named | {"module": module}
     if callable(value):
         return describe(np.asarray(value(n_states)), n_states)
-    raise InputError(f"a setting of type {type(value).__name__} cannot be written to a file: {value!r}.")
+    raise InputError(
+        f"a setting of type {type(value).__name__} cannot be written to a file: {value!r}; use numbers, text, arrays "
+        "or components of this package."
+    )
 
 
 def build(plain: Any) -> Any:
-    """The inverse of `describe`."""
+    """Return the setting that `describe` converted to `plain`."""
     if isinstance(plain, list):
         return [build(item) for item in plain]
     if not isinstance(plain, dict):
         return plain
     if "array" in plain:
         return np.array(plain["array"], dtype=plain["dtype"])
-    known = {kind.__name__: kind for kind in _components(Emission, TransitionPrior, Algorithm, Boundary)}
-    name = plain["component"]
-    if name not in known:
+    kind = find_class(plain["component"], plain.get("module"), _components(*BASES))
+    if kind is None:
         raise FileFormatError(
-            f"the file needs a component called {name!r}, which is not known; import the module that defines it first."
+            f"the file needs the class {plain['component']!r}, which is not known; import the module that defines it "
+            "first."
         )
-    return known[name](**{key: build(item) for key, item in plain["settings"].items()})
+    return kind(**{key: build(item) for key, item in plain["settings"].items()})
 
 
 def _components(*bases: type) -> Iterator[type]:
+    """Yield the given classes and all their subclasses."""
     for base in bases:
         yield base
         yield from _components(*base.__subclasses__())

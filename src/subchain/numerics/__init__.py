@@ -1,1 +1,1 @@
-"""Numerical tools without any model: Dirichlet formulas, special functions, vector registers, seeds."""
+"""Numerical functions that know no model: Dirichlet distributions, special functions, SIMD vectors, seeds."""

@@ -1,11 +1,11 @@
-"""Tables: how many draws from the common parent stand behind the moves that are counted.
+"""Expected numbers of tables in a Chinese restaurant franchise: draws from the parent behind the counted transitions.
 
-In a Chinese restaurant franchise a customer who makes the move j → k sits down at a table of that kind, or opens a new
-one in proportion to a = concentration · (share of k at the top). With c customers the expected number of tables is
-a (ψ(a + c) − ψ(a)); the top level learns from these numbers.
+Each of the c transitions j → k joins a table of that kind, or opens a new one with weight a = concentration · (parent
+probability of k). The expected number of tables is a (ψ(a + c) − ψ(a)); the posterior of the parent depends on these
+numbers.
 
-Under marginals the number of customers is not known. The expectation of the formula is taken apart (thesis 5.35): where
-there are no customers there are no tables, and where there are some, the formula is taken at their mean number.
+In variational inference the count c is random. Its expectation is split at zero (thesis 5.35): no transitions give no
+tables, and for c > 0 the formula is evaluated at the conditional mean E[c | c > 0].
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 
-#: ψ(x + c) − ψ(x) comes from a recurrence of so many steps and from the asymptotic series beyond.
+#: Steps of the recurrence that raises the argument of ψ(x + c) − ψ(x) to the range of the asymptotic series.
 STEPS = 7
 #: Coefficients of 1/x², 1/x⁴, … in log x − 1/(2x) − ψ(x).
 _SERIES = (1.0 / 12, -1.0 / 120, 1.0 / 252, -1.0 / 240, 1.0 / 132, -691.0 / 32760, 1.0 / 12)
@@ -24,9 +24,9 @@ _SERIES = (1.0 / 12, -1.0 / 120, 1.0 / 252, -1.0 / 240, 1.0 / 132, -691.0 / 3276
 
 @njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
 def _tables(base, counts, logarithms, out):  # type: ignore[no-untyped-def]
-    """a (ψ(a + c) − ψ(a)) as a sum of terms none of which is negative, so that nothing cancels.
+    """Write a (ψ(a + c) − ψ(a)) to `out`, (n,), as a sum of nonnegative terms, so that nothing cancels.
 
-    `logarithms` are log(1 + c / (a + STEPS)), which the library computes for many at once.
+    `logarithms` holds log(1 + c / (a + STEPS)), which NumPy computes faster for a whole array.
     """
     for i in range(out.shape[0]):
         a, c = base[i], counts[i]
@@ -34,12 +34,12 @@ def _tables(base, counts, logarithms, out):  # type: ignore[no-untyped-def]
             out[i] = 0.0
             continue
         rest = 0.0
-        for step in range(1, STEPS, 2):  # two at a time, for one division
+        for step in range(1, STEPS, 2):  # two steps share one division
             p, q = (a + step) * (a + c + step), (a + step + 1) * (a + c + step + 1)
             rest += (p + q) / (p * q)
         low = a + STEPS
         high = low + c
-        # of the series at two points, the difference quotient
+        # difference quotient of the series between low and high
         r, s = 1.0 / (low * low), 1.0 / (high * high)
         value, slope = 0.0, 0.0
         for term in range(len(_SERIES) - 1, -1, -1):
@@ -51,15 +51,15 @@ def _tables(base, counts, logarithms, out):  # type: ignore[no-untyped-def]
 
 
 def expected_tables_of(base: ArrayLike, counts: ArrayLike) -> Array:
-    """Expected number of tables for customers that have been counted, a (ψ(a + c) − ψ(a)).
+    """Return the expected number of tables given the counts, a (ψ(a + c) − ψ(a)).
 
-    Counts need not be whole. The result is right to rounding for the smallest and the largest arguments: one table as
-    the base goes to zero, all of the customers as it goes to infinity.
+    Counts need not be integers. The result is accurate to rounding for all arguments: it tends to one table as the base
+    goes to zero, and to `counts` tables as the base goes to infinity.
 
     Parameters
     ----------
-    base : concentration times the parent's share, not negative; broadcast
-    counts : numbers of customers, not negative
+    base : a, concentration times parent probability, nonnegative; broadcasts with `counts`
+    counts : c, numbers of transitions, nonnegative
 
     Examples
     --------
@@ -75,16 +75,16 @@ def expected_tables_of(base: ArrayLike, counts: ArrayLike) -> Array:
 
 
 def expected_tables(base: ArrayLike, counts: ArrayLike, occurrence: ArrayLike) -> Array:
-    """Expected number of tables for customers that are believed in (thesis 5.35).
+    """Return the expected number of tables under random counts (thesis 5.35).
 
-    With q = −expm1(−occurrence) this is q · a (ψ(a + counts / q) − ψ(a)). There cannot be a better chance of a customer
-    than there are customers on the average, so q is at most `counts`, and those who are there are at least one.
+    With q = P(c > 0) = −expm1(−occurrence) this is q · a (ψ(a + counts / q) − ψ(a)). Since P(c > 0) ≤ E[c], q is
+    clipped to `counts`, so that the conditional mean counts / q is at least 1.
 
     Parameters
     ----------
-    base : concentration times the parent's share, not negative; broadcast
-    counts : expected numbers of customers
-    occurrence : −log of the probability that there is none (`propagation.occurrence`)
+    base : a, concentration times parent probability, nonnegative; broadcasts with `counts`
+    counts : E[c], expected numbers of transitions
+    occurrence : −log P(c = 0), from `propagation.occurrence`
 
     Examples
     --------
@@ -93,5 +93,5 @@ def expected_tables(base: ArrayLike, counts: ArrayLike, occurrence: ArrayLike) -
     """
     expected = np.asarray(counts, dtype=np.float64)
     probability = np.minimum(-np.expm1(-np.asarray(occurrence, dtype=np.float64)), expected)
-    if_any = np.divide(expected, probability, out=np.zeros_like(probability), where=probability > 0.0)
-    return np.asarray(np.maximum(probability, 0.0) * expected_tables_of(base, if_any))
+    conditional_mean = np.divide(expected, probability, out=np.zeros_like(probability), where=probability > 0.0)
+    return np.asarray(np.maximum(probability, 0.0) * expected_tables_of(base, conditional_mean))

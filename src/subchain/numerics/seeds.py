@@ -1,4 +1,4 @@
-"""Seeds: every restart, path and block gets a stream of its own from one number."""
+"""Seeds: every restart, path and block gets an independent random stream derived from one seed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,15 @@ from subchain.errors import InputError
 
 
 def seed_sequence(random_state: Any) -> np.random.SeedSequence:
-    """The root of all streams: from a whole number, a generator, or (None) from the operating system."""
+    """Return the root of all random streams.
+
+    Parameters
+    ----------
+    random_state : an integer, a NumPy generator, or None for entropy from the operating system
+    """
     if isinstance(random_state, np.random.SeedSequence):
-        return np.random.SeedSequence(random_state.entropy, spawn_key=random_state.spawn_key)  # spawning changes it
+        # a copy, because spawning changes the sequence
+        return np.random.SeedSequence(random_state.entropy, spawn_key=random_state.spawn_key)
     if random_state is None or (isinstance(random_state, (int, np.integer)) and random_state >= 0):
         return np.random.SeedSequence(random_state)
     if isinstance(random_state, np.random.Generator):

@@ -1,7 +1,7 @@
 """Dirichlet distributions along one axis of an array.
 
-Emission tables, transition rows and initial distributions all need the same few formulas; they are here once. A
-concentration of exactly zero marks an entry that cannot occur: its probability is zero, and it takes part in nothing.
+Emission tables, transition rows and initial distributions use these formulas. A concentration of exactly zero marks a
+structural zero: the entry has probability zero and is left out of all sums.
 """
 
 from __future__ import annotations
@@ -17,7 +17,14 @@ Array = NDArray[np.float64]
 
 
 class LogMoments(NamedTuple):
-    """Per entry E[log p] and log Γ(c) (both 0 where the concentration is 0), and per distribution log Γ(Σ c)."""
+    """Expected logarithms and log gamma functions of Dirichlet distributions.
+
+    Attributes
+    ----------
+    expected : E[log p] of each entry, 0 for structural zeros
+    gammaln : log Γ(c) of each entry, 0 for structural zeros
+    total_gammaln : log Γ(Σ c) of each distribution
+    """
 
     expected: Array
     gammaln: Array
@@ -25,13 +32,13 @@ class LogMoments(NamedTuple):
 
 
 def normalized(weights: Array, axis: int) -> Array:
-    """Weights divided by their sums; zeros where the sum is zero."""
+    """Return the weights divided by their sums along `axis`; zeros where the sum is zero."""
     total = weights.sum(axis=axis, keepdims=True)
     return weights / np.where(total > 0.0, total, 1.0)
 
 
 def mode(concentration: Array, axis: int) -> Array:
-    """Most probable point; the uniform one over possible entries where no entry stands out."""
+    """Return the mode, proportional to max(c − 1, 0); where no concentration exceeds 1, the uniform distribution."""
     excess = np.maximum(concentration - 1.0, 0.0)
     flat = excess.sum(axis=axis, keepdims=True) <= 0.0
     if flat.any():
@@ -40,7 +47,7 @@ def mode(concentration: Array, axis: int) -> Array:
 
 
 def log_moments(concentration: Array, axis: int) -> LogMoments:
-    """Expected logarithms and log gammas of concentrations."""
+    """Return E[log p], log Γ(c) and log Γ(Σ c) of Dirichlet distributions along `axis`."""
     possible = concentration > 0.0
     all_possible = bool(possible.all())
     total = concentration.sum(axis=axis, keepdims=True)
@@ -54,7 +61,7 @@ def log_moments(concentration: Array, axis: int) -> LogMoments:
 
 
 def divergence(ours: Array, ours_moments: LogMoments, theirs: Array, theirs_moments: LogMoments) -> float:
-    """Kullback-Leibler divergence of Dirichlet distributions, summed over all of them."""
+    """Return KL(ours ‖ theirs) of Dirichlet distributions, summed over all distributions."""
     return float(
         ours_moments.total_gammaln.sum()
         - theirs_moments.total_gammaln.sum()
@@ -65,7 +72,10 @@ def divergence(ours: Array, ours_moments: LogMoments, theirs: Array, theirs_mome
 
 
 def log_evidence(concentration: Array, counts: Array, axis: int) -> float:
-    """Log probability of counts, in a given order, with the distributions summed out; counts need not be whole."""
+    """Return the Dirichlet-multinomial log probability of counts, for one given order of the observations.
+
+    The distributions are integrated out. Counts need not be integers.
+    """
     seen = (counts > 0.0) & (concentration > 0.0)
     total, counted = concentration.sum(axis=axis), np.where(seen, counts, 0.0).sum(axis=axis)
     used = counted > 0.0
@@ -74,20 +84,20 @@ def log_evidence(concentration: Array, counts: Array, axis: int) -> float:
 
 
 def logs(weights: Array) -> Array:
-    """Logarithms of weights, −inf where they are zero."""
+    """Return log(weights), −inf where a weight is zero, without a warning."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(weights))
 
 
 def log_weight(counts: Array, probabilities: Array) -> float:
-    """Σ counts · log probabilities; what has not been counted does not matter."""
+    """Return Σ counts · log probabilities over the entries with positive counts."""
     used = counts > 0.0
     with np.errstate(divide="ignore"):
         return float((counts[used] * np.log(probabilities[used])).sum())
 
 
 def log_density(concentration: Array, probabilities: Array) -> float:
-    """Σ (c − 1) log p over possible entries: the log density up to a constant."""
+    """Return the Dirichlet log density up to a constant, Σ (c − 1) log p without structural zeros."""
     excess = np.where(concentration > 0.0, concentration - 1.0, 0.0)
     used = excess != 0.0
     with np.errstate(divide="ignore"):
@@ -95,15 +105,15 @@ def log_density(concentration: Array, probabilities: Array) -> float:
 
 
 def draw(concentration: Array, axis: int, rng: np.random.Generator) -> Array:
-    """Random points."""
+    """Draw one probability vector per distribution along `axis`; same shape as `concentration`."""
     gammas = np.where(concentration > 0.0, np.maximum(rng.gamma(concentration), 1e-300), 0.0)
     return normalized(gammas, axis)
 
 
 def draw_uneven(concentration: Array, rng: np.random.Generator) -> Array:
-    """Random points along the last axis; for concentrations so small that nearly all entries are zero to rounding.
+    """Draw one probability vector per distribution along the last axis; for very small concentrations.
 
-    The entries of such a point cannot be told from zero before they are compared, so they are drawn in log space.
+    All gamma variables of such a distribution may underflow, so they are drawn and compared in log space.
     """
     logs = log_gammas(concentration, rng)
     largest = logs.max(axis=-1, keepdims=True)
@@ -111,9 +121,9 @@ def draw_uneven(concentration: Array, rng: np.random.Generator) -> Array:
 
 
 def log_gammas(shape: Array, rng: np.random.Generator) -> Array:
-    """Logarithms of gamma variables, however small their shapes are; −inf where a shape is zero.
+    """Draw logarithms of gamma variables, accurate for arbitrarily small shapes; −inf where a shape is zero.
 
-    A gamma variable of shape a is one of shape a + 1 times U to the power 1 / a.
+    A gamma variable of shape a is distributed as one of shape a + 1 times U^(1/a), with U uniform on (0, 1).
     """
     with np.errstate(divide="ignore", over="ignore"):
         return np.log(rng.standard_gamma(shape + 1.0)) - rng.standard_exponential(shape.shape) / shape

@@ -1,8 +1,8 @@
-"""Logarithms of gamma functions: many at once, and without cancellation.
+"""Log gamma and digamma functions of arrays, fast and without cancellation.
 
-A variational posterior over a vocabulary needs both for every word and state in every iteration; computed together,
-with one division and vectorised logarithms, they cost about a tenth of two library calls. The argument is raised by
-recurrence to where the asymptotic series holds to full precision.
+A variational posterior over a vocabulary needs both functions for every word and state in every iteration. Computed
+together, with one division and vectorised logarithms, they cost about a tenth of two SciPy calls. A recurrence raises
+the argument to the range where the asymptotic series has full precision.
 """
 
 from __future__ import annotations
@@ -14,20 +14,23 @@ from scipy.special import gammaln
 
 from subchain.numerics.vectors import WIDTH, exponential, first, load, minus, reciprocal, spread, store, zeros
 
-#: Steps of the recurrence: Γ(x + 10) and ψ(x + 10) come from their series.
+#: Steps of the recurrence: the series are evaluated at x + STEPS.
 STEPS = 10
-#: Beyond this the series holds without recurrence (and the product below would overflow for huge arguments).
+#: From here on the series holds without recurrence, whose product would overflow for huge arguments.
 LARGE = 1e4
 HALF_LOG_TWO_PI = 0.9189385332046727
 
 _LOG_FACTORIALS = gammaln(np.arange(1.0, 1025.0))
-#: From this shape on, Stirling's series is exact to rounding after two terms.
+#: From this argument on, two terms of Stirling's series are exact to rounding.
 _STIRLING = 1e3
 
 
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz", "arcp"}, error_model="numpy")
 def _raise_argument(x, raised, product, slope):  # type: ignore[no-untyped-def]
-    """raised = x + STEPS, product = x (x+1) … (x+STEPS−1), slope = d log(product) / dx; large x stay."""
+    """Write raised = x + STEPS, product = x (x+1) … (x+STEPS−1) and slope = d log(product) / dx.
+
+    Arguments of at least LARGE are not raised: raised = x, product = 1, slope = 0.
+    """
     for i in range(x.shape[0]):
         value = x[i] if x[i] < LARGE else 1.0
         p, dp = 1.0, 0.0
@@ -43,6 +46,7 @@ def _raise_argument(x, raised, product, slope):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True, fastmath={"contract", "nsz", "arcp"}, error_model="numpy")
 def _series(y, log_y, log_product, slope, digamma, log_gamma):  # type: ignore[no-untyped-def]
+    """Write ψ and log Γ of the original arguments, from the asymptotic series at the raised ones, `y`."""
     for i in range(y.shape[0]):
         r = 1.0 / y[i]
         s = r * r
@@ -57,7 +61,7 @@ def _series(y, log_y, log_product, slope, digamma, log_gamma):  # type: ignore[n
 
 
 def digamma_and_gammaln(x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """ψ(x) and log Γ(x) for positive x of any shape.
+    """Return ψ(x) and log Γ(x) for positive x of any shape.
 
     Examples
     --------
@@ -72,7 +76,7 @@ def digamma_and_gammaln(x: NDArray[np.float64]) -> tuple[NDArray[np.float64], ND
     return digamma.reshape(x.shape), log_gamma.reshape(x.shape)
 
 
-#: Steps of the recurrence, and the coefficients of e^ψ(½ + y) = y + …/y + …/y³ + …
+#: Steps of the recurrence, and the coefficients of 1/y, 1/y³, … in e^ψ(½ + y) − y.
 _SHIFT = 10
 _EXPANSION = np.array([1.0 / 24, -37.0 / 5760, 10313.0 / 2903040, -5509121.0 / 1393459200])[:, None]
 _WHOLE_NUMBERS = np.arange(_SHIFT, dtype=np.float64)[:, None]
@@ -82,6 +86,7 @@ _ONE = np.ones((1, 1))
 
 @njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
 def _exp_digamma(table, row, at, mask):  # type: ignore[no-untyped-def]
+    """Replace one vector of a row, from column `at` on, by e^ψ(x)."""
     x = load(table, row, at, mask)
     product, slope = x, spread(_ONE, 0, 0)
     for step in range(1, _SHIFT):
@@ -100,9 +105,11 @@ def _exp_digamma(table, row, at, mask):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
 def exp_digamma(table):  # type: ignore[no-untyped-def]
-    """Replace positive numbers (n, m), none above 1e28, by e^ψ(x), relative error 2e-12; zero where it is below 1e-300.
+    """Replace the entries x of `table`, (n, m), by e^ψ(x); zero where that is below 1e-300.
 
-    ψ(x) = ψ(x + 10) − Σ 1 / (x + i); the sum is a quotient of polynomials, and e^ψ(x + 10) has a short expansion.
+    Entries must be positive and at most 1e28; the relative error is below 2e-12. The recurrence is ψ(x) = ψ(x + 10) − Σ
+    1 / (x + i), i = 0 … 9. The sum is computed as a quotient of polynomials, and e^ψ(x + 10) from an asymptotic
+    expansion.
     """
     for row in range(table.shape[0]):
         at = np.int64(0)
@@ -114,14 +121,14 @@ def exp_digamma(table):  # type: ignore[no-untyped-def]
 
 
 def log_factorial(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """log x! of whole numbers."""
+    """Return log(n!) of nonnegative integers n, given as floats."""
     if counts.max(initial=0.0) < len(_LOG_FACTORIALS):
         return np.asarray(_LOG_FACTORIALS[counts.astype(np.intp)])
     return np.asarray(gammaln(counts + 1.0))
 
 
 def log_rising(shape: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """log Γ(shape + count) − log Γ(shape), without the cancellation that the difference suffers for large shapes."""
+    """Return log Γ(shape + counts) − log Γ(shape), without cancellation for large shapes."""
     large = np.maximum(shape, _STIRLING)
     top = large + counts
     tail = (1.0 / top - 1.0 / large) / 12.0 - (top**-3.0 - large**-3.0) / 360.0

@@ -1,4 +1,4 @@
-"""A fitted model and its data as one page that opens anywhere: no network, no server, nothing to install."""
+"""Report on a fitted model and data as one self-contained HTML page: no network, no server, nothing to install."""
 
 from subchain.reports.writing import report
 

@@ -1,4 +1,4 @@
-"""A card for each state: how often, how long, what it emits, where it occurs, what comes before and after."""
+"""Cards of the states: occupancy, dwell time, emissions, occurrence along the data, previous and next states."""
 
 from __future__ import annotations
 
@@ -10,30 +10,36 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.reports import words
-from subchain.reports.doubt import sequences
+from subchain.reports import formatting
 from subchain.reports.positions import Positions
 from subchain.reports.subject import Subject
+from subchain.reports.uncertainty import sequence_starts
 from subchain.tasks.profiles import Numbers, Symbols, shown
 
 Array = NDArray[np.float64]
 
-#: Neighbours and columns that a card lists.
+#: Maximum numbers of neighbouring states and of columns on a card.
 NEIGHBOURS, MOST_COLUMNS = 3, 12
-#: Longest name of a column that is shown whole.
+#: Maximum length of a column name on a card.
 LONGEST_NAME = 20
-#: Symbols that are less probable than this are left out, but for the first three.
+#: Symbols with smaller probabilities are left out, except for the first three.
 NEGLIGIBLE = 0.005
-#: Size of the line along the data, in its own units, and its number of points.
+#: Width and height of the curve along the data in SVG units, and its number of points.
 WIDTH, HEIGHT, POINTS = 240, 40, 120
 
 
 @dataclasses.dataclass(frozen=True)
 class Bar:
-    """Something with a size: a symbol's probability or a column's mean, all between 0 and 1 of the width there is.
+    """Bar of a symbol's probability or a column's mean; coordinates are fractions of the available width.
 
-    `label` is short enough for a card, `name` is all of it.
-    `low` and `high` bound the spread of a column's values, `from_` and `to` the credible interval; None if unknown.
+    Attributes
+    ----------
+    label, name : shortened name for the card, and full name
+    value : the number as text
+    at : coordinate of the number
+    low, high : coordinates of mean ∓ standard deviation; None if there is none
+    from_, to : coordinates of the credible interval; None if there is none
+    interval : the credible interval as text
     """
 
     label: str
@@ -49,7 +55,7 @@ class Bar:
 
 @dataclasses.dataclass(frozen=True)
 class Emitted:
-    """What a state emits in one column, or in all columns of numbers."""
+    """Emissions of a state in one column of symbols, or in all columns of numbers of one kind."""
 
     title: str
     is_symbols: bool
@@ -59,7 +65,7 @@ class Emitted:
 
 @dataclasses.dataclass(frozen=True)
 class Card:
-    """All that is told of one state."""
+    """Contents of the card of one state; texts are formatted."""
 
     slot: int
     number: int
@@ -74,25 +80,25 @@ class Card:
 
 
 def cards(subject: Subject, positions: Positions) -> list[Card]:
-    """One card for each state that is shown, in the order of their numbers."""
+    """Return one card for each shown state, in the order of the states."""
     names = [subject.model.state_names_[state] for state in subject.shown]
-    shares = subject.picture.whole.mean_shares()
+    shares = subject.summary.whole.mean_shares()
     return [_card(subject, positions, slot, names, shares[:, slot]) for slot in range(len(subject.shown))]
 
 
 def _card(subject: Subject, positions: Positions, slot: int, names: list[str], shares: Array) -> Card:
-    state, picture = int(subject.shown[slot]), subject.picture
-    runs, visits = int(picture.runs[slot]), subject.occupancy[slot] * subject.data.n_observations
-    seen = f"{words.several(runs, 'segment')}" if runs else "never the most probable state"
+    state, summary = int(subject.shown[slot]), subject.summary
+    runs, visits = int(summary.runs[slot]), subject.occupancy[slot] * subject.data.n_observations
+    seen = f"{formatting.several(runs, 'segment')}" if runs else "never the most probable state"
     if runs:
-        longest = picture.longest[slot]
-        seen += f", longest {words.count(longest) if positions.are_plain else positions.length(longest)}"
+        longest = summary.longest[slot]
+        seen += f", longest {formatting.count(longest) if positions.are_plain else positions.length(longest)}"
     return Card(
         slot=slot,
         number=state,
         name=names[slot],
-        occupancy=f"{words.share(subject.occupancy[slot])} · {words.count(visits)} positions",
-        dwell=_lasting(float(subject.model.dwell_times_[state]), positions),
+        occupancy=f"{formatting.share(subject.occupancy[slot])} · {formatting.count(visits)} positions",
+        dwell=_dwell(float(subject.model.dwell_times_[state]), positions),
         runs=seen,
         emitted=list(_emitted(subject, slot)),
         line=_line(shares),
@@ -101,19 +107,27 @@ def _card(subject: Subject, positions: Positions, slot: int, names: list[str], s
     )
 
 
-def _lasting(n: float, positions: Positions) -> str:
+def _dwell(n: float, positions: Positions) -> str:
+    """Return a mean dwell time of `n` positions as text."""
     if not math.isfinite(n):
         return "for ever: it is never left"
-    told = positions.several(n)
-    return f"{told} on average" if positions.are_plain and round(n, 2) != 1 else told
+    text = positions.several(n)
+    return f"{text} on average" if positions.are_plain and round(n, 2) != 1 else text
 
 
-def _neighbours(moves: Array, slot: int, names: list[str]) -> list[tuple[str, str]]:
-    """The most frequent other ends of moves from, or to, a state, as shares of all moves that change the state."""
-    chances = np.where(np.arange(len(moves)) == slot, 0.0, moves)
+def _neighbours(transitions: Array, slot: int, names: list[str]) -> list[tuple[str, str]]:
+    """Return the most frequent next (or previous) states with their percentages of all changes of state.
+
+    Parameters
+    ----------
+    transitions : (S,) frequencies of transitions between the state and each shown state, in one direction
+    slot : the state among the shown ones
+    names : names of the shown states
+    """
+    chances = np.where(np.arange(len(transitions)) == slot, 0.0, transitions)
     chances /= max(chances.sum(), np.finfo(float).tiny)
     best = np.argsort(-chances, kind="stable")[:NEIGHBOURS]
-    return [(names[other], words.share(chances[other])) for other in best if chances[other] >= 0.005]
+    return [(names[other], formatting.share(chances[other])) for other in best if chances[other] >= 0.005]
 
 
 def _emitted(subject: Subject, slot: int) -> Iterator[Emitted]:
@@ -134,11 +148,11 @@ def _emitted(subject: Subject, slot: int) -> Iterator[Emitted]:
         columns = list(kind)
         bars = [_number(part, state, subject.shown, bound) for part, bound in columns[:MOST_COLUMNS]]
         hidden = len(columns) - MOST_COLUMNS
-        yield Emitted(title, False, bars, f"and {words.several(hidden, 'more column')}" if hidden > 0 else "")
+        yield Emitted(title, False, bars, f"and {formatting.several(hidden, 'more column')}" if hidden > 0 else "")
 
 
 def _caption(part: Numbers) -> str:
-    """What the numbers of a column's states are."""
+    """Return the caption of a column of numbers."""
     if part.is_chance:
         return "share of positions where present"
     return "mean" if part.spreads is None else "mean ± standard deviation"
@@ -152,16 +166,18 @@ def _symbols(part: Symbols, state: int, n: int, bound: Array | None) -> list[Bar
         if chance < NEGLIGIBLE and index >= 3:
             break
         low, high = (None, None) if bound is None else bound[:, index].tolist()
-        text = "" if low is None or high is None else f"95 % of {words.share(low)} to {words.share(high)}"
+        text = "" if low is None or high is None else f"95 % of {formatting.share(low)} to {formatting.share(high)}"
         scale = chances[0] if bound is None else max(chances[0], bound[1, : len(chances)].max())
         low, high = (None if edge is None else edge / scale for edge in (low, high))
         label = part.labels[symbol]
-        bars.append(Bar(shown(label), label, words.share(chance), chance / scale, from_=low, to=high, interval=text))
+        bars.append(
+            Bar(shown(label), label, formatting.share(chance), chance / scale, from_=low, to=high, interval=text)
+        )
     return bars
 
 
 def _number(part: Numbers, state: int, states: NDArray[np.int64], bound: Array | None) -> Bar:
-    """The mean of a column on the scale of all states."""
+    """Return the bar of a column's mean, on the scale of all shown states."""
     means = part.means[states]
     spreads = np.zeros_like(means) if part.spreads is None else part.spreads[states]
     least, most = float((means - 1.2 * spreads).min()), float((means + 1.2 * spreads).max())
@@ -174,22 +190,22 @@ def _number(part: Numbers, state: int, states: NDArray[np.int64], bound: Array |
 
     mean = float(part.means[state])
     spread = None if part.spreads is None else float(part.spreads[state])
-    said = words.share if part.is_chance else words.number
-    value = said(mean) if spread is None else words.with_spread(mean, spread)
+    as_text = formatting.share if part.is_chance else formatting.number
+    value = as_text(mean) if spread is None else formatting.with_spread(mean, spread)
     low, high = (None, None) if spread is None else (at(mean - spread), at(mean + spread))
     from_, to = (None, None) if bound is None else (at(float(bound[0, 0])), at(float(bound[1, 0])))
-    text = "" if bound is None else f"95 % of {said(float(bound[0, 0]))} to {said(float(bound[1, 0]))}"
-    return Bar(words.shortened(part.name, LONGEST_NAME), part.name, value, at(mean), low, high, from_, to, text)
+    text = "" if bound is None else f"95 % of {as_text(float(bound[0, 0]))} to {as_text(float(bound[1, 0]))}"
+    return Bar(formatting.shortened(part.name, LONGEST_NAME), part.name, value, at(mean), low, high, from_, to, text)
 
 
 def borders(subject: Subject) -> str:
-    """The path of marks between sequences, on the lines along the data; empty if there are none, or too many."""
-    starts = [start for _, start in sequences(subject)[1:]]
+    """Return the SVG path of marks between sequences along the data; empty for one sequence or too many."""
+    starts = [start for _, start in sequence_starts(subject)[1:]]
     return "".join(f"M{start / subject.data.n_observations * WIDTH:.1f} 0V{HEIGHT}" for start in starts)
 
 
 def _line(shares: Array) -> str:
-    """The path of a filled line along the data, as high as its largest share."""
+    """Return the SVG path of a filled curve of occupancies, (n_bins,), scaled to the largest one."""
     edges = np.unique(np.arange(POINTS) * len(shares) // POINTS)
     pooled = np.add.reduceat(shares, edges) / np.diff(edges, append=len(shares))
     if pooled.max() <= 0.0:

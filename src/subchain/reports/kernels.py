@@ -1,4 +1,4 @@
-"""What a block of marginals adds to the picture, compiled: shares of states and doubt per bin, best states, runs."""
+"""Numba kernels that summarise a block of posterior marginals: best states, entropies, bins and runs."""
 
 from __future__ import annotations
 
@@ -6,37 +6,49 @@ import math
 
 from numba import njit
 
-#: Stands for a state that is not shown.
+#: Slot of all states that are not shown.
 HIDDEN = 255
 
 
 @njit(nogil=True, cache=True)
-def look(marginals, slot, best, chance, doubt):  # type: ignore[no-untyped-def]
-    """Best shown state, its probability (both as bytes) and the entropy, in nats, of every position of a block.
+def best_states(marginals, slot, best, probability, entropy):  # type: ignore[no-untyped-def]
+    """Write slot and probability (both as bytes) of the most probable state and the entropy in nats, (n,) each.
 
-    marginals is (n, K); slot[k] is where state k is shown, or HIDDEN.
+    Parameters
+    ----------
+    marginals : (n, K)
+    slot : (K,) index of each state among the shown ones, or HIDDEN
+    best, probability, entropy : (n,) outputs
     """
     for i in range(marginals.shape[0]):
-        largest, entropy, winner = -1.0, 0.0, 0
+        largest, nats, winner = -1.0, 0.0, 0
         for k in range(marginals.shape[1]):
             p = marginals[i, k]
             if p > largest:
                 largest, winner = p, k
             if p > 0.0:
-                entropy -= p * math.log(p)
+                nats -= p * math.log(p)
         best[i] = slot[winner]
-        chance[i] = int(min(largest, 1.0) * 255.0 + 0.5)
-        doubt[i] = entropy
+        probability[i] = int(min(largest, 1.0) * 255.0 + 0.5)
+        entropy[i] = nats
 
 
 @njit(nogil=True, cache=True)
-def add_to_bins(marginals, slot, doubt, first, length, shares, doubts, counts):  # type: ignore[no-untyped-def]
-    """Add a block that begins at position `first` of `length` to bins of equal width, (n_bins, n_shown)."""
+def add_to_bins(marginals, slot, entropy, first, length, shares, entropies, counts):  # type: ignore[no-untyped-def]
+    """Add a block that begins at position `first` of `length` to bins of equal width.
+
+    Parameters
+    ----------
+    marginals, slot, entropy : as in `best_states`
+    first, length : position of the block's first row, and number of positions that the bins cover
+    shares : (n_bins, S) sums of marginals of the shown states
+    entropies, counts : (n_bins,) sums of entropies, and numbers of positions
+    """
     n_bins = shares.shape[0]
     for i in range(marginals.shape[0]):
         bin_ = (first + i) * n_bins // length
         counts[bin_] += 1
-        doubts[bin_] += doubt[i]
+        entropies[bin_] += entropy[i]
         for k in range(marginals.shape[1]):
             if slot[k] != HIDDEN:
                 shares[bin_, slot[k]] += marginals[i, k]
@@ -44,9 +56,14 @@ def add_to_bins(marginals, slot, doubt, first, length, shares, doubts, counts): 
 
 @njit(nogil=True, cache=True)
 def count_runs(best, begins, before, runs, longest):  # type: ignore[no-untyped-def]
-    """Count runs of equal states, which end with their sequence; sequences begin where `begins` says, rising.
+    """Count runs of equal states; a run ends with its sequence.
 
-    `before` is (state, length) of the run that goes on from the last block, and is updated.
+    Parameters
+    ----------
+    best : (n,) best state of each position of the block
+    begins : increasing positions within the block at which sequences begin
+    before : [state, length] of the run that the previous block ended with; updated
+    runs, longest : number and maximum length of the runs of each state; updated
     """
     state, length, following = before[0], before[1], 0
     for i in range(best.shape[0]):

@@ -1,6 +1,6 @@
-"""Arrays of small numbers inside a page: all of them in one block of bytes, deflated, in base64.
+"""Arrays inside a page: one block of bytes, compressed by zlib and encoded in base64.
 
-The page's own script unpacks the block in one go and makes typed arrays that look into it.
+The page's script decompresses the block and creates typed arrays that are views of it.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: Types of arrays that the page understands, by what its script calls them.
+#: JavaScript types of the arrays.
 KINDS = {"uint8": "Uint8Array", "uint16": "Uint16Array"}
-#: Arrays begin at multiples of so many bytes, as typed arrays must.
+#: Alignment of the arrays in bytes, as typed arrays require.
 ALIGNED = 4
-#: How hard zlib tries; more hardly helps.
+#: Compression level of zlib; higher ones hardly help.
 EFFORT = 7
 
 
 class Packing:
-    """Collects arrays by name.
+    """Builder of the block of arrays.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class Packing:
         self._size = 0
 
     def add(self, name: str, array: NDArray[Any]) -> None:
-        """Put an array in."""
+        """Append an array under a name."""
         little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
         self.index[name] = {"kind": KINDS[array.dtype.name], "shape": list(array.shape), "offset": self._size}
         content = little.tobytes()
@@ -46,12 +46,12 @@ class Packing:
         self._size += len(content)
 
     def block(self) -> str:
-        """All arrays, as the page carries them."""
+        """Return all arrays as base64 text."""
         return base64.b64encode(zlib.compress(b"".join(self._parts), EFFORT)).decode("ascii")
 
 
 def as_roots(probabilities: NDArray[Any]) -> NDArray[np.uint16]:
-    """Probabilities as their square roots, from 0 to 65535, which keeps small ones apart.
+    """Return square roots of probabilities scaled to 0 … 65535; roots keep precision for small probabilities.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def as_roots(probabilities: NDArray[Any]) -> NDArray[np.uint16]:
 
 
 def as_bytes(shares: NDArray[Any], largest: float = 1.0) -> NDArray[np.uint8]:
-    """Numbers from 0 to `largest` as bytes from 0 to 255.
+    """Return numbers from 0 to `largest` scaled to bytes 0 … 255.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Positions in units of the reader's own: base pairs, seconds, days.
+"""Positions in physical units: base pairs, seconds, days.
 
-Position i of every sequence stands at offset + i · step. A page tells where something begins and how long it is, so
-that nobody has to know whether an end is still part of it.
+Position i of every sequence is at offset + i · step. A page gives the start and the length of an interval, not its end,
+so that it does not matter whether ends are inclusive.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from typing import Any
 import numpy as np
 
 from subchain.errors import InputError
-from subchain.reports import words
+from subchain.reports import formatting
 
-#: Longest name of a unit, and the bounds between which numbers can still be read.
+#: Maximum length of the name of a unit, and bounds of step and offset.
 LONGEST, SMALLEST, LARGEST = 16, 1e-9, 1e12
 
 
 @dataclasses.dataclass(frozen=True)
 class Positions:
-    """How positions are told.
+    """Conversion of positions to physical units.
 
     Attributes
     ----------
-    step : how far apart neighbouring positions are
-    unit : what `step` and `offset` are measured in; empty if they have no unit
-    offset : where position 0 is
+    step : distance of neighbouring positions
+    unit : unit of `step` and `offset`; empty if they have none
+    offset : coordinate of position 0
 
     Examples
     --------
@@ -44,7 +44,7 @@ class Positions:
 
     @classmethod
     def read(cls, step: Any = 1, unit: Any = None, offset: Any = 0) -> Positions:
-        """Check what a user has given."""
+        """Check the arguments of a report and return them as `Positions`."""
         if not (_is_number(step) and SMALLEST <= step <= LARGEST):
             bounds = f"between {SMALLEST:g} and {LARGEST:g}"
             raise InputError(f"step must be a number {bounds}, such as 200 or 0.02, not {step!r}.")
@@ -56,29 +56,29 @@ class Positions:
 
     @property
     def are_plain(self) -> bool:
-        """Whether positions are counted from 0, and nothing else."""
+        """Whether positions are plain numbers from 0, without unit."""
         return self == Positions()
 
     @property
     def digits(self) -> int:
-        """Decimals that tell neighbouring positions apart: all that step and offset have, or two digits of a step."""
+        """Decimals that distinguish neighbouring positions: those of step and offset, at most two of a step."""
         enough = max(0, 1 - math.floor(math.log10(self.step)))
         return min(enough, max(_decimals(self.step), _decimals(self.offset)))
 
     def several(self, n: float) -> str:
-        """A number of positions, and how long they are if that says more."""
-        text = words.number(round(n, 2)) if n < 1e4 else words.count(n)
+        """Return a number of positions as text, with their length in units if these are not plain."""
+        text = formatting.number(round(n, 2)) if n < 1e4 else formatting.count(n)
         plain = f"{text} position" if text == "1" else f"{text} positions"
         return plain if self.are_plain else f"{plain} ({self.length(n)})"
 
     def length(self, n: float) -> str:
-        """How long a number of positions is, which need not be whole."""
+        """Return the length of `n` positions, not necessarily an integer, in units as text."""
         value = n * self.step
-        text = words.count(value) if value >= 1000 else words.number(value)
+        text = formatting.count(value) if value >= 1000 else formatting.number(value)
         return f"{text}\u00a0{self.unit}" if self.unit else text
 
     def as_json(self) -> dict[str, Any]:
-        """What the page's script needs to tell positions alike."""
+        """Return the settings for the page's script, which formats positions in the same way."""
         return {**dataclasses.asdict(self), "digits": self.digits, "plain": self.are_plain}
 
 
@@ -87,7 +87,7 @@ def _is_number(value: object) -> bool:
 
 
 def _decimals(value: float) -> int:
-    """Decimals of a number as it is written.
+    """Return the number of decimals in the shortest representation of a number.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Runs of equal states: a whole track, position by position, in a byte or two for each run.
+"""Run-length encoding of the best states of a track, with a byte or two per run.
 
-Where states last, that is little enough for every position of a long chain; where they change all the time it is too
-much, and a page has to do with shares of states in bins.
+If states last long, it is small enough for every position of a long sequence. If they change often it is not, and a
+page shows only occupancies per bin.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from numpy.typing import NDArray
 
 Bytes = NDArray[np.uint8]
 
-#: Runs that are collected of a track before one gives up.
+#: Maximum number of runs of a track; with more, runs are not stored.
 MOST_RUNS = 1_500_000
-#: Deflated bytes of runs in a page, all tracks together.
+#: Maximum number of compressed bytes of runs in a page, all tracks together.
 RUN_BYTES = 800_000
 
 
 class Packed(NamedTuple):
-    """States of runs, a byte each, and their lengths, in bytes of seven bits each, the lowest first."""
+    """Encoded runs: states, one byte each, and lengths, as variable-length integers of seven bits per byte."""
 
     states: Bytes
     lengths: Bytes
 
     @property
     def deflated(self) -> int:
-        """Bytes in a page, roughly."""
+        """Approximate number of compressed bytes."""
         return sum(len(zlib.compress(part.tobytes(), 1)) for part in self)
 
 
 class Runs:
-    """Collects the runs of a track while one walks along it."""
+    """Builder of the runs of a track from successive blocks."""
 
     def __init__(self) -> None:
         self._states: list[Bytes] = []
@@ -44,10 +44,11 @@ class Runs:
 
     @property
     def are_too_many(self) -> bool:
+        """Whether there are more than MOST_RUNS runs."""
         return self._number > MOST_RUNS
 
     def add(self, best: Bytes) -> None:
-        """Go on with the best states of the next positions."""
+        """Append the best states of the next positions, (n,)."""
         if not self.are_too_many and len(best):
             begins = np.flatnonzero(np.diff(best.astype(np.int16), prepend=np.int16(self._last)))
             self._states.append(best[begins])
@@ -57,7 +58,7 @@ class Runs:
         self._length += len(best)
 
     def packed(self) -> Packed | None:
-        """All runs; None if there are too many."""
+        """Return all runs encoded; None if there are too many."""
         if self.are_too_many:
             return None
         states = np.concatenate([np.zeros(0, np.uint8), *self._states])
@@ -66,7 +67,7 @@ class Runs:
 
 
 def affordable(all_runs: list[Packed | None]) -> list[Packed | None]:
-    """Those that fit into a page, the first ones first."""
+    """Return the runs, with None for tracks that exceed the budget of RUN_BYTES, which is spent in order."""
     left, kept = RUN_BYTES, []
     for runs in all_runs:
         size = 0 if runs is None else runs.deflated
@@ -76,7 +77,7 @@ def affordable(all_runs: list[Packed | None]) -> list[Packed | None]:
 
 
 def _in_sevens(numbers: NDArray[np.int64]) -> Bytes:
-    """Positive numbers as bytes of seven bits, lowest first; the highest bit says that more follow.
+    """Encode positive integers in bytes of seven bits, lowest first; the highest bit is set if more bytes follow.
 
     Examples
     --------

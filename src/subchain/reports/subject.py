@@ -1,4 +1,4 @@
-"""What a report is about: the model, the data as the model reads them, the states that are shown, what is found."""
+"""Subject of a report: the model, the data in the model's codes, the shown states, and results computed on demand."""
 
 from __future__ import annotations
 
@@ -9,54 +9,54 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.data import Sequences, read_alike
+from subchain.data import Sequences, as_sequences_like
 from subchain.data.sequences import require_observations
 from subchain.errors import InputError
 from subchain.models.hmm import HMM
 from subchain.reports.kernels import HIDDEN
+from subchain.reports.scan import DataSummary, Scan
 from subchain.reports.tracks import plan
-from subchain.reports.walk import Picture, Walk
 from subchain.tasks.intervals import Intervals, intervals
 from subchain.tasks.overview import block_order, flow, used_states
 from subchain.tasks.profiles import Numbers, Profile, Symbols, profile
 
 Array = NDArray[np.float64]
 
-#: States that a page shows at most: the most frequent ones, each with a byte of its own.
+#: Maximum number of states on a page, the most frequent ones; a state is encoded in one byte.
 MOST_STATES = 200
-#: Columns that are drawn along the data: of numbers as lines, of zeros and ones as strips.
+#: Maximum numbers of columns drawn along the data: numbers as lines, zeros and ones as strips.
 MOST_LINES, MOST_STRIPS = 4, 16
-#: Positions of a block, at most; the number of states is what blocks are wide.
+#: Maximum number of positions per block of marginals.
 BLOCK = 1 << 16
-#: Symbols of a state that are shown: where there are few states, and where there are more than so many.
+#: Number of symbols shown per state, up to MANY_STATES states and beyond.
 TOP_SYMBOLS, FEWER_SYMBOLS, MANY_STATES = 8, 4, 100
-#: Seed of the draws that intervals are made from: the same model gives the same page.
+#: Seed of the draws for credible intervals, so that the same model gives the same page.
 SEED = 0
 
 
 @dataclasses.dataclass
 class Subject:
-    """A model, data, and what the model finds in them.
+    """Model and data of a report, with results that are computed when needed.
 
     Attributes
     ----------
     model : HMM
-    data : the data, with the codes and columns that the model knows
-    knowledge : what is known of the states, by the names that `predict` has for it
+    data : the data, in the codes and columns of the model
+    evidence : the arguments `allowed`, `states` and `evidence` of `HMM.predict`
     """
 
     model: HMM
     data: Sequences
-    knowledge: dict[str, Any]
+    evidence: dict[str, Any]
 
     @classmethod
-    def read(cls, model: Any, x: Any, knowledge: dict[str, Any]) -> Subject:
-        """Check that this is a fitted model and that the data suit it."""
+    def read(cls, model: Any, x: Any, evidence: dict[str, Any]) -> Subject:
+        """Return the subject, after a check that the model is fitted and the data fit it."""
         if not isinstance(model, HMM):
             raise InputError(f"a report needs a fitted HMM, not {type(model).__name__}.")
         model._point()
-        data = read_alike(x, model.vocabularies_, model.columns_, model.grouped_by_)
-        return cls(model, require_observations(data), knowledge)
+        data = as_sequences_like(x, model.vocabularies_, model.columns_, model.grouped_by_)
+        return cls(model, require_observations(data), evidence)
 
     @cached_property
     def trained_visits(self) -> Array:
@@ -66,14 +66,14 @@ class Subject:
 
     @cached_property
     def shown(self) -> NDArray[np.int64]:
-        """Numbers of the states that are shown, rising: those in use, the most frequent if these are too many."""
+        """Numbers of the S shown states, increasing: the states in use, at most the MOST_STATES most frequent ones."""
         used = used_states(self.trained_visits)
         by_visits = used[np.argsort(-self.trained_visits[used], kind="stable")]
         return np.sort(by_visits[:MOST_STATES])
 
     @cached_property
     def profile(self) -> Profile:
-        """What the states emit."""
+        """Emissions of the states, column by column."""
         vocabularies = self.model.vocabularies_ or self.data.vocabularies
         columns = self.model.columns_ or self.data.columns
         return profile(self.model.emission_, self.model.family_, vocabularies, columns)
@@ -87,41 +87,41 @@ class Subject:
 
     @cached_property
     def symbols(self) -> Symbols | None:
-        """The column of symbols whose values are shown position by position."""
+        """The first column of symbols, whose values are shown at single positions; None if there is none."""
         return next((part for part in self.profile if isinstance(part, Symbols)), None)
 
     @cached_property
-    def picture(self) -> Picture:
-        """What one walk over the data finds."""
+    def summary(self) -> DataSummary:
+        """Results of one scan over the data."""
         slot = np.full(self.model.n_states_, HIDDEN, dtype=np.uint8)
         slot[self.shown] = np.arange(len(self.shown))
         tracks = plan(self.data, len(self.shown) + 1 + 3 * len(self.drawn))
-        blocks = self.model.predict_proba_blocks(self.data, BLOCK, **self.knowledge)
-        return Walk(self.data, tracks, slot, self.drawn).along(blocks)
+        blocks = self.model.predict_proba_blocks(self.data, BLOCK, **self.evidence)
+        return Scan(self.data, tracks, slot, self.drawn).run(blocks)
 
     @cached_property
     def occupancy(self) -> Array:
-        """Share of the data's positions in each shown state, (S,)."""
-        return np.asarray(self.picture.whole.shares.sum(axis=0) / self.data.n_observations)
+        """Fraction of the data's positions in each shown state, (S,)."""
+        return np.asarray(self.summary.whole.shares.sum(axis=0) / self.data.n_observations)
 
     @cached_property
     def transition(self) -> Array:
-        """Moves between shown states, (S, S); rows lack what goes to states that are not shown."""
+        """Transition probabilities between shown states, (S, S); rows do not sum to 1 if states are hidden."""
         return self.model.transition_[np.ix_(self.shown, self.shown)]
 
     @cached_property
     def order(self) -> NDArray[np.int64]:
-        """The shown states in an order in which blocks show, (S,)."""
+        """Permutation of the shown states that makes block structure visible, (S,)."""
         return block_order(flow(self.transition, self.occupancy))
 
     @property
     def n_symbols(self) -> int:
-        """How many symbols of a state are shown."""
+        """Number of symbols shown per state."""
         return TOP_SYMBOLS if len(self.shown) <= MANY_STATES else FEWER_SYMBOLS
 
     @cached_property
     def places(self) -> NDArray[np.int64]:
-        """For each shown state the entries of its expectation that its card shows, (S, n): top symbols, all numbers."""
+        """Indices of the expected emissions on each state's card, (S, n): its top symbols and all numbers."""
         found = []
         for state in self.shown:
             entries = [
@@ -133,15 +133,15 @@ class Subject:
 
     @cached_property
     def intervals(self) -> Intervals | None:
-        """Credible intervals of all moves between shown states and of what the cards show."""
+        """Credible intervals of the transitions between shown states and of the emissions on the cards."""
         everywhere = np.zeros((self.model.n_states_, self.places.shape[1]), dtype=np.int64)
         everywhere[self.shown] = self.places
         found = intervals(self.model.posterior_, everywhere, self.model.samples_, np.random.default_rng(SEED))
         if found is None:
             return None
-        moves, emission = found.transition, found.emission
+        transition, emission = found.transition, found.emission
         return dataclasses.replace(
             found,
-            transition=None if moves is None else moves[:, self.shown[:, None], self.shown],
+            transition=None if transition is None else transition[:, self.shown[:, None], self.shown],
             emission=None if emission is None else emission[:, self.shown],
         )

@@ -1,4 +1,4 @@
-"""The tracks of a page as arrays of bytes: shares of states per bin, runs, and single positions where there are any."""
+"""Tracks of a page as arrays of bytes: occupancies per bin, runs, and single positions."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from numpy.typing import NDArray
 
 from subchain.reports.packing import Packing, as_bytes
 from subchain.reports.runs import Packed, affordable
+from subchain.reports.scan import numbers_at
 from subchain.reports.subject import Subject
-from subchain.reports.walk import numbers_at
 from subchain.tasks.profiles import shown
 
 Array = NDArray[np.float64]
 
-#: Stands for a number, or a symbol, that is missing.
+#: Codes of missing numbers and symbols.
 NO_NUMBER, NO_SYMBOL = 255, 65_535
-#: This share of the smallest and largest values may lie outside the range that is drawn.
+#: Fractions of the smallest and of the largest values that may lie outside the drawn range.
 OUTLIERS = 0.002
 
 
 def timeline(subject: Subject, packing: Packing) -> dict[str, Any]:
-    """Describe the tracks, and pack their arrays."""
-    tracks, n_shown = subject.picture.tracks, len(subject.shown)
+    """Return a description of the tracks as JSON values, and append their arrays to `packing`."""
+    tracks, n_shown = subject.summary.tracks, len(subject.shown)
     most = math.log(max(n_shown, 2))
     packing.add("shares", as_bytes(np.concatenate([track.bins.mean_shares() for track in tracks]).T))
-    packing.add("doubts", as_bytes(np.concatenate([track.bins.mean_doubts() for track in tracks]), most))
+    packing.add("doubts", as_bytes(np.concatenate([track.bins.mean_entropies() for track in tracks]), most))
     pieces = [stretch for track in tracks for stretch in track.stretches]
-    for name in ("best", "chance"):
-        parts = [getattr(stretch, name) for stretch in pieces]
+    for name, field in (("best", "best"), ("chance", "probability")):
+        parts = [getattr(stretch, field) for stretch in pieces]
         packing.add(name, np.concatenate(parts) if parts else np.zeros(0, np.uint8))
     runs = affordable([track.runs for track in tracks])
     for name in Packed._fields:
@@ -56,19 +56,19 @@ def timeline(subject: Subject, packing: Packing) -> dict[str, Any]:
 
 
 def _spans(subject: Subject) -> list[tuple[int, int]]:
-    """Positions, over all sequences, of everything that is kept singly."""
+    """Return first and last + 1 flat positions of all stretches with single positions."""
     return [
         (track.track.start + stretch.first, track.track.start + stretch.first + len(stretch.best))
-        for track in subject.picture.tracks
+        for track in subject.summary.tracks
         for stretch in track.stretches
     ]
 
 
 def _numbers(subject: Subject, packing: Packing) -> list[dict[str, Any]]:
-    """Columns of numbers: what bins and single positions have, between the bounds that are drawn."""
+    """Append the numbers of bins and single positions to `packing`; return names and drawn ranges of the columns."""
     if not subject.drawn:
         return []
-    bins = np.concatenate([track.numbers for track in subject.picture.tracks])
+    bins = np.concatenate([track.numbers for track in subject.summary.tracks])
     columns = [part.column for part in subject.drawn]
     singles = [numbers_at(subject.data, columns, *span) for span in _spans(subject)]
     described, low, high = [], [], []
@@ -93,13 +93,13 @@ def _bounds(bins: Array) -> tuple[float, float]:
 
 
 def _quantised(values: Array, low: Array, high: Array) -> NDArray[np.uint8]:
-    """Numbers as bytes from 0 to 254; 255 where missing."""
+    """Return numbers between low and high as bytes 0 … 254; 255 for missing ones."""
     inside = np.clip((values - low) / (high - low), 0.0, 1.0)
     return np.where(np.isnan(inside), NO_NUMBER, np.rint(np.nan_to_num(inside) * 254.0)).astype(np.uint8)
 
 
 def _symbols(subject: Subject, packing: Packing) -> list[str] | None:
-    """Labels of the symbols at single positions, which are packed as numbers of labels."""
+    """Append the symbols at single positions to `packing` as indices of labels, and return the labels."""
     part = subject.symbols
     if part is None or part.column >= subject.data.n_features:
         return None

@@ -1,8 +1,7 @@
-"""Which sequences are drawn, how finely, and where single positions are kept: a plan that fits into the page.
+"""Plan of the timeline: the drawn sequences, their resolution, and where single positions are stored.
 
-Every drawn sequence is a *track*. It is cut into bins, for which the page carries shares of states; coarser levels are
-made from these by the page itself. Single positions are kept for tracks that are short enough, and for a few stretches
-of those that are not.
+Every drawn sequence is a *track*. It is divided into bins, for which the page stores occupancies; the page computes
+coarser levels from them. Single positions are stored for short tracks, and for a few stretches of long ones.
 """
 
 from __future__ import annotations
@@ -14,27 +13,27 @@ from numpy.typing import NDArray
 
 from subchain.data import Sequences
 
-#: Bytes for bins, and most bins, all tracks together; fewest bins of a page that has many states.
+#: Maximum numbers of bytes and of bins, all tracks together; minimum number of bins, for models with many states.
 BIN_BYTES, MOST_BINS, FEWEST_BINS = 400_000, 16_384, 1_024
-#: Single positions that are kept, all tracks together; stretches of a long track, and how long these are.
+#: Maximum number of single positions, all tracks together; number and length of the stretches of a long track.
 MOST_POSITIONS, STRETCHES, STRETCH = 160_000, 16, 2_048
-#: Sequences that are drawn; this share of them are the longest, the others are spread over the rest.
+#: Maximum number of drawn sequences; this fraction are the longest ones, the others are evenly spaced among the rest.
 MOST_TRACKS, SHARE_OF_LONGEST = 48, 0.5
 
 
 @dataclasses.dataclass(frozen=True)
 class Track:
-    """One sequence as it is drawn.
+    """One drawn sequence.
 
     Attributes
     ----------
-    sequence : its number
-    name : what it is called
-    start : its first position, over all sequences
-    length : its number of positions
-    n_bins : bins that it is cut into; bin b holds the positions p with p · n_bins // length = b
-    is_whole : whether all its positions are kept
-    n_stretches : otherwise, how many stretches of it are
+    sequence : number of the sequence
+    name : name of the sequence
+    start : flat position of its first position
+    length : number of positions
+    n_bins : number of bins; bin b holds the positions p with p · n_bins // length = b
+    is_whole : whether all single positions are stored
+    n_stretches : number of stored stretches if not all positions are
     """
 
     sequence: int
@@ -47,7 +46,7 @@ class Track:
 
 
 def plan(data: Sequences, bytes_a_bin: int) -> list[Track]:
-    """The tracks of the data, in their order.
+    """Return the tracks of the data, in the order of the sequences; `bytes_a_bin` is the size of one bin in the page.
 
     Examples
     --------
@@ -69,7 +68,7 @@ def plan(data: Sequences, bytes_a_bin: int) -> list[Track]:
 
 
 def _chosen(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Numbers of the sequences to draw, rising: the longest, and some of the others."""
+    """Return the numbers of the sequences to draw, increasing: the longest ones, and some of the others."""
     there = np.flatnonzero(lengths > 0)
     if len(there) <= MOST_TRACKS:
         return there

@@ -1,4 +1,4 @@
-"""The page: everything that is told of a model and its data, filled into a template and written as one file."""
+"""Rendering of the report page from its template, and writing it as one file."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ import numpy as np
 
 from subchain.core.files import checked_target, replace_file
 from subchain.errors import InputError
-from subchain.reports import doubt, facts, words
-from subchain.reports.again import call
+from subchain.reports import facts, formatting, uncertainty
 from subchain.reports.cards import borders, cards
-from subchain.reports.course import course
+from subchain.reports.convergence import convergence
 from subchain.reports.packing import Packing, as_roots
 from subchain.reports.positions import Positions
+from subchain.reports.reproduction import script
 from subchain.reports.subject import Subject
 from subchain.reports.timeline import timeline
 
-#: Scripts and styles of a page, in the order in which they run; all files are beside this one.
+#: Scripts and styles of a page in the order of execution; paths are relative to this package.
 SCRIPTS = (
     "vendor/uPlot.iife.min.js",
     "page/base.js",
@@ -47,32 +47,32 @@ def report(
     states: Any = None,
     evidence: Any = None,
 ) -> None:
-    """Write a fitted model and what it finds in data as one page: an HTML file that needs nothing else.
+    """Write a report on a fitted model and data: one self-contained HTML file.
 
-    Use it to look at a fit, or to show one to somebody. The data are walked along in blocks, so chains of any length
-    will do; the page stays small.
+    Use it to inspect a fit or to share it. The data are scanned in blocks, so that sequences of any length are
+    possible; the page stays small.
 
     Parameters
     ----------
     model : HMM
-        A fitted model, or one that was loaded from a file.
+        A fitted or loaded model.
     x : array, list of arrays, (X, lengths), Sequences, path, or table
-        The data to show, of any form that `HMM.fit` takes.
+        The data to show, in any form that `HMM.fit` takes.
     path : str or path
-        The file to write. It appears when it is complete; until then a file of that name stays as it is.
+        The file to write. The write is atomic.
     title : str, optional
         Heading of the page.
     step, unit, offset : float, str, float, optional
-        How positions are told: position i of a sequence stands at `offset + i * step`, in `unit`. With bins of 200
-        base pairs `step=200, unit="bp"`, with 50 observations a second `step=0.02, unit="s"`.
+        Coordinates of positions: position i of a sequence is at `offset + i * step`, in `unit`. Give
+        `step=200, unit="bp"` for bins of 200 base pairs, and `step=0.02, unit="s"` for 50 observations per second.
     allowed, states, evidence
-        What is known of the states, as in `HMM.predict`.
+        Evidence about the states, as in `HMM.predict`.
 
     Raises
     ------
     InputError
-        If the model is not fitted, the data do not suit it, `step`, `unit` or `offset` make no sense, or the file
-        cannot be written.
+        If the model is not fitted, the data do not fit it, `step`, `unit` or `offset` are invalid, or the file cannot
+        be written.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def report(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     report(model, x, f"{folder}/report.html")
     """
-    target = checked_target(path)  # before the work, not after it
+    target = checked_target(path)  # fail before the computation, not after it
     positions = Positions.read(step, unit, offset)
     subject = Subject.read(model, x, {"allowed": allowed, "states": states, "evidence": evidence})
     content = render(subject, positions, title or "Hidden Markov model").encode("utf8", "replace")
@@ -91,11 +91,11 @@ def report(
 
 
 def render(subject: Subject, positions: Positions, title: str) -> str:
-    """The page as text."""
+    """Return the page as HTML text."""
     try:
         import jinja2
     except ImportError:
-        raise InputError("a report needs jinja2, which is not installed; pip install jinja2.") from None
+        raise InputError("a report needs jinja2, which is not installed; run pip install jinja2.") from None
     scripts = [_file(name) for name in SCRIPTS]
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -108,14 +108,14 @@ def render(subject: Subject, positions: Positions, title: str) -> str:
         facts=facts.facts(subject),
         cards=cards(subject, positions),
         borders=borders(subject),
-        course=course(subject),
-        moves=doubt.moves(subject),
-        certainty=doubt.certainty(subject),
-        drawn=doubt.drawn(subject),
+        course=convergence(subject),
+        moves=uncertainty.frequent_transitions(subject),
+        certainty=uncertainty.certainty(subject),
+        drawn=uncertainty.sampler_summary(subject),
         intervals=subject.intervals,
-        call=call(subject, positions),
+        call=script(subject, positions),
         origins=facts.origins(subject),
-        share=words.share,
+        share=formatting.share,
         n_sequences=subject.data.n_sequences,
         styles=[_file(name) for name in STYLES],
         scripts=scripts,
@@ -126,13 +126,13 @@ def render(subject: Subject, positions: Positions, title: str) -> str:
 
 
 def contents(subject: Subject, positions: Positions) -> dict[str, Any]:
-    """What the page's scripts draw from."""
+    """Return the data of the page's scripts as JSON values."""
     packing = Packing()
     packing.add("transition", as_roots(subject.transition))
     found = subject.intervals
     if found is not None and found.transition is not None:
         packing.add("transitionBounds", as_roots(found.transition))
-    whole = subject.picture.whole
+    whole = subject.summary.whole
     along = timeline(subject, packing)
     numbers = subject.shown.tolist()
     names = [subject.model.state_names_[state] for state in numbers]
@@ -142,11 +142,11 @@ def contents(subject: Subject, positions: Positions) -> dict[str, Any]:
             for number, name, share in zip(numbers, names, subject.occupancy, strict=True)
         ],
         "order": subject.order.tolist(),
-        "course": course(subject),
-        "doubt": (whole.mean_doubts() / np.log(2)).round(4).tolist(),
+        "course": convergence(subject),
+        "doubt": (whole.mean_entropies() / np.log(2)).round(4).tolist(),
         "nPositions": subject.data.n_observations,
         "positions": positions.as_json(),
-        "sequences": doubt.sequences(subject),
+        "sequences": uncertainty.sequence_starts(subject),
         "timeline": along,
         "arrays": packing.index,
         "block": packing.block(),
@@ -154,7 +154,7 @@ def contents(subject: Subject, positions: Positions) -> dict[str, Any]:
 
 
 def _json(value: Any) -> str:
-    """JSON that may stand inside a page: no character of it can end the element that it stands in."""
+    """Return JSON for a script element, with <, > and & escaped so that it cannot end the element."""
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

@@ -1,10 +1,10 @@
-"""What the data do not give away by themselves: how many states, and how strong the priors are."""
+"""Model selection: the number of states, and hyperparameters of the priors."""
 
+from subchain.selection.alternation import ConcentrationFit, Round, fit_concentrations
 from subchain.selection.concentrations import Concentrations, learn_concentrations
 from subchain.selection.grid import Trial
 from subchain.selection.priors import PriorSelection, select_priors
 from subchain.selection.states import Row, Selection, select_states
-from subchain.selection.turns import ConcentrationFit, Round, fit_concentrations
 
 __all__ = [
     "ConcentrationFit",

@@ -1,8 +1,8 @@
-"""Concentrations learned from a model's own expected counts: those under which the counts are most probable.
+"""Empirical Bayes for Dirichlet concentrations, from the expected counts of a fitted model.
 
-After a fit, the expected moves, beginnings and symbols of the states are rows of counts with Dirichlet priors, and
-`dirichlet_multinomial` finds the best concentrations for them. Priors of other families than the categorical have no
-such concentrations and stay as they are.
+The expected transitions, initial states and symbols of a fit are rows of counts with Dirichlet priors;
+`numerics.dirichlet_multinomial` maximises their evidence over the concentrations. Emission families other than the
+categorical have no such concentrations, and their priors are not changed.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from subchain.errors import InputError
 from subchain.models.hmm import HMM
 from subchain.numerics.dirichlet_multinomial import Maximum, TiedRows, maximise
 from subchain.selection.folds import parts
-from subchain.selection.grid import Settings, spelled_out
+from subchain.selection.grid import Settings, resolved
 from subchain.transitions import Dirichlet, DirichletChain, resolve_transition
 from subchain.transitions.initial import LearnedInitial
 
 Array = NDArray[np.float64]
 
-#: Concentrations beyond which nothing would change but the risk of overflow: all but certain, all but uniform.
+#: Default bounds. Beyond them distributions are practically deterministic or uniform, and numbers might overflow.
 BOUNDS = (1e-4, 1e3)
-#: How near a bound counts as there.
+#: Relative distance from a bound below which a concentration counts as at the bound.
 AT_BOUND = 1e-6
 
 
 class Concentrations(NamedTuple):
-    """What `learn_concentrations` found.
+    """Result of `learn_concentrations`.
 
     Attributes
     ----------
-    settings : new values by the names of their settings
-    change : the largest change of a mean concentration, as a fraction of what it was
-    log_evidence, previous_log_evidence : log probability of the counts, with the new values and with those of the fit
-    remarks : a sentence for every concentration that was stopped by a bound
-    not_learned : a sentence for every part of the model whose prior stays as it is, and why
+    settings : new values by the names of the settings
+    change : largest relative change of a mean concentration
+    log_evidence, previous_log_evidence : log evidence of the counts, with the new values and with those of the fit
+    remarks : one sentence for every concentration at a bound
+    not_learned : one sentence for every part of the model whose prior is not changed, with the reason
     """
 
     settings: Settings
@@ -52,26 +52,26 @@ class Concentrations(NamedTuple):
     not_learned: list[str]
 
     def apply(self, model: HMM) -> HMM:
-        """An unfitted copy of a model, with the new values."""
-        return spelled_out(model).set_params(**self.settings)
+        """Return an unfitted copy of a model with the new values."""
+        return resolved(model).set_params(**self.settings)
 
 
 def learn_concentrations(model: HMM, per_symbol: bool = False, bounds: tuple[float, float] = BOUNDS) -> Concentrations:
-    """The Dirichlet concentrations that make a fitted model's expected counts most probable.
+    """Return the Dirichlet concentrations that maximise the evidence of a fitted model's expected counts.
 
-    Learned are `concentration` and `initial_concentration` of the transitions and `concentration` of categorical
-    emissions, also of those inside a `Product`. Where the model has one number for all entries, the best number is
-    found; where it has an array, the best multiple of it. `stickiness` stays as it is, and so do the priors of all
-    other families, for which there is `select_priors`.
+    The settings `concentration` and `initial_concentration` of the transitions and `concentration` of categorical
+    emissions, also inside a `Product`, are learned. If a setting is a number, the best number is found; if it is an
+    array, the best multiple of the array. `stickiness` and the priors of all other families are not changed; use
+    `select_priors` for them.
 
     Parameters
     ----------
     model : HMM
-        Fitted; it is not changed.
+        A fitted model; it is not changed.
     per_symbol : bool
-        Give every symbol of a categorical emission a concentration of its own, the same in all states, (W,).
+        Learn one concentration per symbol of a categorical emission, (W,), shared by all states.
     bounds : (float, float)
-        Smallest and largest mean concentration; one that would leave them is stopped there, with a warning.
+        Smallest and largest mean concentration; a warning is given if one of them is reached.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def learn_concentrations(model: HMM, per_symbol: bool = False, bounds: tuple[flo
 
     See Also
     --------
-    fit_concentrations : new concentrations make for new counts; it goes on until both agree
+    fit_concentrations : alternates fits and learning of concentrations until both converge
 
     Examples
     --------
@@ -97,20 +97,20 @@ def learn_concentrations(model: HMM, per_symbol: bool = False, bounds: tuple[flo
     return found
 
 
-# ---- what there is to learn ------------------------------------------------------------------------------------------
+# ---- concentrations that can be learned ------------------------------------------------------------------------------
 
 
 class _Target(NamedTuple):
-    """Rows of counts, and the setting that their concentrations come from.
+    """Rows of counts, and the setting of their concentrations.
 
     Attributes
     ----------
-    name : of the setting
+    name : name of the setting
     given : its value, a number, an array, or None
     counts : (R, W)
-    concentration : (R, W), what the setting amounts to, zero where an entry cannot occur
-    constant : (R, W), what other settings add to it
-    per_column : whether every column may have a value of its own
+    concentration : (R, W) concentrations from this setting, zero for structural zeros
+    constant : (R, W) concentrations that other settings add
+    per_column : whether every column has its own value
     """
 
     name: str
@@ -122,7 +122,7 @@ class _Target(NamedTuple):
 
 
 def _targets(model: HMM, per_symbol: bool) -> tuple[list[_Target], list[str]]:
-    """What can be learned, and sentences about what cannot."""
+    """Return the concentrations that can be learned, and sentences about the priors that cannot."""
     found = [*_of_chain(model), *_of_emission(model, per_symbol)]
     return [item for item in found if isinstance(item, _Target)], [item for item in found if isinstance(item, str)]
 
@@ -130,7 +130,7 @@ def _targets(model: HMM, per_symbol: bool) -> tuple[list[_Target], list[str]]:
 def _of_chain(model: HMM) -> Iterator[_Target | str]:
     prior, setting, counts = model.prior_.chain, resolve_transition(model.transition), model.statistics_
     if not isinstance(prior, DirichletChain) or not isinstance(setting, Dirichlet):
-        yield "transition: it is frozen, or was given, or its prior is no Dirichlet, and stays as it is."
+        yield "transition: it is frozen or given, or its prior is not Dirichlet; it is not changed."
         return
     sticky = setting.stickiness * np.eye(model.n_states_) * prior.rows.free
     concentration = prior.rows.concentration - sticky
@@ -141,7 +141,7 @@ def _of_chain(model: HMM) -> Iterator[_Target | str]:
         nothing = np.zeros_like(concentration)
         yield _Target(name, setting.initial_concentration, counts.initial[None], concentration, nothing, False)
     else:
-        yield f"{name}: the distribution of the first state is given or stationary, and has no prior."
+        yield f"{name}: the initial distribution is given or stationary and has no prior."
 
 
 def _of_emission(model: HMM, per_symbol: bool) -> Iterator[_Target | str]:
@@ -156,23 +156,23 @@ def _of_emission(model: HMM, per_symbol: bool) -> Iterator[_Target | str]:
             given, nothing = family.get_params()["concentration"], np.zeros_like(concentration)
             yield _Target(f"{name}__concentration", given, sums.counts.T, concentration, nothing, per_symbol)
         elif isinstance(prior, Frozen):
-            yield f"{name}: it is frozen, or was given, and stays as it is."
+            yield f"{name}: it is frozen or given; it is not changed."
         else:
             yield (
-                f"{name}: the prior of {type(family).__name__} is not learned from counts, and stays as it is; "
+                f"{name}: the prior of {type(family).__name__} cannot be learned from counts and is not changed; "
                 "choose it with select_priors."
             )
 
 
-# ---- learning it -----------------------------------------------------------------------------------------------------
+# ---- learning --------------------------------------------------------------------------------------------------------
 
 
 def learn(model: HMM, per_symbol: bool, bounds: tuple[float, float]) -> Concentrations:
-    """What `learn_concentrations` finds, without warnings."""
+    """Return the result of `learn_concentrations`, without warnings."""
     model._point()
     targets, not_learned = _targets(model, per_symbol)
     if per_symbol and not any(target.per_column for target in targets):
-        raise InputError(f"per_symbol=True needs a categorical emission that is learned; this is {model.family_!r}.")
+        raise InputError(f"per_symbol=True needs a learned categorical emission, not {model.family_!r}.")
     settings: Settings = {}
     remarks: list[str] = []
     change = before = after = 0.0
@@ -180,13 +180,13 @@ def learn(model: HMM, per_symbol: bool, bounds: tuple[float, float]) -> Concentr
         mean = float(target.concentration[target.concentration > 0.0].mean())
         pattern, start = _tied(target, mean)
         rows = TiedRows(target.counts, pattern, target.constant, target.per_column)
-        if not rows.tell:
-            not_learned.append(f"{target.name}: there are no rows with more than one count, which say nothing of it.")
+        if not rows.is_informative:
+            not_learned.append(f"{target.name}: no row has more than one count, so the counts do not depend on it.")
             continue
         best = maximise(rows, start, bounds)
-        settings[target.name] = _as_given(target, best.numbers, mean)
+        settings[target.name] = _as_given(target, best.scales, mean)
         remarks += _remarks(target, best, bounds)
-        change = max(change, abs(float(best.numbers.mean() / start.mean()) - 1.0))
+        change = max(change, abs(float(best.scales.mean() / start.mean()) - 1.0))
         before, after = before + rows.log_evidence(start), after + best.log_evidence
     if not settings:
         raise InputError(f"this model has no concentrations to learn. {' '.join(not_learned)}")
@@ -194,44 +194,44 @@ def learn(model: HMM, per_symbol: bool, bounds: tuple[float, float]) -> Concentr
 
 
 def _tied(target: _Target, mean: float) -> tuple[Array, Array]:
-    """What the numbers to learn are multiplied by, and the numbers as they are now."""
+    """Return the pattern that the scales multiply, (R, W), and the current scales."""
     if target.per_column:
         return np.ones_like(target.concentration), target.concentration.mean(axis=0)
     return target.concentration / mean, np.array([mean])
 
 
-def _as_given(target: _Target, numbers: Array, mean: float) -> Any:
-    """The numbers as the setting takes them: one a column, one for all, or as a multiple of the array it was."""
+def _as_given(target: _Target, scales: Array, mean: float) -> Any:
+    """Return the scales as a value of the setting: one per column, one number, or a multiple of the given array."""
     if target.per_column:
-        return numbers
+        return scales
     if np.ndim(target.given) == 0:
-        return float(numbers[0])
-    return np.asarray(target.given, dtype=np.float64) * (numbers[0] / mean)
+        return float(scales[0])
+    return np.asarray(target.given, dtype=np.float64) * (scales[0] / mean)
 
 
 def _remarks(target: _Target, best: Maximum, bounds: tuple[float, float]) -> Iterator[str]:
-    """What the user should know of the way a concentration was found."""
-    if not best.settled:
-        yield f"{target.name} had not settled when the search for it ended; it is not quite the best."
+    """Yield a sentence if the search did not converge, and one for each bound that was reached."""
+    if not best.converged:
+        yield f"{target.name} had not converged when the search ended; it is not quite the best."
     stopped = {
-        "lower": best.numbers <= bounds[0] * (1.0 + AT_BOUND),
-        "upper": best.numbers >= bounds[1] * (1.0 - AT_BOUND),
+        "lower": best.scales <= bounds[0] * (1.0 + AT_BOUND),
+        "upper": best.scales >= bounds[1] * (1.0 - AT_BOUND),
     }
     for bound, limit in zip(stopped, bounds, strict=True):
         count = int(stopped[bound].sum())
         if count:
-            of = f" for {count} of {len(best.numbers)} symbols" if target.per_column else ""
+            of = f" for {count} of {len(best.scales)} symbols" if target.per_column else ""
             unseen = int((stopped[bound] & ~target.counts.any(axis=0)).sum()) if target.per_column else 0
             never = f" ({unseen} of them never occur)" if unseen else ""
             yield (
-                f"{target.name} was stopped at its {bound} bound, {limit:g}{of}{never}: the counts would be more "
-                f"probable with a {'smaller' if bound == 'lower' else 'larger'} one. Give other bounds=..., or choose "
-                "it with select_priors."
+                f"{target.name} was stopped at its {bound} bound, {limit:g}{of}{never}: a "
+                f"{'smaller' if bound == 'lower' else 'larger'} value has more evidence. Give other bounds=..., or "
+                "choose it with select_priors."
             )
 
 
 def checked_bounds(bounds: Any) -> tuple[float, float]:
-    """Two positive numbers, the smaller one first."""
+    """Return `bounds` as floats; raise an `InputError` unless they are positive and increasing."""
     try:
         low, high = (float(bound) for bound in bounds)
     except (TypeError, ValueError):

@@ -1,8 +1,8 @@
-"""Data in folds: each is held out once, and what is scored is how probable a model finds it that has not seen it.
+"""Cross-validation: held-out log likelihoods per observation.
 
-Whole sequences are held out where there are several. A single chain is held out in blocks, which the fit sees as
-missing; what is scored is the probability of all held-out blocks together, given the rest. What is known of the states
-goes with the data: of held-out data it is part of what is scored.
+With several sequences, whole sequences are held out. A single sequence is held out in blocks, which are missing during
+the fit; the score is the joint log probability of all held-out blocks given the rest. Evidence about the states is
+divided like the data; evidence about held-out data is used when they are scored.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from subchain.emissions import Categorical, Emission, Product, resolve_emission
 from subchain.emissions.moments import RealEmission
 from subchain.errors import InputError
 from subchain.models.hmm import HMM
-from subchain.selection.known import Known
+from subchain.selection.state_evidence import Known
 
-#: Blocks of a single chain that each fold holds out.
+#: Number of blocks of a single sequence that each fold holds out.
 BLOCKS = 10
 
 Results = Iterator[tuple[float, HMM]]
 
 
 def fit(base: HMM, data: Sequences, known: Known, seed: int, validation: Any = None, **settings: Any) -> HMM:
-    """A copy of the model, fitted; an interruption ends the search that asked for it, and not just this fit."""
+    """Return a fitted copy of the model; raise KeyboardInterrupt if the fit was interrupted, to end the search."""
     fresh: HMM = clone(base).set_params(random_state=seed, **settings)
     fresh.fit(data, validation=validation, **known._asdict())
     if fresh.status_ == "interrupted":
@@ -38,12 +38,12 @@ def fit(base: HMM, data: Sequences, known: Known, seed: int, validation: Any = N
 
 
 def held_out(base: HMM, data: Sequences, known: Known, seeds: list[int]) -> Results:
-    """The log likelihood per observation of each fold, and the model that has not seen it; one fold a seed."""
+    """Yield the held-out log likelihood per observation and the fitted model of each fold; one fold per seed."""
     return (_held_out_sequences if data.n_sequences > 1 else _held_out_blocks)(base, data, known, seeds)
 
 
 def _held_out_sequences(base: HMM, data: Sequences, known: Known, seeds: list[int]) -> Results:
-    """Hold out every k-th sequence, k being the number of seeds."""
+    """Hold out every k-th sequence, where k is the number of seeds."""
     fold_of = np.arange(data.n_sequences) % len(seeds)
     for fold, seed in enumerate(seeds[: data.n_sequences]):
         seen, unseen = fold_of != fold, fold_of == fold
@@ -52,13 +52,14 @@ def _held_out_sequences(base: HMM, data: Sequences, known: Known, seeds: list[in
 
 
 def _per_observation(model: HMM, data: Sequences, known: Known) -> float:
+    """Return the weighted log likelihood per observation."""
     scores, weights = model.score_sequences(data, **known.of_states), known.weights(data)
     counted = weights > 0.0
     return float((weights * scores)[counted].sum() / max((weights * data.lengths).sum(), 1.0))
 
 
 def _held_out_blocks(base: HMM, data: Sequences, known: Known, seeds: list[int]) -> Results:
-    """Hide every k-th block from the fit; its probability is that of all data over that of those not hidden."""
+    """Hide every k-th block from the fit; its probability is that of all data divided by that of the shown data."""
     data = _with_room_for_missing(data, resolve_emission(base.emission))
     length = max(1, data.n_observations // (BLOCKS * len(seeds)))
     fold_of = np.arange(data.n_observations) // length % len(seeds)
@@ -72,8 +73,8 @@ def _held_out_blocks(base: HMM, data: Sequences, known: Known, seeds: list[int])
 # ---- data ------------------------------------------------------------------------------------------------------------
 
 
-def settled(emission: str | Emission, data: Sequences, n_states: int = 1) -> Emission:
-    """The family with the number of symbols that all data have, of which a part of them may not show every one."""
+def with_all_symbols(emission: str | Emission, data: Sequences, n_states: int = 1) -> Emission:
+    """Return the family with the number of symbols in all data fixed, since not every fold contains all symbols."""
     family: Emission = clone(resolve_emission(emission))
     prepared = family.prepare(data)
     family.check(prepared)
@@ -86,12 +87,12 @@ def settled(emission: str | Emission, data: Sequences, n_states: int = 1) -> Emi
 
 
 def parts(family: Emission) -> dict[str, Emission]:
-    """The families that a family is made of, by name."""
+    """Return the families of a `Product` by name; a single family has the empty name."""
     return family.families if isinstance(family, Product) else {"": family}
 
 
 def _with_room_for_missing(data: Sequences, family: Emission) -> Sequences:
-    """Whole numbers as floating numbers where a family takes −1 for a number, so that nan can stand for missing."""
+    """Convert integers to floats if a family takes −1 as a number, so that nan can mark missing values."""
     if data.values.dtype.kind == "f" or not any(isinstance(part, RealEmission) for part in parts(family).values()):
         return data
     table = data.select(None).astype(np.float64)
@@ -103,6 +104,7 @@ def _with_room_for_missing(data: Sequences, family: Emission) -> Sequences:
 
 
 def _hide(data: Sequences, rows: NDArray[np.bool_]) -> Sequences:
+    """Return a copy of the data in which some rows, (N,), are missing."""
     kind = data.values.dtype
     values = np.array(data.values, dtype=kind if kind.kind == "f" else signed(kind))
     values[rows] = np.nan if kind.kind == "f" else -1
@@ -114,7 +116,7 @@ def _with_values(data: Sequences, values: NDArray[Any]) -> Sequences:
 
 
 def at_least(name: str, given: Any, least: int) -> int:
-    """A setting that counts something."""
+    """Return an integer setting; raise an `InputError` that names it if it is below `least`."""
     if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < least:
         raise InputError(f"{name} must be a whole number of at least {least}, not {given!r}.")
     return int(given)

@@ -1,7 +1,7 @@
-"""Values of settings to try, by their dotted names, and what can be said of the best of them by looking at the others.
+"""Grids of settings by name, their refinement, and warnings about best values at the edge of a grid.
 
-A best value at the edge of its grid may not be the best there is: the message says which edge, and by how much the next
-value inside is worse, which tells an edge that matters from one that does not.
+If the best value is at the edge of its grid, values outside may be better. The message gives the edge and the
+difference to the score of the next value, which shows whether the edge matters.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Trial(NamedTuple):
 
     Attributes
     ----------
-    settings : values by the names of their settings
+    settings : values by the names of the settings
     mean, spread : mean and standard deviation of the scores over folds or repeats; larger is better
     values : the scores
     effective : mean number of states that hold 99 % of the positions
-    collapsed : whether a run has ended with too few of them; such a point is never chosen
+    collapsed : whether a run ended with fewer than `min_states` of them; such a point is never chosen
     """
 
     settings: Settings
@@ -43,10 +43,10 @@ class Trial(NamedTuple):
     collapsed: bool
 
 
-def spelled_out(model: HMM) -> HMM:
-    """An unfitted copy with components in place of their names, so that all their settings can be reached."""
+def resolved(model: HMM) -> HMM:
+    """Return an unfitted copy with component names replaced by components, so that their settings can be changed."""
     if not isinstance(model, HMM):
-        raise InputError(f"model must be an HMM, which is copied and fitted, not {model!r}.")
+        raise InputError(f"model must be an HMM, not {model!r}.")
     fresh: HMM = clone(model)
     return fresh.set_params(
         emission=resolve_emission(fresh.emission),
@@ -56,7 +56,7 @@ def spelled_out(model: HMM) -> HMM:
 
 
 def checked_grid(grid: Any, model: HMM) -> dict[str, list[Any]]:
-    """The grid with lists of values, each named after a setting that the model has."""
+    """Return the grid with lists of values; raise an `InputError` for unknown settings and empty lists."""
     if not isinstance(grid, Mapping) or not grid:
         raise InputError(
             "grid must map names of settings to the values to try, {'emission__concentration': [0.01, 0.1, 1.0]}, "
@@ -79,22 +79,22 @@ def _values(name: str, values: Any) -> list[Any]:
 
 
 def combinations(grid: Mapping[str, list[Any]]) -> list[Settings]:
-    """All points of a grid, the last setting moving fastest."""
+    """Return all points of a grid; the last setting varies fastest."""
     return [dict(zip(grid, point, strict=True)) for point in itertools.product(*grid.values())]
 
 
 def key(settings: Settings) -> tuple[Any, ...]:
-    """What tells points apart: numbers by their value, anything else (arrays, components) by being the same object."""
+    """Return a hashable key of a point: numbers by value, everything else (arrays, components) by identity."""
     return tuple(value if _is_number(value) else id(value) for value in settings.values())
 
 
-def spell(settings: Settings) -> str:
-    """Settings as they would be written."""
+def as_text(settings: Settings) -> str:
+    """Return settings as text, name=value."""
     return ", ".join(f"{name}={value!r}" for name, value in settings.items())
 
 
 def between(tried: list[Settings], best: Settings) -> list[Settings]:
-    """Points half way (in log space) between the best and its neighbours, in each setting that can be refined."""
+    """Return the points halfway in log space between the best one and its neighbours, for settings that are numbers."""
     finer = {}
     for name, value in best.items():
         numbers = _numbers(tried, name)
@@ -107,13 +107,13 @@ def between(tried: list[Settings], best: Settings) -> list[Settings]:
 
 
 def can_be_refined(values: list[Any]) -> bool:
-    """Whether there is anything between the values: positive numbers that are not whole throughout."""
+    """Return whether values can be interpolated: several positive numbers, not all of them integers."""
     numbers = [value for value in values if _is_number(value)]
     return len(numbers) > 1 and min(numbers) > 0.0 and not all(isinstance(number, int) for number in numbers)
 
 
 def edges(trials: list[Trial], best: Trial) -> list[str]:
-    """A sentence for every setting whose best value is the smallest or the largest that was tried."""
+    """Return a sentence for every setting whose best value is the smallest or the largest that was tried."""
     means = {key(trial.settings): trial.mean for trial in trials}
     sentences = []
     for name, value in best.settings.items():
@@ -124,7 +124,7 @@ def edges(trials: list[Trial], best: Trial) -> list[str]:
             ("smallest", "smaller", numbers[1]) if value == numbers[0] else ("largest", "larger", numbers[-2])
         )
         less = best.mean - means.get(key(best.settings | {name: inside}), math.nan)
-        spread = f", with a spread of {best.spread:.3g}" if len(best.values) > 1 else ""
+        spread = f", with a standard deviation of {best.spread:.3g}" if len(best.values) > 1 else ""
         sentences.append(
             f"the best {name}, {value:g}, is the {which} that was tried; a {beyond} one may be better "
             f"(the next, {inside:g}, scores {less:.3g} less{spread})."
@@ -133,7 +133,7 @@ def edges(trials: list[Trial], best: Trial) -> list[str]:
 
 
 def _numbers(tried: list[Settings], name: str) -> list[Any]:
-    """Different numbers that a setting was given, rising."""
+    """Return the distinct numbers tried for a setting, increasing."""
     return sorted({settings[name] for settings in tried if _is_number(settings[name])})
 
 

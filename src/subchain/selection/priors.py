@@ -1,8 +1,8 @@
-"""How strong are the priors? Fits a model with every combination of some settings and keeps the best on held-out data.
+"""Grid search over hyperparameters by held-out likelihood or another score.
 
-What counts is how a model does on what it has not learned from: folds of whole sequences, blocks or positions inside a
-chain, validation data, or whatever else the user measures, such as tagging accuracy on a development set. All
-combinations are fitted to the same folds from the same seeds, so that differences are not those of their starts.
+Every combination of settings is fitted and scored on data that were not used in training: folds of whole sequences,
+blocks or positions of a sequence, validation data, or by a function of the user, such as tagging accuracy on a
+development set. All combinations use the same folds and seeds, so that differences do not come from random starts.
 """
 
 from __future__ import annotations
@@ -20,38 +20,38 @@ from subchain.errors import ConvergenceWarning, InputError, unknown_name
 from subchain.models.fitting import FitCall
 from subchain.models.hmm import HMM
 from subchain.numerics.seeds import seed_sequence
-from subchain.selection.folds import Results, at_least, fit, held_out, settled
+from subchain.selection.folds import Results, at_least, fit, held_out, with_all_symbols
 from subchain.selection.grid import (
     Settings,
     Trial,
+    as_text,
     between,
     can_be_refined,
     checked_grid,
     combinations,
     edges,
     key,
-    spell,
-    spelled_out,
+    resolved,
 )
-from subchain.selection.known import Known
+from subchain.selection.state_evidence import Known
 
-#: Folds where the user does not say how many.
+#: Default number of folds.
 FOLDS = 5
 
 Score = Callable[[HMM], float]
 
 
 class PriorSelection(NamedTuple):
-    """What `select_priors` found.
+    """Result of `select_priors`.
 
     Attributes
     ----------
-    criterion : "held_out" (log likelihood per observation), or the name of the function that scored
+    criterion : "held_out" (log likelihood per observation), or the name of the scoring function
     trials : one `Trial` for each combination of settings
     settings : the combination with the best mean
     best_ : the model with these settings, fitted to all data
     effective : number of states that hold 99 % of the positions in `best_`
-    edges : a sentence for every setting whose best value lies at the edge of its grid
+    edges : one sentence for every setting whose best value is at the edge of its grid
     """
 
     criterion: str
@@ -63,7 +63,7 @@ class PriorSelection(NamedTuple):
 
     @property
     def table(self) -> list[dict[str, Any]]:
-        """The trials as flat rows, `pandas.DataFrame(selection.table)`."""
+        """The trials as flat rows, for `pandas.DataFrame(selection.table)`."""
         return [trial.settings | {k: v for k, v in trial._asdict().items() if k != "settings"} for trial in self.trials]
 
 
@@ -85,38 +85,39 @@ def select_priors(
     evidence: Any = None,
     sample_weight: Any = None,
 ) -> PriorSelection:
-    """Fit a model with different hyperparameters, or any other settings, and find the best.
+    """Fit a model with all combinations of some hyperparameters, or other settings, and find the best one.
 
     Parameters
     ----------
     x : array, list of arrays, (X, lengths), Sequences, path, or table
     model : HMM
-        What is fitted, by its own inference algorithm.
+        The model to copy and fit, with its own inference algorithm.
     grid : mapping
         Values to try by the names of settings, as in scikit-learn: `{"transition__concentration": [0.1, 1.0],
         "emission__concentration": [0.01, 0.1]}`. All combinations are tried.
     criterion : "held_out", or a function of a fitted model
-        The log likelihood of held-out observations, each, or a number that is larger for better models. A function
-        sees models that were fitted to all of `x`.
+        The held-out log likelihood per observation, or a function that returns a larger number for better models. The
+        function is called with models fitted to all of `x`.
     validation : as x, or HoldOut, optional
-        Data to be scored, or positions inside `x` that the fits do not see, in place of folds. As in `HMM.fit`, which
-        scores them after every iteration; the last score counts.
+        Validation data, or positions of `x` to hold out, instead of folds. As in `HMM.fit`, which scores them after
+        every iteration; the last score is used.
     cv : int, optional
-        Number of folds where there is neither `validation` nor a function; 5 by default. Folds are whole sequences, or
-        blocks of a single chain.
+        Number of folds if there is neither `validation` nor a function; 5 by default. Folds are whole sequences, or
+        blocks of a single sequence.
     repeats : int, optional
-        Fits of each combination from different seeds where there are no folds; 1 by default. Their scores are averaged.
+        Number of fits per combination from different seeds if there are no folds; 1 by default. Scores are averaged.
     n_init : int, optional
-        Restarts of each fit, of which the one with the best objective is scored; the model's own by default.
+        Restarts of each fit, of which the one with the best objective is scored; by default that of the model.
     min_states : int
-        Combinations of which a run ends with fewer effective states than this have collapsed, and are not chosen.
+        A combination is not chosen if one of its runs ends with fewer effective states than this (it has collapsed).
     refine : int
-        How often to go on with values half way between the best one and its neighbours, of each setting that is a
-        positive number.
+        Number of refinements: further values halfway between the best value and its neighbours, for each setting that
+        is a positive number.
     random_state : int, numpy Generator or None
-        Seed of all fits; the model's own by default.
+        Seed of all fits; by default that of the model.
     allowed, states, evidence, sample_weight
-        As in `HMM.fit`, for all of `x`; folds get their parts. What is known of held-out sequences is scored with them.
+        As in `HMM.fit`, for all of `x`; they are divided into folds like `x`. Evidence about held-out sequences is used
+        when these are scored.
 
     Returns
     -------
@@ -129,7 +130,7 @@ def select_priors(
 
     See Also
     --------
-    fit_concentrations : concentrations that make the counts of a single fit most probable, without a grid
+    fit_concentrations : empirical Bayes for concentrations, without a grid
 
     Examples
     --------
@@ -144,12 +145,12 @@ def select_priors(
     'the best emission__concentration, 0.001, is the smallest that was tried'
     """
     known, data = Known(allowed, states, evidence, sample_weight), as_sequences(x)
-    base = spelled_out(model)
+    base = resolved(model)
     if n_init is not None:
         base.set_params(n_init=at_least("n_init", n_init, 1))
     values = checked_grid(grid, base)
     if at_least("refine", refine, 0) and not any(map(can_be_refined, values.values())):
-        raise InputError("refine= needs a setting with several positive values that are not all whole numbers.")
+        raise InputError("refine= needs a setting with several positive values that are not all integers.")
     in_folds = _is_in_folds(criterion, validation, cv, repeats)
     n_fits = at_least("cv", FOLDS if cv is None else cv, 2) if in_folds else _n_repeats(repeats)
     root = seed_sequence(base.random_state if random_state is None else random_state)
@@ -177,7 +178,7 @@ def select_priors(
 
 
 class _Search:
-    """Visits points of a grid and keeps what they gave, and the best of the models."""
+    """Grid search that keeps all trials, and the model of the best one."""
 
     def __init__(
         self, base: HMM, data: Sequences, known: Known, results: Callable[[HMM], Results], min_states: int
@@ -190,15 +191,16 @@ class _Search:
 
     @property
     def best(self) -> Trial:
+        """Trial with the best mean score."""
         return self._found()[0]
 
     @property
     def model(self) -> HMM:
-        """The best point's fit with the highest score."""
+        """The model of the best trial with the highest score."""
         return self._found()[1]
 
     def visit(self, points: list[Settings]) -> None:
-        """Fit all points; they are checked first, so that a wrong one does not end a search that has run for hours."""
+        """Fit all points; all are checked first, so that an invalid one does not end a search after hours."""
         candidates = {key(point): (point, self._checked(point)) for point in points}
         for point, candidate in candidates.values():
             trial, found = self._try(point, candidate)
@@ -211,7 +213,7 @@ class _Search:
             candidate = _candidate(self.base, point, self.data)
             FitCall(candidate, self.data, **self.known._asdict())
         except InputError as error:
-            raise InputError(f"with {spell(point)}: {error}") from error
+            raise InputError(f"with {as_text(point)}: {error}") from error
         return candidate
 
     def _try(self, point: Settings, candidate: HMM) -> tuple[Trial, HMM]:
@@ -235,24 +237,25 @@ class _Search:
         if self._leader is None:
             most = max(self.trials, key=lambda trial: trial.effective)
             raise InputError(
-                f"every combination in the grid has collapsed to fewer than min_states={self.min_states} states; most "
-                f"were left with {spell(most.settings)}, {most.effective:g} on average. Lower min_states or try other "
-                "values (a smaller emission concentration keeps more states)."
+                f"every combination in the grid has collapsed to fewer than min_states={self.min_states} states; the "
+                f"largest mean number is {most.effective:g}, with {as_text(most.settings)}. Lower min_states or try "
+                "other values (a smaller emission concentration keeps more states)."
             )
         if self._leader[0].mean == -math.inf:
             raise InputError(
-                "every combination in the grid scores −inf: the held-out data are impossible under all of them. Use a "
-                "prior that leaves room for what was not seen (a concentration with variational inference)."
+                "every combination in the grid scores −inf: the held-out data have probability zero under all of "
+                "them. Use a prior that gives unseen symbols a positive probability (a concentration with variational "
+                "inference)."
             )
         return self._leader
 
 
 def _candidate(base: HMM, point: Settings, data: Sequences) -> HMM:
-    """The model with the settings of a point, and the sizes that all data have."""
+    """Return a copy of the model with the settings of a point, and the number of symbols of all data."""
     fresh: HMM = clone(base).set_params(**{name: clone(value) for name, value in point.items()})
-    if isinstance(fresh.init, str):  # a model to start from brings sizes of its own
+    if isinstance(fresh.init, str):  # otherwise the model to start from fixes the number of symbols
         n_states = at_least("n_states", fresh.n_states, 1)
-        fresh.set_params(emission=settled(fresh.emission, data, n_states))
+        fresh.set_params(emission=with_all_symbols(fresh.emission, data, n_states))
     return fresh
 
 
@@ -267,7 +270,7 @@ def _checked_score(given: Any, point: Settings) -> float:
         value = math.nan
     if math.isnan(value) or value == math.inf:
         raise InputError(
-            f"the criterion is {given!r} with {spell(point)}; it must be a number, larger for better models."
+            f"the criterion is {given!r} with {as_text(point)}; it must be a number, larger for better models."
         )
     return value
 
@@ -277,12 +280,15 @@ def _n_repeats(repeats: int | None) -> int:
 
 
 def _is_in_folds(criterion: Any, validation: Any, cv: int | None, repeats: int | None) -> bool:
-    """Whether folds are scored; refuses settings that then would not be read."""
+    """Return whether folds are scored; raise an `InputError` for settings that would have no effect."""
     if not callable(criterion) and criterion != "held_out":
         raise unknown_name("criterion", criterion, ["held_out"])
     in_folds = validation is None and not callable(criterion)
     if in_folds and repeats is not None:
-        raise InputError("repeats= is for validation data or a function that scores; folds are fitted once each (cv=).")
+        raise InputError(
+            "repeats= needs validation data or a scoring function; without them there are folds, and cv= is their "
+            "number."
+        )
     if not in_folds and cv is not None:
-        raise InputError("cv= is for folds; with validation data or a function that scores there are none (repeats=).")
+        raise InputError("cv= needs folds; with validation data or a scoring function there are none: use repeats=.")
     return in_folds

@@ -1,8 +1,8 @@
-"""How many states? Fits models of several sizes and compares them by a criterion, with its spread.
+"""Selection of the number of states by information criteria, held-out likelihood or the variational bound.
 
-Information criteria and the variational bound are spread over restarts, of which the best counts: a bad start says
-nothing about the number of states. The held-out likelihood is spread over folds, all of which count. Adding states that
-do no harm hardly lowers it, so the least number wins that is not worse than the best by more than a standard error.
+For information criteria and the bound, the best restart of each size is compared: a bad start says nothing about the
+number of states. The held-out likelihood is averaged over folds. Superfluous states hardly lower it, so the smallest
+number of states within one standard error of the best is chosen.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from subchain.data import Sequences, as_sequences
 from subchain.errors import ConvergenceWarning, InputError, unknown_name
 from subchain.inference import EM, resolve_inference
 from subchain.models.hmm import HMM
-from subchain.selection.folds import Results, at_least, fit, held_out, settled
-from subchain.selection.known import Known
+from subchain.selection.folds import Results, at_least, fit, held_out, with_all_symbols
+from subchain.selection.state_evidence import Known
 
 
 class Row(NamedTuple):
-    """One number of states.
+    """Results for one number of states.
 
     Attributes
     ----------
@@ -41,15 +41,15 @@ class Row(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """What `select_states` found.
+    """Result of `select_states`.
 
     Attributes
     ----------
     criterion : "bic" and "aic" (smaller is better), "held_out" (log likelihood per observation) and "bound" (larger is)
-    table : one `Row` for each number of states; `pandas.DataFrame(selection.table)` makes a table of it
-    values : for each number of states the criterion of every restart or fold
-    n_states : the number of states that was chosen
-    best_ : the model with that number, fitted to all data
+    table : one `Row` for each number of states, for `pandas.DataFrame(selection.table)`
+    values : for each number of states, the criterion of every restart or fold
+    n_states : the chosen number of states
+    best_ : the model with this number, fitted to all data
     effective : number of states that hold 99 % of the positions in `best_`
     """
 
@@ -77,13 +77,13 @@ def select_states(
     x : array, list of arrays, (X, lengths), Sequences, path, or table
     states : numbers of states to try
     criterion : "bic", "aic", "held_out" or "bound"
-        The bound needs variational inference: the objective of EM rises with every state.
+        "bound" needs variational inference, because the objective of EM increases with every state.
     model : HMM, optional
-        What is fitted, with `n_states`, `n_init` and `random_state` replaced.
+        The model to copy and fit; `n_states`, `n_init` and `random_state` are replaced.
     cv : int
         Number of folds, for "held_out".
     n_init : int
-        Restarts of each fit; by "held_out" the best of them is scored.
+        Number of restarts of each fit; for "held_out" the best of them is scored.
     random_state : int, optional
         Seed.
 
@@ -103,7 +103,7 @@ def select_states(
         raise unknown_name("criterion", criterion, _CRITERIA)
     n_fits = at_least("cv", cv, 2) if criterion == "held_out" else at_least("n_init", n_init, 1)
     base, data = clone(HMM() if model is None else model), as_sequences(x)
-    base.set_params(emission=settled(base.emission, data), n_init=n_init)
+    base.set_params(emission=with_all_symbols(base.emission, data), n_init=n_init)
     if criterion == "bound" and isinstance(resolve_inference(base.inference), EM):
         raise InputError("criterion='bound' needs variational inference; with EM use 'bic', 'aic' or 'held_out'.")
     evaluate, sign = _CRITERIA[criterion]
@@ -119,15 +119,15 @@ def select_states(
         effective = float(np.mean([found.effective_states() for _, found in results]))
         table.append(Row(size, float(np.mean(values[size])), float(np.std(values[size])), best, effective))
     if criterion == "held_out":
-        chosen = _least_within_error(values)
+        chosen = _smallest_within_error(values)
         fitted[chosen] = fit(base.set_params(n_states=chosen), data, Known(), seeds[0][0])
     else:
         chosen = max(table, key=lambda row: sign * row.best).n_states
     return Selection(criterion, table, values, chosen, fitted[chosen], fitted[chosen].effective_states())
 
 
-def _least_within_error(values: dict[int, list[float]]) -> int:
-    """The least number of states that is not worse than the best by more than a standard error over the folds."""
+def _smallest_within_error(values: dict[int, list[float]]) -> int:
+    """Return the smallest number of states whose mean is within one standard error of the best, over the folds."""
     best = max(values.values(), key=np.mean)
     gaps = {size: np.subtract(best, own) for size, own in values.items()}
     return min(size for size, gap in gaps.items() if not gap.mean() > gap.std() / np.sqrt(len(gap)))
@@ -152,7 +152,7 @@ def _by_held_out(base: HMM, data: Sequences, seeds: list[int]) -> Results:
     return held_out(base, data, Known(), seeds)
 
 
-#: How each criterion is computed, and whether more is better (1) or worse (−1).
+#: Function that computes each criterion, and 1 if larger is better, −1 if smaller is.
 _CRITERIA: dict[str, tuple[Callable[[HMM, Sequences, list[int]], Results], int]] = {
     "bic": (_by_bic, -1),
     "aic": (_by_aic, -1),

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.checks import whole_number
-from subchain.core.samples import LEAST_DRAWS, Samples, r_hat
+from subchain.core.samples import MIN_DRAWS, Samples, r_hat
 from subchain.errors import InputError
 from subchain.inference.run.algorithm import Algorithm
 from subchain.inference.run.chains import ChainProblem, chain_problem
@@ -82,9 +82,9 @@ class Sampler(Algorithm):
         del settings["n_samples"]
         return settings
 
-    def _written(self) -> dict[str, Any]:
+    def _saved_settings(self) -> dict[str, Any]:
         """As for every component; a function becomes the temperatures that it gives."""
-        settings = super()._written()
+        settings = super()._saved_settings()
         if callable(self.annealing):
             settings["annealing"] = self.temperatures()[: max(self.burn_in, 1)].tolist()
         return settings
@@ -155,7 +155,7 @@ class Sampler(Algorithm):
         kept, name = self._kept(trace), type(self).__name__
         if not kept.shape[1]:
             return f"{name} ended ({status}) during the burn-in and kept no draw; the model is that of its last states."
-        if self.temperatures()[-1] != 1.0 or self.n_chains == 1 or kept.shape[1] < LEAST_DRAWS:
+        if self.temperatures()[-1] != 1.0 or self.n_chains == 1 or kept.shape[1] < MIN_DRAWS:
             return None
         found = r_hat(kept)
         if found <= DISAGREEMENT:

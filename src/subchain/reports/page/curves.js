@@ -115,7 +115,7 @@ const Curves = (() => {
     const far = Page.inUnits(value(nPositions), 0).length;
     const xAxis = axis({ splits: sequences.length > 1 ? splits : undefined, values: (_, splits, __, ___, increment) => splits.map((x) => told(x, Page.decimals(increment))), incrs: increments(Math.max(least, -positions.digits)), space: Math.max(70, 6.5 * far + 16) });
     draw(box(along, ""), "", x, [{ name: "bits", values: contents.doubt }], {
-      xName: sequences.length > 1 ? "where" : "position", name: "Doubt along the data", height: 196, fill: true, fromZero: true, marks: borders, xAxis, xValue: whereabouts,
+      xName: sequences.length > 1 ? "where" : "position", name: "State entropy along the data", height: 196, fill: true, fromZero: true, marks: borders, xAxis, xValue: whereabouts,
     });
   }
 

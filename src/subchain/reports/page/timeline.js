@@ -331,7 +331,7 @@ const Timeline = (() => {
       const high = Math.min(1, doubts[x]) * height;
       context.fillRect(LEFT + x / ratio, top + height - high, 1 / ratio, high);
     }
-    if (height > 16) note(context, "doubt", top);
+    if (height > 16) note(context, "entropy", top);
   }
 
   // The whole of the data as a line, with the window and where there are single positions.
@@ -458,9 +458,9 @@ const Timeline = (() => {
     if (found.run && found.run.slot < n) parts.push(`${Page.full(found.run.slot)} ${ofRun(found.run)}`);
     else parts.push(ranked.slice(0, 3).map((slot) => `${Page.full(slot)} ${Page.percent(sums[slot])}`).join(", "));
     parts.push(...numbersIn(found));
-    if (found.doubt !== null) parts.push(`doubt ${Page.number(found.doubt * described.mostDoubt)} bits`);
+    if (found.doubt !== null) parts.push(`entropy ${Page.number(found.doubt * described.mostDoubt)} bits`);
     const coarse = found.level ? found.level.width > 1.001 && view[1] - view[0] < found.level.width * 40 : false;
-    const what = track.runs ? "numbers and doubt are means here, finer ones are" : "finer detail is";
+    const what = track.runs ? "numbers and entropy are means here, finer ones are" : "finer detail is";
     if (coarse && !track.whole) parts.push(`${what} in the marked stretches only`);
     readout.textContent = parts.join(" · ");
   }

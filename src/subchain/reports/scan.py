@@ -1,8 +1,9 @@
-"""One walk over the data, block by block, that finds everything a page says about them; no table spans the data.
+"""One scan over the posterior marginals, block by block, that computes everything a page shows of the data.
 
-Shares of states and doubt go into bins: those of each track, and a few over all the data. Single positions are kept
-where the plan says so. Of a long track these are stretches, one for each of the most frequent states: the stretch that
-holds most of it so far takes the place of the one before; beside them its runs of equal states.
+Memory does not grow with the data. Occupancies and entropies are summed in bins: those of each track, and WHOLE_BINS
+over all data. Single positions are kept according to the plan in `tracks`. For a long track these are stretches, one
+for each of the most frequent states (the stretch that holds most positions of the state so far), and the runs of equal
+states.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.data import Sequences
-from subchain.reports.kernels import HIDDEN, add_to_bins, count_runs, look
+from subchain.reports.kernels import HIDDEN, add_to_bins, best_states, count_runs
 from subchain.reports.runs import Packed, Runs
 from subchain.reports.tracks import STRETCH, Track
 from subchain.tasks.profiles import Numbers
@@ -22,47 +23,61 @@ from subchain.tasks.profiles import Numbers
 Array = NDArray[np.float64]
 Bytes = NDArray[np.uint8]
 
-#: Bins over all the data.
+#: Number of bins over all data.
 WHOLE_BINS = 480
-#: Classes of the probability of the best state.
+#: Number of bins of the histogram of the best state's probability.
 CLASSES = 20
 
 
 @dataclasses.dataclass
 class Bins:
-    """Sums over bins of equal width: marginals (n_bins, S), entropies and numbers of positions (n_bins,)."""
+    """Sums over bins of equal width.
+
+    Attributes
+    ----------
+    shares : (n_bins, S) sums of the marginals of the shown states
+    entropies : (n_bins,) sums of the entropies in nats
+    counts : (n_bins,) numbers of positions
+    """
 
     shares: Array
-    doubts: Array
+    entropies: Array
     counts: Array
 
     @classmethod
     def empty(cls, n_bins: int, n_shown: int) -> Bins:
+        """Return bins with zero sums."""
         return cls(np.zeros((n_bins, n_shown)), np.zeros(n_bins), np.zeros(n_bins))
 
     def mean_shares(self) -> Array:
-        """Share of each state in each bin."""
+        """Return the occupancy of each state in each bin, (n_bins, S)."""
         return self.shares / np.maximum(self.counts, 1.0)[:, None]
 
-    def mean_doubts(self) -> Array:
-        """Mean entropy of each bin."""
-        return self.doubts / np.maximum(self.counts, 1.0)
+    def mean_entropies(self) -> Array:
+        """Return the mean entropy of each bin, (n_bins,)."""
+        return self.entropies / np.maximum(self.counts, 1.0)
 
 
 @dataclasses.dataclass
 class Stretch:
-    """Neighbouring positions of a track: where it begins, its best states and their probabilities as bytes."""
+    """Stretch of neighbouring positions of a track: first position, best states and their probabilities as bytes."""
 
     first: int
     best: Bytes
-    chance: Bytes
+    probability: Bytes
 
 
 @dataclasses.dataclass
-class TrackPicture:
-    """What was found along a track: its bins, single positions, and numbers (n_bins, D, [smallest, mean, largest]).
+class TrackSummary:
+    """Results for one track.
 
-    `runs` are those of a track that is not kept whole, unless there are too many.
+    Attributes
+    ----------
+    track : the track
+    bins : occupancies and entropies
+    numbers : (n_bins, D, 3) smallest, mean and largest value of each drawn column
+    stretches : single positions
+    runs : runs of equal states of a track that is not kept whole; None if it is whole or there are too many
     """
 
     track: Track
@@ -73,33 +88,33 @@ class TrackPicture:
 
 
 @dataclasses.dataclass
-class Picture:
-    """What was found in all the data.
+class DataSummary:
+    """Results for all data.
 
     Attributes
     ----------
     tracks : the drawn sequences
-    whole : bins over all the data
-    runs, longest : number and greatest length of runs of each shown state, (S,)
-    certainty : number of positions by the probability of their best state, (CLASSES,), from 0 to 1
+    whole : bins over all data
+    runs, longest : number and maximum length of runs of each shown state, (S,)
+    certainty : histogram of the best state's probability, (CLASSES,), from 0 to 1
     """
 
-    tracks: list[TrackPicture]
+    tracks: list[TrackSummary]
     whole: Bins
     runs: NDArray[np.int64]
     longest: NDArray[np.int64]
     certainty: NDArray[np.int64]
 
 
-class Walk:
-    """Walks along blocks of marginals.
+class Scan:
+    """Scan over blocks of posterior marginals.
 
     Parameters
     ----------
     data : all sequences
-    tracks : those to be drawn
-    slot : (K,), where each state is shown; `HIDDEN` if it is not
-    columns : the columns of numbers that are drawn
+    tracks : the sequences to draw
+    slot : (K,) index of each state among the shown ones, or `HIDDEN`
+    columns : the drawn columns of numbers
     """
 
     def __init__(self, data: Sequences, tracks: list[Track], slot: NDArray[np.uint8], columns: list[Numbers]) -> None:
@@ -107,42 +122,42 @@ class Walk:
         self.n_shown = int((slot != HIDDEN).sum())
         self.columns = [column.column for column in columns]
         self.whole = Bins.empty(min(WHOLE_BINS, data.n_observations), self.n_shown)
-        self.seen = [_Seen(track, self.n_shown, len(columns)) for track in tracks]
-        # one more place for runs of states that are not shown
+        self.scanned = [_TrackScan(track, self.n_shown, len(columns)) for track in tracks]
+        # the last entry is for runs of states that are not shown
         self.runs, self.longest = np.zeros((2, HIDDEN + 1), dtype=np.int64)
         self.certainty = np.zeros(CLASSES, dtype=np.int64)
 
-    def along(self, blocks: Iterator[tuple[int, Array]]) -> Picture:
-        """Take in all blocks, which come in the order of the data."""
+    def run(self, blocks: Iterator[tuple[int, Array]]) -> DataSummary:
+        """Return the summary of all blocks (first flat position, marginals (n, K)), given in the order of the data."""
         run, offsets = np.array([-1, 0]), self.data.offsets
         for start, marginals in blocks:
             stop = start + len(marginals)
-            best, chance = np.empty((2, len(marginals)), dtype=np.uint8)
-            doubt = np.empty(len(marginals))
-            look(marginals, self.slot, best, chance, doubt)
+            best, probability = np.empty((2, len(marginals)), dtype=np.uint8)
+            entropy = np.empty(len(marginals))
+            best_states(marginals, self.slot, best, probability, entropy)
             begins = offsets[np.searchsorted(offsets, start) : np.searchsorted(offsets, stop)] - start
             count_runs(best, begins, run, self.runs, self.longest)
-            self.certainty += np.bincount(chance.astype(np.int64) * CLASSES // 256, minlength=CLASSES)
-            self._add(self.whole, marginals, doubt, start, self.data.n_observations)
-            for seen in self.seen:
-                first = max(start, seen.track.start)
-                here = slice(first - start, min(stop, seen.track.start + seen.track.length) - start)
+            self.certainty += np.bincount(probability.astype(np.int64) * CLASSES // 256, minlength=CLASSES)
+            self._add(self.whole, marginals, entropy, start, self.data.n_observations)
+            for scanned in self.scanned:
+                first = max(start, scanned.track.start)
+                here = slice(first - start, min(stop, scanned.track.start + scanned.track.length) - start)
                 if here.start >= here.stop:
                     continue
-                inside = first - seen.track.start
-                self._add(seen.bins, marginals[here], doubt[here], inside, seen.track.length)
-                seen.keep(inside, best[here], chance[here])
+                inside = first - scanned.track.start
+                self._add(scanned.bins, marginals[here], entropy[here], inside, scanned.track.length)
+                scanned.keep(inside, best[here], probability[here])
                 if self.columns:
-                    seen.measure(inside, numbers_at(self.data, self.columns, first, start + here.stop))
-        tracks = [seen.picture() for seen in self.seen]
-        return Picture(tracks, self.whole, self.runs[: self.n_shown], self.longest[: self.n_shown], self.certainty)
+                    scanned.measure(inside, numbers_at(self.data, self.columns, first, start + here.stop))
+        tracks = [scanned.summary() for scanned in self.scanned]
+        return DataSummary(tracks, self.whole, self.runs[: self.n_shown], self.longest[: self.n_shown], self.certainty)
 
-    def _add(self, bins: Bins, marginals: Array, doubt: Array, first: int, length: int) -> None:
-        add_to_bins(marginals, self.slot, doubt, first, length, bins.shares, bins.doubts, bins.counts)
+    def _add(self, bins: Bins, marginals: Array, entropy: Array, first: int, length: int) -> None:
+        add_to_bins(marginals, self.slot, entropy, first, length, bins.shares, bins.entropies, bins.counts)
 
 
 def numbers_at(data: Sequences, columns: list[int], start: int, stop: int) -> Array:
-    """Some columns of neighbouring positions as floating numbers, nan where missing, (n, D)."""
+    """Return columns of the positions start … stop − 1 as floats, (n, D), nan where missing."""
     values = data.values[start:stop]
     table = (values if values.ndim == 2 else values[:, None])[:, columns]
     if table.dtype.kind == "f":
@@ -150,8 +165,8 @@ def numbers_at(data: Sequences, columns: list[int], start: int, stop: int) -> Ar
     return np.where(table == -1, np.nan, table) if table.dtype.kind == "i" else table.astype(np.float64)
 
 
-class _Seen:
-    """A track while one walks along it."""
+class _TrackScan:
+    """Accumulated results of one track during the scan."""
 
     def __init__(self, track: Track, n_shown: int, n_columns: int) -> None:
         self.track = track
@@ -165,8 +180,8 @@ class _Seen:
         self.beginning: Stretch | None = None
         self.runs = None if track.is_whole else Runs()
 
-    def keep(self, first: int, best: Bytes, chance: Bytes) -> None:
-        """Keep single positions: all of them, or those of stretches that are the best of their kind so far."""
+    def keep(self, first: int, best: Bytes, probability: Bytes) -> None:
+        """Store single positions: all of them, or the stretches that hold most positions of some state so far."""
         if self.runs is not None:
             self.runs.add(best)
         if not self.track.is_whole and not self.track.n_stretches:
@@ -175,15 +190,15 @@ class _Seen:
         while taken < len(best):
             room = min(len(self.open.best) - self.filled, len(best) - taken)
             here, there = slice(self.filled, self.filled + room), slice(taken, taken + room)
-            self.open.best[here], self.open.chance[here] = best[there], chance[there]
+            self.open.best[here], self.open.probability[here] = best[there], probability[there]
             self.filled += room
             taken += room
             if self.filled == len(self.open.best) and not self.track.is_whole:
                 self._close(first + taken - self.filled)
 
     def _close(self, first: int) -> None:
-        """A stretch is full: it stays if it is the first, or holds more of some state than any before."""
-        done = Stretch(first, self.open.best.copy(), self.open.chance.copy())
+        """Finish a full stretch; keep it if it is the first or holds more positions of some state than all before."""
+        done = Stretch(first, self.open.best.copy(), self.open.probability.copy())
         self.filled = 0
         if self.beginning is None:
             self.beginning = done
@@ -193,7 +208,7 @@ class _Seen:
                 self.finest[int(state)] = (int(counts[state]), done)
 
     def measure(self, first: int, numbers: Array) -> None:
-        """Add numbers, (n, D), to smallest, mean and largest of the bins."""
+        """Add the numbers of the positions from `first` on, (n, D), to minimum, mean and maximum of their bins."""
         bins = (first + np.arange(len(numbers))) * self.track.n_bins // self.track.length
         begins = np.flatnonzero(np.diff(bins, prepend=-1))
         where = bins[begins]
@@ -203,14 +218,14 @@ class _Seen:
         self.sums[where] += np.add.reduceat(np.where(known, numbers, 0.0), begins, axis=0)
         self.known[where] += np.add.reduceat(known.astype(np.float64), begins, axis=0)
 
-    def picture(self) -> TrackPicture:
+    def summary(self) -> TrackSummary:
         mean = np.where(self.known > 0, self.sums / np.maximum(self.known, 1.0), np.nan)
         nothing = self.known == 0
         bounds = (np.where(nothing, np.nan, bound) for bound in (self.smallest, self.largest))
         smallest, largest = bounds
         numbers = np.stack([smallest, mean, largest], axis=2)
         runs = None if self.runs is None else self.runs.packed()
-        return TrackPicture(self.track, self.bins, numbers, self._stretches(), runs)
+        return TrackSummary(self.track, self.bins, numbers, self._stretches(), runs)
 
     def _stretches(self) -> list[Stretch]:
         if self.track.is_whole:

@@ -1,4 +1,4 @@
-"""A walk along blocks finds what one finds with all marginals in one table."""
+"""A scan over blocks finds what one finds with all marginals in one table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from subchain import Sequences
 from subchain.reports import tracks
 from subchain.reports.kernels import HIDDEN
 from subchain.reports.runs import Runs, affordable
-from subchain.reports.walk import Walk
+from subchain.reports.scan import Scan
 from subchain.tasks.profiles import Numbers, profile
 
 LENGTHS = [70, 0, 1, 333, 12]
@@ -26,12 +26,12 @@ def subject():
     return model, Sequences(values, np.concatenate([[0], np.cumsum(LENGTHS)]))
 
 
-def walk(model, data, plan, block, hidden=None):
+def scan(model, data, plan, block, hidden=None):
     slot = np.arange(3, dtype=np.uint8)
     if hidden is not None:
         slot[hidden:] = [HIDDEN, *range(hidden, 2)]
     columns = [part for part in profile(model.emission_, model.family_) if isinstance(part, Numbers)]
-    return Walk(data, plan, slot, columns).along(model.predict_proba_blocks(data, block))
+    return Scan(data, plan, slot, columns).run(model.predict_proba_blocks(data, block))
 
 
 @pytest.mark.parametrize("block", [7, 50, 10_000])
@@ -40,48 +40,48 @@ def test_bins_hold_the_mean_beliefs_entropies_and_numbers_of_their_positions(sub
     marginals = np.vstack(model.predict_proba(data))
     entropy = -(marginals * np.log(np.maximum(marginals, 1e-300))).sum(axis=1)
     plan = [tracks.Track(3, "3", 71, 333, 10, True, 0), tracks.Track(0, "0", 0, 70, 70, True, 0)]
-    picture = walk(model, data, plan, block)
-    for found in picture.tracks:
+    summary = scan(model, data, plan, block)
+    for found in summary.tracks:
         track = found.track
         for b in range(track.n_bins):
             inside = [p for p in range(track.length) if p * track.n_bins // track.length == b]
             rows = track.start + np.array(inside)
             np.testing.assert_allclose(found.bins.mean_shares()[b], marginals[rows].mean(axis=0), atol=1e-9)
-            np.testing.assert_allclose(found.bins.mean_doubts()[b], entropy[rows].mean(), atol=1e-9)
+            np.testing.assert_allclose(found.bins.mean_entropies()[b], entropy[rows].mean(), atol=1e-9)
             if np.isnan(data.values[rows]).all():
                 assert np.isnan(found.numbers[b]).all()
                 continue
             expected = [summary(data.values[rows], axis=0) for summary in (np.nanmin, np.nanmean, np.nanmax)]
             np.testing.assert_allclose(found.numbers[b].T, expected, atol=1e-9)
-    np.testing.assert_allclose(picture.whole.shares.sum(axis=0), marginals.sum(axis=0), atol=1e-9)
-    assert picture.certainty.sum() == data.n_observations
+    np.testing.assert_allclose(summary.whole.shares.sum(axis=0), marginals.sum(axis=0), atol=1e-9)
+    assert summary.certainty.sum() == data.n_observations
 
 
 @pytest.mark.parametrize("block", [7, 10_000])
 def test_runs_are_those_of_the_decoded_states_and_end_with_their_sequence(subject, block) -> None:
     model, data = subject
-    picture = walk(model, data, tracks.plan(data, 10), block)
+    summary = scan(model, data, tracks.plan(data, 10), block)
     runs = [(s, len(list(g))) for path in model.predict(data) for s, g in groupby(path.tolist())]
     for state in range(3):
         lengths = [length for found, length in runs if found == state]
-        assert picture.runs[state] == len(lengths)
-        assert picture.longest[state] == max(lengths)
+        assert summary.runs[state] == len(lengths)
+        assert summary.longest[state] == max(lengths)
 
 
 def test_single_positions_are_the_decoded_states(subject) -> None:
     model, data = subject
-    picture = walk(model, data, tracks.plan(data, 10), 50)
-    for found in picture.tracks:
+    summary = scan(model, data, tracks.plan(data, 10), 50)
+    for found in summary.tracks:
         (stretch,) = found.stretches
         np.testing.assert_array_equal(stretch.best, model.predict(data)[found.track.sequence])
 
 
 def test_stretches_of_a_long_track_are_its_beginning_and_where_states_are_most_frequent(subject, monkeypatch) -> None:
     model, data = subject
-    monkeypatch.setattr("subchain.reports.walk.STRETCH", 20)
+    monkeypatch.setattr("subchain.reports.scan.STRETCH", 20)
     states = model.predict(data)[3]
-    picture = walk(model, data, [tracks.Track(3, "3", 71, 333, 10, False, 4)], 50)
-    found = picture.tracks[0].stretches
+    summary = scan(model, data, [tracks.Track(3, "3", 71, 333, 10, False, 4)], 50)
+    found = summary.tracks[0].stretches
     assert found[0].first == 0
     for stretch in found:
         np.testing.assert_array_equal(stretch.best, states[stretch.first : stretch.first + 20])
@@ -106,7 +106,7 @@ def unpacked(runs):
 def test_runs_of_a_long_track_are_its_decoded_states(subject, block) -> None:
     model, data = subject
     plan = [tracks.Track(3, "3", 71, 333, 10, False, 2), tracks.Track(0, "0", 0, 70, 10, True, 0)]
-    long, short = walk(model, data, plan, block).tracks
+    long, short = scan(model, data, plan, block).tracks
     np.testing.assert_array_equal(unpacked(long.runs), model.predict(data)[3])
     assert short.runs is None
 
@@ -137,9 +137,9 @@ def test_too_many_runs_are_left_out(monkeypatch) -> None:
 def test_states_that_are_not_shown_take_part_in_nothing(subject) -> None:
     model, data = subject
     marginals = np.vstack(model.predict_proba(data))
-    picture = walk(model, data, tracks.plan(data, 10), 50, hidden=1)
-    np.testing.assert_allclose(picture.whole.shares.sum(axis=0), marginals[:, [0, 2]].sum(axis=0), atol=1e-9)
-    assert len(picture.runs) == 2
+    summary = scan(model, data, tracks.plan(data, 10), 50, hidden=1)
+    np.testing.assert_allclose(summary.whole.shares.sum(axis=0), marginals[:, [0, 2]].sum(axis=0), atol=1e-9)
+    assert len(summary.runs) == 2
 
 
 def test_a_plan_keeps_within_its_limits_and_covers_every_short_sequence() -> None:

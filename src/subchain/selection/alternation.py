@@ -1,7 +1,7 @@
-"""Fits and concentrations in turns: new concentrations make for new counts, and these for other concentrations.
+"""Alternation of fits and empirical Bayes for concentrations until both converge.
 
-Under variational inference both turns raise the same bound, on the evidence of the data as a function of the
-concentrations: a fit for the marginals in states and parameters, learning for the concentrations.
+In variational inference both steps increase the same lower bound on the evidence: a fit with respect to the posteriors
+of states and parameters, learning with respect to the concentrations.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from subchain.inference import resolve_inference
 from subchain.models.hmm import HMM
 from subchain.selection.concentrations import BOUNDS, Concentrations, checked_bounds, learn
 from subchain.selection.folds import at_least, fit
-from subchain.selection.grid import Settings, spelled_out
-from subchain.selection.known import Known
+from subchain.selection.grid import Settings, resolved
+from subchain.selection.state_evidence import Known
 
 
 class Round(NamedTuple):
@@ -24,9 +24,9 @@ class Round(NamedTuple):
 
     Attributes
     ----------
-    settings : concentrations of the fit; none in the first round, which is the model as it was given
-    objective : the fit's objective, of variational inference the bound
-    log_evidence : log probability of its counts under these concentrations
+    settings : concentrations of the fit; empty in the first round, which fits the given model
+    objective : objective of the fit, for variational inference the bound
+    log_evidence : log evidence of its counts under these concentrations
     effective : number of states that hold 99 % of the positions
     """
 
@@ -37,12 +37,12 @@ class Round(NamedTuple):
 
 
 class ConcentrationFit(NamedTuple):
-    """What `fit_concentrations` found.
+    """Result of `fit_concentrations`.
 
     Attributes
     ----------
-    settings : the concentrations by the names of their settings
-    best_ : the model with these, fitted
+    settings : concentrations by the names of the settings
+    best_ : the fitted model with these concentrations
     rounds : one `Round` for each fit
     converged : whether the last round changed no concentration by more than the tolerance
     remarks, not_learned : as in `Concentrations`
@@ -69,18 +69,18 @@ def fit_concentrations(
     evidence: Any = None,
     sample_weight: Any = None,
 ) -> ConcentrationFit:
-    """Fit a model and learn its concentrations in turns, each fit starting where the last has ended.
+    """Alternate fits of a model and empirical Bayes for its concentrations; each fit starts from the previous one.
 
-    What is most probable need not be best for a purpose: where something can be measured on held-out data, compare
-    with `select_priors`. States that died under the first concentrations do not come back.
+    Maximum evidence need not be best for a given purpose: if you can measure the purpose on held-out data, compare with
+    `select_priors`. States that became empty under the first concentrations stay empty.
 
     Parameters
     ----------
     x : array, list of arrays, (X, lengths), Sequences, path, or table
     model : HMM
-        What is fitted, with any algorithm but EM; its concentrations are where the search begins.
+        The model to copy and fit, with any algorithm except EM; the search starts from its concentrations.
     rounds : int
-        Fits after the first one, at most.
+        Maximum number of fits after the first one.
     tolerance : float
         The search ends when no mean concentration changes by more than this fraction.
     per_symbol, bounds
@@ -102,41 +102,41 @@ def fit_concentrations(
     """
     at_least("rounds", rounds, 1)
     limits = checked_bounds(bounds)
-    base, data = spelled_out(model), as_sequences(x)
+    base, data = resolved(model), as_sequences(x)
     algorithm = resolve_inference(base.inference)
     if algorithm.flat:
         raise InputError(
-            "EM looks for the most probable parameters, which do not exist for concentrations below 1, and such the "
-            "evidence asks for as a rule; use inference='vi'."
+            "EM cannot be used here: it finds the mode of the posterior, which does not exist for concentrations below "
+            "1, and learned concentrations are mostly below 1. Use inference='vi'."
         )
     known = Known(allowed, states, evidence, sample_weight)
 
-    def turn(**start: HMM) -> tuple[HMM, Concentrations]:
+    def fit_and_learn(**start: HMM) -> tuple[HMM, Concentrations]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             fitted = fit(base, data, known, base.random_state, **start)
         return fitted.set_params(init=base.init), learn(fitted, per_symbol, limits)
 
-    fitted, found = turn()
-    course = [_summary({}, fitted, found)]
+    fitted, found = fit_and_learn()
+    history = [_summary({}, fitted, found)]
     for _ in range(rounds):
         settings = found.settings
         base.set_params(**settings)
-        fitted, found = turn(init=fitted)
-        course.append(_summary(settings, fitted, found))
+        fitted, found = fit_and_learn(init=fitted)
+        history.append(_summary(settings, fitted, found))
         if found.change <= tolerance:
             break
     complaints = [algorithm.complaint(fitted.trace_, fitted.status_)]
     if found.change > tolerance:
         complaints.append(
-            f"after {rounds} rounds the concentrations still change by {found.change:.2g} of their size; allow more "
-            "rounds, or a larger tolerance."
+            f"after {rounds} rounds the concentrations still change by a fraction of {found.change:.2g}; raise rounds, "
+            "or the tolerance."
         )
     for complaint in filter(None, complaints):
         warnings.warn(complaint, ConvergenceWarning, stacklevel=2)
     for remark in found.remarks:
         warnings.warn(remark, stacklevel=2)
-    return ConcentrationFit(settings, fitted, course, found.change <= tolerance, found.remarks, found.not_learned)
+    return ConcentrationFit(settings, fitted, history, found.change <= tolerance, found.remarks, found.not_learned)
 
 
 def _summary(settings: Settings, fitted: HMM, found: Concentrations) -> Round:

@@ -1,7 +1,6 @@
-"""What a fit is told beside the data: knowledge of the hidden states and weights of the sequences, cut along with them.
+"""Evidence about the hidden states and weights of the sequences, divided into folds like the data.
 
-Knowledge per symbol (a tag dictionary) holds for every part of the data; knowledge per position belongs to its
-sequence, and goes where that goes.
+Evidence per symbol (a tag dictionary) holds for all folds; evidence per position is divided like the sequences.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from subchain.data import Sequences
 
 
 class Known(NamedTuple):
-    """Arguments of `HMM.fit` of the same names."""
+    """The arguments of `HMM.fit` with these names."""
 
     allowed: Any = None
     states: Any = None
@@ -24,15 +23,15 @@ class Known(NamedTuple):
 
     @property
     def of_states(self) -> dict[str, Any]:
-        """What is known of the states, as arguments of `HMM.score`."""
+        """Evidence about the states, as arguments of `HMM.score`."""
         return {"allowed": self.allowed, "states": self.states, "evidence": self.evidence}
 
     def weights(self, data: Sequences) -> NDArray[np.float64]:
-        """How often each sequence counts, (n_sequences,)."""
+        """Return the weight of each sequence, (n_sequences,)."""
         return np.ones(data.n_sequences) if self.sample_weight is None else np.asarray(self.sample_weight, np.float64)
 
     def take(self, data: Sequences, chosen: NDArray[np.bool_]) -> Known:
-        """What is known of some of the sequences of `data`."""
+        """Return evidence and weights of the chosen sequences, (n_sequences,), of `data`."""
         return Known(
             _cut(data, self.allowed, chosen) if _has_rows(data, self.allowed) else self.allowed,
             _cut(data, self.states, chosen),
@@ -42,17 +41,17 @@ class Known(NamedTuple):
 
 
 def _has_rows(data: Sequences, given: Any) -> bool:
-    """Whether legal states are said of positions, not of symbols."""
+    """Return whether legal states are given per position, not per symbol."""
     return _is_list(given) or getattr(given, "shape", ())[:1] == (data.n_observations,)
 
 
 def _is_list(given: Any) -> bool:
-    """Whether there is an item, or None, for each sequence; a list of numbers stands for a flat array."""
+    """Return whether `given` has one item, or None, per sequence; a list of numbers is a flat array."""
     return isinstance(given, (list, tuple, Sequences)) and (given[0] is None or np.ndim(given[0]) > 0)
 
 
 def _cut(data: Sequences, given: Any, chosen: NDArray[np.bool_]) -> Any:
-    """Knowledge per position, as a list with an item for each of the chosen sequences."""
+    """Return evidence per position as a list with one item for each chosen sequence."""
     if given is None:
         return None
     items = list(given) if _is_list(given) else data.split(np.asarray(given))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from subchain.data import Sequences, TagDictionary
-from subchain.selection.known import Known
+from subchain.selection.state_evidence import Known
 
 DATA = Sequences(np.array([0, 1, 2, 3, 4, 5]), [0, 2, 3, 6])
 CHOSEN = np.array([True, False, True])

@@ -1,4 +1,4 @@
-"""Single positions that a model does not see while it learns, to find out what it would have said of them."""
+"""Held-out positions: observations hidden during training, on which the model is scored."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from subchain.numerics.seeds import seed_sequence
 class HoldOut:
     """Positions to hold out of the training data: `model.fit(x, validation=HoldOut(0.05))`.
 
-    What was observed there counts as missing while the model learns; the score is the mean log probability of it, given
-    everything else. For `(N, D)` data whole rows are held out. The data are copied, and every score is a pass over all
-    of them: for a file bigger than memory give validation data of their own.
+    The observations at these positions are missing during training; the score is their mean log probability given all
+    other observations. For `(N, D)` data whole rows are held out. The data are copied, and every score is a pass over
+    all of them; for data larger than memory, give a separate validation set instead.
 
     Parameters
     ----------
     what : float or array of bool, shape (N,)
-        The share of positions, which are then drawn at random, or which ones.
+        The fraction of positions to draw at random, or a mask of the positions.
     random_state : int
-        Seed of the draw.
+        Seed of the random draw.
 
     Examples
     --------
@@ -42,27 +42,29 @@ class HoldOut:
         return f"HoldOut({self.what!r}, random_state={self.random_state!r})"
 
     def positions(self, data: Sequences) -> NDArray[np.int64]:
-        """Flat positions, rising."""
+        """Return the held-out flat positions in increasing order, (n,)."""
         n = data.n_observations
         what = np.asarray(self.what)
         if what.dtype == np.bool_:
             if what.shape != (n,):
-                raise InputError(f"HoldOut was given {what.shape} booleans, but there are {n} positions.")
+                raise InputError(f"HoldOut was given booleans of shape {what.shape}, but there are {n} positions.")
             chosen = np.flatnonzero(what)
         else:
             if what.ndim or what.dtype.kind not in "iuf" or not 0.0 < float(what) < 1.0:
-                raise InputError(f"HoldOut needs a share between 0 and 1, or {n} booleans, not {self.what!r}.")
+                raise InputError(f"HoldOut needs a fraction between 0 and 1, or {n} booleans, not {self.what!r}.")
             rng = np.random.default_rng(seed_sequence(self.random_state))
             chosen = np.sort(rng.choice(n, max(1, round(float(what) * n)), replace=False, shuffle=False))
         if not len(chosen) or len(chosen) == n:
-            raise InputError(f"HoldOut holds {len(chosen)} of {n} positions; it takes some, and has to leave some.")
+            raise InputError(
+                f"HoldOut would hold out {len(chosen)} of {n} positions; hold out at least one, and leave at least one."
+            )
         return chosen
 
 
-def without(data: Sequences, positions: NDArray[np.int64], *, codes: bool) -> Sequences:
-    """A copy of the data in which the given positions are missing.
+def with_missing(data: Sequences, positions: NDArray[np.int64], *, codes: bool) -> Sequences:
+    """Return a copy of the data in which the given flat positions are missing.
 
-    With `codes` integers stay integers, of which −1 means missing; else they become floating numbers.
+    If the values are `codes`, integers stay integers, with −1 for missing; otherwise they become floats, with nan.
     """
     values: NDArray[Any] = np.array(data.values)
     if values.dtype.kind == "u" and codes:

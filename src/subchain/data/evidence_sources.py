@@ -1,7 +1,7 @@
-"""The kinds of knowledge about hidden states, each checked and kept in its own compact form.
+"""Sources of evidence about hidden states, each checked and stored in a compact form.
 
 Legal states of symbols are a small boolean table; known states are one integer per position; legal states and log
-weights of positions stay the arrays that were given. :class:`Evidence` asks them for one block of positions at a time.
+weights of positions stay the given arrays. :class:`Evidence` adds up the sources, one block of positions at a time.
 """
 
 from __future__ import annotations
@@ -22,28 +22,29 @@ Weights = NDArray[np.float64]
 
 
 class Source(Protocol):
-    """One kind of knowledge; ``add`` adds its log weights at some positions to a table (K, n)."""
+    """Protocol of a source of evidence."""
 
-    def add(self, index: Index, values: NDArray[Any], weights: Weights) -> None: ...
+    def add(self, index: Index, values: NDArray[Any], weights: Weights) -> None:
+        """Add the log weights at flat positions `index`, (n,), with observations `values`, to `weights`, (K, n)."""
 
 
 class LegalStatesOfSymbols:
-    """Which states each symbol may have; symbols beyond the table, and missing ones, may have any."""
+    """Legal states of each symbol, (W, K); for symbols outside the table and missing ones all states are legal."""
 
     def __init__(self, legal: NDArray[np.bool_]) -> None:
         n_symbols, n_states = legal.shape
-        self._free = n_symbols
+        self._unrestricted = n_symbols  # the last column of the table
         self._legal = np.ones((n_states, n_symbols + 1), dtype=np.bool_)
         self._legal[:, :n_symbols] = legal.T
 
     def add(self, index: Index, values: NDArray[Any], weights: Weights) -> None:
         codes = values.reshape(-1).astype(np.int64, copy=False)
-        rows = np.where((codes < 0) | (codes >= self._free), self._free, codes)
+        rows = np.where((codes < 0) | (codes >= self._unrestricted), self._unrestricted, codes)
         weights[~self._legal[:, rows]] = -np.inf
 
 
 class LegalStatesOfPositions:
-    """Which states each position may have."""
+    """Legal states of each position, (N, K)."""
 
     def __init__(self, legal: NDArray[np.bool_]) -> None:
         self._legal = legal
@@ -53,7 +54,7 @@ class LegalStatesOfPositions:
 
 
 class KnownStates:
-    """The state at each position, -1 where it is not known."""
+    """Known state of each position, (N,), -1 where it is unknown."""
 
     def __init__(self, states: NDArray[Any]) -> None:
         self._states = states
@@ -67,7 +68,7 @@ class KnownStates:
 
 
 class WeightsOfPositions:
-    """Log weights of all states at each position."""
+    """Log weights of all states at each position, (N, K)."""
 
     def __init__(self, log_weights: NDArray[Any]) -> None:
         self._log_weights = log_weights
@@ -77,7 +78,7 @@ class WeightsOfPositions:
 
 
 def legal_states(sequences: Sequences, n_states: int, allowed: Any, n_symbols: int | None) -> Source:
-    """Check the legal states of symbols or of positions."""
+    """Check the legal states, per symbol or per position, and return them as a source."""
     if n_symbols is None and sequences.vocabulary is not None:
         n_symbols = len(sequences.vocabulary)
     if isinstance(allowed, TagDictionary):
@@ -93,11 +94,12 @@ def legal_states(sequences: Sequences, n_states: int, allowed: Any, n_symbols: i
 
 
 def _is_per_symbol(sequences: Sequences, allowed: NDArray[Any], n_symbols: int | None) -> bool:
+    """Return whether the rows of `allowed` are symbols, not positions."""
     per_position = allowed.shape[:1] == (sequences.n_observations,)
     if per_position and n_symbols == len(allowed):
         raise InputError(
-            f"allowed has {len(allowed)} rows, and there are as many symbols as positions; give a mapping from symbols "
-            "to states, or a list with one array per sequence, to say which is meant."
+            f"allowed has {len(allowed)} rows, which may be symbols or positions, because there are as many of both; "
+            "give a mapping from symbols to states, or a list with one array per sequence."
         )
     return not per_position and sequences.values.dtype.kind in "iu" and sequences.n_features == 1
 
@@ -122,12 +124,12 @@ def _from_dictionary(sequences: Sequences, n_states: int, allowed: TagDictionary
     _check_symbols(sequences)
     if sequences.vocabulary is None:
         raise InputError(
-            "a tag dictionary speaks of words, but the data have no vocabulary; give words, or Sequences with one."
+            "a tag dictionary needs words, but the data have no vocabulary; give words, or Sequences with a vocabulary."
         )
     if len(allowed.tags) != n_states:
         raise InputError(
-            f"the tag dictionary has {len(allowed.tags)} tags, but the model has {n_states} states; both must be as "
-            "many: set n_states, or keep other tags with TagDictionary.with_tags."
+            f"the tag dictionary has {len(allowed.tags)} tags, but the model has {n_states} states; the numbers must "
+            "be equal: change n_states, or choose tags with TagDictionary.with_tags."
         )
     return LegalStatesOfSymbols(allowed.legal(sequences.vocabulary))
 
@@ -162,7 +164,7 @@ def _code(sequences: Sequences, symbol: object, n_symbols: int | None) -> int:
         return int(sequences.vocabulary.encode([symbol])[0])
     if not isinstance(symbol, (int, np.integer)) or symbol < 0 or (n_symbols is not None and symbol >= n_symbols):
         known = "codes from 0 on" if n_symbols is None else f"codes from 0 to {n_symbols - 1}"
-        raise InputError(f"allowed names {symbol!r}, which is no symbol; the symbols are {known}.")
+        raise InputError(f"allowed names {symbol!r}, which is not a symbol; the symbols are {known}.")
     return int(symbol)
 
 
@@ -171,7 +173,7 @@ def _legal_states(symbol: object, given: Any, n_states: int) -> list[int]:
     for state in states:
         if not isinstance(state, (int, np.integer)) or not 0 <= state < n_states:
             raise InputError(
-                f"allowed gives the state {state!r} to symbol {symbol!r}; the states are 0 to {n_states - 1}."
+                f"allowed gives symbol {symbol!r} the state {state!r}; the states are 0 to {n_states - 1}."
             )
     return [int(state) for state in states]
 
@@ -197,7 +199,7 @@ def _check_symbols_are_covered(sequences: Sequences, n_symbols: int) -> None:
 
 
 def known_states(sequences: Sequences, n_states: int, given: object) -> KnownStates:
-    """Check the known states of positions."""
+    """Check the known states of positions and return them as a source."""
     states = _per_position(sequences, given, "states", None, fill=-1)
     if states.dtype.kind not in "iu":
         raise InputError(f"states must be integers, -1 where unknown, but are of type {states.dtype}.")
@@ -214,7 +216,7 @@ def known_states(sequences: Sequences, n_states: int, given: object) -> KnownSta
 
 
 def position_weights(sequences: Sequences, n_states: int, given: object) -> WeightsOfPositions:
-    """Check the shape of log weights; their values are checked along with all that is known."""
+    """Check the shape of log weights and return them as a source; `Evidence.build` checks their values."""
     weights = _per_position(sequences, given, "evidence", n_states, fill=0.0)
     if weights.dtype.kind not in "iuf":
         raise InputError(f"evidence must be real numbers, but is of type {weights.dtype}.")
@@ -224,7 +226,10 @@ def position_weights(sequences: Sequences, n_states: int, given: object) -> Weig
 def _per_position(
     sequences: Sequences, given: Any, what: str, n_states: int | None, fill: bool | int | float
 ) -> NDArray[Any]:
-    """Bring an array, Sequences or a list with one item per sequence to one flat array with one row per position."""
+    """Return an array, Sequences or a list with one item per sequence as one array with a row per position.
+
+    `fill` is the value for sequences whose item is None; `what` is the name of the argument in errors.
+    """
     tail = () if n_states is None else (n_states,)
     if isinstance(given, (list, tuple)) and not _is_flat(given, tail):
         return _from_list(sequences, given, what, tail, fill)
@@ -240,7 +245,7 @@ def _per_position(
 
 
 def _is_flat(given: list[Any] | tuple[Any, ...], tail: tuple[int, ...]) -> bool:
-    """A list of single numbers stands for a flat array."""
+    """Return whether a list holds single numbers, that is, the entries of a flat array."""
     return not tail and len(given) > 0 and isinstance(given[0], (int, float, np.generic))
 
 
@@ -269,11 +274,11 @@ def _as_booleans(table: NDArray[Any]) -> NDArray[np.bool_]:
     if table.dtype == np.bool_:
         return table
     if table.dtype.kind not in "iu" or ((table != 0) & (table != 1)).any():
-        raise InputError(f"allowed holds True and False (or 1 and 0), but is of type {table.dtype} with other values.")
+        raise InputError(f"allowed must hold True and False (or 1 and 0); it has type {table.dtype} and other values.")
     return table.astype(np.bool_)
 
 
 def blocks(n: int, width: int) -> Iterable[Index]:
-    """Flat positions 0 to n in pieces, such that a table with so many columns stays small."""
+    """Yield the flat positions 0 … n − 1 in blocks of at most BLOCK_VALUES / width positions."""
     rows = max(1, BLOCK_VALUES // width)
     return (np.arange(start, min(n, start + rows)) for start in range(0, n, rows))

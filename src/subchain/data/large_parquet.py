@@ -1,8 +1,8 @@
-"""Large Parquet files of numbers, unpacked to a temporary file that is mapped into memory.
+"""Large Parquet files of numbers, unpacked to a temporary file that is memory-mapped.
 
-Positions of a compressed file cannot be visited at random; those of a plain one can. Row groups are unpacked one after
-the other, so memory holds one at a time. The temporary file has no name any more once it is mapped: it disappears with
-the last array that looks at it.
+A compressed file has no random access; the unpacked one has. Row groups are unpacked one after the other, so that
+memory holds one at a time. The temporary file is unlinked once it is mapped: it is deleted with the last array that
+refers to it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from subchain.data.arrow import side_by_side
 
-#: Tables that need more bytes than this are not held in memory.
+#: Tables of more bytes than this are memory-mapped instead of loaded.
 LARGE = 1 << 29
 
 
 def unpack_large(file: Any, names: list[str]) -> NDArray[Any] | None:
-    """The numbers of some columns of an open Parquet file, (N,) or (N, D), if they are many; None if they are few.
+    """Return columns of an open Parquet file as a memory-mapped array, (N,) or (N, D); None if they are at most LARGE.
 
-    None also where a column holds anything but numbers, or integers of which some are null.
+    None also if a column holds anything but numbers, or integers with nulls.
     """
     dtype = _common_type(file, names)
     n_rows = file.metadata.num_rows
@@ -33,22 +33,22 @@ def unpack_large(file: Any, names: list[str]) -> NDArray[Any] | None:
     shape = (n_rows,) if len(names) == 1 else (n_rows, len(names))
     handle, path = tempfile.mkstemp(prefix="subchain-", suffix=".bin")
     try:
-        with os.fdopen(handle, "r+b") as spool:
+        with os.fdopen(handle, "r+b") as unpacked:
             for group in range(file.num_row_groups):
                 table = file.read_row_group(group, columns=names)
                 table.validate(full=True)
                 cells = [table.column(name).combine_chunks() for name in names]
                 values, _ = side_by_side(cells, names, None)
-                spool.write(np.ascontiguousarray(values, dtype=dtype).tobytes())
-            spool.flush()
-            return np.memmap(spool, dtype=dtype, mode="r", shape=shape)
+                unpacked.write(np.ascontiguousarray(values, dtype=dtype).tobytes())
+            unpacked.flush()
+            return np.memmap(unpacked, dtype=dtype, mode="r", shape=shape)
     finally:
         with contextlib.suppress(OSError):
             os.unlink(path)
 
 
 def _common_type(file: Any, names: list[str]) -> np.dtype[Any] | None:
-    """The type of all numbers; None where there are others than numbers, or integers that may be null."""
+    """Return the common type of the columns; None if one holds other things than numbers, or integers with nulls."""
     from pyarrow import types
 
     kinds = []
@@ -64,7 +64,7 @@ def _common_type(file: Any, names: list[str]) -> np.dtype[Any] | None:
 
 
 def _may_be_null(file: Any, column: int) -> bool:
-    """Whether a column has nulls, or nobody knows."""
+    """Return whether a column has nulls, or its metadata do not give their number."""
     for group in range(file.num_row_groups):
         statistics = file.metadata.row_group(group).column(column).statistics
         if statistics is None or not statistics.has_null_count or statistics.null_count:

@@ -1,22 +1,22 @@
-"""The course of the run for a page: curves by iteration, events, and how every restart ended."""
+"""Convergence of the run for a page: curves by iteration, events, and the end of every restart."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from subchain.reports import words
+from subchain.reports import formatting
 from subchain.reports.facts import ENDS
 from subchain.reports.subject import Subject
 
-#: Points of a curve that a page carries at most; longer ones are thinned.
+#: Maximum number of points of a curve; longer ones are thinned.
 MOST_POINTS = 2_000
-#: Events that a page lists at most: the last ones.
+#: Maximum number of events on a page; the last ones are kept.
 MOST_EVENTS = 60
 
 
-def course(subject: Subject) -> dict[str, Any]:
-    """Charts, events and restarts."""
+def convergence(subject: Subject) -> dict[str, Any]:
+    """Return charts, events and restarts as JSON values."""
     trace = subject.model.trace_
     every = max(1, math.ceil(len(trace) / MOST_POINTS))
     kept = sorted({*range(0, len(trace), every), len(trace) - 1} if len(trace) else set())
@@ -32,7 +32,7 @@ def course(subject: Subject) -> dict[str, Any]:
         charts.append({"title": title, "lines": [_line("held out", trace.validation, kept)]})
     events = [{"iteration": event.iteration, "message": event.message} for event in trace.events[-MOST_EVENTS:]]
     runs = [
-        (number, words.number(run.objective), ENDS.get(run.status, run.status), run.iterations)
+        (number, formatting.number(run.objective), ENDS.get(run.status, run.status), run.iterations)
         for number, run in enumerate(subject.model.runs_)
     ]
     return {
@@ -47,12 +47,12 @@ def course(subject: Subject) -> dict[str, Any]:
 
 
 def _lack(subject: Subject) -> str:
-    """Why there are no curves."""
+    """Return the reason why there are no curves."""
     if subject.model.n_batches_:
-        return "This model has learned batch by batch, without curves."
+        return "This model was fitted batch by batch, without curves."
     if len(subject.model.trace_):
-        return "This run has computed no objective and no held-out score."
-    return "The parameters of this model were given, not learned."
+        return "This run computed no objective and no held-out score."
+    return "The parameters of this model were given, not fitted."
 
 
 def _line(name: str, values: list[float], kept: list[int]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""New data read as the training data were: the same codes for the same symbols, the same columns in the same order."""
+"""Conversion of new data with the vocabularies and the columns of the training data."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from subchain.data.vocabulary import Vocabulary
 from subchain.errors import InputError
 
 
-def read_alike(
+def as_sequences_like(
     x: object, vocabularies: Sequence[Vocabulary | None], columns: Sequence[str] | None = None,
     grouped_by: str | None = None,
 ) -> Sequences:  # fmt: skip
-    """Understand data of any usual form, in the way of earlier data.
+    """Convert data of any supported form, with the codes and the order of columns of earlier data.
 
     Parameters
     ----------
     x : as in `as_sequences`
-    vocabularies : those of the earlier data, one or None a column; empty if these were plain numbers
-    columns : names of the earlier data's columns, if they had any
-    grouped_by : the column that divided the earlier table into sequences, and divides this one if it is there
+    vocabularies : vocabulary or None of each column of the earlier data; empty if these had no vocabularies
+    columns : names of the columns of the earlier data, if they had any
+    grouped_by : column that divided the earlier table into sequences; it divides `x` too if `x` has this column
 
     Examples
     --------
     >>> from subchain.data import Vocabulary
-    >>> read_alike(["b", "a"], [Vocabulary(["a", "b"])]).values
+    >>> as_sequences_like(["b", "a"], [Vocabulary(["a", "b"])]).values
     array([1, 0], dtype=int32)
     """
     is_grouped = grouped_by is not None and grouped_by in columns_of_table(x)
@@ -39,14 +39,14 @@ def read_alike(
         if ours is not None and theirs is None:
             name = "" if data.columns is None else f" (in column {data.columns[column]!r})"
             raise InputError(
-                f"the data hold symbols such as {ours.to_list()[0]!r}{name}, but the model was made from plain numbers "
+                f"the data hold symbols such as {ours.to_list()[0]!r}{name}, but the model was fitted to plain numbers "
                 "and does not know their codes; give it codes, or fit it with the symbols."
             )
     return data.recode(tuple(known)) if any(known) and len(known) == data.n_features else data
 
 
 def _in_order(data: Sequences, columns: Sequence[str]) -> Sequences:
-    """The data with the named columns, in this order."""
+    """Return the data with the named columns only, in this order."""
     index = data.column_indices(list(columns))
     vocabularies = tuple(data.vocabularies[column] for column in index)
     return Sequences(

@@ -1,4 +1,4 @@
-"""Numbers in words: as short as a reader needs them."""
+"""Formatting of numbers as short text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 
 def count(n: float) -> str:
-    """A whole number with thin spaces between thousands.
+    """Return a number rounded to an integer, with thin spaces between thousands.
 
     Examples
     --------
@@ -17,7 +17,7 @@ def count(n: float) -> str:
 
 
 def several(n: int, one: str, many: str | None = None) -> str:
-    """A number of things.
+    """Return a number with a noun in the singular or plural.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def several(n: int, one: str, many: str | None = None) -> str:
 
 
 def number(value: float) -> str:
-    """A number to four digits.
+    """Return a number with four significant digits.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def number(value: float) -> str:
 
 
 def with_spread(mean: float, spread: float) -> str:
-    """A mean and a standard deviation, both to two digits of the latter.
+    """Return mean ± standard deviation, with the decimals of two significant digits of the latter.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def with_spread(mean: float, spread: float) -> str:
 
 
 def share(value: float) -> str:
-    """A share in per cent.
+    """Return a fraction as a percentage.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def share(value: float) -> str:
 
 
 def shortened(name: str, longest: int) -> str:
-    """A name of at most so many characters: a long one loses its middle, since names often differ at their ends.
+    """Return a name of at most `longest` characters; the middle is cut, since names often differ at their ends.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def shortened(name: str, longest: int) -> str:
 
 
 def seconds(value: float) -> str:
-    """A time.
+    """Return a duration given in seconds as text.
 
     Examples
     --------

@@ -11,13 +11,13 @@ import pyarrow.parquet
 import pytest
 
 from subchain import HMM, SVI
-from subchain.data import as_sequences, spool
+from subchain.data import as_sequences, large_parquet
 from subchain.data.sequences import is_memory_mapped
 
 
 @pytest.fixture(autouse=True)
 def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spool, "LARGE", 100)
+    monkeypatch.setattr(large_parquet, "LARGE", 100)
 
 
 def write(path: Path, **columns: Any) -> Path:
