@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.corpora import data_file
-from subchain import HMM, Categorical, Dirichlet, HoldOut
+from subchain import HMM, SCVI, SVI, Categorical, Dirichlet, HoldOut
 from subchain.data import Sequences, Vocabulary
-from subchain.inference.stochastic.updates import Stochastic
 
 END = "</s>"
 #: Fixed seeds: the order of the sentences, and the words that are held out.
@@ -30,7 +29,7 @@ class Text(NamedTuple):
 
 
 def course(
-    text: Text, kind: type[Stochastic], n_states: int, length: int, boundary: Any, forgetting: float, updates: int,
+    text: Text, kind: type[SVI | SCVI], n_states: int, length: int, boundary: Any, forgetting: float, updates: int,
     seed: int,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
     """Learn from subchains of the text, a thousand words an update; held-out scores at ten points of the run."""
