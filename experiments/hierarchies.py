@@ -1,6 +1,6 @@
 """Methods for models with an unknown number of states: one table of them, and the code that runs and draws them.
 
-A method is a prior over transitions and the algorithm that learns it. Experiments take from the table what they compare,
+A method is a prior over transitions and the algorithm that learns it. Experiments take what they compare,
 and add finite models, whose number of states is given, as methods of their own.
 """
 
