@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,8 @@ import pytest
 import subchain
 from subchain.core.moved import MOVED
 
-SOURCES = Path(__file__).resolve().parents[1] / "src"
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = ROOT / "src"
 
 
 def test_every_name_is_exported_and_leads_somewhere() -> None:
@@ -46,3 +49,13 @@ def test_importing_the_package_loads_no_module_that_is_not_asked_for() -> None:
     environment = os.environ | {"PYTHONPATH": str(SOURCES)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_the_version_has_one_source() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))
+    assert "version" not in settings["project"]
+    assert "version" in settings["project"]["dynamic"]
+    assert settings["tool"]["hatch"]["version"]["path"] == "src/subchain/__init__.py"
+    cited = re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(encoding="utf8"), re.MULTILINE)
+    assert cited is not None
+    assert cited[1] == subchain.__version__
