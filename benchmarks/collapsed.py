@@ -123,8 +123,8 @@ CASES: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
     "cvi": [
         ("CVI, sequences", "cvi", {}),
         ("CVI, sequences, dictionary", "cvi", {"with_dictionary": True}),
-        ("CVI, 64 sequences together", "cvi", {"together": 64}),
-        ("CVI, 64 sequences together, two threads", "cvi", {"together": 64, "n_jobs": 2}),
+        ("CVI, clusters of 64 sequences", "cvi", {"cluster_size": 64}),
+        ("CVI, clusters of 64 sequences, two threads", "cvi", {"cluster_size": 64, "n_jobs": 2}),
     ],
     "gibbs": [
         ("Gibbs, states", "gibbs", {}),

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from subchain.cli import options
+from subchain.cli import options, run
 from subchain.cli.conversation import Conversation, conversation
 from subchain.cli.exits import Status
 from subchain.cli.options import examples
 
 if TYPE_CHECKING:
     from experiments.experiment import Experiment
+
+#: Exit code of a run in which a claim did not hold; the others are those of `subchain`.
+REFUTED = 6
 
 DataFolder = Annotated[
     Path | None,
@@ -131,7 +134,7 @@ def _run(talk: Conversation, experiment: Experiment, output: Path) -> dict[str, 
     for claim in claims:
         talk.say(f"  {claim}")
     if any(claim.failed for claim in claims):
-        talk.status = talk.status or Status.REFUTED
+        talk.status = talk.status or REFUTED
     shown = [
         {"claim": claim.text, "published": claim.published, "found": claim.evidence, "verdict": claim.verdict}
         for claim in claims
@@ -140,6 +143,7 @@ def _run(talk: Conversation, experiment: Experiment, output: Path) -> dict[str, 
 
 
 app = typer.Typer(
+    name="experiments",
     help="Figures and tables of papers, done again.",
     epilog=examples(
         "python -m experiments list",
@@ -147,6 +151,9 @@ app = typer.Typer(
         "python -m experiments run --all --quick -o results",
     ),
     no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("list", epilog=examples("python -m experiments list", "python -m experiments list --json"))(
     list_experiments
@@ -160,4 +167,4 @@ app.command(
 )(run_experiments)
 
 if __name__ == "__main__":
-    app(prog_name="python -m experiments")
+    run(lambda: app, "python -m experiments")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.alice_chunks import MOVES, SETTINGS, Chunks, chapter, letters
+from experiments.alice_chunks import SETTINGS, TRANSITIONS, Chunks, chapter, letters
 from experiments.experiment import Claim, Experiment, Row, mean_of
 from experiments.hierarchies import (
     MEAN_FIELD,
@@ -53,7 +53,7 @@ class AliceChapters(Experiment):
                 where = {"chapter": number, "seed": seed}
                 for name, kind in FINITE.items():
                     for n_states in states:
-                        method = finite(MOVES, n_states, kind(max_iter=iterations))
+                        method = finite(TRANSITIONS, n_states, kind(max_iter=iterations))
                         yield where | {"method": name, "K": n_states} | outcome(chunks, method, n_states, seed)
                 for name, method in methods.items():
                     truncation = max(states)

@@ -19,8 +19,8 @@ from subchain.datasets import load_alice
 SPLIT = 0
 SHARE = 126 / 663
 LETTERS = 27
-#: Concentrations of rows and top level; that of a finite model's moves, divided among its states.
-SETTINGS, MOVES = Concentrations(3.0, 5.0), 5.0
+#: Concentrations of rows and top level; that of a finite model's transitions, divided among its states.
+SETTINGS, TRANSITIONS = Concentrations(3.0, 5.0), 5.0
 
 
 class Chunks(NamedTuple):

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from experiments.alice_chapters import FINITE, outcome
-from experiments.alice_chunks import MOVES, SETTINGS, whole_book
+from experiments.alice_chunks import SETTINGS, TRANSITIONS, whole_book
 from experiments.experiment import Claim, Experiment, Row, mean_of
 from experiments.hierarchies import (
     SEARCH,
@@ -39,7 +39,7 @@ class AliceTruncations(Experiment):
 
     def _methods(self, n_states: int) -> dict[str, Method]:
         iterations = 5 if self.quick else ITERATIONS
-        known = {name: finite(MOVES, n_states, kind(max_iter=iterations)) for name, kind in FINITE.items()}
+        known = {name: finite(TRANSITIONS, n_states, kind(max_iter=iterations)) for name, kind in FINITE.items()}
         hierarchical = batch_methods(SETTINGS, iterations)
         names = [name for name in hierarchical if not name.startswith("direct, ")]
         known |= {name: hierarchical[name] for name in names}

@@ -111,7 +111,8 @@ class DictionaryTagging(Experiment):
                     self._tell_confusions(found.report.confusions)
                 yield {
                     "sentences": sentences, "d": d, "algorithm": name,
-                    "alpha": None if priors is None else priors.moves, "beta": None if priors is None else priors.words,
+                    "alpha": None if priors is None else priors.transitions,
+                    "beta": None if priors is None else priors.words,
                     "seed": seed, "accuracy": 100.0 * found.report.accuracy, "thesis": _thesis(sentences, d, name),
                     "tags_per_token": left_open.tags_per_token, "ambiguous": left_open.ambiguous,
                     "by_chance": 100.0 * left_open.random_accuracy, "seconds": found.seconds,

@@ -14,8 +14,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from subchain.core.files import replace_file
-
 Row = dict[str, Any]
 
 
@@ -115,18 +113,18 @@ class Experiment(ABC):
         claims, summary = self.claims(rows), self.summary(rows)
         for line in summary:
             self.tell(line)
-        replace_file(folder / f"{self.name}.csv", _as_csv(rows))
+        (folder / f"{self.name}.csv").write_bytes(_as_csv(rows))
         figure = self._figure(rows)
         if figure is not None:
-            replace_file(folder / f"{self.name}.png", figure)
+            (folder / f"{self.name}.png").write_bytes(figure)
         lines = [self.title, *summary, *(str(claim) for claim in claims)]
-        replace_file(folder / f"{self.name}.txt", ("\n".join(lines) + "\n").encode())
+        (folder / f"{self.name}.txt").write_bytes(("\n".join(lines) + "\n").encode())
         result = {
             "name": self.name, "title": self.heading(), "source": self.source(), "quick": self.quick,
             "seeds": self.seeds, "seconds": seconds, "summary": summary,
             "claims": [dataclasses.asdict(claim) | {"verdict": claim.verdict} for claim in claims],
         }  # fmt: skip
-        replace_file(folder / f"{self.name}.json", json.dumps(result, indent=1, default=_number).encode())
+        (folder / f"{self.name}.json").write_bytes(json.dumps(result, indent=1, default=_number).encode())
         return claims
 
     def _figure(self, rows: list[Row]) -> bytes | None:

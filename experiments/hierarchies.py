@@ -1,7 +1,7 @@
-"""Ways to learn a model whose number of states is open: a table of methods, and how all of them are run and drawn.
+"""Methods for models with an unknown number of states: one table of them, and the code that runs and draws them.
 
-A method is a prior over moves and the algorithm that learns it. Experiments take from the table what they compare, and
-add finite models, whose number of states is given, as methods of their own.
+A method is a prior over transitions and the algorithm that learns it. Experiments take what they compare,
+and add finite models, whose number of states is given, as methods of their own.
 """
 
 from __future__ import annotations
@@ -12,13 +12,11 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from subchain.structures.chain.settings import Stochastic
 
 from experiments.experiment import Row
 from subchain import CVI, HDP, HMM, SCVI, SVI, VI, Beam, Dirichlet
 from subchain.data import Sequences
 from subchain.inference import Algorithm
-from subchain.tasks.states import effective_states
 from subchain.transitions import TransitionPrior
 
 #: What is written behind the name of a method that looks for merges and splits.
@@ -27,7 +25,7 @@ MEAN_FIELD = "direct, mean field"
 
 
 class Method(NamedTuple):
-    """A prior over moves, and how it is learned."""
+    """A prior over transitions, and how it is learned."""
 
     transition: TransitionPrior
     inference: Algorithm
@@ -76,7 +74,7 @@ def batch_methods(concentrations: Concentrations, iterations: int) -> dict[str, 
 
 def stochastic_methods(concentrations: Concentrations, **settings: Any) -> dict[str, Method]:
     """All deterministic methods that look at a part of the data at a time, with and without search."""
-    algorithms: dict[str, tuple[str, Stochastic]] = {
+    algorithms: dict[str, tuple[str, SVI | SCVI]] = {
         "collapsed": ("collapsed", SCVI(**settings)),
         "direct": ("direct", SVI(**settings)),
         "sticks": ("sticks", SVI(**settings)),
@@ -121,7 +119,8 @@ def states_of_draws(model: HMM, coverage: float) -> list[int]:
     """The number of states of each draw of a sampler's only chain."""
     assert model.samples_ is not None
     shares = np.nan_to_num(np.asarray(model.samples_["occupancy"])[0])
-    return [effective_states(draw, coverage) for draw in shares]
+    held = np.cumsum(np.sort(shares, axis=1)[:, ::-1], axis=1)
+    return (1 + (held < coverage * (1.0 - 1e-12) * held[:, -1:]).sum(axis=1)).tolist()
 
 
 def states_of(model: HMM, coverage: float) -> float:

@@ -1,4 +1,4 @@
-"""Wang (2016), figures 5.9 and 5.10: does it help to share the prior of moves, and to learn all concentrations?
+"""Wang (2016), figures 5.9 and 5.10: does it help to share the prior of transitions, and to learn all concentrations?
 
 Wall Street Journal text, 45 states that are all kept. The finite model has 0.1 everywhere; hierarchical ones share a
 parent of all rows, with the thesis's concentrations or with learned ones, and words may have learned weights that all
@@ -34,7 +34,7 @@ TAGGED = 1000
 
 
 class Prior(NamedTuple):
-    """Prior of the moves, and concentration of the words."""
+    """Prior of the transitions, and concentration of the words."""
 
     transition: TransitionPrior
     words: Any

@@ -37,7 +37,7 @@ from subchain import CVI, SCVI, SVI, Categorical
 from subchain.data import Sequences
 
 CODEWORDS = 256
-SETTINGS, MOVES = Concentrations(3.0, 20.0), 20.0
+SETTINGS, TRANSITIONS = Concentrations(3.0, 20.0), 20.0
 FINITE = {"SVI": SVI, "SCVI": SCVI}
 STATES = (50, 100, 200, 250, 300, 500)
 #: Seconds that a method learns for, if nothing else was said.
@@ -261,7 +261,7 @@ def _sequences(codes: NDArray[np.uint8]) -> Sequences:
 
 
 def _finite(name: str, n_states: int, updates: Updates = LEARNING, **limits: Any) -> Method:
-    return finite(MOVES, n_states, FINITE[name](**updates.settings(), **limits))
+    return finite(TRANSITIONS, n_states, FINITE[name](**updates.settings(), **limits))
 
 
 def _an_update(learned: Learned) -> dict[str, float]:

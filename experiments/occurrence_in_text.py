@@ -1,4 +1,4 @@
-"""Wang (2016), figures 5.4 to 5.6: how surely a move happens, along the iterations of collapsed inference on text.
+"""Wang (2016), figures 5.4 to 5.6: q(C > 0) of transitions along the iterations of collapsed inference on text.
 
 The first 10,000 characters of *Alice* in 100 sequences, and the first 450 sentences of the Wall Street Journal, where
 they are at hand. The hierarchical model of the thesis is learned from random marginals; after some of the iterations
@@ -20,7 +20,7 @@ from subchain import CVI, HDP, HMM, Categorical
 from subchain.data import Sequences
 from subchain.datasets import load_alice
 from subchain.engines import CpuEngine, Part
-from subchain.errors import ConvergenceWarning, InputError
+from subchain.errors import InputError
 
 Array = NDArray[np.float64]
 
@@ -29,7 +29,7 @@ CHUNK, CHUNKS, SENTENCES = 100, 100, 450
 TOP, ROWS = 5.0, 3.0
 SAMPLES = (100, 1_000, 10_000)
 ITERATIONS = (1, 2, 5, 10, 20, 50, 100, 150, 200, 300, 400)
-#: Below this a move is taken not to happen.
+#: Below this a transition is taken not to happen.
 ABSENT = 0.01
 
 
@@ -45,7 +45,7 @@ class OccurrenceInText(Experiment):
     """Errors over iterations, and heat maps of the probabilities at the first and the last."""
 
     name = "occurrence_in_text"
-    title = "Whether a move happens, in text (Wang 2016, figures 5.4 to 5.6)"
+    title = "Whether a transition happens, in text (Wang 2016, figures 5.4 to 5.6)"
 
     def __init__(self, *settings: Any, **more: Any) -> None:
         super().__init__(*settings, **more)
@@ -76,8 +76,8 @@ class OccurrenceInText(Experiment):
         truth = engine.occurrence(surrogate, Part(corpus.data), "exact").probability
         self.maps.setdefault((corpus.name, n_states, iterations), truth)
         samples = SAMPLES[:2] if self.quick else SAMPLES
-        ways = [("pairs", 0), ("mean_field", 0), *(("sampling", number) for number in samples)]
-        for method, number in ways:
+        methods = [("pairs", 0), ("mean_field", 0), *(("sampling", number) for number in samples)]
+        for method, number in methods:
             found = engine.occurrence(surrogate, Part(corpus.data), method, number, seed).probability
             errors = np.abs(found - truth)
             yield {
@@ -105,12 +105,12 @@ class OccurrenceInText(Experiment):
             claims.append(Claim(text, best == "pairs", told, published="the best of all"))
             far = end["mean_field"] > 10 * end["pairs"]
             claims.append(Claim(f"{title}: mean field is far off in the end", far, told, published="quite bad"))
-        first = "at first every move happens", "probability", 1, (0.99, 1.0), "almost 1"
+        first = "at first every transition happens", "probability", 1, (0.99, 1.0), "almost 1"
         claims.append(self._share(rows, "Alice", 10, *first, doubted=False))
         claims.append(
             self._share(
-                rows, "Alice", 50, "in the end about half of the moves never happen", "absent", self._iterations[-1],
-                (0.35, 0.65), "about half", self.quick,
+                rows, "Alice", 50, "in the end about half of the transitions never happen", "absent",
+                self._iterations[-1], (0.35, 0.65), "about half", self.quick,
             )
         )  # fmt: skip
         return claims
@@ -157,5 +157,5 @@ def learned(corpus: Corpus, n_states: int, iterations: int, seed: int) -> HMM:
     inference = CVI(cluster="sequence", max_iter=iterations, tolerance=0.0)
     model = HMM(n_states, emission, transition, inference, init="posteriors", random_state=seed, progress=False)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the number of iterations is part of the experiment
+        warnings.simplefilter("ignore", UserWarning)  # iterations and states are as many as in the thesis
         return model.fit(corpus.data)

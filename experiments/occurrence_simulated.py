@@ -1,9 +1,9 @@
-"""Wang (2016), figures 5.2 and 5.3: how surely a move happens in simulated marginals, and how well that is
+"""Wang (2016), figures 5.2 and 5.3: how surely a transition happens in simulated marginals, and how well that is
 approximated.
 
 Marginals over chains of 100 positions are drawn at random, q(z_t | z_{t−1}) in proportion to uniform numbers. The error
-is the mean difference of q(C > 0) from the exact value over all moves, (5.68), as more and more chains are added; it is
-followed until no move is in doubt. Then: how many positions it takes until all moves have happened almost surely.
+is the mean difference of q(C > 0) from the exact value over all transitions, (5.68), as chains are added, until no
+transition is in doubt. Then: how many positions it takes until all transitions have happened almost surely.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 
 CHAIN = 100
 SAMPLES = (100, 1_000, 10_000)
-#: A move happens almost surely if its −log q(C = 0) is above the first; beyond the second no error can be seen.
+#: A transition happens almost surely if its −log q(C = 0) is above the first; beyond the second no error can be seen.
 ALMOST_SURE, SETTLED = -np.log(1e-3), 25.0
 #: States up to which the exact value is computed to find out how many positions it takes.
 FEW = 40
@@ -31,7 +31,7 @@ class OccurrenceSimulated(Experiment):
     """Errors over total lengths, and lengths over numbers of states."""
 
     name = "occurrence_simulated"
-    title = "Whether a move happens, in simulated chains (Wang 2016, figures 5.2 and 5.3)"
+    title = "Whether a transition happens, in simulated chains (Wang 2016, figures 5.2 and 5.3)"
 
     @property
     def _states(self) -> tuple[int, ...]:
@@ -78,7 +78,7 @@ class OccurrenceSimulated(Experiment):
         slope = float(np.polyfit(np.log(states), np.log(lengths), 1)[0])
         claims.append(
             Claim(
-                "the length that makes all moves sure grows about as the number of moves",
+                "the length that makes all transitions sure grows about as the number of transitions",
                 1.8 < slope < 2.6,
                 f"as K to the power {slope:.2f}: " + ", ".join(f"{length:.0f}" for length in lengths),
             )
@@ -124,8 +124,8 @@ class OccurrenceSimulated(Experiment):
 
 def simulated_chain(n_states: int, length: int, rng: np.random.Generator) -> tuple[Array, Array]:
     """A random first marginal (K,) and random conditional marginals (T − 1, K, K)."""
-    first, moves = rng.random(n_states), rng.random((length - 1, n_states, n_states))
-    return first / first.sum(), moves / moves.sum(axis=2, keepdims=True)
+    first, transitions = rng.random(n_states), rng.random((length - 1, n_states, n_states))
+    return first / first.sum(), transitions / transitions.sum(axis=2, keepdims=True)
 
 
 def errors_by_length(n_states: int, samples: Iterable[int], longest: int, seed: int) -> Iterator[Row]:
@@ -155,7 +155,7 @@ def errors_by_length(n_states: int, samples: Iterable[int], longest: int, seed: 
 
 
 def length_until_sure(n_states: int, rng: np.random.Generator) -> int:
-    """Positions, in chains of 100, after which all moves have happened almost surely."""
+    """Positions, in chains of 100, after which all transitions have happened almost surely."""
     method = exact if n_states <= FEW else pairs
     absent, length = np.zeros((n_states, n_states)), 0
     while absent.min() <= ALMOST_SURE:

@@ -12,8 +12,6 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from subchain.core.files import replace_file
-
 PAGE = "index.html"
 _VERDICTS = {"holds": "✓ holds", "doubted": "– does not come out", "failed": "✗ does not hold"}
 _STYLE = """
@@ -46,7 +44,7 @@ def write_page(folder: Path) -> Path:
         "</body></html>\n"
     )
     path = folder / PAGE
-    replace_file(path, html.encode())
+    path.write_bytes(html.encode())
     return path
 
 

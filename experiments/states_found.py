@@ -7,6 +7,7 @@ ones; so the fit is told too: the log likelihood of fresh data, a symbol, less t
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -30,9 +31,7 @@ from experiments.hierarchies import (
 )
 from experiments.tagging import table
 from subchain import HMM, Categorical
-from subchain.core.components import clone
-from subchain.datasets import four_state, regular_grammar
-from subchain.datasets.chains import CategoricalChain
+from subchain.datasets import CategoricalChain, four_state, regular_grammar
 
 SETTINGS = Concentrations(1.0, 1.0)
 #: A count of states is exact at this coverage; the first paper's is the second.
@@ -222,7 +221,7 @@ def followed(data: Set, name: str, method: Method, points: Iterable[int], seed: 
             yield where | {"iteration": sweep + 1, "states": float(np.mean(draws[sweep : sweep + THIN]))}
         return
     for iterations in points:
-        shorter = method._replace(inference=clone(method.inference).set_params(max_iter=iterations))
+        shorter = method._replace(inference=copy.deepcopy(method.inference).set_params(max_iter=iterations))
         model = learn(shorter, observations, data.truncation, emission, seed).model
         yield where | {"iteration": iterations, "states": states_of(model, COVERAGE)}
 

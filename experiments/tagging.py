@@ -26,9 +26,9 @@ NAMES = ("EM", "VI", "CVI 1", "CVI 2", "Gibbs")
 
 
 class Priors(NamedTuple):
-    """Concentrations of the moves and first states, and of the words."""
+    """Concentrations of the transitions and first states, and of the words."""
 
-    moves: float
+    transitions: float
     words: float
 
 
@@ -114,7 +114,7 @@ def tag(task: Task, inference: Algorithm, priors: Priors | None, init: Any, seed
     emission, transition = Categorical(n_categories=task.n_words), None
     if priors is not None:
         emission = Categorical(priors.words, n_categories=task.n_words)
-        transition = Dirichlet(priors.moves, initial_concentration=priors.moves)
+        transition = Dirichlet(priors.transitions, initial_concentration=priors.transitions)
     model = HMM(task.n_tags, emission, transition, inference, init=init, random_state=seed, n_jobs=1, progress=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the number of iterations is part of the experiment

@@ -1,4 +1,4 @@
-"""What makes collapsed inference work on tagging: start, exclusion, order, how many sequences together, clusters.
+"""What makes collapsed inference work on tagging: start, exclusion, order, size and kind of clusters.
 
 Each ingredient is changed by itself; the priors stay those of the unchanged algorithm. Three tasks: a complete
 dictionary, one without the words seen less than three times, and none at all.
@@ -43,7 +43,7 @@ SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
         "batch": {"order": "batch"},
         "batch, own included": {"order": "batch", "exclude": False},
     },
-    "together": {f"{n}": {"together": n} for n in (8, 64, 512)},
+    "cluster size": {f"{n}": {"cluster_size": n} for n in (8, 64, 512)},
     "subchains of": {f"{n}": {"cluster": "subchain", "length": n} for n in (1, 2, 5, 10, 20)},
 }
 
@@ -142,21 +142,21 @@ class TaggingIngredients(Experiment):
                 Claim(f"{name} hardly minds the start at d = 1", abs(hard - usual) <= 1.0, f"{hard:.1f}, {usual:.1f}")
             )
         for task in TASKS:
-            many = score(task, "together", "64")
-            text = f"{task}: 64 sentences together cost less than a point"
+            many = score(task, "cluster size", "64")
+            text = f"{task}: clusters of 64 sentences cost less than a point"
             claims.append(Claim(text, many > base[task, "CVI 2"] - 1.0, f"{many:.1f}, {base[task, 'CVI 2']:.1f}", True))
         return claims
 
     def draw(self, rows: list[Row], axes: Any) -> None:
         tasks = list(dict.fromkeys(row["task"] for row in rows))
         for number, task in enumerate(tasks):
-            for ingredient, marker in (("together", "o-"), ("subchains of", "s:")):
+            for ingredient, marker in (("cluster size", "o-"), ("subchains of", "s:")):
                 choices = dict.fromkeys(row["choice"] for row in rows if row["ingredient"] == ingredient)
                 scores = [mean_of(rows, "score", task=task, ingredient=ingredient, choice=choice) for choice in choices]
                 places, label = [int(choice) for choice in choices], f"{task}, {ingredient}"
                 axes.plot(places, scores, marker, color=f"C{number}", label=label)
         axes.set_xscale("log")
-        axes.set_xlabel("sentences that are visited together; positions of a subchain")
+        axes.set_xlabel("sentences of a cluster; positions of a subchain")
         axes.set_ylabel("accuracy, or V-measure without a dictionary")
         axes.legend(fontsize=7)
 

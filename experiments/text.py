@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from subchain.structures.chain.settings import Stochastic
 
 from experiments.corpora import data_file
-from subchain import HMM, Categorical, Dirichlet, HoldOut
+from subchain import HMM, SCVI, SVI, Categorical, Dirichlet, HoldOut
 from subchain.data import Sequences, Vocabulary
 
 END = "</s>"
@@ -30,7 +29,7 @@ class Text(NamedTuple):
 
 
 def course(
-    text: Text, kind: type[Stochastic], n_states: int, length: int, boundary: Any, forgetting: float, updates: int,
+    text: Text, kind: type[SVI | SCVI], n_states: int, length: int, boundary: Any, forgetting: float, updates: int,
     seed: int,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
     """Learn from subchains of the text, a thousand words an update; held-out scores at ten points of the run."""

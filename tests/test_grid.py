@@ -11,7 +11,7 @@ from examples import FAMILIES, SHAPES, example
 from sklearn.base import clone
 
 from subchain import CVI, EM, HDP, HMM, SCVI, SVI, VI, Beam, Categorical, Gibbs
-from subchain.core import hyperparameters as settled
+from subchain.core import hyperparameters
 from subchain.emissions import learned_table
 from subchain.errors import ConvergenceWarning
 from subchain.inference import ALGORITHMS, resolve_inference
@@ -132,9 +132,9 @@ def test_and_so_does_one_that_learns_its_prior_and_searches(algorithm, family, t
             return model.fit(data, **arguments)
 
     monkeypatch.setattr(Search, "is_due", lambda self, prior, statistics, **more: self.iteration % 2 == 0)
-    monkeypatch.setattr(settled, "LATE", 2)
+    monkeypatch.setattr(hyperparameters, "LATE", 2)
     monkeypatch.setattr(learned_table, "LATE", 2)
-    monkeypatch.setattr(settled, "EARLY", 2)
+    monkeypatch.setattr(hyperparameters, "EARLY", 2)
     kill_and_resume(fit, (1, 4), tmp_path / "checkpoint", monkeypatch)
 
 

@@ -109,7 +109,7 @@ def test_every_command_has_a_place_on_the_site(site: Path) -> None:
     for command in ("demo", "fit", "predict", "score", "sample", "info", "compare", "report"):
         assert f'id="subchain-{command}"' in text
     assert "--time-limit SECONDS" in text
-    assert "subchain experiments run --all --quick" in text
+    assert "subchain-experiments" not in text  # the old spelling is kept, but not offered
 
 
 def test_formulas_are_mathml_and_nothing_is_left_of_their_source(site: Path) -> None:

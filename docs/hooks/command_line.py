@@ -24,10 +24,7 @@ def commands() -> Iterator[str]:
     from subchain.cli.app import app
 
     for name, command in get_command(app).commands.items():
-        if hasattr(command, "commands"):
-            for inner_name, inner in command.commands.items():
-                yield from _command(f"{name} {inner_name}", inner)
-        else:
+        if not command.hidden:
             yield from _command(name, command)
 
 

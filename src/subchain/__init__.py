@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from subchain.core import moved
+
 __version__ = "0.1.0"
 
 _ROOMS = {
@@ -150,6 +152,8 @@ __all__ = [
     "select_states",
     "stationary_distribution",
 ]
+
+moved.install()
 
 
 def __getattr__(name: str) -> Any:

@@ -60,8 +60,7 @@ MISTAKES = [
     ("fit walk.csv -o nowhere/model", 4, ["the folder 'nowhere' does not exist"]),
     ("fit walk.csv -o .", 4, ["it is a folder"]),
     ("compare walk.csv", 2, ["MODEL... DATA"]),
-    ("experiments run sentnces", 2, ["unknown experiment 'sentnces'", "Did you mean 'sentences'?"]),
-    ("experiments run", 2, ["--all"]),
+    ("experiments run sentences --quick", 2, ["python -m experiments list"]),
 ]
 
 

@@ -11,14 +11,21 @@ from examples import FAMILIES, example
 
 from subchain import HMM, VI
 
-here, version = Path(__file__).parent, sys.argv[1]
-scores_file = here / "scores.json"
-scores = json.loads(scores_file.read_text()) if scores_file.exists() else {}
-for family in FAMILIES:
-    specification, data = example(family)
-    model = HMM(3, specification, inference=VI(max_iter=3, tolerance=0.0), random_state=0, n_jobs=1).fit(data)
-    model.state_names_ = ["low", "middle", "high"]
-    name = f"{family}-{version}"
-    model.save(here / f"{name}.safetensors")
-    scores[name] = model.score_sequences(example(family, "ragged", seed=7)[1]).tolist()
-scores_file.write_text(json.dumps(scores, indent=1) + "\n")
+
+def main(version: str) -> None:
+    """Write a file for every family, and the scores that it must give."""
+    here = Path(__file__).parent
+    scores_file = here / "scores.json"
+    scores = json.loads(scores_file.read_text()) if scores_file.exists() else {}
+    for family in FAMILIES:
+        specification, data = example(family)
+        model = HMM(3, specification, inference=VI(max_iter=3, tolerance=0.0), random_state=0, n_jobs=1).fit(data)
+        model.state_names_ = ["low", "middle", "high"]
+        name = f"{family}-{version}"
+        model.save(here / f"{name}.safetensors")
+        scores[name] = model.score_sequences(example(family, "ragged", seed=7)[1]).tolist()
+    scores_file.write_text(json.dumps(scores, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -7,15 +7,17 @@ from typing import Annotated
 import typer
 
 from subchain.cli.compare import compare
+from subchain.cli.conversation import conversation
 from subchain.cli.demo import demo
 from subchain.cli.exits import MEANINGS
 from subchain.cli.fit import fit
 from subchain.cli.info import info
-from subchain.cli.options import examples
+from subchain.cli.options import AsJson, examples
 from subchain.cli.predict import predict
 from subchain.cli.report import report
 from subchain.cli.sample import sample
 from subchain.cli.score import score
+from subchain.errors import InputError
 
 _CODES = "Exit codes:\n" + "\n".join(f"  {int(code):<4}{meaning}" for code, meaning in MEANINGS.items())
 
@@ -72,6 +74,13 @@ app.command(
         "subchain report model.safetensors bins.npy --step 200 --step-unit bp -o report.html",
     )
 )(report)
+
+
+@app.command(hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def experiments(as_json: AsJson = False) -> None:
+    """Say where the experiments are."""
+    with conversation(as_json):
+        raise InputError("the experiments left the package: run `python -m experiments list` in a copy of the sources.")
 
 
 def _version(wanted: bool) -> None:

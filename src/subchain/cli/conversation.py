@@ -38,7 +38,7 @@ class Conversation:
 
     def __init__(self, as_json: bool) -> None:
         self.as_json = as_json
-        self.status = Status.FINE
+        self.status: int = Status.FINE
         self._facts: dict[str, Any] = {}
         self._remarks: list[str] = []
 

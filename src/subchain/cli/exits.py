@@ -18,7 +18,6 @@ class Status(IntEnum):
     UNREADABLE = 3
     UNWRITABLE = 4
     NOT_INSTALLED = 5
-    REFUTED = 6
     INTERRUPTED = 130
 
 
@@ -30,7 +29,6 @@ MEANINGS = {
     Status.UNREADABLE: "a file with data or a model is missing or cannot be read",
     Status.UNWRITABLE: "the answer cannot be written: disk full, no permission",
     Status.NOT_INSTALLED: "an optional part is not installed",
-    Status.REFUTED: "an experiment ran, but a claim did not hold",
     Status.INTERRUPTED: "interrupted (Ctrl-C)",
 }
 

@@ -163,7 +163,6 @@ class CategoricalSums(Sums):
         return [(np.arange(len(self.counts)), self.counts)]
 
 
-
 class CategoricalLikelihood(Likelihood):
     """Likelihood given by a (W, K) table of weights; a missing symbol (−1) has weight 1 in every state."""
 

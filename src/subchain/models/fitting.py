@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from subchain.data import Evidence, HoldOut, Sequences, as_sequences, empty_columns, as_sequences_like
+from subchain.data import Evidence, HoldOut, Sequences, as_sequences, as_sequences_like, empty_columns
 from subchain.data.digest import digest
 from subchain.data.held_out import with_missing
 from subchain.data.sequences import is_memory_mapped
