@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from experiments.alice_chapters import AliceChapters
 from experiments.alice_truncations import AliceTruncations
+from experiments.boundary_choice import BoundaryChoice
 from experiments.chromatin import Chromatin
 from experiments.dictionary_tagging import DictionaryTagging
 from experiments.experiment import Experiment
@@ -25,6 +26,6 @@ from experiments.vanilla import Vanilla
 KINDS: list[type[Experiment]] = [
     SubchainsOfText, Sentences, Vanilla, ReversedCycles, LongChainTable, Chromatin, JointPredictive, DictionaryTagging,
     TaggingConvergence, UnsupervisedTagging, TaggingIngredients, OccurrenceSimulated, OccurrenceInText, StatesFound,
-    AliceChapters, AliceTruncations, Music, Hyperparameters,
+    AliceChapters, AliceTruncations, Music, Hyperparameters, BoundaryChoice,
 ]  # fmt: skip
 EXPERIMENTS = {kind.name: kind for kind in KINDS}

@@ -90,9 +90,8 @@ def test_plain_records_do_not_add():
 
 def record_of(module: str) -> type[Record]:
     """A record class of the name Twin, as a module of a user would define it."""
-    kind = dataclasses.make_dataclass("Twin", [("values", np.ndarray)], bases=(Sums,), namespace={"__module__": module})
-    assert kind.__module__ == module
-    return kind
+    plain = type("Twin", (Sums,), {"__module__": module, "__annotations__": {"values": np.ndarray}})
+    return dataclasses.dataclass(plain)
 
 
 def test_records_of_the_same_name_in_two_modules_come_back_as_what_they_were():
@@ -122,7 +121,7 @@ def test_a_namesake_does_not_hide_a_record_of_the_package():
     class Statistics(Sums):
         values: np.ndarray
 
-    own, theirs = StatisticsOfPackage.zeros(2, Sums()), Statistics(np.ones(2))
+    own, theirs = StatisticsOfPackage(n_observations=2.0), Statistics(np.ones(2))
     assert "module" not in own.schema()
     assert type(build_record(own.schema(), own.arrays())) is StatisticsOfPackage
     assert type(build_record(theirs.schema(), theirs.arrays())) is Statistics

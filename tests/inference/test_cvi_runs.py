@@ -309,7 +309,7 @@ def test_a_run_that_is_killed_goes_on_where_it_was(storage, tmp_path, monkeypatc
 @pytest.mark.parametrize("order", ["incremental", "batch"])
 def test_an_interrupted_pass_leaves_counts_and_shares_that_agree(order, monkeypatch, tmp_path):
     data = words(n=60)
-    visited = Visits._visit_all
+    visited = Visits.visit_all
     passes = 0
 
     def interrupt(self, clusters, in_turn):
@@ -335,14 +335,14 @@ def test_an_interrupted_pass_leaves_counts_and_shares_that_agree(order, monkeypa
             return model(CVI(max_iter=8, tolerance=0.0, order=order)).fit(data, **arguments)
 
     whole = fit()
-    monkeypatch.setattr(Visits, "_visit_all", interrupt)
+    monkeypatch.setattr(Visits, "visit_all", interrupt)
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         assert threading.current_thread() is threading.main_thread()
         cut = fit(checkpoint=tmp_path / "checkpoint")
     finally:
         signal.signal(signal.SIGINT, previous)
-        monkeypatch.setattr(Visits, "_visit_all", visited)
+        monkeypatch.setattr(Visits, "visit_all", visited)
     assert cut.status_ == "interrupted"
     resumed = fit(checkpoint=tmp_path / "checkpoint", resume=True)
     assert np.array_equal(resumed.transition_, whole.transition_)

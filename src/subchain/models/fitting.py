@@ -27,12 +27,12 @@ from subchain.inference.run.validation import Validation
 from subchain.inference.search.search import StateSearch
 from subchain.inference.start.local_starts import LOCAL_STARTS, local_statistics
 from subchain.inference.start.starts import STARTS, start_statistics
-from subchain.inference.stochastic.lengths import choose_length
+from subchain.inference.stochastic.lengths import measure
 from subchain.inference.stochastic.settings import Stochastic
 from subchain.models.fitted import Fitted
 from subchain.models.settings import describe
 from subchain.numerics.seeds import seed_sequence
-from subchain.structures.chain.minibatches import needs_length
+from subchain.structures.chain.minibatches import needs_trial
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
 from subchain.structures.chain.structure import Chains
 from subchain.structures.chain.validation import HeldOutPositions, HeldOutSequences
@@ -115,8 +115,8 @@ class FitCall:
         self.root = seed_sequence(model.random_state if entropy is None else entropy)
         self.seeds = self.root.spawn(int(model.n_init))
         self._freeze()
-        if isinstance(self.algorithm, Stochastic) and needs_length(whole, self.algorithm):
-            whole.subchain_length = choose_length(self.problem, self.algorithm, self.starts()[0]())
+        if isinstance(self.algorithm, Stochastic) and needs_trial(whole, self.algorithm):
+            measure(self.problem, self.algorithm, self.starts()[0]())
 
     def _hold_out(self, validation: Any, whole: Chains, likely: Parameters) -> Validation | None:
         """What held-out data say; positions inside the training data are taken out of `whole`."""

@@ -15,7 +15,8 @@ import numpy as np
 from subchain.core.components import clone
 from subchain.inference.run.chains import ChainProblem
 from subchain.inference.run.loop import RunState
-from subchain.structures.chain.boundaries import Stationary, resolve_boundary
+from subchain.structures.chain.boundaries import Stationary
+from subchain.structures.chain.boundary_choice import resolve_boundary
 from subchain.structures.chain.model import HMMPoint
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ ALONE, INFORMED = 10, 2
 SHORTEST_CHOICE, LONGEST_CHOICE = 10, 4096
 
 
-def choose_length(problem: ChainProblem, algorithm: Stochastic, state: RunState) -> int:
-    """Length of subchains for a run that starts at `state`."""
+def measure(problem: ChainProblem, algorithm: Stochastic, state: RunState) -> None:
+    """Measure the mixing time by a short trial from `state`, and choose a length of subchains by it."""
     longest = int(problem.structure.data.lengths.max())
     trial = clone(algorithm).set_params(
         length=min(TRIAL_LENGTH, longest), batch=TRIAL_BATCH, boundary=Stationary(), max_updates=TRIALS,
@@ -42,13 +43,14 @@ def choose_length(problem: ChainProblem, algorithm: Stochastic, state: RunState)
         starts="grid",
     )  # fmt: skip
     found = trial.stepper(problem, state).step(state).results
-    memory = forgetting_time(problem, found.point)
-    told = not isinstance(resolve_boundary(algorithm.boundary), Stationary)
-    wanted = (INFORMED if told else ALONE) * memory
-    return int(np.clip(wanted, SHORTEST_CHOICE, min(LONGEST_CHOICE, longest)))
+    mixing_time = mixing_time_of(problem, found.point)
+    given = resolve_boundary(algorithm.boundary)
+    wanted = (ALONE if given is None or isinstance(given, Stationary) else INFORMED) * mixing_time
+    problem.structure.mixing_time = mixing_time
+    problem.structure.subchain_length = int(np.clip(wanted, SHORTEST_CHOICE, min(LONGEST_CHOICE, longest)))
 
 
-def forgetting_time(problem: ChainProblem, point: HMMPoint) -> int:
+def mixing_time_of(problem: ChainProblem, point: HMMPoint) -> int:
     """Steps after which two opposite marginals have become one at most places of the data."""
     data = problem.structure.data
     long = np.flatnonzero(data.lengths >= min(LONGEST, int(data.lengths.max())))

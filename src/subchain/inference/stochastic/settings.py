@@ -15,7 +15,8 @@ from subchain.inference.run.loop import RunState
 from subchain.inference.run.problem import Problem
 from subchain.inference.run.trace import Status
 from subchain.inference.stochastic.updates import Draw, Updates
-from subchain.structures.chain.boundaries import Boundary, resolve_boundary
+from subchain.structures.chain.boundaries import Boundary
+from subchain.structures.chain.boundary_choice import resolve_boundary
 
 if TYPE_CHECKING:
     from subchain.inference.run.loop import Stepper
@@ -36,7 +37,9 @@ class Stochastic(Algorithm):
     batch : int, optional
         Subchains (or sequences) of an update; by default so many that an update sees about 2000 observations.
     boundary : str or Boundary
-        What subchains are told about the rest of their chain: "stationary", `Buffer(n)`, `GrowBuffer()`, `Guards()`.
+        What subchains know of the rest of their chain: "auto", "stationary", `Buffer(n)`, `GrowBuffer()`, `Guards()`.
+        "auto" takes guards where subchains are short and visited more than once, and else a buffer as long as the
+        mixing time, which a short trial measures.
     delay, forgetting : float
         The n-th update moves the statistics by ρ = (delay + n)^−forgetting towards the minibatch's.
     starts : "grid" or "anywhere"
@@ -63,7 +66,7 @@ class Stochastic(Algorithm):
         self,
         length: int | str | None = "auto",
         batch: int | None = None,
-        boundary: str | Boundary = "stationary",
+        boundary: str | Boundary = "auto",
         delay: float = 1.0,
         forgetting: float = 0.6,
         starts: str = "grid",
@@ -111,7 +114,9 @@ class Stochastic(Algorithm):
                 "shrink fast enough for the noise to die out; above, they shrink before the run has arrived.",
                 stacklevel=2,
             )
-        resolve_boundary(self.boundary).check()
+        given = resolve_boundary(self.boundary)
+        if given is not None:
+            given.check()
 
     # ---- the algorithm -----------------------------------------------------------------------------------------------
 

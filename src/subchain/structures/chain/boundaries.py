@@ -18,7 +18,7 @@ from subchain.core.components import Component
 from subchain.core.parts import Memory
 from subchain.engines.subchains import Minibatch, MinibatchRun, Subchains
 from subchain.engines.surrogate import Surrogate
-from subchain.errors import InputError, unknown_name
+from subchain.errors import InputError
 from subchain.transitions.incremental import IncrementalChain
 
 if TYPE_CHECKING:
@@ -132,20 +132,3 @@ class OpenBuffer(OpenBoundary):
         found = chains.engine.approach(surrogate, chains, batch, away, before, after)
         self.growth = 0.5 * float(before.mean() + after.mean())
         return found.start, found.stop
-
-
-# ---- names -----------------------------------------------------------------------------------------------------------
-
-BOUNDARIES: dict[str, type[Boundary]] = {"stationary": Stationary, "buffer": Buffer}
-
-
-def resolve_boundary(given: str | Boundary) -> Boundary:
-    """A boundary from its name, or itself."""
-    if isinstance(given, Boundary):
-        return given
-    if isinstance(given, str) and given.lower() in BOUNDARIES:
-        return BOUNDARIES[given.lower()]()
-    raise unknown_name("boundary", given, BOUNDARIES)
-
-
-__all__ = ["BOUNDARIES", "Boundary", "Buffer", "OpenBoundary", "Stationary", "resolve_boundary"]

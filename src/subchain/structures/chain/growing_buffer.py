@@ -13,7 +13,7 @@ from subchain.engines.base import BufferGrowth
 from subchain.engines.subchains import Minibatch, Subchains
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import InputError
-from subchain.structures.chain.boundaries import BOUNDARIES, Boundary, OpenBoundary, OpenBuffer
+from subchain.structures.chain.boundaries import Boundary, OpenBoundary, OpenBuffer
 from subchain.transitions.incremental import IncrementalChain
 
 if TYPE_CHECKING:
@@ -80,6 +80,3 @@ class OpenGrowBuffer(OpenBuffer):
 
     def restore(self, memory: Memory) -> None:
         self.updates, self.size = (int(value) for value in memory["growth"])
-
-
-BOUNDARIES["growing"] = GrowBuffer

@@ -24,7 +24,7 @@ from subchain.engines.subchains import Grid, Minibatch, MinibatchRun, Subchains
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import InputError, unknown_name
 from subchain.propagation.lanes.guards import read_guards, write_guards
-from subchain.structures.chain.boundaries import BOUNDARIES, Boundary, OpenBoundary
+from subchain.structures.chain.boundaries import Boundary, OpenBoundary
 from subchain.transitions.incremental import IncrementalChain
 
 if TYPE_CHECKING:
@@ -257,6 +257,3 @@ def _lock(file: BinaryIO, path: Path) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         raise InputError(f"{path} is in use by another run; choose another file for Guards(storage=...).") from None
-
-
-BOUNDARIES["guards"] = Guards

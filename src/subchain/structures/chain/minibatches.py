@@ -13,9 +13,11 @@ from subchain.engines.statistics import HMMStatistics
 from subchain.engines.subchains import Anywhere, Grid, Subchains
 from subchain.errors import InputError
 from subchain.structures.base import Fresh, Plan
-from subchain.structures.chain.boundaries import Boundary, resolve_boundary
+from subchain.structures.chain.boundaries import Boundary, Buffer, OpenBoundary
+from subchain.structures.chain.boundary_choice import boundary_of, resolve_boundary
 from subchain.structures.chain.excerpts import Excerpt
 from subchain.structures.chain.fused_updates import FusedUpdates
+from subchain.structures.chain.guards import Guards
 from subchain.structures.chain.model import HMMPoint
 from subchain.transitions.base import ChainSums
 
@@ -38,9 +40,17 @@ class SubchainSettings(Protocol):
     batch: int | None
     boundary: str | Boundary
     starts: str
+    max_updates: int | None
+    max_passes: float | None
 
     @property
     def kind(self) -> str: ...
+
+
+def needs_trial(chains: Chains, settings: SubchainSettings) -> bool:
+    """Whether the mixing time has to be measured: the length or the boundary of subchains was left open."""
+    is_cut = settings.length is not None and int(chains.data.lengths.max(initial=1)) > WHOLE
+    return is_cut and (settings.length == "auto" or resolve_boundary(settings.boundary) is None)
 
 
 def needs_length(chains: Chains, settings: SubchainSettings) -> bool:
@@ -93,11 +103,17 @@ class ChainMinibatches:
         self.plan = plan_of(chains, settings)
         self.subchains = subchains_of(chains, settings)
         self.gains = self.subchains.gains(self.plan.size)
-        boundary = resolve_boundary(settings.boundary)
-        self.boundary = boundary.open(self.subchains, n_states, chains.data.fingerprint())
+        self.n_states = n_states
+        boundary = boundary_of(chains, settings, self.plan, n_states)
+        self._is_chosen = resolve_boundary(settings.boundary) is None
+        self.boundary = self._open(boundary)
         self.prefetch = Prefetch(chains.data.values)
         self._growths: list[float] = []
         self._fused: FusedUpdates | None = None
+
+    def _open(self, boundary: Boundary) -> OpenBoundary:
+        self.chosen = boundary
+        return boundary.open(self.subchains, self.n_states, self.chains.data.fingerprint())
 
     def run(self, units: Index, coming: Index, weights: HMMPoint, model: IncrementalPosterior) -> Fresh:
         """Run subchains between the messages of the boundary, and let the boundary learn from them."""
@@ -153,9 +169,16 @@ class ChainMinibatches:
         self.boundary.begin()
 
     def memory(self) -> Memory:
-        return self.boundary.memory()
+        own: Memory = {}
+        if self._is_chosen:  # limits that were raised since would lead to another choice
+            own["boundary"] = np.array([isinstance(self.chosen, Guards), getattr(self.chosen, "size", 0)])
+        return own | self.boundary.memory()
 
     def restore(self, memory: Memory) -> None:
+        if "boundary" in memory:
+            is_guarded, size = (int(number) for number in memory["boundary"])
+            if is_guarded != isinstance(self.chosen, Guards) or size != getattr(self.chosen, "size", 0):
+                self.boundary = self._open(Guards() if is_guarded else Buffer(size))
         self.boundary.restore(memory)
 
     def checkpointed(self) -> None:

@@ -23,10 +23,12 @@ class Chains(Part):
     ----------
     engine : runs forward-backward
     subchain_length : length of subchains where an algorithm leaves it open
+    mixing_time : steps after which a chain has forgotten its start; None if not measured
     """
 
     engine: Engine = dataclasses.field(kw_only=True)
     subchain_length: int | None = None
+    mixing_time: int | None = None
 
     @property
     def n_observations(self) -> int:
