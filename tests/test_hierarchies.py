@@ -404,7 +404,7 @@ def test_bad_input_is_told_in_one_sentence(inference: str, hierarchy: dict[str, 
 @pytest.mark.parametrize("inference", [EM(), EM(batch=2), Gibbs()], ids=["em", "online em", "gibbs"])
 def test_algorithms_that_cannot_learn_a_hierarchy_say_so(inference: Any, construction: str) -> None:
     better = "use inference='beam' or 'cvi' or 'scvi' or 'svi' or 'vi', or use transition=Dirichlet"
-    with pytest.raises(InputError, match=f"hierarchical prior needs an algorithm.*{inference.itself().name}.*{better}"):
+    with pytest.raises(InputError, match=f"hierarchical prior needs an algorithm.*{inference.name}.*{better}"):
         fit(inference, hierarchy={"construction": construction})
 
 
