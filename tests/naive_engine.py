@@ -17,7 +17,7 @@ from subchain.engines.results import Approach, FilteredBlock, MarginalBlock, Occ
 from subchain.engines.statistics import HMMStatistics
 from subchain.engines.subchains import Ends, MinibatchRun
 from subchain.errors import impossible_error
-from subchain.propagation.occurrence.methods import absence_in, expected_moves
+from subchain.propagation.occurrence.methods import absence_in, expected_transitions
 from subchain.propagation.occurrence.pairs import absence
 
 
@@ -201,7 +201,7 @@ class NaiveEngine:
                 keep(positions, np.ascontiguousarray(smoothed.T))
             if more is not None:
                 absent = absence_in(surplus, smoothed[0], passed.conditionals, key=(0, int(positions[0])))
-                more += pair_weights[i] * (absent - expected_moves(smoothed[0], passed.conditionals))
+                more += pair_weights[i] * (absent - expected_transitions(smoothed[0], passed.conditionals))
             found.initial += batch.is_first[i] * given[i] * smoothed[0]
             found.pairs += pair_weights[i] * passed.pairs.sum(axis=0)
             surrogate.emission.accumulate(values, np.ascontiguousarray(weights[i] * smoothed.T), found.emission)

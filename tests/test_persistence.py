@@ -2,6 +2,9 @@
 
 import contextlib
 import json
+import os
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -11,6 +14,7 @@ from examples import FAMILIES, example
 from hypothesis import given
 from hypothesis import strategies as st
 
+import subchain
 from subchain import CVI, EM, HMM, VI, Categorical, Dirichlet, left_right
 from subchain.core.files import read_arrays, write_arrays
 from subchain.errors import FileFormatError, InputError, SubchainError
@@ -24,6 +28,11 @@ def fitted(family="categorical", **settings):
     specification, data = example(family)
     inference = VI(max_iter=3, tolerance=0.0)
     return HMM(3, specification, inference=inference, random_state=0, n_jobs=1, **settings).fit(data)
+
+
+def environment():
+    """The environment of a fresh process that imports this package and no other."""
+    return os.environ | {"PYTHONPATH": str(Path(subchain.__file__).parents[1])}
 
 
 def rewrite_header(path, change):
@@ -56,6 +65,17 @@ def test_words_come_back(tmp_path):
     model = HMM(2, "categorical", random_state=0).fit([["a", "b", "a"], ["c"]])
     model.save(tmp_path / "m")
     assert HMM.load(tmp_path / "m").score([["b", "a"]]) == model.score([["b", "a"]])
+
+
+def test_a_model_with_a_learned_concentration_loads_in_a_fresh_process(tmp_path):
+    """The class of its prior is known without having been used before."""
+    data = [np.array([0, 0, 1, 1, 0, 1])] * 3
+    model = HMM(2, Categorical("learned"), inference=VI(max_iter=2), random_state=0, n_jobs=1).fit(data)
+    model.save(tmp_path / "model.safetensors")
+    code = "import sys; from subchain import HMM; print(HMM.load(sys.argv[1]).n_states_)"
+    path = str(tmp_path / "model.safetensors")
+    run = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, env=environment())
+    assert run.stdout.strip() == "2", run.stderr
 
 
 def test_models_by_hand_can_be_saved(tmp_path):

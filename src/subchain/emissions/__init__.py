@@ -7,6 +7,7 @@ from subchain.emissions.categorical import Categorical
 from subchain.emissions.diagonal_gaussian import DiagonalGaussian
 from subchain.emissions.families import families, family_of
 from subchain.emissions.gaussian import Gaussian
+from subchain.emissions.learned_table import LearnedTable  # files name it: it must be known when they are read
 from subchain.emissions.poisson import Poisson
 from subchain.emissions.product import Product
 from subchain.errors import InputError, unknown_name
@@ -44,6 +45,7 @@ __all__ = [
     "Emission",
     "Frozen",
     "Gaussian",
+    "LearnedTable",
     "Likelihood",
     "Parameters",
     "Poisson",

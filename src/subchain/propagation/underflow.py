@@ -23,7 +23,7 @@ from subchain.propagation.layout import Walks
 Array = NDArray[np.float64]
 
 #: Transitions with a smaller probability do not count as possible when reachability is computed.
-LEAST_MOVE = 1e-100
+LEAST_TRANSITION = 1e-100
 #: Smallest normaliser and smallest marginal that are safe from underflow.
 LEAST_SCALE, LEAST_MARGINAL = 1e-100, 1e-290
 #: Log of the smallest marginal, and log of the relative lost weight that is harmful.
@@ -42,7 +42,7 @@ def exponentiate(logs: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def reachable(transition: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return a (K, K) mask: `out[i, j]` is true if state j is reachable from state i in any number of steps."""
-    reach = (transition >= LEAST_MOVE) | np.eye(len(transition), dtype=np.bool_)
+    reach = (transition >= LEAST_TRANSITION) | np.eye(len(transition), dtype=np.bool_)
     while not reach.all():
         further = reach.astype(np.float32) @ reach.astype(np.float32) > 0.0
         if (further == reach).all():
@@ -57,7 +57,7 @@ def covering(transition: NDArray[np.float64]) -> NDArray[np.bool_]:
     In a periodic chain this holds only for states in the same phase, although all states are reachable from all.
     """
     n_states = len(transition)
-    ahead = transition >= LEAST_MOVE
+    ahead = transition >= LEAST_TRANSITION
     if ahead.all():
         return ahead
     steps = 1
@@ -198,7 +198,7 @@ def _lost_states(likelihood, start, transition, covers, walks, lane, alpha, scal
                         touched[k] = True
                     if lost[j]:
                         carried[k] = True
-                    if healthy[j] and transition[j, k] >= LEAST_MOVE:
+                    if healthy[j] and transition[j, k] >= LEAST_TRANSITION:
                         refreshed = True
             carried[k] = carried[k] and not refreshed
         lost[:] = carried

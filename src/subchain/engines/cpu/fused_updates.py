@@ -33,7 +33,7 @@ from subchain.propagation.lanes.recursions import (
     pair_sums,
     retreat,
 )
-from subchain.propagation.underflow import LEAST_MOVE, LEAST_SCALE
+from subchain.propagation.underflow import LEAST_SCALE, LEAST_TRANSITION
 from subchain.transitions.incremental import MEAN, dirichlet_rows
 from subchain.transitions.stationary import reduce_states, reduced_distribution
 
@@ -173,7 +173,7 @@ def update_words(kind, minibatches, chain, table, boundary, since):
         dirichlet_rows(kind, prior_rows, pairs, fixed, transition)
         dirichlet_rows(kind, prior_first, first, nothing_fixed, initial)
         dirichlet_rows(MEAN, prior_rows, pairs, fixed, mean)
-        if not (transition.min() >= LEAST_MOVE and reduce_states(mean)):
+        if not (transition.min() >= LEAST_TRANSITION and reduce_states(mean)):
             return update
         stationary = reduced_distribution(mean)
         transposed = np.ascontiguousarray(transition.T)

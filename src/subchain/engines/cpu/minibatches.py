@@ -15,7 +15,7 @@ from subchain.engines.subchains import Ends, Minibatch, MinibatchRun
 from subchain.errors import impossible_error
 from subchain.propagation.lanes import recursions as lanes
 from subchain.propagation.layout import Walks
-from subchain.propagation.occurrence.methods import absence_in, conditionals, expected_moves
+from subchain.propagation.occurrence.methods import absence_in, conditionals, expected_transitions
 from subchain.propagation.occurrence.pairs import add_surplus
 from subchain.propagation.underflow import LEAST_SCALE, growth
 
@@ -98,7 +98,7 @@ class _Lanes:
             if len(moves) and moves.any():
                 first = self.marginals[:, lane]
                 absent = absence_in(method, first, moves, key=(0, int(tile.starts[lane])))
-                found += each[lane] * (absent - expected_moves(first, moves))
+                found += each[lane] * (absent - expected_transitions(first, moves))
         return found
 
     def _forward_backward(self, shift: Array) -> NDArray[np.bool_]:

@@ -160,12 +160,12 @@ def absence_in(
     return DETERMINISTIC[method](first, steps)
 
 
-def expected_moves(first: Array, steps: Array) -> Array:
+def expected_transitions(first: Array, steps: Array) -> Array:
     """Return the expected numbers of transitions of a chain, (K, K).
 
     Examples
     --------
-    >>> expected_moves(np.array([1.0, 0.0]), np.full((2, 2, 2), 0.5))
+    >>> expected_transitions(np.array([1.0, 0.0]), np.full((2, 2, 2), 0.5))
     array([[0.75, 0.75],
            [0.25, 0.25]])
     """

@@ -12,7 +12,7 @@ from subchain.engines.statistics import HMMStatistics
 from subchain.engines.subchains import Grid, Minibatch, MinibatchRun
 from subchain.numerics import simplex
 from subchain.propagation.occurrence.pairs import absence
-from subchain.propagation.underflow import LEAST_MOVE
+from subchain.propagation.underflow import LEAST_TRANSITION
 from subchain.structures.chain.model import HMMPoint
 from subchain.transitions.stationary import stationary_distribution
 
@@ -51,9 +51,9 @@ class Excerpt:
             float(counted @ run.log_totals) * gains.emission, float(counted @ self.batch.lengths) * gains.emission,
         )  # fmt: skip
 
-    def surplus(self, weights: HMMPoint, way: str = "pairs") -> tuple[Array, Array]:
+    def surplus(self, weights: HMMPoint, method: str = "pairs") -> tuple[Array, Array]:
         """How much −log probabilities that first states, and moves, never happen exceed their expected numbers."""
-        run, gains = self._run(weights, self.batch, surplus=way), self.grid.gains(self.batch.size)
+        run, gains = self._run(weights, self.batch, surplus=method), self.grid.gains(self.batch.size)
         begins = self.batch.is_first
         first = run.ends.first_marginal[:, begins]
         assert run.surplus is not None
@@ -87,7 +87,7 @@ class Excerpt:
     ) -> MinibatchRun:
         n_states = weights.n_states
         start, anywhere = np.empty((n_states, batch.size)), np.full(n_states, 1.0 / n_states)
-        moves = np.where(weights.transition > 0.0, np.maximum(weights.transition, LEAST_MOVE), 0.0)
+        moves = np.where(weights.transition > 0.0, np.maximum(weights.transition, LEAST_TRANSITION), 0.0)
         on_average = stationary_distribution(simplex.normalized(moves, 1))
         start[:] = ((1.0 - ANYWHERE) * on_average + ANYWHERE * anywhere)[:, None]
         start[:, batch.is_first] = weights.initial[:, None]
