@@ -28,7 +28,6 @@ COMPILERS = {"njit", "kernel", "part", "exact", "fused", "register_jitable"}
 
 LONG_FILES = {
     "models/usage.py": 557,
-    "numerics/vectors.py": 548,
     "propagation/lanes/recursions.py": 544,
 }
 #: Commands of the command line among them: their options are written in the signature.

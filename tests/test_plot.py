@@ -145,7 +145,7 @@ def test_wrong_choices_say_what_there_is(model) -> None:
         plot.emissions(model, states=["quiet"])
     with pytest.raises(InputError, match="state 3 does not exist; there are 3 states"):
         plot.emissions(model, states=[3])
-    with pytest.raises(InputError, match="no state is chosen"):
+    with pytest.raises(InputError, match="no state was chosen"):
         plot.emissions(model, states=[])
 
 

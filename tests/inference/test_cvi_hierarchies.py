@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 N_SYMBOLS, STATES = 4, 5
 LENGTHS = [7, 1, 9, 4, 2, 6, 12]
-SETTINGS: list[dict[str, Any]] = [{}, {"order": "batch"}, {"together": 2}, {"exclude": False}]
+SETTINGS: list[dict[str, Any]] = [{}, {"order": "batch"}, {"cluster_size": 2}, {"exclude": False}]
 HIERARCHIES: list[dict[str, Any]] = [{}, {"concentration": 3.0, "top_concentration": 0.4, "stickiness": 2.0}]
 
 

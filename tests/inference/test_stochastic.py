@@ -67,7 +67,7 @@ def test_one_update_by_hand(algorithm: type[SVI], monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(Updates, "__init__", remember)
     length, size, delay, forgetting = 5, 4, 2.0, 0.7
-    inference = algorithm(length=length, batch=size, delay=delay, forgetting=forgetting, max_updates=1)
+    inference = algorithm(length, size, "stationary", delay, forgetting, max_updates=1)
     model = words(inference).fit(x)
     (problem, before), batch = starts[0], drawn[0]
     posterior = problem.prior.update(before)

@@ -206,6 +206,11 @@ class StoredGuards(OpenGuards):
     def release(self) -> None:
         self._undo.close()
 
+    def __del__(self) -> None:
+        undo = getattr(self, "_undo", None)
+        if undo is not None:
+            undo.close()
+
     def _start_notes(self) -> None:
         """Begin to note what is overwritten after the present checkpoint."""
         self._undo.seek(0)
