@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import importlib
 import os
 import re
@@ -59,3 +60,25 @@ def test_the_version_has_one_source() -> None:
     cited = re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(encoding="utf8"), re.MULTILINE)
     assert cited is not None
     assert cited[1] == subchain.__version__
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "cli.conversation",
+        "data.reading",
+        *(f"datasets.{module}" for module in ("alice", "chains", "paths", "published", "synthetic", "writing")),
+        "tasks.colours",
+        "tasks.segments",
+    ],
+)
+def test_modules_have_examples(name: str) -> None:
+    """Pytest runs them (`--doctest-modules` in pyproject.toml)."""
+    module = importlib.import_module(f"subchain.{name}")
+    assert any(test.examples for test in doctest.DocTestFinder().find(module))
+
+
+def test_examples_are_run_and_warnings_are_errors(pytestconfig: pytest.Config) -> None:
+    assert pytestconfig.getoption("doctestmodules")
+    assert "src/subchain" in pytestconfig.getini("testpaths")
+    assert pytestconfig.getini("filterwarnings")[0] == "error"
