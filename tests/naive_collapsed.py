@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 Data = Sequence[Sequence[int]]
 Paths = Sequence[Sequence[int]]
 Place = tuple[int, int]
-Left = Literal["counts", "probabilities"]
+Weighting = Literal["counts", "probabilities"]
 Order = Literal["incremental", "batch"]
 
 #: Joint paths that an enumeration may list.
@@ -343,10 +343,10 @@ def places(q: Marginals) -> list[Place]:
     return [(i, c) for i, clusters in enumerate(q) for c in range(len(clusters))]
 
 
-def far_apart(q: Marginals, together: int) -> list[list[Place]]:
-    """All clusters in groups of `together` (some smaller), the members of a group as far from each other as can be."""
+def far_apart(q: Marginals, cluster_size: int) -> list[list[Place]]:
+    """All clusters in groups of `cluster_size` (some smaller), members of a group as far from each other as can be."""
     everyone = places(q)
-    n_groups = -(-len(everyone) // together)
+    n_groups = -(-len(everyone) // cluster_size)
     return [everyone[group::n_groups] for group in range(n_groups)]
 
 
@@ -424,12 +424,14 @@ def moves_to_after(q: Marginals, problem: Problem, i: int, t: int, corrections: 
     return counts._replace(rows=counts.rows + np.diag(state(q, i, t + 2))) if corrections else counts
 
 
-def weight_from_before(q: Marginals, problem: Problem, i: int, t: int, corrections: bool, left: Left) -> Array:
+def weight_from_before(
+    q: Marginals, problem: Problem, i: int, t: int, corrections: bool, neighbour_weighting: Weighting
+) -> Array:
     """(K,) first factor of (3.33): what z_{t−1} says; at the start of a sequence row 0."""
     if t == 0:
         return updated(expected_counts(q, problem, {(i, t)}), problem).initial
     rows = updated(moves_from_before(q, problem, i, t, corrections), problem).rows
-    return averaged(state(q, i, t - 1), shares(rows) if left == "probabilities" else rows)
+    return averaged(state(q, i, t - 1), shares(rows) if neighbour_weighting == "probabilities" else rows)
 
 
 def weight_from_after(q: Marginals, problem: Problem, i: int, t: int, corrections: bool) -> Array:
@@ -456,7 +458,7 @@ def cvi_state_pass(
     q: Marginals,
     problem: Problem,
     corrections: bool = True,
-    left: Left = "counts",
+    neighbour_weighting: Weighting = "counts",
     order: Order = "incremental",
     visits: Visits | None = None,
 ) -> Marginals:
@@ -466,14 +468,14 @@ def cvi_state_pass(
     ----------
     q : clusters of one state
     corrections : with the single contributions of (3.37) and (3.39) and the delta terms of (3.33), or without any
-    left : average the raw rows of counts over z_{t−1}, or each row divided by its total
+    neighbour_weighting : average the raw rows of counts over z_{t−1}, or each row divided by its total
     order : given the newest marginals, or ("batch") the marginals before the pass
     visits : these states in this order, each a group of its own, instead of all in the order of the data
     """
     given, q = q, [list(clusters) for clusters in q]
     for ((i, t),) in visits or far_apart(q, 1):
         known = given if order == "batch" else q
-        weights = factors(problem, i)[t] * weight_from_before(known, problem, i, t, corrections, left)
+        weights = factors(problem, i)[t] * weight_from_before(known, problem, i, t, corrections, neighbour_weighting)
         weights = weights * weight_from_after(known, problem, i, t, corrections)
         weights = weights * weight_from_symbol(known, problem, i, t)
         q[i][t] = Chain(normalised(weights)[None], q[i][t].pairs)
@@ -494,7 +496,7 @@ def cvi_sequence_pass(
     problem: Problem,
     exclude: bool = True,
     order: Order = "incremental",
-    together: int = 1,
+    cluster_size: int = 1,
     visits: Visits | None = None,
 ) -> Marginals:
     """CVI 2: every sequence once by (3.48).
@@ -504,11 +506,11 @@ def cvi_sequence_pass(
     q : one cluster for each sequence
     exclude : counts without the visited sequences, as it should be, or with them
     order : counts of the newest marginals, or ("batch") of the marginals before the pass
-    together : how many sequences are taken out at once and run under the same surrogate
-    visits : these groups of sequences, in this order, instead of those that `together` makes
+    cluster_size : how many sequences are taken out at once and run under the same surrogate
+    visits : these groups of sequences, in this order, instead of those that `cluster_size` makes
     """
     given, q = q, [list(clusters) for clusters in q]
-    for group in visits or far_apart(q, together):
+    for group in visits or far_apart(q, cluster_size):
         counts = expected_counts(given if order == "batch" else q, problem, group if exclude else ())
         for i, _ in group:
             q[i] = [sequence_under(predictive(counts, problem), problem, i)]
@@ -518,11 +520,13 @@ def cvi_sequence_pass(
 # ---- CVI 3: subchains ------------------------------------------------------------------------------------------------
 
 
-def message_from_before(q: Marginals, problem: Problem, place: Place, without: set[Place], left: Left) -> Array:
+def message_from_before(
+    q: Marginals, problem: Problem, place: Place, without: set[Place], neighbour_weighting: Weighting
+) -> Array:
     """(K,) weights of a cluster's first state (3.68)."""
     i, c = place
     rows = updated(expected_counts(q, problem, without), problem).rows
-    return averaged(q[i][c - 1].marginals[-1], shares(rows) if left == "probabilities" else rows)
+    return averaged(q[i][c - 1].marginals[-1], shares(rows) if neighbour_weighting == "probabilities" else rows)
 
 
 def message_from_after(q: Marginals, problem: Problem, place: Place, without: set[Place]) -> Array:
@@ -533,7 +537,12 @@ def message_from_after(q: Marginals, problem: Problem, place: Place, without: se
 
 
 def subchain_under(
-    q: Marginals, problem: Problem, place: Place, without: set[Place], left: Left, alone: bool = True
+    q: Marginals,
+    problem: Problem,
+    place: Place,
+    without: set[Place],
+    neighbour_weighting: Weighting,
+    alone: bool = True,
 ) -> Chain:
     """New marginals of one cluster by (3.70), with counts without some clusters, this one among them or not.
 
@@ -548,7 +557,9 @@ def subchain_under(
     likelihood = likelihoods(surrogate.emission, problem.data[i][own], factors(problem, i)[own])
     first, last = surrogate.initial, np.ones(len(surrogate.initial))
     if c > 0:
-        first = message_from_before(q, problem, place, without | {(i, c - 1)} if alone else without, left)
+        first = message_from_before(
+            q, problem, place, without | {(i, c - 1)} if alone else without, neighbour_weighting
+        )
     if c + 1 < len(q[i]):
         last = message_from_after(q, problem, place, without | {(i, c + 1)} if alone else without)
     return forward_backward(first, surrogate.rows, likelihood, last)
@@ -557,10 +568,10 @@ def subchain_under(
 def cvi_subchain_pass(
     q: Marginals,
     problem: Problem,
-    left: Left = "counts",
+    neighbour_weighting: Weighting = "counts",
     exclude: bool = True,
     order: Order = "incremental",
-    together: int = 1,
+    cluster_size: int = 1,
     visits: Visits | None = None,
 ) -> Marginals:
     """CVI 3: every subchain once; how long they are is how `q` was cut.
@@ -569,11 +580,13 @@ def cvi_subchain_pass(
     them if clusters are taken out at all, and one by one.
     """
     given, q = q, [list(clusters) for clusters in q]
-    for group in visits or far_apart(q, together):
+    for group in visits or far_apart(q, cluster_size):
         known = given if order == "batch" else [list(clusters) for clusters in q]
         without = set(group) if exclude else set()
         for i, c in group:
-            q[i][c] = subchain_under(known, problem, (i, c), without, left, alone=exclude and together == 1)
+            q[i][c] = subchain_under(
+                known, problem, (i, c), without, neighbour_weighting, alone=exclude and cluster_size == 1
+            )
     return q
 
 

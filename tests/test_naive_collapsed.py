@@ -343,7 +343,7 @@ def test_sequences_taken_out_all_together_see_the_prior_alone(drawn: tuple[Probl
     q = naive.random_marginals(problem, rng)
     prior = naive.predictive(naive.zeros_like(naive.concentration(problem)), problem)
     alone = [[naive.sequence_under(prior, problem, i)] for i in range(len(q))]
-    assert same_marginals(naive.cvi_sequence_pass(q, problem, together=len(q)), alone, 1e-12)
+    assert same_marginals(naive.cvi_sequence_pass(q, problem, cluster_size=len(q)), alone, 1e-12)
 
 
 def test_sequences_taken_out_in_twos_run_under_the_counts_of_the_others() -> None:
@@ -376,7 +376,7 @@ def test_without_exclusion_in_batches_all_run_under_the_mean_parameters(
 
 @given(problems(), st.sampled_from(["counts", "probabilities"]))
 def test_cvi_3_with_one_cluster_for_a_sequence_is_cvi_2(
-    drawn: tuple[Problem, np.random.Generator], left: naive.Left
+    drawn: tuple[Problem, np.random.Generator], left: naive.Weighting
 ) -> None:
     problem, rng = drawn
     sequences = subchains = naive.random_marginals(problem, rng)
@@ -388,12 +388,12 @@ def test_cvi_3_with_one_cluster_for_a_sequence_is_cvi_2(
 
 @given(problems(), st.sampled_from(["counts", "probabilities"]))
 def test_cvi_3_with_single_states_is_cvi_1_without_corrections(
-    drawn: tuple[Problem, np.random.Generator], left: naive.Left
+    drawn: tuple[Problem, np.random.Generator], left: naive.Weighting
 ) -> None:
     problem, rng = drawn
     states = subchains = naive.cut(naive.random_marginals(problem, rng), 1)
     for _ in range(5):
-        states = naive.cvi_state_pass(states, problem, corrections=False, left=left)
+        states = naive.cvi_state_pass(states, problem, corrections=False, neighbour_weighting=left)
         subchains = naive.cvi_subchain_pass(subchains, problem, left)
     assert same_marginals(states, subchains, 1e-12)
 
@@ -440,7 +440,9 @@ def test_a_cluster_inside_a_sequence_hears_both_neighbours() -> None:
 
 PASSES = {
     "state": lambda q, problem: naive.cvi_state_pass(naive.cut(q, 1), problem),
-    "state, probabilities": lambda q, problem: naive.cvi_state_pass(naive.cut(q, 1), problem, left="probabilities"),
+    "state, probabilities": lambda q, problem: naive.cvi_state_pass(
+        naive.cut(q, 1), problem, neighbour_weighting="probabilities"
+    ),
     "sequence": naive.cvi_sequence_pass,
     "subchain": lambda q, problem: naive.cvi_subchain_pass(naive.cut(q, 2), problem),
     "vi": naive.vi_pass,

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import subchain
-from subchain.core.moved import MOVED
+from subchain.core.moved import MOVED, RENAMED
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "src"
@@ -36,7 +36,9 @@ def test_a_documented_module_that_moved_is_found_with_a_warning(old: str, monkey
     present = importlib.import_module(MOVED[old])
     names = [name for name, item in vars(present).items() if getattr(item, "__module__", None) == present.__name__]
     assert names
-    assert all(getattr(module, name) is getattr(present, name) for name in names)
+    renamed = RENAMED.get(old, {})
+    assert all(getattr(module, name) is getattr(present, name) for name in names if name not in renamed)
+    assert all(getattr(module, before) is getattr(present, now) for before, now in renamed.items())
 
 
 def test_a_module_that_never_was_is_not_found() -> None:

@@ -187,16 +187,22 @@ def test_passes_over_states(fit: Fit, order: str, n_states: int) -> None:
 
 
 @pytest.mark.parametrize("neighbour_weighting", ["counts", "probabilities"])
-def test_passes_over_states_without_corrections(fit: Fit, left: str) -> None:
+def test_passes_over_states_without_corrections(fit: Fit, neighbour_weighting: str) -> None:
     problem = problem_of(5)
-    run = fit(collapsed(cluster="state", corrections=False, left=left), problem)
-    assert_same(run, follow(run, problem, naive.cvi_state_pass, corrections=False, left=left), problem)
+    run = fit(collapsed(cluster="state", corrections=False, neighbour_weighting=neighbour_weighting), problem)
+    assert_same(
+        run,
+        follow(run, problem, naive.cvi_state_pass, corrections=False, neighbour_weighting=neighbour_weighting),
+        problem,
+    )
 
 
 def test_states_that_see_themselves_need_no_corrections(fit: Fit) -> None:
     problem = problem_of(5)
     run = fit(collapsed(cluster="state", exclude=False), problem)
-    assert_same(run, follow(run, problem, naive.cvi_subchain_pass, left="counts", exclude=False), problem)
+    assert_same(
+        run, follow(run, problem, naive.cvi_subchain_pass, neighbour_weighting="counts", exclude=False), problem
+    )
 
 
 # ---- knowledge of the states -----------------------------------------------------------------------------------------
@@ -269,12 +275,12 @@ def test_masked_moves_stay_impossible(fit: Fit, cluster: str) -> None:
 
 
 @pytest.mark.parametrize("cluster_size", [1, 2])
-def test_masked_moves_leave_the_objective_finite(fit: Fit, together: int) -> None:
+def test_masked_moves_leave_the_objective_finite(fit: Fit, cluster_size: int) -> None:
     problem = problem_of(3)
     mask = np.triu(np.ones((3, 3), dtype=bool))
     problem = problem._replace(alpha_rows=problem.alpha_rows * mask)
-    run = fit(collapsed(together=together), problem, mask=mask)
-    assert_same(run, follow(run, problem, naive.cvi_sequence_pass, together=together), problem)
+    run = fit(collapsed(cluster_size=cluster_size), problem, mask=mask)
+    assert_same(run, follow(run, problem, naive.cvi_sequence_pass, cluster_size=cluster_size), problem)
 
 
 # ---- sequences that count more often ---------------------------------------------------------------------------------
@@ -288,10 +294,14 @@ def test_weights_of_one_change_nothing(fit: Fit, settings: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize("neighbour_weighting", ["counts", "probabilities"])
-def test_weights_of_one_change_nothing_for_subchains(fit: Fit, left: str) -> None:
+def test_weights_of_one_change_nothing_for_subchains(fit: Fit, neighbour_weighting: str) -> None:
     problem = problem_of(5)
-    run = fit(collapsed(cluster="subchain", length=2, left=left), problem, sample_weight=np.ones(len(LENGTHS)))
-    assert_same(run, follow(run, problem, naive.cvi_subchain_pass, left=left), problem)
+    run = fit(
+        collapsed(cluster="subchain", length=2, neighbour_weighting=neighbour_weighting),
+        problem,
+        sample_weight=np.ones(len(LENGTHS)),
+    )
+    assert_same(run, follow(run, problem, naive.cvi_subchain_pass, neighbour_weighting=neighbour_weighting), problem)
 
 
 def test_a_sequence_that_counts_twice_is_two_sequences_visited_together(fit: Fit) -> None:
@@ -339,10 +349,10 @@ def test_one_subchain_for_a_sequence_is_a_sequence(fit: Fit) -> None:
 
 
 @pytest.mark.parametrize("neighbour_weighting", ["counts", "probabilities"])
-def test_subchains_of_one_state_are_states_without_corrections(fit: Fit, left: str) -> None:
+def test_subchains_of_one_state_are_states_without_corrections(fit: Fit, neighbour_weighting: str) -> None:
     problem = problem_of(5)
-    states = fit(collapsed(cluster="state", corrections=False, left=left), problem)
-    parts = fit(collapsed(cluster="subchain", length=1, left=left), problem)
+    states = fit(collapsed(cluster="state", corrections=False, neighbour_weighting=neighbour_weighting), problem)
+    parts = fit(collapsed(cluster="subchain", length=1, neighbour_weighting=neighbour_weighting), problem)
     assert parts.marginals == pytest.approx(states.marginals, abs=1e-12)
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from subchain import CVI, HDP, HMM, Categorical, settled
+from subchain import CVI, HDP, HMM, Categorical
+from subchain.core import hyperparameters
 from subchain.data import Sequences
 from subchain.inference.collapsed import cvi_states, visits
 from subchain.inference.collapsed.ledger import LOOK, Ledger
@@ -113,8 +114,8 @@ def test_passes_under_a_prior_that_moves(
 def test_compiled_visits_follow_a_prior_that_is_learned_as_those_of_any_family_do(
     monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], allowed: Any, concentration: str
 ) -> None:
-    monkeypatch.setattr(settled, "LATE", 2)
-    monkeypatch.setattr(settled, "EARLY", 2)
+    monkeypatch.setattr(hyperparameters, "LATE", 2)
+    monkeypatch.setattr(hyperparameters, "EARLY", 2)
     data = symbols()
     values = Sequences(np.concatenate([np.array(one) for one in data]), np.cumsum([0, *LENGTHS]))
 

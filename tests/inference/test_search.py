@@ -27,7 +27,7 @@ from subchain.inference.search.search import OneSearch, StateSearch, loosened
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stochastic runs of a few updates search too."""
-    monkeypatch.setattr("subchain.structures.chain.updates.RIPE", 0.0)
+    monkeypatch.setattr("subchain.inference.stochastic.updates.RIPE", 0.0)
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,6 @@ from typing import Any
 import naive
 import numpy as np
 import pytest
-from subchain.structures.chain.updates import Updates
 
 from subchain import EM, HMM, SCVI, SVI, VI, Buffer, Categorical, Dirichlet, GrowBuffer, Guards, HoldOut, as_sequences
 from subchain.datasets import bernoulli_chain, categorical_chain, gaussian_chain, poisson_chain
@@ -20,6 +19,7 @@ from subchain.engines.subchains import Grid
 from subchain.errors import InputError
 from subchain.inference.em import OnlineEM
 from subchain.inference.run.checkpoint import Checkpoint
+from subchain.inference.stochastic.updates import Updates
 from subchain.structures.chain.fused_updates import FusedUpdates
 from subchain.structures.chain.guards import StoredGuards
 from subchain.structures.chain.validation import HeldOutPositions

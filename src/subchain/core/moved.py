@@ -17,9 +17,14 @@ MOVED = {
     "subchain.model": "subchain.models.hmm",
     "subchain.records": "subchain.core.records",
     "subchain.samples": "subchain.core.samples",
-    "subchain.statistics": "subchain.core.statistics",
-    "subchain.inference.posterior": "subchain.inference.run.posterior",
+    "subchain.statistics": "subchain.engines.statistics",
+    "subchain.inference.posterior": "subchain.structures.chain.model",
     "subchain.inference.trace": "subchain.inference.run.trace",
+}
+#: Classes of these modules that have other names now.
+RENAMED = {
+    "subchain.statistics": {"Statistics": "HMMStatistics"},
+    "subchain.inference.posterior": {"Point": "HMMPoint", "ModelPosterior": "HMMPosterior"},
 }
 
 
@@ -40,6 +45,8 @@ class MovedModules(MetaPathFinder, Loader):
         present = importlib.import_module(MOVED[module.__name__])
         module.__doc__ = present.__doc__
         module.__dict__.update({name: item for name, item in vars(present).items() if not name.startswith("__")})
+        for old, new in RENAMED.get(module.__name__, {}).items():
+            setattr(module, old, getattr(present, new))
 
 
 def install() -> None:
