@@ -18,7 +18,8 @@ def test_data_in_which_nothing_was_observed_are_refused(x: np.ndarray) -> None:
 
 def test_states_that_are_known_can_be_learned_from_without_observations() -> None:
     states = np.repeat([0, 1, 0, 1], 25)
-    model = HMM(2, Categorical(n_categories=2), init="random").fit(np.full(100, -1), states=states)
+    with pytest.warns(UserWarning, match="column 0 is missing everywhere"):
+        model = HMM(2, Categorical(n_categories=2), init="random").fit(np.full(100, -1), states=states)
     assert model.transition_[0, 0] > 0.8
 
 
