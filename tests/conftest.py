@@ -16,6 +16,12 @@ settings.register_profile("fast", max_examples=40, deadline=None, suppress_healt
 settings.load_profile("fast")
 
 
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Look for examples in docstrings (`--doctest-modules`) in the package, not in the helpers of the tests."""
+    is_helper = collection_path.suffix == ".py" and not collection_path.name.startswith(("test_", "conftest"))
+    return True if is_helper else None
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder of the experiments' data, which do not belong to the repository."""

@@ -17,7 +17,7 @@ from subchain.errors import ConvergenceWarning
 from subchain.inference import ALGORITHMS, resolve_inference
 from subchain.inference.batch.passes import Batch
 from subchain.inference.run.checkpoint import Checkpoint
-from subchain.inference.search.search import Search
+from subchain.inference.search.search import StateSearch
 
 STATES = {"one state": 1, "three states": 3, "more states than data": 11}
 #: Every algorithm with settings that make a short run; a new one needs an entry.
@@ -131,7 +131,7 @@ def test_and_so_does_one_that_learns_its_prior_and_searches(algorithm, family, t
             warnings.simplefilter("ignore")
             return model.fit(data, **arguments)
 
-    monkeypatch.setattr(Search, "is_due", lambda self, prior, statistics, **more: self.iteration % 2 == 0)
+    monkeypatch.setattr(StateSearch, "is_due", lambda self, trials, iteration: iteration % 2 == 0)
     monkeypatch.setattr(hyperparameters, "LATE", 2)
     monkeypatch.setattr(learned_table, "LATE", 2)
     monkeypatch.setattr(hyperparameters, "EARLY", 2)

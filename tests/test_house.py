@@ -35,9 +35,10 @@ LONG_FUNCTIONS = {
     "cli/fit.py fit": 113,
     "cli/predict.py predict": 98,
     "inference/collapsed/cvi_states.py update_state": 92,
-    "models/fitting.py FitCall.__init__": 64,
+    "models/fitting.py FitCall.__init__": 66,
 }
 MANY_PARAMETERS = {
+    "engines/cpu/buffers.py _grow_all": 15,
     "inference/collapsed/cvi_dense_states.py visit_dense_state_words": 19,
     "inference/collapsed/cvi_listed.py _add_cluster": 16,
     "inference/collapsed/cvi_listed.py _backward": 13,
@@ -47,8 +48,6 @@ MANY_PARAMETERS = {
     "inference/collapsed/cvi_words.py _surround": 18,
     "inference/collapsed/cvi_words.py visit_words": 26,
     "inference/start/local_starts.py draw_local": 14,
-    "inference/stochastic/fused_updates.py update_words": 24,
-    "inference/stochastic/growing_buffer.py _grow_all": 17,
     "propagation/lanes/growing.py grow_lane": 17,
     "propagation/underflow.py _search": 13,
     "selection/priors.py select_priors": 15,

@@ -376,7 +376,7 @@ def test_without_exclusion_in_batches_all_run_under_the_mean_parameters(
 
 @given(problems(), st.sampled_from(["counts", "probabilities"]))
 def test_cvi_3_with_one_cluster_for_a_sequence_is_cvi_2(
-    drawn: tuple[Problem, np.random.Generator], left: naive.Left
+    drawn: tuple[Problem, np.random.Generator], left: naive.Weighting
 ) -> None:
     problem, rng = drawn
     sequences = subchains = naive.random_marginals(problem, rng)
@@ -388,7 +388,7 @@ def test_cvi_3_with_one_cluster_for_a_sequence_is_cvi_2(
 
 @given(problems(), st.sampled_from(["counts", "probabilities"]))
 def test_cvi_3_with_single_states_is_cvi_1_without_corrections(
-    drawn: tuple[Problem, np.random.Generator], left: naive.Left
+    drawn: tuple[Problem, np.random.Generator], left: naive.Weighting
 ) -> None:
     problem, rng = drawn
     states = subchains = naive.cut(naive.random_marginals(problem, rng), 1)

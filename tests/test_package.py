@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import importlib
 import os
 import re
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import subchain
-from subchain.core.moved import MOVED
+from subchain.core.moved import MOVED, RENAMED
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "src"
@@ -35,7 +36,9 @@ def test_a_documented_module_that_moved_is_found_with_a_warning(old: str, monkey
     present = importlib.import_module(MOVED[old])
     names = [name for name, item in vars(present).items() if getattr(item, "__module__", None) == present.__name__]
     assert names
-    assert all(getattr(module, name) is getattr(present, name) for name in names)
+    renamed = RENAMED.get(old, {})
+    assert all(getattr(module, name) is getattr(present, name) for name in names if name not in renamed)
+    assert all(getattr(module, before) is getattr(present, now) for before, now in renamed.items())
 
 
 def test_a_module_that_never_was_is_not_found() -> None:
@@ -59,3 +62,25 @@ def test_the_version_has_one_source() -> None:
     cited = re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(encoding="utf8"), re.MULTILINE)
     assert cited is not None
     assert cited[1] == subchain.__version__
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "cli.conversation",
+        "data.reading",
+        *(f"datasets.{module}" for module in ("alice", "chains", "paths", "published", "synthetic", "writing")),
+        "tasks.colours",
+        "tasks.segments",
+    ],
+)
+def test_modules_have_examples(name: str) -> None:
+    """Pytest runs them (`--doctest-modules` in pyproject.toml)."""
+    module = importlib.import_module(f"subchain.{name}")
+    assert any(test.examples for test in doctest.DocTestFinder().find(module))
+
+
+def test_examples_are_run_and_warnings_are_errors(pytestconfig: pytest.Config) -> None:
+    assert pytestconfig.getoption("doctestmodules")
+    assert "src/subchain" in pytestconfig.getini("testpaths")
+    assert pytestconfig.getini("filterwarnings")[0] == "error"

@@ -29,6 +29,7 @@ def program(output: str) -> str:
     ],
     ids=lambda arguments: " ".join(arguments),
 )
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of runs that are cut short, which the command prints as remarks
 def test_the_printed_program_makes_the_same_model_to_the_bit(run: Any, arguments: list[str]) -> None:
     printed = run("fit", *arguments, "-o", "model.safetensors").stdout
     names: dict[str, Any] = {}

@@ -122,4 +122,5 @@ def test_a_reader_that_has_seen_enough_is_no_error(walk: Path) -> None:
     process.stdout.close()
     assert process.wait(timeout=60) == 0
     assert process.stderr is not None
-    assert process.stderr.read() == ""
+    with process.stderr as errors:
+        assert errors.read() == ""

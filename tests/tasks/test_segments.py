@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import os
 from itertools import groupby
 from pathlib import Path
@@ -16,7 +15,6 @@ from small_models import FAMILIES, draw, model_of, sparse_model, with_holes
 
 from subchain import CVI, HMM, Categorical, as_sequences
 from subchain.errors import ImpossibleSequenceError, InputError
-from subchain.tasks import colours, segments
 from subchain.tasks.colours import COLOURS, shaded
 from subchain.tasks.segments import Segments
 
@@ -256,10 +254,3 @@ def test_colours_are_those_of_the_report_and_differ_for_two_dozen_states() -> No
     assert ", ".join(f'"{colour}"' for colour in COLOURS) in script.read_text()
     assert [shaded(rank) for rank in range(8)] == list(COLOURS)
     assert len({shaded(rank) for rank in range(24)}) == 24
-
-
-@pytest.mark.parametrize("module", [colours, segments], ids=lambda module: module.__name__)
-def test_examples_in_docstrings_run(module: Any) -> None:
-    found = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
-    assert found.attempted
-    assert found.failed == 0

@@ -21,6 +21,11 @@ MOVED = {
     "subchain.inference.posterior": "subchain.structures.chain.model",
     "subchain.inference.trace": "subchain.inference.run.trace",
 }
+#: Classes of these modules that have other names now.
+RENAMED = {
+    "subchain.statistics": {"Statistics": "HMMStatistics"},
+    "subchain.inference.posterior": {"Point": "HMMPoint", "ModelPosterior": "HMMPosterior"},
+}
 
 #: Names in these modules that were renamed on the way, and what they are called now.
 RENAMED = {

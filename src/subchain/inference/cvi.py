@@ -83,8 +83,8 @@ class CVI(Iterated):
     >>> import numpy as np
     >>> from subchain import CVI, HMM
     >>> x = [np.array([0, 0, 0, 1, 1, 1, 0, 0, 1, 1])] * 10
-    >>> HMM(2, "categorical", inference=CVI(max_iter=20), random_state=0).fit(x).n_states_
-    2
+    >>> HMM(2, "categorical", inference=CVI(max_iter=100), random_state=0).fit(x).status_
+    'converged'
     """
 
     name = "cvi"

@@ -49,8 +49,8 @@ class EM(Batch):
     >>> import numpy as np
     >>> from subchain import HMM, EM
     >>> x = np.array([0, 0, 0, 1, 1, 1, 0, 0, 1, 1] * 10)
-    >>> HMM(2, "categorical", inference=EM(max_iter=20), random_state=0).fit(x).n_states_
-    2
+    >>> HMM(2, "categorical", inference=EM(max_iter=200), random_state=0).fit(x).status_
+    'converged'
     """
 
     name = "em"

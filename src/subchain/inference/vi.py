@@ -52,8 +52,8 @@ class VI(Batch):
     >>> import numpy as np
     >>> from subchain import HMM, VI
     >>> x = np.array([0, 0, 0, 1, 1, 1, 0, 0, 1, 1] * 10)
-    >>> HMM(2, "categorical", inference=VI(max_iter=20), random_state=0).fit(x).n_states_
-    2
+    >>> HMM(2, "categorical", inference=VI(max_iter=100), random_state=0).fit(x).status_
+    'converged'
     """
 
     name = "vi"
