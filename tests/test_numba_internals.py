@@ -16,11 +16,17 @@ DOCUMENTED = {"numba", "numba.extending", "numba.typed"}
 
 #: Everything else: who uses it, and which names. A new minor version of Numba may change any of them.
 INTERNALS = {
-    "numerics/vectors.py": {
+    "numerics/vectors/elementary.py": {"llvmlite": {"ir"}},
+    "numerics/vectors/lowering.py": {
         "llvmlite": {"ir"},
         "numba.core": {"cgutils", "types"},
+        "numba.core.typing.templates": {"signature"},
+    },
+    "numerics/vectors/types.py": {
+        "llvmlite": {"ir"},
+        "numba.core": {"types"},
         "numba.core.typing.templates": {"ConcreteTemplate", "infer_global", "signature"},
-    }
+    },
 }
 
 
