@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from subchain.cli import options, run
-from subchain.cli.conversation import Conversation, conversation
-from subchain.cli.exits import Status
+from subchain.cli.output import Output, command_output
+from subchain.cli.exit_codes import ExitCode
 from subchain.cli.options import examples
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ DataFolder = Annotated[
 
 def list_experiments(data: DataFolder = None, as_json: options.AsJson = False) -> None:
     """List all experiments: the paper, the figure, and the data that each needs."""
-    with conversation(as_json) as talk:
+    with command_output(as_json) as out:
         _use(data)
         from experiments.corpora import SOURCES, VARIABLE, data_folder, is_there
         from experiments.registry import EXPERIMENTS
@@ -38,8 +38,8 @@ def list_experiments(data: DataFolder = None, as_json: options.AsJson = False) -
             (name, kind.heading(), kind.source(), ", ".join(c + (" (missing)" * (c in missing)) for c in kind.needs))
             for name, kind in EXPERIMENTS.items()
         ]
-        talk.table(["name", "what", "paper", "data"], rows)
-        talk.fact(
+        out.table(["name", "what", "paper", "data"], rows)
+        out.add(
             data_folder=str(data_folder()), missing={corpus: SOURCES[corpus] for corpus in missing},
             experiments=[
                 {"name": name, "title": kind.heading(), "source": kind.source(), "needs": kind.needs}
@@ -47,9 +47,9 @@ def list_experiments(data: DataFolder = None, as_json: options.AsJson = False) -
             ],
         )  # fmt: skip
         if missing:
-            talk.say(f"\nnot in {data_folder()} (set --data or {VARIABLE}):")
+            out.line(f"\nnot in {data_folder()} (set --data or {VARIABLE}):")
             for corpus in missing:
-                talk.say(f"  {corpus}: {SOURCES[corpus]}")
+                out.line(f"  {corpus}: {SOURCES[corpus]}")
 
 
 def run_experiments(
@@ -73,11 +73,11 @@ def run_experiments(
 
     The exit code is 3 if data are missing, and 6 if a claim does not hold.
     """
-    with conversation(as_json) as talk:
+    with command_output(as_json) as out:
         _use(data)
         from experiments.page import write_page
         from experiments.registry import EXPERIMENTS
-        from subchain.cli.exits import UnwritableError
+        from subchain.cli.exit_codes import UnwritableError
         from subchain.errors import InputError, unknown_name
 
         if bool(names) == everything:
@@ -97,21 +97,21 @@ def run_experiments(
         try:
             for name in names or EXPERIMENTS:
                 own = {} if seeds is None else {"seeds": seeds}
-                experiment = EXPERIMENTS[name](quick, tell=lambda line: talk.say(f"  {line}"), budget=budget, **own)
-                results.append(_run(talk, experiment, output))
+                experiment = EXPERIMENTS[name](quick, tell=lambda line: out.line(f"  {line}"), budget=budget, **own)
+                results.append(_run(out, experiment, output))
         except KeyboardInterrupt:
-            talk.remark(f"interrupted; {len(results)} experiments were done before, and the page is about these.")
-            talk.status = Status.INTERRUPTED
+            out.note(f"interrupted; {len(results)} experiments were done before, and the page is about these.")
+            out.exit_code = ExitCode.INTERRUPTED
         page = write_page(output)
-        talk.fact(page=str(page), experiments=results)
-        talk.say(f"\npage written to {page}")
+        out.add(page=str(page), experiments=results)
+        out.line(f"\npage written to {page}")
 
 
 def _use(data: Path | None) -> None:
     """Look for data in this folder."""
     if data is not None:
         if not data.is_dir():
-            from subchain.cli.exits import UnreadableError
+            from subchain.cli.exit_codes import UnreadableError
 
             raise UnreadableError(
                 f"--data {str(data)!r} is no folder; it should be one that holds a folder for each corpus. `python -m "
@@ -120,21 +120,21 @@ def _use(data: Path | None) -> None:
         os.environ["SUBCHAIN_DATA"] = str(data)
 
 
-def _run(talk: Conversation, experiment: Experiment, output: Path) -> dict[str, Any]:
+def _run(out: Output, experiment: Experiment, output: Path) -> dict[str, Any]:
     """One experiment; data that are missing do not keep the others from running."""
     from experiments.corpora import MissingDataError
 
-    talk.say(f"\n{experiment.title}")
+    out.line(f"\n{experiment.title}")
     try:
         claims = experiment.run(output)
     except MissingDataError as error:
-        talk.remark(f"{experiment.name} was not run: {error}")
-        talk.status = talk.status or Status.UNREADABLE
+        out.note(f"{experiment.name} was not run: {error}")
+        out.exit_code = out.exit_code or ExitCode.UNREADABLE
         return {"name": experiment.name, "run": False, "why": str(error)}
     for claim in claims:
-        talk.say(f"  {claim}")
+        out.line(f"  {claim}")
     if any(claim.failed for claim in claims):
-        talk.status = talk.status or REFUTED
+        out.exit_code = out.exit_code or REFUTED
     shown = [
         {"claim": claim.text, "published": claim.published, "found": claim.evidence, "verdict": claim.verdict}
         for claim in claims

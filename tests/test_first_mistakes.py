@@ -12,7 +12,7 @@ from subchain.errors import InputError
 
 @pytest.mark.parametrize("x", [np.full(50, np.nan), np.full((50, 2), np.nan), np.full(50, -1)])
 def test_data_in_which_nothing_was_observed_are_refused(x: np.ndarray) -> None:
-    with pytest.raises(InputError, match="every observation is missing"):
+    with pytest.raises(InputError, match="all observations are missing"):
         HMM(2, "poisson" if x.dtype.kind == "i" else "gaussian").fit(x)
 
 

@@ -27,7 +27,6 @@ FILE, FUNCTION, KERNEL, PARAMETERS = 450, 60, 90, 12
 COMPILERS = {"njit", "kernel", "part", "exact", "fused", "register_jitable"}
 
 LONG_FILES = {
-    "models/usage.py": 557,
     "propagation/lanes/recursions.py": 544,
 }
 #: Commands of the command line among them: their options are written in the signature.

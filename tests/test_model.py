@@ -202,7 +202,7 @@ class TestGivenParameters:
             ([0.5, 0.5], np.eye(3), r"transition has the shape \(3, 3\).*expected \(2, 2\)"),
             ([[0.5, 0.5]], np.eye(2), r"initial must hold one probability per state.*\(1, 2\)"),
             ([0.5, 0.5], [[1.0], [0.5, 0.5]], "rectangular"),
-            ([0.2, 0.3, 0.5], np.eye(3), "emission has 2 states, the chain 3"),
+            ([0.2, 0.3, 0.5], np.eye(3), "emission has 2 states, but the chain has 3"),
         ],
     )
     def test_what_is_no_chain_is_explained(self, initial, transition, message):

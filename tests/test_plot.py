@@ -139,7 +139,7 @@ def test_wrong_choices_say_what_there_is(model) -> None:
         plot.states(model, "x")
     with pytest.raises(InputError, match="sequence 3 does not exist"):
         plot.segmentation(model, X, sequence=3)
-    with pytest.raises(InputError, match="give start < stop"):
+    with pytest.raises(InputError, match="has no positions"):
         plot.segmentation(model, X, start=9, stop=3)
     with pytest.raises(InputError, match="unknown state 'quiet'"):
         plot.emissions(model, states=["quiet"])

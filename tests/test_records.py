@@ -121,7 +121,7 @@ def test_a_namesake_does_not_hide_a_record_of_the_package():
     class Statistics(Sums):
         values: np.ndarray
 
-    own, theirs = StatisticsOfPackage(n_observations=2.0), Statistics(np.ones(2))
+    own, theirs = StatisticsOfPackage(), Statistics(np.ones(2))
     assert "module" not in own.schema()
     assert type(build_record(own.schema(), own.arrays())) is StatisticsOfPackage
     assert type(build_record(theirs.schema(), theirs.arrays())) is Statistics

@@ -75,7 +75,7 @@ def test_the_end_of_the_chain_survives_saving_and_reordering(tmp_path: Path) -> 
 
 def test_what_cannot_go_on_is_refused() -> None:
     x = CHAIN.observations.values
-    with pytest.raises(InputError, match="begin the chain"):
+    with pytest.raises(InputError, match="begin the sequence"):
         start().partial_fit(x[:100], continues=True)
     model = start().partial_fit(x[:100])
     with pytest.raises(InputError, match="one sequence"):

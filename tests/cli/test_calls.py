@@ -19,13 +19,13 @@ def read(text: str) -> Call:
 @pytest.mark.parametrize("text", ["cvi", "CVI", "CVI()"])
 def test_a_name_is_a_call_without_settings(text: str) -> None:
     assert str(read(text)) == "CVI()"
-    assert isinstance(read(text).make(), CVI)
+    assert isinstance(read(text).evaluate(), CVI)
 
 
 def test_a_call_is_made_as_it_is_printed() -> None:
     call = read("SCVI(10, boundary=Guards(), forgetting=0.7)")
     assert str(call) == "SCVI(10, boundary=Guards(), forgetting=0.7)"
-    made = call.make()
+    made = call.evaluate()
     assert isinstance(made, SCVI)
     assert isinstance(made.boundary, Guards)
     assert made.forgetting == 0.7
@@ -42,7 +42,7 @@ def test_nothing_but_known_names_is_ever_called(text: str) -> None:
 
 
 def test_a_program_imports_what_it_uses() -> None:
-    model = Call("HMM", (2, Call("Poisson"))).having(inference=Call("VI"), n_init=None)
+    model = Call("HMM", (2, Call("Poisson"))).with_settings(inference=Call("VI"), n_init=None)
     text = script(Call("read", ("a.csv",)), model, {"validation": Call("HoldOut", (0.1,))}, "m")
     assert text.splitlines() == [
         "from subchain import HMM, HoldOut, Poisson, VI, read",
@@ -57,4 +57,4 @@ def test_a_program_imports_what_it_uses() -> None:
 def test_settings_that_do_not_exist_are_named() -> None:
     broken: Any = read("CVI(speed=3)")
     with pytest.raises(InputError, match="speed"):
-        broken.make()
+        broken.evaluate()

@@ -59,11 +59,11 @@ def test_family_and_algorithm_are_chosen_by_the_data(
     assert found["inference"] == algorithm
 
 
-def test_many_observations_are_learned_in_small_parts(answer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_observations_are_learned_in_minibatches(answer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("subchain.cli.choices.MANY_SYMBOLS", 100)
     found = answer("fit", "codes.npy", "--states", 2, "--time-limit", 0.1)
     assert found["inference"].startswith("SCVI")
-    assert any("in small parts" in remark for remark in found["warnings"])
+    assert any("in minibatches" in remark for remark in found["warnings"])
 
 
 def test_the_number_of_states_is_found_if_nobody_says_it(answer: Any) -> None:
@@ -123,5 +123,5 @@ def test_a_run_interrupted_before_its_first_iteration_writes_nothing(
     monkeypatch.setattr("subchain.inference.batch.passes.Passes.step", step)
     before = sorted(folder.iterdir())
     result = run("fit", "walk.csv", "--columns", "speed", "--states", 2, status=130)
-    assert "before the first whole iteration" in result.stderr
+    assert "before the first complete iteration" in result.stderr
     assert sorted(folder.iterdir()) == before

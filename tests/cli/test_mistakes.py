@@ -117,7 +117,7 @@ def test_what_is_read_is_not_written_over(run: Any, walk: Path) -> None:
         [walk, "report", walk, "walk.csv", "-o", walk],
     ):
         before = Path(read).read_bytes()
-        assert "would be lost" in run(*command, status=4).stderr
+        assert "would be overwritten" in run(*command, status=4).stderr
         assert Path(read).read_bytes() == before
 
 

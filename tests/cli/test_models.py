@@ -72,7 +72,7 @@ def test_models_are_compared_best_first(run: Any, answer: Any, walk: Path) -> No
 def test_models_of_different_kinds_are_compared_with_a_warning(run: Any, walk: Path) -> None:
     other = ["--columns", "speed", "--states", 1, "--emission", "diagonal_gaussian", "-o", "other.safetensors"]
     run("fit", "walk.csv", *other)
-    assert "do not measure the same" in run("compare", "other.safetensors", walk, "walk.csv").stderr
+    assert "are not comparable" in run("compare", "other.safetensors", walk, "walk.csv").stderr
 
 
 def test_a_report_is_written_by_the_report(answer: Any, walk: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -135,7 +135,7 @@ def test_names_that_cannot_be_files_are_refused(run: Any, walk: Path) -> None:
     text = Path("walk.csv").read_text().replace("\ny,", "\n../y,")
     Path("odd.csv").write_text(text)
     said = run("predict", walk, "odd.csv", "--sequence", "animal", "-o", "{sequence}.bed", status=2).stderr
-    assert "names of sequences that differ and can be names of files" in said
+    assert "different sequence names that are valid file names" in said
     assert not list(Path().glob("*.bed"))
 
 
@@ -149,12 +149,12 @@ def test_text_is_cut_as_the_model_knows_it(answer: Any, book: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["-o", "states.doc"], "files that end in .csv"),
+        (["-o", "states.doc"], "states are written to .csv"),
         (["-o", "states.bed", "--probabilities"], "no room for --probabilities"),
         (["-o", "states.bed", "--bin", "0"], "--bin must be at least 1"),
         (["-o", "states.bed", "--offset", "-1"], "--offset must be at least 0"),
         (["-o", "states.bed", "--chrom", "chr1,"], "names an empty chromosome"),
-        (["-o", "{sequence}.csv"], "is written of segments (.bed) alone"),
+        (["-o", "{sequence}.csv"], "is possible for segments (.bed) only"),
         (["--decoding", "viterbo"], "Did you mean 'viterbi'?"),
     ],
 )

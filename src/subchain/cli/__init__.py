@@ -1,6 +1,6 @@
-"""The command line: one command a file, sensible choices for what is not said, and the Python call that does the same.
+"""The command line: one module per command, automatic choices for options that are not given.
 
-Asking for help must not wait for numerical libraries, so that every command imports what it needs when it runs.
+Commands import numerical libraries only when they run, so that --help is fast.
 """
 
 from __future__ import annotations
@@ -23,31 +23,32 @@ def _app() -> Any:
 
 
 def run(load: Callable[[], Any], name: str) -> None:
-    """Run the application that `load` returns under this name: `main`, and programs beside the package.
+    """Run the Typer application that `load` returns under this name; for `main` and for programs outside the package.
 
-    With --json an error in the options is a JSON object too. Ctrl-C while `load` imports ends the program quietly.
+    With --json an error in the options is printed as a JSON object too. Ctrl-C while `load` imports ends the program
+    without a traceback.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that lacks a sign is no reason to fail
+            stream.reconfigure(errors="replace")  # for terminals that lack a character
     try:
         app = load()
         if "--json" in sys.argv[1:]:
-            raise SystemExit(_for_machines(app, name))
+            raise SystemExit(_run_with_json(app, name))
         app(prog_name=name)
-    except KeyboardInterrupt:  # so early that no command has begun
+    except KeyboardInterrupt:  # before a command has begun
         raise SystemExit(130) from None
 
 
-def _for_machines(app: Callable[..., Any], name: str) -> int:
-    """Run a command whose reader wants JSON even if options are wrong; the exit code."""
+def _run_with_json(app: Callable[..., Any], name: str) -> int:
+    """Run a command that prints JSON even for errors in the options, and return its exit code."""
     try:
         return app(prog_name=name, standalone_mode=False) or 0
     except Exception as error:
-        if not hasattr(error, "format_message"):  # typer's own, wherever its version has them
+        if not hasattr(error, "format_message"):  # usage errors of typer have it, in every version
             raise
-        from subchain.cli.conversation import Conversation
-        from subchain.cli.exits import Status
+        from subchain.cli.exit_codes import ExitCode
+        from subchain.cli.output import Output
 
-        Conversation(as_json=True).fail(Status.USAGE, error.format_message())
-        return Status.USAGE
+        Output(as_json=True).fail(ExitCode.USAGE, error.format_message())
+        return ExitCode.USAGE

@@ -1,4 +1,4 @@
-"""`python -m subchain.cli` is `subchain`."""
+"""Entry point of `python -m subchain.cli`."""
 
 from subchain.cli import main
 

@@ -1,4 +1,4 @@
-"""All commands in one place: their names, their order, and examples of each."""
+"""The Typer application: all commands, with examples."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 from subchain.cli.compare import compare
-from subchain.cli.conversation import conversation
 from subchain.cli.demo import demo
-from subchain.cli.exits import MEANINGS
+from subchain.cli.exit_codes import MEANINGS
 from subchain.cli.fit import fit
 from subchain.cli.info import info
 from subchain.cli.options import AsJson, examples
+from subchain.cli.output import command_output
 from subchain.cli.predict import predict
 from subchain.cli.report import report
 from subchain.cli.sample import sample
@@ -78,8 +78,8 @@ app.command(
 
 @app.command(hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def experiments(as_json: AsJson = False) -> None:
-    """Say where the experiments are."""
-    with conversation(as_json):
+    """Raise an error that says where the experiments are now."""
+    with command_output(as_json):
         raise InputError("the experiments left the package: run `python -m experiments list` in a copy of the sources.")
 
 
@@ -94,7 +94,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which version this is.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     pass

@@ -1,7 +1,7 @@
-"""Python calls that can be both made and printed, so that what is printed is what was done.
+"""Python calls that can be evaluated and printed, so that the printed code is the code that ran.
 
-A call is a name of the package with arguments; arguments are plain values or calls. The same form is read from options:
-`--inference "CVI(max_iter=50)"` is such a call, of names that the package exports and of nothing else.
+A call is a name that the package exports, with arguments, which are plain values or calls. Options are parsed to calls:
+`--inference "CVI(max_iter=50)"`. Nothing else is evaluated.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from subchain.errors import InputError, unknown_name
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """A call of something that `subchain` exports."""
+    """Call of a name that `subchain` exports."""
 
     name: str
     arguments: tuple[Any, ...] = ()
@@ -28,8 +28,8 @@ class Call:
         named = [f"{key}={_source(value)}" for key, value in self.settings.items()]
         return f"{self.name}({', '.join([*given, *named])})"
 
-    def make(self) -> Any:
-        """Do it."""
+    def evaluate(self) -> Any:
+        """Return the result of the call."""
         settings = {key: _value(value) for key, value in self.settings.items()}
         function = getattr(subchain, self.name)
         try:
@@ -38,18 +38,18 @@ class Call:
             raise InputError(f"{self} cannot be called: {error}.") from None
 
     def names(self) -> set[str]:
-        """Everything that has to be imported."""
+        """Return the names to import for this call."""
         inner = [*self.arguments, *self.settings.values()]
         return {self.name}.union(*(value.names() for value in inner if isinstance(value, Call)))
 
-    def having(self, **settings: Any) -> Call:
-        """The same call with further settings; those that are None are left out."""
+    def with_settings(self, **settings: Any) -> Call:
+        """Return the call with further keyword arguments; those that are None are left out."""
         given = {key: value for key, value in settings.items() if value is not None}
         return Call(self.name, self.arguments, dict(self.settings) | given)
 
 
 def _value(value: Any) -> Any:
-    return value.make() if isinstance(value, Call) else value
+    return value.evaluate() if isinstance(value, Call) else value
 
 
 def _source(value: Any) -> str:
@@ -57,26 +57,26 @@ def _source(value: Any) -> str:
 
 
 def script(data: Call, model: Call, fit: Mapping[str, Any], path: str, marginals: bool = True) -> str:
-    """The program that reads data, fits a model and saves it, with or without what it believes of the data."""
-    knowledge = "".join(f", {key}={_source(value)}" for key, value in fit.items())
+    """Return the Python code that reads data, fits a model and saves it, with or without training marginals."""
+    settings = "".join(f", {key}={_source(value)}" for key, value in fit.items())
     calls = [data, model, *(value for value in fit.values() if isinstance(value, Call))]
     names = ", ".join(sorted(set().union(*(call.names() for call in calls))))
     lines = [
-        f"from subchain import {names}", "", f"data = {data}", f"model = {model}", f"model.fit(data{knowledge})",
+        f"from subchain import {names}", "", f"data = {data}", f"model = {model}", f"model.fit(data{settings})",
         f"model.save({path!r}{'' if marginals else ', marginals=False'})",
     ]  # fmt: skip
     return "\n".join(lines)
 
 
 def parse(text: str, option: str, kinds: Mapping[str, str], inner: Iterable[str] = ()) -> Call:
-    """Understand the value of an option: a name (`cvi`), or a call (`CVI(max_iter=50)`).
+    """Parse the value of an option, a name (`cvi`) or a call (`CVI(max_iter=50)`), to a call.
 
     Parameters
     ----------
-    text : what the user wrote
-    option : the option, for messages
-    kinds : names of classes by the short names that users write
-    inner : names that may also be called among the arguments
+    text : the value of the option
+    option : name of the option, for messages
+    kinds : names of classes by their short names
+    inner : further names that may be called among the arguments
     """
     if text.lower() in kinds:
         return Call(kinds[text.lower()])
@@ -107,6 +107,6 @@ def _call(tree: ast.Call, option: str, outer: set[str], inner: set[str]) -> Call
             ) from None
 
     if any(keyword.arg is None for keyword in tree.keywords):
-        raise InputError(f"{option}: write the settings out, as in {tree.func.id}(name=value).")
+        raise InputError(f"{option}: settings must have names, as in {tree.func.id}(name=value).")
     settings = {str(keyword.arg): value(keyword.value) for keyword in tree.keywords}
     return Call(tree.func.id, tuple(map(value, tree.args)), settings)

@@ -1,4 +1,4 @@
-"""`subchain compare`: held-out scores of several models side by side."""
+"""`subchain compare`: held-out scores of several models."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from subchain.cli import options
-from subchain.cli.conversation import conversation
+from subchain.cli.output import command_output
 
 if TYPE_CHECKING:
     from subchain.models.hmm import HMM
@@ -26,41 +26,39 @@ def compare(
     array: options.Array = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Score models on the same data, best first. Use data that none of them has learned from."""
-    with conversation(as_json) as talk:
-        from subchain.cli.inputs import Reading, load_model, read_for
+    """Score models on the same data, best first. Use data that none of them was fitted to."""
+    with command_output(as_json) as out:
+        from subchain.cli.inputs import DataSource, load_model, read_for
         from subchain.cli.states import n_used
         from subchain.errors import InputError
 
         *files, data = paths
         if not files:
-            raise InputError("compare needs at least one model and, after it, the data: MODEL... DATA.")
-        reading = Reading([data], unit, sequences, lower, columns, sequence, array)
+            raise InputError("compare needs at least one model, and then the data: MODEL... DATA.")
+        source = DataSource([data], unit, sequences, lower, columns, sequence, array)
         models = [load_model(file) for file in files]
         found: list[dict[str, Any]] = []
         for file, model in zip(files, models, strict=True):
-            x = read_for(model, reading)
+            x = read_for(model, source)
             score = model.score(x) / x.n_observations
             found.append({
                 "model": str(file), "score": score, "n_states": model.n_states_, "n_states_used": n_used(model),
                 "n_parameters": model.n_parameters_, "n_observations": x.n_observations,
             })  # fmt: skip
         found.sort(key=lambda entry: -entry["score"])
-        talk.fact(best=found[0]["model"], models=found)
+        out.add(best=found[0]["model"], models=found)
         if not _are_alike(models):
-            talk.remark(
-                "the models are of different families or vocabularies, so that their scores do not measure the same."
-            )
+            out.note("the models have different families or vocabularies, so their scores are not comparable.")
         rows = [
             ("" if place else "best", Path(e["model"]).name, f"{e['score']:.5f}", e["n_states_used"], e["n_parameters"])
             for place, e in enumerate(found)
         ]
-        talk.say(f"log probability of an observation, {found[0]['n_observations']} observations of {data}")
-        talk.table(["", "model", "score", "states", "parameters"], rows, right=(2, 3, 4))
+        out.line(f"log probability per observation, {found[0]['n_observations']} observations of {data}")
+        out.table(["", "model", "score", "states", "parameters"], rows, right=(2, 3, 4))
 
 
 def _are_alike(models: list[HMM]) -> bool:
-    """Whether the models give probabilities to the same things."""
+    """Return whether the models have the same family and vocabularies, so that scores are comparable."""
     first = models[0]
     return all(
         type(model.family_) is type(first.family_) and model.vocabularies_ == first.vocabularies_ for model in models

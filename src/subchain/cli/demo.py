@@ -1,4 +1,4 @@
-"""`subchain demo`: how many states has a book, and what are they?"""
+"""`subchain demo`: fit a book with an unknown number of states, and compare with finite models."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from subchain.cli import options
-from subchain.cli.conversation import Conversation, conversation
+from subchain.cli.output import Output, command_output
 
 if TYPE_CHECKING:
     from subchain.data import Sequences
     from subchain.models.hmm import HMM
 
-#: Chunks of the book that are held out, the largest number of states, and the iterations of every run.
+#: Number of held-out chunks of the book, maximum number of states, and number of iterations of every run.
 TEST, MOST_STATES, ITERATIONS = 126, 40, 40
-#: Numbers of states that a finite model is told.
+#: Numbers of states of the finite models.
 FINITE = (10, 20, 40)
-#: How closely rows of moves follow their parent, how many states are expected, and counts of each letter beforehand.
+#: Concentrations of the transition rows, of the top level, and of the emissions.
 CONCENTRATION, TOP, LETTERS = 3.0, 5.0, 0.04
 
 
@@ -30,26 +30,26 @@ def demo(
 ) -> None:
     """Fit the letters of Alice's Adventures in Wonderland with an unknown number of states, in under a minute.
 
-    The book comes with the package. What the states emit, how well they predict letters that were held out, and a
-    report of it all.
+    The book comes with the package. The command shows what the states emit and how well they predict held-out letters,
+    and writes a report.
     """
-    with conversation(as_json) as talk:
-        from subchain.cli.writing import check_target
+    with command_output(as_json) as out:
+        from subchain.cli.targets import check_target
 
         check_target(output)
-        _demo(talk, output)
+        _demo(out, output)
 
 
-def _demo(talk: Conversation, output: Path) -> None:
+def _demo(out: Output, output: Path) -> None:
     from subchain import CVI, HDP, HMM, Categorical
     from subchain.cli.states import n_used, show_states
 
     train, test = _book()
-    talk.say("The letters of Alice's Adventures in Wonderland: how many kinds are there?")
-    talk.say(f"{train.n_sequences} chunks of 200 letters to learn from, {test.n_sequences} held out")
-    talk.say("(learning takes some seconds; the first time on a machine, half a minute is spent on compiling)")
+    out.line("The letters of Alice's Adventures in Wonderland: how many kinds are there?")
+    out.line(f"{train.n_sequences} chunks of 200 letters for training, {test.n_sequences} held out")
+    out.line("(fitting takes some seconds; the first time on a machine, compilation takes half a minute)")
     sys.stdout.flush()
-    quiet = False if talk.as_json else "auto"
+    quiet = False if out.as_json else "auto"
     began = time.perf_counter()
     model = HMM(
         MOST_STATES, Categorical(LETTERS), HDP(CONCENTRATION, TOP), CVI(max_iter=ITERATIONS), random_state=0,
@@ -64,14 +64,14 @@ def _demo(talk: Conversation, output: Path) -> None:
     found = n_used(model)
     best = max(list(scores)[1:], key=lambda name: scores[name])
     scores[f"infinite HMM, {found} states found"] = _score(model, test)
-    show_states(talk, model)
-    talk.say("\nheld out, log probability of a letter (more is better)")
+    show_states(out, model)
+    out.line("\nlog probability per held-out letter (larger is better)")
     rows = [(name + (" (best finite)" if name == best else ""), f"{score:.3f}") for name, score in scores.items()]
-    talk.table(["model", "score"], rows, right=(1,))
-    talk.say(f"\nthe infinite model took {seconds:.1f} s, compilation included; in Python:")
-    talk.say(f"  {str(model).replace(', progress=False', '')}.fit(train)")
-    talk.fact(n_states_used=found, scores=scores, best_finite=best, seconds=seconds, python=str(model))
-    _report(talk, model, train, output)
+    out.table(["model", "score"], rows, right=(1,))
+    out.line(f"\nthe infinite model took {seconds:.1f} s, compilation included; in Python:")
+    out.line(f"  {str(model).replace(', progress=False', '')}.fit(train)")
+    out.add(n_states_used=found, scores=scores, best_finite=best, seconds=seconds, python=str(model))
+    _report(out, model, train, output)
 
 
 def _book() -> tuple[Sequences, Sequences]:
@@ -85,7 +85,7 @@ def _book() -> tuple[Sequences, Sequences]:
 
 
 def _quietly(model: HMM, train: Sequences) -> HMM:
-    """Fit without the advice to iterate longer: a demonstration ends before it has to."""
+    """Fit without convergence warnings: the demonstration stops early on purpose."""
     import warnings
 
     with warnings.catch_warnings():
@@ -98,16 +98,16 @@ def _score(model: HMM, test: Sequences) -> float:
 
 
 def _unigram(train: Sequences, test: Sequences) -> float:
-    """Log probability of a held-out letter by its frequency alone."""
+    """Return the log probability per held-out letter under the letter frequencies."""
     import numpy as np
 
     counts = np.bincount(train.values, minlength=len(train.vocabulary or ())) + LETTERS
     return float(np.log(counts / counts.sum())[test.values].mean())
 
 
-def _report(talk: Conversation, model: HMM, train: Sequences, output: Path) -> None:
+def _report(out: Output, model: HMM, train: Sequences, output: Path) -> None:
     import subchain
 
     subchain.report(model, train, output, title="Alice's Adventures in Wonderland")
-    talk.fact(report=str(output))
-    talk.say(f"\nreport written to {output}; open it in a browser")
+    out.add(report=str(output))
+    out.line(f"\nreport written to {output}; open it in a browser")

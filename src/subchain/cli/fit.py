@@ -1,4 +1,4 @@
-"""`subchain fit`: learn a model from files, and say in Python what was done."""
+"""`subchain fit`: fit a model to files, and print the equivalent Python code."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from subchain.cli import options
-from subchain.cli.conversation import Conversation, conversation, number_of
-from subchain.cli.exits import Status
+from subchain.cli.exit_codes import ExitCode
+from subchain.cli.output import Output, command_output, number_of
 
 if TYPE_CHECKING:
     from subchain.models.hmm import HMM
 
 MODEL = "The model"
 RUN = "The run"
-#: Bytes of marginals of the training data that go into a model file.
-LARGEST_BELIEFS = 100_000_000
-#: What the names of model files end in.
+#: Maximum number of bytes of training marginals in a model file.
+MAX_MARGINAL_BYTES = 100_000_000
+#: Suffix of model files.
 SUFFIX = ".safetensors"
 
 
@@ -26,7 +26,7 @@ def fit(
     data: options.DataPaths,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="MODEL", help="The model file; DATA.safetensors here if not given."),
+        typer.Option("-o", "--output", metavar="MODEL", help="The model file; DATA.safetensors by default."),
     ] = None,
     emission: Annotated[
         str | None,
@@ -35,21 +35,21 @@ def fit(
             metavar="FAMILY",
             rich_help_panel=MODEL,
             help="categorical, gaussian, diagonal_gaussian, poisson, bernoulli, or a call such as 'Categorical(0.1)'; "
-            "by the kind of data if not given.",
+            "chosen by the kind of data if not given.",
         ),
     ] = None,
     states: Annotated[
-        int | None, typer.Option("--states", metavar="K", help="Exactly so many states.", rich_help_panel=MODEL)
+        int | None, typer.Option("--states", metavar="K", help="Number of states.", rich_help_panel=MODEL)
     ] = None,
     infinite: Annotated[
         bool,
         typer.Option(
-            "--infinite", help="Find out how many states there are; so it is without --states.", rich_help_panel=MODEL
+            "--infinite", help="Learn the number of states; the default without --states.", rich_help_panel=MODEL
         ),
     ] = False,
     max_states: Annotated[
         int | None,
-        typer.Option("--max-states", metavar="K", help="At most so many; 30 if not given.", rich_help_panel=MODEL),
+        typer.Option("--max-states", metavar="K", help="Maximum number; 30 by default.", rich_help_panel=MODEL),
     ] = None,
     transition: Annotated[
         str | None,
@@ -66,20 +66,20 @@ def fit(
             "--inference",
             metavar="ALGORITHM",
             rich_help_panel=RUN,
-            help="vi, em, cvi, svi, scvi, gibbs, beam, or a call such as 'CVI(max_iter=50)'; if not given cvi for "
+            help="vi, em, cvi, svi, scvi, gibbs, beam, or a call such as 'CVI(max_iter=50)'; by default cvi for "
             "symbols and vi for numbers, scvi and svi for more than a million symbols or three million numbers.",
         ),
     ] = None,
     max_iter: Annotated[
         int | None,
-        typer.Option("--max-iter", metavar="N", help="At most so many iterations.", rich_help_panel=RUN),
+        typer.Option("--max-iter", metavar="N", help="Maximum number of iterations.", rich_help_panel=RUN),
     ] = None,
     time_limit: Annotated[
         float | None,
-        typer.Option("--time-limit", metavar="SECONDS", help="End after so many seconds.", rich_help_panel=RUN),
+        typer.Option("--time-limit", metavar="SECONDS", help="Maximum time of the run.", rich_help_panel=RUN),
     ] = None,
     restarts: Annotated[
-        int, typer.Option("--restarts", metavar="N", help="Runs from different starts.", rich_help_panel=RUN)
+        int, typer.Option("--restarts", metavar="N", help="Number of runs from different starts.", rich_help_panel=RUN)
     ] = 1,
     init: Annotated[
         str | None,
@@ -91,16 +91,16 @@ def fit(
     holdout: Annotated[
         float | None,
         typer.Option(
-            "--holdout", metavar="SHARE", help="Hold a share of the positions out, and score them.", rich_help_panel=RUN
+            "--holdout", metavar="FRACTION", help="Fraction of positions to hold out and score.", rich_help_panel=RUN
         ),
     ] = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option("--checkpoint", metavar="FILE", help="Keep the state of the run there.", rich_help_panel=RUN),
+        typer.Option("--checkpoint", metavar="FILE", help="File for the state of the run.", rich_help_panel=RUN),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.", rich_help_panel=RUN)] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the checkpoint.", rich_help_panel=RUN)] = False,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", help="Processor cores; all if not given.", rich_help_panel=RUN)
+        int | None, typer.Option("--jobs", help="Number of processor cores; all by default.", rich_help_panel=RUN)
     ] = None,
     unit: options.Unit = None,
     sequences: options.SequenceRule = None,
@@ -110,24 +110,24 @@ def fit(
     array: options.Array = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Learn a model from data. What is not said is chosen, and told as a Python call.
+    """Fit a model to data. Options that are not given are chosen; the equivalent Python code is printed.
 
-    Ctrl-C ends the run; the model of the last whole iteration is written.
+    Ctrl-C ends the run; the model of the last complete iteration is written.
     """
-    with conversation(as_json) as talk:
+    with command_output(as_json) as out:
         from subchain.cli.calls import Call
-        from subchain.cli.choices import Wishes, check_wishes
-        from subchain.cli.inputs import Reading
-        from subchain.cli.writing import check_target
+        from subchain.cli.choices import ModelOptions, check_options
+        from subchain.cli.inputs import DataSource
+        from subchain.cli.targets import check_target
         from subchain.errors import InputError
 
-        wishes = Wishes(
+        model_options = ModelOptions(
             emission, states, infinite, max_states, transition, inference, time_limit, max_iter, init, restarts, seed,
             jobs,
         )  # fmt: skip
-        check_wishes(wishes)
+        check_options(model_options)
         if resume and checkpoint is None:
-            raise InputError("--resume needs --checkpoint FILE, the file to go on from.")
+            raise InputError("--resume needs --checkpoint FILE, the file to continue from.")
         target = output or Path(f"{data[0].resolve().name.partition('.')[0]}{SUFFIX}")
         check_target(target, *data)
         settings: dict[str, Any] = {}
@@ -138,65 +138,66 @@ def fit(
             settings["checkpoint"] = str(checkpoint)
         if resume:
             settings["resume"] = True
-        _fit(talk, wishes, Reading(data, unit, sequences, lower, columns, sequence, array), settings, target)
+        _fit(out, model_options, DataSource(data, unit, sequences, lower, columns, sequence, array), settings, target)
 
 
-def _fit(talk: Conversation, wishes: Any, reading: Any, settings: dict[str, Any], target: Path) -> None:
+def _fit(out: Output, model_options: Any, source: Any, settings: dict[str, Any], target: Path) -> None:
     from subchain.cli.calls import Call, script
     from subchain.cli.choices import choose
     from subchain.cli.states import show_states, summary
 
-    read = reading.call()
-    data = read.make()
-    choices = choose(wishes, data)
-    model: HMM = choices.model.make()
-    marginals = model.inference.kept_bytes(data.lengths, model.n_states) <= LARGEST_BELIEFS  # type: ignore[union-attr]
+    read = source.call()
+    data = read.evaluate()
+    choices = choose(model_options, data)
+    model: HMM = choices.model.evaluate()
+    marginals = model.inference.kept_bytes(data.lengths, model.n_states) <= MAX_MARGINAL_BYTES  # type: ignore[union-attr]
     if not marginals:
-        choices.reasons.append("what the run believes of each position is too large to go into the model file.")
+        choices.reasons.append("the posterior marginals of the training data are too large for the model file.")
     program = script(read, choices.model, settings, str(target), marginals)
-    talk.say(
+    out.line(
         f"{number_of(data.n_observations, 'observation')} in {number_of(data.n_sequences, 'sequence')}, "
         f"{number_of(data.n_features, 'column')}"
     )
     for reason in choices.reasons:
-        talk.remark(reason)
-    talk.say(f"\n{program}\n")
-    if talk.as_json:
+        out.note(reason)
+    out.line(f"\n{program}\n")
+    if out.as_json:
         model.progress = False
-    made = {key: value.make() if isinstance(value, Call) else value for key, value in settings.items()}
+    made = {key: value.evaluate() if isinstance(value, Call) else value for key, value in settings.items()}
     try:
         model.fit(data, **made)
     except KeyboardInterrupt:
-        talk.fail(Status.INTERRUPTED, "interrupted before the first whole iteration; no model was written.")
-        raise typer.Exit(Status.INTERRUPTED) from None
+        out.fail(ExitCode.INTERRUPTED, "interrupted before the first complete iteration; no model was written.")
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
     _save(model, target, marginals)
-    talk.fact(model=str(target), python=program, **summary(model))
-    _tell_end(talk, model)
-    show_states(talk, model)
-    talk.say(f"\nmodel written to {target}")
+    out.add(model=str(target), python=program, **summary(model))
+    _print_status(out, model)
+    show_states(out, model)
+    out.line(f"\nmodel written to {target}")
     if model.status_ == "interrupted":
-        talk.status = Status.INTERRUPTED
+        out.exit_code = ExitCode.INTERRUPTED
 
 
 def _save(model: HMM, target: Path, marginals: bool) -> None:
-    """Write the model; if there is no room for it, elsewhere, for what was learned may have taken hours."""
-    from subchain.cli.exits import UnwritableError, explain
-    from subchain.cli.writing import somewhere_else
+    """Write the model; if that fails, write it to a temporary folder, because the fit may have taken hours."""
+    from subchain.cli.exit_codes import UnwritableError, explain
+    from subchain.cli.targets import write_elsewhere
 
     try:
         model.save(target, marginals=marginals)
     except OSError as error:
-        rescued = somewhere_else(target.name, lambda path: model.save(path, marginals=False))
+        rescued = write_elsewhere(target.name, lambda path: model.save(path, marginals=False))
         if rescued is None:
             raise
-        raise UnwritableError(f"{explain(error)[1]} The model itself is safe in {str(rescued)!r}.") from None
+        raise UnwritableError(f"{explain(error)[1]} The model was saved to {str(rescued)!r} instead.") from None
 
 
-def _tell_end(talk: Conversation, model: HMM) -> None:
+def _print_status(out: Output, model: HMM) -> None:
+    """Print the end of the run and the held-out score."""
     from subchain.cli.states import ENDS
 
     trace = model.trace_
     seconds = trace.seconds[-1] if trace.seconds else 0.0
-    talk.say(f"{ENDS[model.status_]} after {number_of(len(trace), 'iteration')}, {seconds:.1f} s")
+    out.line(f"{ENDS[model.status_]} after {number_of(len(trace), 'iteration')}, {seconds:.1f} s")
     if trace.validation:
-        talk.say(f"held out, log probability of an observation: {trace.validation[-1]:.4f}")
+        out.line(f"held-out log probability per observation: {trace.validation[-1]:.4f}")

@@ -1,6 +1,7 @@
-"""Data and models that a command is given: paths with suggestions, and data read as options or model say.
+"""Input of commands: model files, and data read according to the options or to the model.
 
-A model does not remember how its text was cut, but its vocabulary tells: symbols of one character each were characters.
+A model file does not store the unit of its text. It is inferred from the vocabulary: symbols that are all of one
+character were characters.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subchain.cli.calls import Call
-from subchain.cli.exits import UnreadableError
+from subchain.cli.exit_codes import UnreadableError
 from subchain.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def existing(path: Path) -> Path:
-    """A path that leads somewhere; else an error that names what may have been meant."""
+    """Return the path; raise an `UnreadableError` with the most similar file name if it does not exist."""
     if path.exists():
         return path
     folder = path.parent
@@ -33,7 +34,7 @@ def existing(path: Path) -> Path:
 
 
 def load_model(path: Path) -> HMM:
-    """Read a model file."""
+    """Return the model of a file."""
     from subchain import HMM
 
     if existing(path).is_dir():
@@ -42,8 +43,8 @@ def load_model(path: Path) -> HMM:
 
 
 @dataclasses.dataclass(frozen=True)
-class Reading:
-    """Which files to read, and how; what is None is left to `read`."""
+class DataSource:
+    """Files to read, and options of `subchain.read`; None for its defaults."""
 
     paths: Sequence[Path]
     unit: str | None = None
@@ -54,15 +55,15 @@ class Reading:
     array: str | None = None
 
     def call(self) -> Call:
-        """The call of `subchain.read`."""
+        """Return the call of `subchain.read`."""
         files = [str(existing(path)) for path in self.paths]
-        return Call("read", (files[0] if len(files) == 1 else files,)).having(
+        return Call("read", (files[0] if len(files) == 1 else files,)).with_settings(
             unit=self.unit, sequences=self.sequences, lower=self.lower or None, columns=_listed(self.columns),
             sequence=None if self.sequence is None else _name_or_number(self.sequence), array=_arrays(self.array),
         )  # fmt: skip
 
-    def like(self, model: HMM) -> Reading:
-        """The same, with what is not said taken from the data that the model was made from."""
+    def like(self, model: HMM) -> DataSource:
+        """Return the source with options that are not given taken from the training data of a model."""
         known = self
         vocabulary = model.vocabularies_[0] if len(model.vocabularies_) == 1 else None
         if vocabulary is not None and self._has_text():
@@ -78,8 +79,8 @@ class Reading:
         return known
 
     def read(self) -> Sequences:
-        """Read the data."""
-        found: Sequences = self.call().make()
+        """Return the data."""
+        found: Sequences = self.call().evaluate()
         return found
 
     def _files(self) -> list[Path]:
@@ -102,23 +103,23 @@ class Reading:
         return "table" in self._kinds()
 
 
-def read_for(model: HMM, reading: Reading) -> Sequences:
-    """Data in the model's own codes and columns."""
-    return model._read(reading.like(model).read())
+def read_for(model: HMM, source: DataSource) -> Sequences:
+    """Return the data in the codes and columns of a model."""
+    return model._read(source.like(model).read())
 
 
 def _listed(columns: str | None) -> Any:
-    """Columns of an option: one, or several with commas between them."""
+    """Return the column, or list of columns, of an option with comma-separated names or numbers."""
     if columns is None:
         return None
     found = [_name_or_number(name.strip()) for name in columns.split(",") if name.strip()]
     if not found:
-        raise InputError("--columns names no column; write names with commas between them, as in --columns pulse,rr.")
+        raise InputError("--columns names no column; separate names by commas, as in --columns pulse,rr.")
     return found[0] if len(found) == 1 else found
 
 
 def _arrays(array: str | None) -> str | list[str] | None:
-    """Arrays of an option: one, or several with commas between them."""
+    """Return the array, or list of arrays, of an option with comma-separated names."""
     if array is None or "," not in array:
         return array
     return [name.strip() for name in array.split(",") if name.strip()]

@@ -1,4 +1,4 @@
-"""Options and arguments that several commands share, and the examples that end every help text."""
+"""Options and arguments shared by several commands, and the examples in help texts."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from typing import Annotated
 
 import typer
 
-ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file that `subchain fit` wrote.")]
+ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file by `subchain fit`.")]
 DataPaths = Annotated[
     list[Path],
-    typer.Argument(metavar="DATA", help="Text, .npy, .npz, .csv, .tsv, Parquet, CoNLL-U, or a folder of such."),
+    typer.Argument(metavar="DATA", help="Text, .npy, .npz, .csv, .tsv, Parquet, CoNLL-U, or a folder of such files."),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, and nothing else.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output, and nothing else.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")]
-Jobs = Annotated[int | None, typer.Option("--jobs", help="Processor cores; all if not given.")]
+Jobs = Annotated[int | None, typer.Option("--jobs", help="Number of processor cores; all by default.")]
 
 READING = "How the data are read"
 Unit = Annotated[
     str | None,
-    typer.Option("--unit", metavar="UNIT", help="Of text: words or characters.", rich_help_panel=READING),
+    typer.Option("--unit", metavar="UNIT", help="For text: words or characters.", rich_help_panel=READING),
 ]
 SequenceRule = Annotated[
     str | None,
     typer.Option(
         "--sequences", metavar="RULE",
-        help="Of text: every line is a sequence (lines), or the whole text is one (chain).", rich_help_panel=READING,
+        help="For text: every line is a sequence (lines), or the whole text is one (chain).", rich_help_panel=READING,
     ),
 ]  # fmt: skip
 Lower = Annotated[
-    bool | None, typer.Option("--lower", help="Of text: turn it into lower case.", rich_help_panel=READING)
+    bool | None, typer.Option("--lower", help="For text: convert to lower case.", rich_help_panel=READING)
 ]
 Columns = Annotated[
     str | None,
@@ -40,20 +40,20 @@ Columns = Annotated[
 SequenceColumn = Annotated[
     str | None,
     typer.Option(
-        "--sequence", metavar="COLUMN", help="Of tables: the column that names each row's sequence.",
+        "--sequence", metavar="COLUMN", help="For tables: the column that names each row's sequence.",
         rich_help_panel=READING,
     ),
 ]  # fmt: skip
 Array = Annotated[
     str | None,
     typer.Option(
-        "--array", metavar="A,B,...", help="Of .npz files: the observed array, or several, a sequence each.",
+        "--array", metavar="A,B,...", help="For .npz files: the observed array, or several, one sequence each.",
         rich_help_panel=READING,
     ),
 ]  # fmt: skip
 
 
 def examples(*commands: str) -> str:
-    """The end of a help text: commands to copy."""
+    """Return the epilogue of a help text with example commands."""
     lines = [f"  {command}" for command in commands]
     return "\n".join(["Examples:", *lines])

@@ -1,4 +1,4 @@
-"""`subchain predict`: the hidden states of data."""
+"""`subchain predict`: predict the hidden states of data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from subchain.cli import options
-from subchain.cli.conversation import conversation, number_of
+from subchain.cli.output import command_output, number_of
 
 BED = "Segments (.bed)"
 
@@ -20,8 +20,8 @@ def predict(
         Path | None,
         typer.Option(
             "-o", "--output", metavar="OUT",
-            help="A file that ends in .csv, .tsv, .npy, .txt, .parquet or .bed ('{sequence}.bed': one for each "
-            "sequence); without it a table goes to standard output.",
+            help="Output file, .csv, .tsv, .npy, .txt, .parquet or .bed ('{sequence}.bed': one for each sequence); "
+            "without it a table is printed to standard output.",
         ),
     ] = None,
     decoding: Annotated[
@@ -32,23 +32,23 @@ def predict(
         ),
     ] = "posterior",
     probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Also, or in .npy files only, the probability of each state.")
+        bool, typer.Option("--probabilities", help="Include state probabilities (.npy: only these).")
     ] = False,
     chrom: Annotated[
         str | None,
         typer.Option(
             "--chrom", metavar="A,B,...",
-            help="Chromosome of each sequence; the sequences' names if not given. One chromosome is for one sequence, "
-            "or for a file each: -o '{sequence}.bed'.",
+            help="Chromosome of each sequence; the sequences' names by default. A single chromosome needs a single "
+            "sequence, or one file per sequence: -o '{sequence}.bed'.",
             rich_help_panel=BED,
         ),
     ] = None,
     bin_size: Annotated[
-        int, typer.Option("--bin", metavar="BASES", help="Bases that a position stands for.", rich_help_panel=BED)
+        int, typer.Option("--bin", metavar="BASES", help="Number of bases per position.", rich_help_panel=BED)
     ] = 1,
     offset: Annotated[
         int,
-        typer.Option("--offset", metavar="BASES", help="Base at which sequences begin.", rich_help_panel=BED),
+        typer.Option("--offset", metavar="BASES", help="First base of each sequence.", rich_help_panel=BED),
     ] = 0,
     colours: Annotated[
         bool,
@@ -62,7 +62,7 @@ def predict(
     track: Annotated[
         str | None,
         typer.Option(
-            "--track", metavar="NAME", help="A first line for genome browsers, with a name for the track.",
+            "--track", metavar="NAME", help="Write a track line for genome browsers, with this name.",
             rich_help_panel=BED,
         ),
     ] = None,
@@ -74,12 +74,12 @@ def predict(
     array: options.Array = None,
     as_json: options.AsJson = False,
 ) -> None:  # fmt: skip
-    """Find the hidden state of every observation."""
-    with conversation(as_json) as talk:
-        from subchain.cli.answers import Answers, is_bed, writer_for
-        from subchain.cli.inputs import Reading, load_model, read_for
-        from subchain.cli.segments import BedFile
-        from subchain.cli.writing import check_target
+    """Predict the hidden state of every observation."""
+    with command_output(as_json) as out:
+        from subchain.cli.bed import BedFile
+        from subchain.cli.inputs import DataSource, load_model, read_for
+        from subchain.cli.predictions import Predictions, is_bed, writer_for
+        from subchain.cli.targets import check_target
         from subchain.errors import unknown_name
 
         known = ("posterior", "viterbi")
@@ -92,23 +92,23 @@ def predict(
             write = writer_for(output, probabilities, bed)
             check_target(output, model, *data)
         fitted = load_model(model)
-        x = read_for(fitted, Reading(data, unit, sequences, lower, columns, sequence, array))
+        x = read_for(fitted, DataSource(data, unit, sequences, lower, columns, sequence, array))
         in_segments = output is not None and is_bed(output)
         if output is not None and in_segments:
             bed.check_data(x, output)
-        answers = Answers(fitted, x, decoding, probabilities, in_segments)
-        talk.fact(
+        predictions = Predictions(fitted, x, decoding, probabilities, in_segments)
+        out.add(
             n_observations=x.n_observations, n_sequences=x.n_sequences, decoding=decoding,
-            state_names=fitted.state_names_, shares=answers.shares(),
+            state_names=fitted.state_names_, shares=predictions.shares(),
         )  # fmt: skip
         if write is not None and output is not None:
-            write(answers, output)
+            write(predictions, output)
             files = [str(file) for file in (bed.targets(x, output) if in_segments else [output])]
-            talk.fact(output=files[0] if len(files) == 1 else files)
+            out.add(output=files[0] if len(files) == 1 else files)
             where = f"{number_of(x.n_observations, 'observation')} in {number_of(x.n_sequences, 'sequence')}"
             named = files[0] if len(files) == 1 else f"{len(files)} files, {files[0]} to {files[-1]}"
-            talk.say(f"states of {where} written to {named}")
-        elif talk.as_json:
-            talk.fact(states=x.split(answers.states))
+            out.line(f"states of {where} written to {named}")
+        elif out.as_json:
+            out.add(states=x.split(predictions.states))
         else:
-            answers.print_table()
+            predictions.print_table()

@@ -1,4 +1,4 @@
-"""`subchain report`: a page about a model and data."""
+"""`subchain report`: write a report page on a model and data."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from subchain.cli import options
-from subchain.cli.conversation import conversation
+from subchain.cli.output import command_output
 
-PLACES = "How positions are shown"
+POSITIONS = "How positions are shown"
 
 
 def report(
@@ -19,13 +19,18 @@ def report(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="PAGE", help="The page.")] = Path("report.html"),
     title: Annotated[str | None, typer.Option("--title", help="The title of the page.")] = None,
     step: Annotated[
-        float, typer.Option("--step", help="How far apart positions are, in units of your own.", rich_help_panel=PLACES)
+        float,
+        typer.Option("--step", help="Distance of neighbouring positions, in --step-unit.", rich_help_panel=POSITIONS),
     ] = 1,
     step_unit: Annotated[
-        str | None, typer.Option("--step-unit", metavar="NAME", help="That unit: bp, s, days.", rich_help_panel=PLACES)
+        str | None,
+        typer.Option(
+            "--step-unit", metavar="NAME", help="Unit of --step and --offset: bp, s, days.", rich_help_panel=POSITIONS
+        ),
     ] = None,
     offset: Annotated[
-        float, typer.Option("--offset", help="Where the first position of a sequence is.", rich_help_panel=PLACES)
+        float,
+        typer.Option("--offset", help="Coordinate of the first position of a sequence.", rich_help_panel=POSITIONS),
     ] = 0,
     unit: options.Unit = None,
     sequences: options.SequenceRule = None,
@@ -35,15 +40,15 @@ def report(
     array: options.Array = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Write a page about a model: its states, its moves, and where the states are in the data."""
-    with conversation(as_json) as talk:
+    """Write a page on a model: its states, its transitions, and the states along the data."""
+    with command_output(as_json) as out:
         import subchain
-        from subchain.cli.inputs import Reading, load_model, read_for
-        from subchain.cli.writing import check_target
+        from subchain.cli.inputs import DataSource, load_model, read_for
+        from subchain.cli.targets import check_target
 
         check_target(output, model, *data)
         fitted = load_model(model)
-        x = read_for(fitted, Reading(data, unit, sequences, lower, columns, sequence, array))
+        x = read_for(fitted, DataSource(data, unit, sequences, lower, columns, sequence, array))
         subchain.report(fitted, x, output, title=title, step=step, unit=step_unit, offset=offset)
-        talk.fact(report=str(output))
-        talk.say(f"report written to {output}")
+        out.add(report=str(output))
+        out.line(f"report written to {output}")

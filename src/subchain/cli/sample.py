@@ -1,4 +1,4 @@
-"""`subchain sample`: sequences drawn from a model."""
+"""`subchain sample`: draw a sequence from a model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from subchain.cli import options
-from subchain.cli.conversation import conversation
+from subchain.cli.output import command_output
 
 if TYPE_CHECKING:
     from subchain.models.hmm import HMM
@@ -17,38 +17,38 @@ if TYPE_CHECKING:
 
 def sample(
     model: options.ModelPath,
-    n: Annotated[int, typer.Option("-n", "--number", metavar="N", help="How many observations.")] = 100,
+    n: Annotated[int, typer.Option("-n", "--number", metavar="N", help="Number of observations.")] = 100,
     seed: options.Seed = 0,
-    given: Annotated[
-        list[Path] | None, typer.Option("--given", metavar="DATA", help="A sequence that the draw goes on from.")
-    ] = None,
+    given: Annotated[list[Path] | None, typer.Option("--given", metavar="DATA", help="A sequence to continue.")] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="OUT", help="A file that ends in .csv, .npy or .txt.")
+        Path | None, typer.Option("-o", "--output", metavar="OUT", help="Output file, .csv, .npy or .txt.")
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Draw observations and their states from a model."""
-    with conversation(as_json) as talk:
-        from subchain.cli.inputs import Reading, load_model, read_for
-        from subchain.cli.writing import check_target
+    with command_output(as_json) as out:
+        from subchain.cli.inputs import DataSource, load_model, read_for
+        from subchain.cli.targets import check_target
         from subchain.core.files import writing
         from subchain.errors import InputError
 
         known = (".csv", ".npy", ".txt")
         if output is not None:
             if output.suffix not in known:
-                raise InputError(f"draws are written to files that end in {', '.join(known)}, not to {str(output)!r}.")
+                raise InputError(
+                    f"-o {str(output)!r} has an unsupported suffix; draws are written to {', '.join(known)}."
+                )
             check_target(output)
         fitted = load_model(model)
-        past = None if given is None else read_for(fitted, Reading(given))
+        past = None if given is None else read_for(fitted, DataSource(given))
         if past is not None and past.n_sequences != 1:
             raise InputError(f"--given must be one sequence, not {past.n_sequences}.")
         drawn = fitted.sample(n, given=None if past is None else past[0], random_state=seed)
         symbols = decoded(fitted, drawn.observations)
         names = [fitted.state_names_[state] for state in drawn.states]
         if output is None:
-            talk.fact(observations=symbols, states=names)
-            talk.say(as_text(fitted, symbols))
+            out.add(observations=symbols, states=names)
+            out.line(as_text(fitted, symbols))
             return
         if output.suffix == ".npy":
             import numpy as np
@@ -61,12 +61,12 @@ def sample(
                     file.write(as_text(fitted, symbols) + "\n")
                 else:
                     _write_table(file, fitted, symbols, names)
-        talk.fact(output=str(output), n_observations=n)
-        talk.say(f"{n} observations written to {output}")
+        out.add(output=str(output), n_observations=n)
+        out.line(f"{n} observations written to {output}")
 
 
 def decoded(model: HMM, observations: Any) -> list[Any]:
-    """Observations as symbols where the model knows them, else as numbers; rows are lists."""
+    """Return observations as a list of symbols, or of numbers for columns without vocabulary; rows are lists."""
     rows = observations.tolist()
     if not any(model.vocabularies_):
         return list(rows)
@@ -83,7 +83,7 @@ def _symbol(model: HMM, column: int, value: Any) -> Any:
 
 
 def as_text(model: HMM, symbols: list[Any]) -> str:
-    """Characters and words as text; anything else as rows with commas."""
+    """Return characters and words as running text, anything else as comma-separated rows."""
     if all(isinstance(symbol, str) for symbol in symbols):
         return ("" if all(len(symbol) == 1 for symbol in symbols) else " ").join(symbols)
     return "\n".join(",".join(map(_short, row if isinstance(row, list) else [row])) for row in symbols)

@@ -1,4 +1,4 @@
-"""`subchain score`: how probable data are under a model."""
+"""`subchain score`: compute the log likelihood of data under a model."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Annotated
 import typer
 
 from subchain.cli import options
-from subchain.cli.conversation import conversation, number_of
+from subchain.cli.output import command_output, number_of
 
 
 def score(
     model: options.ModelPath,
     data: options.DataPaths,
-    each: Annotated[bool, typer.Option("--each", help="Also the score of each sequence.")] = False,
+    each: Annotated[bool, typer.Option("--each", help="Include the score of each sequence.")] = False,
     unit: options.Unit = None,
     sequences: options.SequenceRule = None,
     lower: options.Lower = None,
@@ -22,23 +22,23 @@ def score(
     array: options.Array = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Log likelihood of data: all together, an observation on the average, or each sequence."""
-    with conversation(as_json) as talk:
-        from subchain.cli.inputs import Reading, load_model, read_for
+    """Compute the log likelihood of data: total, per observation, and of each sequence."""
+    with command_output(as_json) as out:
+        from subchain.cli.inputs import DataSource, load_model, read_for
 
         fitted = load_model(model)
-        x = read_for(fitted, Reading(data, unit, sequences, lower, columns, sequence, array))
+        x = read_for(fitted, DataSource(data, unit, sequences, lower, columns, sequence, array))
         scores = fitted.score_sequences(x)
         total = float(scores.sum())
-        talk.fact(
+        out.add(
             log_likelihood=total, per_observation=total / x.n_observations, n_observations=x.n_observations,
             n_sequences=x.n_sequences,
         )  # fmt: skip
-        talk.say(f"log likelihood      {total:.4f}")
-        talk.say(f"an observation      {total / x.n_observations:.6f}")
-        talk.say(f"observations        {x.n_observations} in {number_of(x.n_sequences, 'sequence')}")
+        out.line(f"log likelihood      {total:.4f}")
+        out.line(f"per observation     {total / x.n_observations:.6f}")
+        out.line(f"observations        {x.n_observations} in {number_of(x.n_sequences, 'sequence')}")
         if each:
             names = x.names or range(x.n_sequences)
-            talk.fact(sequences=[{"name": n, "log_likelihood": s} for n, s in zip(names, scores, strict=True)])
+            out.add(sequences=[{"name": n, "log_likelihood": s} for n, s in zip(names, scores, strict=True)])
             rows = [(n, length, f"{s:.4f}") for n, length, s in zip(names, x.lengths, scores, strict=True)]
-            talk.table(["sequence", "length", "log likelihood"], rows, right=(1, 2))
+            out.table(["sequence", "length", "log likelihood"], rows, right=(1, 2))

@@ -1,4 +1,4 @@
-"""The states of a model as a table that people read, and as facts for machines."""
+"""The states of a model as a printed table, and as JSON values."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from subchain.cli.conversation import Conversation
+from subchain.cli.output import Output
 from subchain.tasks.profiles import Numbers, Symbols, in_words, profile, shown
 
 if TYPE_CHECKING:
     from subchain.models.hmm import HMM
     from subchain.tasks.profiles import Profile
 
-#: Symbols of a state that are named, and the least probability for it.
+#: Maximum number of symbols shown per state, and their minimum probability.
 SYMBOLS, PROBABLE = 6, 0.02
-#: Columns of 0 and 1 that are named, by their probability of a 1.
+#: Minimum probability of a 1 for which a column of 0 and 1 is shown.
 OFTEN = 0.1
-#: Columns of numbers that are named.
+#: Maximum number of columns shown.
 COLUMNS = 8
-#: States with a smaller share of the positions count as not used.
+#: States with a smaller fraction of the positions count as unused.
 USED = 1e-3
-#: How runs end.
+#: Descriptions of the statuses of a run.
 ENDS = {
     "converged": "converged",
     "max_iter": "stopped by the limit of iterations",
@@ -29,17 +29,17 @@ ENDS = {
     "stopped_improving": "stopped improving",
     "interrupted": "interrupted",
 }
-#: States of a table for people.
+#: Maximum number of states in the printed table.
 ROWS = 40
 
 
 def profile_of(model: HMM) -> Profile:
-    """What the states emit, column by column."""
+    """Return the emissions of the states, column by column."""
     return profile(model.emission_, model.family_, model.vocabularies_, model.columns_)
 
 
 def emits(parts: Profile, state: int) -> str:
-    """What a state emits, on one line."""
+    """Return the emissions of a state as one line of text."""
     if len(parts) == 1 and not isinstance(parts[0], Symbols):
         return in_words(parts[0], state)
     if all(isinstance(part, Numbers) and part.is_chance for part in parts):
@@ -59,7 +59,7 @@ def emits(parts: Profile, state: int) -> str:
 
 
 def _frequent(parts: Profile, state: int) -> str:
-    """Columns of 0 and 1 that are often 1, the most frequent first."""
+    """Return the columns of 0 and 1 with a probability of at least OFTEN as text, the largest first."""
     chances = np.array([part.means[state] for part in parts if isinstance(part, Numbers)])
     often = [column for column in np.argsort(-chances, kind="stable") if chances[column] >= OFTEN]
     text = "  ".join(f"{parts[column].name} {chances[column]:.2f}" for column in often)
@@ -67,34 +67,34 @@ def _frequent(parts: Profile, state: int) -> str:
 
 
 def n_used(model: HMM) -> int:
-    """How many states are used."""
+    """Return the number of states in use."""
     return int((model.state_occupancy_ >= USED).sum())
 
 
-def show_states(talk: Conversation, model: HMM) -> None:
-    """A row a state: its share of the positions, how long it lasts, what it emits; states not used are left out."""
+def show_states(out: Output, model: HMM) -> None:
+    """Print one row per state in use: occupancy, dwell time and emissions."""
     parts, share, lasts = profile_of(model), model.state_occupancy_, model.dwell_times_
     used = [state for state in np.argsort(-share, kind="stable") if share[state] >= USED]
     rows = [
         (model.state_names_[state], f"{share[state]:.1%}", f"{lasts[state]:.1f}", emits(parts, state))
         for state in used[:ROWS]
     ]
-    talk.say(f"\n{len(used)} of {model.n_states_} states are used")
-    talk.table(["state", "share", "lasts", "emits"], rows, right=(1, 2))
+    out.line(f"\n{len(used)} of {model.n_states_} states are used")
+    out.table(["state", "share", "lasts", "emits"], rows, right=(1, 2))
     if len(used) > ROWS:
-        talk.say(f"… and {len(used) - ROWS} more; --json has all")
+        out.line(f"… and {len(used) - ROWS} more; --json has all")
 
 
 def summary(model: HMM) -> dict[str, Any]:
-    """Facts about a model, for machines."""
+    """Return the results of a model as JSON values."""
     parts, share, lasts = profile_of(model), model.state_occupancy_, model.dwell_times_
     trace = model.trace_
     return {
         "n_states": model.n_states_,
         "n_states_used": n_used(model),
         "family": type(model.family_).__name__,
-        "transition": _written(model.transition),
-        "inference": _written(model.inference),
+        "transition": _as_text(model.transition),
+        "inference": _as_text(model.inference),
         "seed": model.random_state,
         "n_parameters": model.n_parameters_,
         "n_sequences": model.n_sequences_,
@@ -109,7 +109,7 @@ def summary(model: HMM) -> dict[str, Any]:
                 "name": name,
                 "share": share[state],
                 "dwell_time": lasts[state],
-                "emits": {part.name: _fact(part, state) for part in parts},
+                "emits": {part.name: _emission(part, state) for part in parts},
             }
             for state, name in enumerate(model.state_names_)
         ],
@@ -118,11 +118,12 @@ def summary(model: HMM) -> dict[str, Any]:
     }
 
 
-def _written(setting: Any) -> str | None:
+def _as_text(setting: Any) -> str | None:
     return None if setting is None else str(setting)
 
 
-def _fact(part: Any, state: int) -> dict[str, Any]:
+def _emission(part: Any, state: int) -> dict[str, Any]:
+    """Return the most probable symbols, or mean and standard deviation, of a state in one column."""
     if isinstance(part, Symbols):
         return {part.labels[s]: part.chances[state, s] for s in part.top(state, 4 * SYMBOLS)}
     return {"mean": part.means[state], "sd": None if part.spreads is None else part.spreads[state]}

@@ -46,7 +46,7 @@ class FixedHyperparameters:
         return self
 
     def begin(self, *observed: Any) -> Self:
-        """Return this prior for a run that continues from unrelated sums."""
+        """Return the prior for a run that continues from unrelated sums: here the same prior."""
         return self.update_hyperparameters(*observed)
 
     def log_hyperprior(self) -> float:

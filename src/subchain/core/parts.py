@@ -1,8 +1,8 @@
-"""A model as named conjugate parts: what inference may ask of a block of parameters, and of all blocks together.
+"""A model as named conjugate parts: the interface between inference algorithms and blocks of parameters.
 
 A *part* is a block of parameters with a conjugate prior: the rows of a transition matrix, the emissions of all states,
 a translation table. Prior and posterior of a part are objects of the same class. `Point`, `Posterior` and
-`subchain.core.statistics.Statistics` hold one field a part, under the same names; everything in `inference/` reaches
+`subchain.core.statistics.Statistics` have one field per part, under the same names; everything in `inference/` reaches
 the parts through the methods of this module and knows none of them by name.
 """
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from subchain.core.records import Record, Sums
 from subchain.core.statistics import Statistics
 
-#: What a part becomes for one pass over the data: parameter values, or weights that stand in for them.
+#: Form of a part for one pass over the data: parameter values, or surrogate weights such as exp E[log θ].
 Weights = Any
 Memory = dict[str, NDArray[Any]]
 #: How an algorithm treats parameters whose prior is hierarchical and learned: it keeps a variational posterior of them,
@@ -31,7 +31,7 @@ class IncrementalPart(Protocol):
     """The posterior of one part whose sums change a little at a time: S ← keep · S + gain · fresh."""
 
     def surrogate(self, kind: str) -> Weights:
-        """Return the weights called `kind` ("expected_log", "predictive", "mean", "mode") under the present sums."""
+        """Return the weights of the kind "expected_log", "predictive", "mean" or "mode" under the current sums."""
 
     def blend(self, keep: float, gain: float, fresh: Any) -> None:
         """Replace the sums S by keep · S + gain · fresh."""
@@ -40,13 +40,13 @@ class IncrementalPart(Protocol):
         """Continue under another prior with the same sums."""
 
     def sums(self) -> Any:
-        """Return a copy of the present sums."""
+        """Return a copy of the current sums."""
 
     def memory(self) -> Memory:
-        """Return what is needed beside the sums to continue to the bit."""
+        """Return the arrays that are needed besides the sums to continue bit by bit."""
 
     def restore(self, memory: Memory) -> None:
-        """Undo `memory`."""
+        """Set the state to that of `memory`."""
 
 
 class Part(Protocol):
@@ -59,19 +59,32 @@ class Part(Protocol):
     def update(self, sums: Any) -> Any:
         """Return the posterior given sums, this distribution being the prior."""
 
-    def mean(self) -> Weights: ...
-    def mode(self) -> Weights: ...
-    def expected_log(self) -> Weights: ...
-    def predictive(self) -> Weights: ...
-    def sample(self, rng: np.random.Generator) -> Weights: ...
-    def kl(self, prior: Any) -> float: ...
-    def log_density(self, values: Any) -> float: ...
+    def mean(self) -> Weights:
+        """Return the mean of the parameters."""
+
+    def mode(self) -> Weights:
+        """Return the mode of the parameters."""
+
+    def expected_log(self) -> Weights:
+        """Return exp E[log θ], the surrogate weights of variational inference."""
+
+    def predictive(self) -> Weights:
+        """Return the surrogate weights of collapsed inference, the posterior predictive distribution."""
+
+    def sample(self, rng: np.random.Generator) -> Weights:
+        """Draw parameters."""
+
+    def kl(self, prior: Any) -> float:
+        """Return the Kullback-Leibler divergence from the prior."""
+
+    def log_density(self, values: Any) -> float:
+        """Return the log density of parameter values, up to a constant."""
 
     def log_evidence(self, sums: Any) -> float | None:
-        """Return the log probability of these sums with the parameters summed out; None if sums do not determine it."""
+        """Return the log probability of data with these sums, parameters integrated out; None if it needs more."""
 
     def update_hyperparameters(self, sums: Any, rate: float = 1.0) -> Any:
-        """Return this prior with its learned hyperparameters moved to fit the sums, all the way at rate 1."""
+        """Return this prior with learned hyperparameters updated for the sums: fully at rate 1, partly below."""
 
     def begin(self, sums: Any) -> Any:
         """Return this prior for a run that continues from unrelated sums."""
@@ -79,7 +92,8 @@ class Part(Protocol):
     def log_hyperprior(self) -> float:
         """Return the log density of the hyperparameters, or minus their divergence from their own prior."""
 
-    def incremental(self, sums: Any) -> IncrementalPart: ...
+    def incremental(self, sums: Any) -> IncrementalPart:
+        """Return the posterior given sums in a form that small changes of them update quickly."""
 
 
 def _fields(record: Record) -> dict[str, Any]:
@@ -88,7 +102,7 @@ def _fields(record: Record) -> dict[str, Any]:
 
 @dataclasses.dataclass
 class Point(Record):
-    """Parameter values of a whole model, or weights that stand in for them; subclasses declare one field a part."""
+    """Parameter values, or surrogate weights, of a whole model; subclasses declare one field per part."""
 
     @property
     def n_states(self) -> int | None:
@@ -102,7 +116,7 @@ class Point(Record):
 
 @dataclasses.dataclass
 class Posterior(Record):
-    """Independent conjugate distributions over the parts of a model; subclasses declare one field a part.
+    """Independent conjugate distributions over the parts of a model; subclasses declare one field per part.
 
     The same class serves as prior and as posterior.
     """
@@ -124,7 +138,7 @@ class Posterior(Record):
     # ---- points and weights ------------------------------------------------------------------------------------------
 
     def weights(self, kind: str) -> Point:
-        """Return the weights called `kind` of every part: "mean", "mode", "expected_log" or "predictive"."""
+        """Return the weights of all parts, of the kind "mean", "mode", "expected_log" or "predictive"."""
         return self.point_type(**{name: getattr(part, kind)() for name, part in self.parts().items()})
 
     def mean(self) -> Any:
@@ -157,7 +171,7 @@ class Posterior(Record):
         return float(sum(part.log_density(getattr(point, name)) for name, part in self.parts().items()))
 
     def log_evidence(self, statistics: Statistics) -> float | None:
-        """Return the log probability of the statistics with all parameters summed out; None if one part cannot."""
+        """Return the log evidence with all parameters integrated out; None if a part cannot compute it."""
         found = [part.log_evidence(statistics.part(name)) for name, part in self.parts().items()]
         return None if any(value is None for value in found) else float(sum(value or 0.0 for value in found))
 
@@ -169,9 +183,9 @@ class Posterior(Record):
         return any(part.is_learned for part in self.parts().values())
 
     def update_hyperparameters(self, statistics: Statistics, rate: float = 1.0) -> Self:
-        """Return this prior with its learned hyperparameters moved to fit the statistics, all the way at rate 1."""
-        moved = {n: part.update_hyperparameters(statistics.part(n), rate) for n, part in self.parts().items()}
-        return self._with(moved)
+        """Return this prior with learned hyperparameters updated for the statistics: fully at rate 1, partly below."""
+        updated = {n: part.update_hyperparameters(statistics.part(n), rate) for n, part in self.parts().items()}
+        return self._with(updated)
 
     def begin(self, statistics: Statistics) -> Self:
         """Return this prior for a run that continues from unrelated statistics."""
@@ -202,7 +216,7 @@ class IncrementalPosterior:
         self._n_observations = statistics.n_observations
 
     def weights(self, kind: str) -> Any:
-        """Return the weights called `kind` of every part, to be used before the next `blend`."""
+        """Return the weights of all parts of this kind; they are valid until the next `blend`."""
         return self.prior.point_type(**{name: part.surrogate(kind) for name, part in self.parts.items()})
 
     def blend(self, keep: float, gain: float | Mapping[str, float], fresh: Statistics) -> None:
@@ -217,24 +231,24 @@ class IncrementalPosterior:
             self.parts[name].adopt(part)
 
     def update_hyperparameters(self, rate: float) -> None:
-        """Move the learned hyperparameters of the prior towards what fits the present statistics."""
-        moved = {
+        """Update the learned hyperparameters of the prior for the current statistics, with step size `rate`."""
+        updated = {
             name: part.update_hyperparameters(self.parts[name].sums(), rate) if part.is_learned else part
             for name, part in self.prior.parts().items()
         }
-        self.adopt(type(self.prior)(**moved))
+        self.adopt(type(self.prior)(**updated))
 
     def statistics(self) -> Any:
-        """Return a copy of the present statistics."""
+        """Return a copy of the current statistics."""
         sums: dict[str, Sums] = {name: part.sums() for name, part in self.parts.items()}
         return self._make(**sums, n_observations=self._n_observations)
 
     def memory(self) -> Memory:
-        """Return what is needed beside the statistics to continue to the bit."""
+        """Return the arrays that are needed besides the statistics to continue bit by bit."""
         return {f"{name}.{key}": a for name, part in self.parts.items() for key, a in part.memory().items()}
 
     def restore(self, memory: Memory) -> None:
-        """Undo `memory`; entries of other owners are passed over."""
+        """Set the state to that of `memory`; entries of other objects are ignored."""
         for name, part in self.parts.items():
             prefix = f"{name}."
             part.restore({key.removeprefix(prefix): a for key, a in memory.items() if key.startswith(prefix)})

@@ -1,6 +1,6 @@
-"""Expected sufficient statistics: all that threads, minibatches, checkpoints and machines exchange.
+"""Expected sufficient statistics, the data that threads, minibatches, checkpoints and machines exchange.
 
-Statistics add, subtract and scale; the posterior is a function of the prior and of these alone.
+The posterior is a function of the prior and of the statistics, which can be added, subtracted and scaled.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from subchain.core.records import Sums
 
 @dataclasses.dataclass(kw_only=True)
 class Statistics(Sums):
-    """Expected sufficient statistics of some data; subclasses declare one field of `Sums` a part of the model.
+    """Expected sufficient statistics of some data; subclasses declare one field of `Sums` per part of the model.
 
     Attributes
     ----------
     log_normalizer : sum of the clusters' log normalisers under the weights that gave these expectations
-    n_observations : number of observations (weighted)
+    n_observations : (weighted) number of observations
     """
 
     log_normalizer: float = 0.0

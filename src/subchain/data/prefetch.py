@@ -1,4 +1,4 @@
-"""Reading ahead in files: what the next minibatch needs is requested while the present one is worked on."""
+"""Prefetching from memory-mapped files: the next minibatch is read while the current one is processed."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from subchain.data.mapped import MappedFile
 
 Index = NDArray[np.int64]
 
-#: Bytes of a file that are read before its memory is handed back to the system.
+#: Number of bytes read from a file after which its pages are released.
 MAPPED_BYTES = 1 << 26
 
 
 class Prefetch:
-    """Keeps the system informed about stretches of a memory-mapped array; does nothing for arrays in memory.
+    """Prefetching and release of pages of a memory-mapped array; a no-op for arrays in memory.
 
     Examples
     --------
@@ -28,7 +28,7 @@ class Prefetch:
     def __init__(self, values: NDArray[Any]) -> None:
         self.file = MappedFile.of(values)
         self._row_bytes = values.strides[0] if values.ndim else 0
-        self._bytes_read = MAPPED_BYTES  # whatever was read before
+        self._bytes_read = MAPPED_BYTES  # release pages of earlier reads at the first call
 
     def check(self) -> None:
         """Raise an `InputError` if the file has changed since it was opened."""
@@ -36,7 +36,13 @@ class Prefetch:
             self.file.check()
 
     def read(self, starts: Index, lengths: Index, next_starts: Index, next_lengths: Index) -> None:
-        """Announce that some stretches are read now and others will be read next, all (M,)."""
+        """Prefetch the subchains of the next minibatch, (M,), and release pages now and then.
+
+        Parameters
+        ----------
+        starts, lengths : (M,) flat positions and lengths of the current subchains
+        next_starts, next_lengths : (M,) those of the next minibatch
+        """
         if self.file is None:
             return
         self.file.expect(next_starts, next_lengths)

@@ -1,1 +1,1 @@
-"""Estimators: `HMM` wires data, families, priors, inference and engines together."""
+"""Estimators: `HMM` combines data, emission families, priors, inference algorithms and engines."""

@@ -1,6 +1,6 @@
-"""What a model holds once it has been fitted: its results, and its states in an order and with names of their own.
+"""Results of a fitted model, and operations on its states: order, names, alignment with another model.
 
-Attributes that are computed from others are properties; the rest is set by fitting, by loading, or by hand.
+Attributes that are computed from others are properties; the rest is set by `fit`, `load` or `from_parameters`.
 """
 
 from __future__ import annotations
@@ -14,17 +14,19 @@ from numpy.typing import ArrayLike, NDArray
 from subchain.core.components import Component
 from subchain.core.renamed import renamed_attribute
 from subchain.core.samples import Samples
-from subchain.data import Sequences, Vocabulary, as_sequences_like
+from subchain.data import Evidence, Sequences, Vocabulary, as_sequences_like
+from subchain.data.digest import digest
 from subchain.emissions import Emission, Frozen, Parameters
-from subchain.engines import Engine
+from subchain.engines import Engine, resolve_engine
 from subchain.engines.statistics import HMMStatistics
 from subchain.errors import not_fitted
 from subchain.inference.run.checkpoint import RunSummary
 from subchain.inference.run.trace import Status, Trace
-from subchain.inference.run.training import TrainingMarginals
+from subchain.inference.run.training import TrainingMarginals, contents_of, knowledge_of
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
 from subchain.tasks.markup import settings_table, states_table
 from subchain.tasks.matching import emission_distance, match, overlap
+from subchain.tasks.question import Question, comes_in_list
 from subchain.tasks.states import (
     checked_names,
     dwell_times,
@@ -40,21 +42,21 @@ Array = NDArray[np.float64]
 
 
 class Fitted(Component):
-    """The results of an HMM.
+    """Results of an HMM.
 
     Attributes
     ----------
-    point_ : the HMM that is reported, chain and emission
-    prior_ : distribution over HMMs before the data
-    statistics_ : expected counts
-    trace_, status_, runs_ : the course of the best run, why it ended, and every restart's objective
-    family_ : the family of emissions
-    end_marginal_ : what `partial_fit` believes of the last state it saw, (K,); None after `fit`
-    training_marginals_ : what the run believes of each training position, where it has kept that (`CVI`, `Gibbs`,
+    point_ : the reported parameters, chain and emission
+    prior_ : prior of the parameters, with learned hyperparameters
+    statistics_ : expected sufficient statistics
+    trace_, status_, runs_ : history of the best run, the reason why it ended, and the objective of every restart
+    family_ : emission family
+    end_marginal_ : posterior marginal of the last state after `partial_fit`, (K,); None after `fit`
+    training_marginals_ : posterior marginals of the training positions, if the run has kept them (`CVI`, `Gibbs`,
         `VI(cluster="state")`); else None
     samples_ : draws from the posterior (`Gibbs`, `Beam`); else None
-    n_batches_ : how many batches `partial_fit` has seen, a `fit` counting as one
-    vocabularies_, columns_ : what the training data's codes and columns were
+    n_batches_ : number of batches given to `partial_fit`; a `fit` counts as one
+    vocabularies_, columns_ : vocabularies and column names of the training data
     """
 
     end_marginal_: Array | None = None
@@ -78,8 +80,8 @@ class Fitted(Component):
     engine: str | Engine
     n_jobs: int | None
 
-    def _become(self, point: HMMPoint, family: Emission) -> None:
-        """Take a point as if it had been learned."""
+    def _set_parameters(self, point: HMMPoint, family: Emission) -> None:
+        """Set all results for given parameters: frozen priors, zero statistics, no run."""
         self.point_ = point
         self.prior_ = HMMPosterior(FrozenChain(point.chain), Frozen(point.emission))
         self.statistics_ = HMMStatistics.zeros(len(point.chain.initial), point.emission.zeros())
@@ -93,10 +95,27 @@ class Fitted(Component):
         self.state_names_ = [str(state) for state in range(self.n_states_)]
 
     def _read(self, x: Any) -> Sequences:
-        """Data for a fitted model: coded with its vocabulary, checked by its family."""
+        """Return data coded with the model's vocabularies and checked by its emission family."""
         data = self.family_.prepare(as_sequences_like(x, self.vocabularies_, self.columns_, self.grouped_by_))
         self.family_.check_against(data, self.emission_)
         return data
+
+    def _ask(self, x: Any, allowed: Any = None, states: Any = None, evidence: Any = None) -> Question:
+        """Return the model, its engine, the data and the evidence about their states, as tasks take them."""
+        point, data = self._point(), self._read(x)
+        n_symbols = getattr(point.emission, "n_categories", None)
+        known = Evidence.build(data, self.n_states_, allowed, states, evidence, n_symbols)
+        stored = self._stored(data, [allowed, states, evidence])
+        return Question(point, resolve_engine(self.engine, self.n_jobs), data, known, comes_in_list(x, data), stored)
+
+    def _stored(self, data: Sequences, knowledge: list[Any]) -> TrainingMarginals | None:
+        """Return the marginals that the run has kept, if data and evidence are those of the training; else None."""
+        kept = self.training_marginals_
+        if kept is None or kept.n_positions != data.n_observations:
+            return None
+        if not np.array_equal(knowledge_of(digest(knowledge)), kept.knowledge):
+            return None  # with other evidence the marginals differ, and given states must not appear as inferred ones
+        return kept if np.array_equal(contents_of(data), kept.contents) else None
 
     # ---- results -----------------------------------------------------------------------------------------------------
 
@@ -107,12 +126,12 @@ class Fitted(Component):
 
     @property
     def transition_(self) -> Array:
-        """Probabilities of moves from row to column, (K, K)."""
+        """Transition probabilities from row to column, (K, K)."""
         return self._point().chain.transition
 
     @property
     def emission_(self) -> Parameters:
-        """Parameters of what the states emit."""
+        """Parameters of the emissions."""
         return self._point().emission
 
     @property
@@ -122,6 +141,7 @@ class Fitted(Component):
         return self.prior_.update(self.statistics_)
 
     def _point(self) -> HMMPoint:
+        """Return the parameters; raise a `NotFittedError` if there are none."""
         if not hasattr(self, "point_"):
             raise not_fitted(type(self).__name__)
         return self.point_
@@ -130,7 +150,7 @@ class Fitted(Component):
         return hasattr(self, "point_")
 
     def _repr_html_(self) -> str:
-        """A small table for notebooks: the states and what they emit, or the settings of a model that is not fitted."""
+        """Return an HTML table for notebooks: states and emissions, or the settings of an unfitted model."""
         if not hasattr(self, "point_"):
             return settings_table(type(self).__name__, self.get_params(deep=False))
         return states_table(self)
@@ -139,16 +159,16 @@ class Fitted(Component):
 
     @property
     def dwell_times_(self) -> Array:
-        """Expected number of positions that a visit of each state lasts, 1 / (1 − A_kk), (K,)."""
+        """Expected dwell time of each state in positions, 1 / (1 − A_kk), (K,)."""
         return dwell_times(self.transition_)
 
     @property
     def state_occupancy_(self) -> Array:
-        """Share of the training data's positions in each state, (K,); of a model without data, in the long run."""
+        """Fraction of the training positions in each state, (K,); without data, the stationary distribution."""
         return occupancy(self.transition_, self.statistics_)
 
     def effective_states(self, coverage: float = 0.99) -> int:
-        """The least number of states that together hold this share of the positions.
+        """Return the smallest number of states that together hold a fraction `coverage` of the positions.
 
         Examples
         --------
@@ -161,7 +181,7 @@ class Fitted(Component):
 
     @property
     def state_names_(self) -> list[str]:
-        """Names of the states, one for each; they can be set, and stay with their states."""
+        """Names of the states; they can be set, and follow their states when these are reordered."""
         self._point()
         return self._state_names
 
@@ -170,17 +190,17 @@ class Fitted(Component):
         self._state_names = checked_names(names, len(self._point().chain.initial))
 
     def order_states(self, by: str | Callable[[Self], ArrayLike] = "occupancy", column: str | int = 0) -> Self:
-        """Put the states in order, so that those of one fit can be told from those of the next.
+        """Sort the states, so that the states of different fits can be compared.
 
-        Everything that was learned is reordered, names included.
+        All results are reordered, including names.
 
         Parameters
         ----------
         by : "occupancy", "mean", "dwell", or a function
-            Most visited first; smallest mean of a column first; longest lasting first; or a function of the model that
-            gives one number a state, smallest first.
+            Largest occupancy first; smallest mean of a column first; longest dwell time first; or a function of the
+            model that returns one number per state, smallest first.
         column : str or int
-            The column whose mean counts.
+            The column for "mean".
 
         Returns
         -------
@@ -199,15 +219,15 @@ class Fitted(Component):
         return self._reorder(rising(keys, self.n_states_))
 
     def align_to(self, other: Fitted, x: Any = None) -> Self:
-        """Put the states in the order of another model's, each beside the one that it resembles, and take their names.
+        """Reorder the states to match those of another model, and copy their names.
 
-        Where this model has more states, those without a counterpart come last and keep their names.
+        If this model has more states, those without a counterpart come last and keep their names.
 
         Parameters
         ----------
         other : HMM
         x : data, optional
-            Match states that are found at the same positions of these data, instead of states that emit alike.
+            Match states by their posterior marginals on these data, instead of by their emissions.
 
         Returns
         -------
@@ -233,12 +253,13 @@ class Fitted(Component):
         return self
 
     def _reorder(self, order: NDArray[np.int64]) -> Self:
+        """Permute the states of all results: state k becomes the previous state ``order[k]``."""
         self.point_, self.prior_ = self.point_.take(order), self.prior_.take(order)
         self.statistics_ = self.statistics_.take(order)
         self.end_marginal_ = None if self.end_marginal_ is None else self.end_marginal_[order]
         self.training_marginals_ = None if self.training_marginals_ is None else self.training_marginals_.take(order)
         self.samples_ = None if self.samples_ is None else self.samples_.take(order)
         numbers = [str(state) for state in range(self.n_states_)]
-        if self.state_names_ != numbers:  # names go with their states, numbers count anew
+        if self.state_names_ != numbers:  # names follow their states; default names stay the numbers 0 … K − 1
             self.state_names_ = [self.state_names_[state] for state in order]
         return self

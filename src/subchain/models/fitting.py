@@ -1,4 +1,4 @@
-"""One call of `fit`: its arguments checked and understood, and the starts that its runs begin from."""
+"""One call of `fit`: checks and conversion of its arguments, and the starting points of its runs."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ from subchain.transitions.hdp.hierarchy import hierarchy_of, learns_top
 
 Array = NDArray[np.float64]
 
-#: Files of more bytes are not read from end to end before a stochastic run; excerpts of them are.
+#: Before a stochastic run, only excerpts of files with more bytes than this are checked.
 LARGE_FILE = 1 << 30
 EXCERPTS, EXCERPT_ROWS = 64, 1 << 14
-#: Marginals of more positions are not drawn one by one unless somebody asks for it.
+#: With more positions than this, init="auto" does not draw marginals position by position.
 MANY_POSITIONS = 5_000_000
 
 
 class FitCall:
-    """One call of `fit`, its arguments checked and understood."""
+    """Checked arguments of one call of `fit`; the arguments are those of `HMM.fit`."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class FitCall:
             self.emission.check(_worth_checking(self.data, self.algorithm))
         else:
             start = model.init
-            known = start.vocabularies_  # a model that was made by hand knows none, and its symbols are codes
+            known = start.vocabularies_  # empty for a model from parameters, whose symbols are codes
             is_read = any(known) or start.columns_ is not None
             self.raw = as_sequences_like(x, known, start.columns_, start.grouped_by_) if is_read else as_sequences(x)
             self.data = self.emission.prepare(self.raw)
@@ -96,8 +96,8 @@ class FitCall:
         )
         if prior.emission.is_learned and not self.algorithm.updates_hyperparameters:
             raise InputError(
-                f"a prior of the emissions that is learned needs vi, svi, cvi or scvi, not {self.algorithm.name}; "
-                "give its concentration as a number."
+                f"a learned concentration of the emissions needs vi, svi, cvi or scvi, not {self.algorithm.name}; give "
+                "the concentration as a number."
             )
         engine = resolve_engine(model.engine, model.n_jobs)
         whole = Chains(
@@ -119,16 +119,16 @@ class FitCall:
             measure(self.problem, self.algorithm, self.starts()[0]())
 
     def _hold_out(self, validation: Any, whole: Chains, likely: Parameters) -> Validation | None:
-        """What held-out data say; positions inside the training data are taken out of `whole`."""
+        """Return the scorer of held-out data; held-out positions of the training data become missing in `whole`."""
         if validation is None:
             return None
         if not isinstance(validation, HoldOut):
             return HeldOutSequences(whole.engine, self._like_training(validation))
         positions = validation.positions(self.data)
         values = np.take(self.data.values, positions, axis=0)
-        seen = (likely.log_likelihood(values) != 0.0).any(axis=0)  # where nothing was observed nothing can be held out
+        seen = (likely.log_likelihood(values) != 0.0).any(axis=0)  # missing observations cannot be held out
         if not seen.any():
-            raise InputError("HoldOut holds out nothing but positions at which nothing was observed.")
+            raise InputError("HoldOut holds out only positions with missing observations; hold out others.")
         positions, values = positions[seen], values[seen]
         keeps_codes = not isinstance(self.emission, (RealEmission, Product))
         self.data = whole.data = with_missing(self.data, positions, codes=keeps_codes)
@@ -140,17 +140,17 @@ class FitCall:
         return data
 
     def _check_observed(self) -> None:
-        """Refuse data in which nothing was observed, unless something is known of the states; name empty columns."""
+        """Raise an error if all observations are missing and there is no evidence; warn about empty columns."""
         empty = empty_columns(self.data.values)
         if len(empty) == self.data.n_features and all(known is None for known in self.knowledge):
             raise InputError(
-                "every observation is missing (nan, or -1 among integers); there is nothing to learn from. Check how "
+                "all observations are missing (nan, or -1 in integer data); there is nothing to learn from. Check how "
                 "the data were read."
             )
         if empty:
             names = [str(column if self.data.columns is None else self.data.columns[column]) for column in empty]
             what = f"column {names[0]} is" if len(names) == 1 else f"columns {', '.join(names)} are"
-            warnings.warn(f"{what} missing everywhere; nothing beyond the prior is learned there.", stacklevel=4)
+            warnings.warn(f"{what} missing everywhere; their posterior is the prior.", stacklevel=4)
 
     def _given_start(self, n_states: int) -> HMMPoint | None:
         init = self.model.init
@@ -163,7 +163,7 @@ class FitCall:
             raise InputError(f"init must be one of {known} or a fitted HMM, not {init!r}.")
         point = init._point()
         if len(point.chain.initial) != n_states:
-            raise InputError(f"init has {len(point.chain.initial)} states, the model {n_states}.")
+            raise InputError(f"init has {len(point.chain.initial)} states, but the model has n_states={n_states}.")
         if not isinstance(point.emission, self.emission.parameters_type):
             raise InputError(
                 f"init emits {type(point.emission).__name__}, but emission={self.emission!r} "
@@ -172,7 +172,7 @@ class FitCall:
         return point
 
     def _freeze(self) -> None:
-        """Put frozen components at the start's point, once and for all restarts."""
+        """Fix frozen components at the parameters of the first start, for all restarts."""
         if not (self.emission.has_frozen or self.transition.frozen):
             return
         start: Any = self.start_point or self._guess(self.seeds[0]).point
@@ -181,6 +181,7 @@ class FitCall:
         self.problem.prior = HMMPosterior(chain, self.emission.freeze(prior.emission, start.emission))
 
     def starts(self) -> list[Callable[[], RunState]]:
+        """Return a function for each restart that creates its initial state."""
         if self.start_point is not None:
             point = self.start_point
             seed = _number(self.seeds[0])
@@ -188,6 +189,7 @@ class FitCall:
         return [partial(self._guess, seed) for seed in self.seeds]
 
     def _guess(self, seed: np.random.SeedSequence) -> RunState:
+        """Return an initial state from random or clustered statistics."""
         rng = np.random.default_rng(seed)
         init = self._start()
         evidence, number, memory = self.problem.structure.evidence, _number(seed), {}
@@ -202,7 +204,7 @@ class FitCall:
         return RunState(Known(statistics, point, memory), seed=number)
 
     def marginals(self, state: RunState) -> TrainingMarginals | None:
-        """What a run believes of each training position, if it has kept that."""
+        """Return the posterior marginals of the training positions, if the run has kept them."""
         found = self.algorithm.marginals(self.problem, state)
         if found is None:
             return None
@@ -211,12 +213,12 @@ class FitCall:
 
     @property
     def numbers_are_free(self) -> bool:
-        """Whether states can be numbered by their use: nobody has said what they are, and some may not be used."""
+        """Whether states may be sorted by occupancy: the prior is infinite, and no evidence refers to their numbers."""
         is_open = learns_top(self.problem.prior.chain)
         return is_open and all(known is None for known in self.knowledge)
 
     def _start(self) -> str:
-        """The rule that a start is guessed by; symbols with a dictionary begin among their legal states."""
+        """Return the name of the initialisation; "auto" draws marginals for symbols with evidence on their states."""
         init = "auto" if not isinstance(self.model.init, str) else self.model.init
         evidence, few = self.problem.structure.evidence, self.data.n_observations <= MANY_POSITIONS
         if init != "auto" or evidence is None or not few:
@@ -224,7 +226,7 @@ class FitCall:
         return init if self.emission.features(self.data, np.arange(1)) is not None else "posteriors"
 
     def identity(self) -> dict[str, Any]:
-        """What must agree for a checkpoint to be resumed."""
+        """Return the settings and fingerprints that must be equal for a checkpoint to be resumed."""
         model = self.model
         return {
             "data": self.data.fingerprint(),
@@ -254,7 +256,7 @@ def _suited(prior: TransitionPrior, algorithm: Algorithm) -> TransitionPrior:
 
 
 def _worth_checking(data: Sequences, algorithm: Algorithm) -> Sequences:
-    """All of the data, or excerpts of a file so large that a stochastic run may never see all of it."""
+    """Return the data to check: all of them, or excerpts of a large file that a stochastic run may not read in full."""
     rows = EXCERPTS * EXCERPT_ROWS
     large = data.values.nbytes > LARGE_FILE and data.n_observations > rows and is_memory_mapped(data.values)
     if not large or not isinstance(algorithm, Stochastic):
@@ -269,11 +271,12 @@ def _described(settings: dict[str, Any], n_states: int) -> dict[str, Any]:
 
 
 def _number(seed: np.random.SeedSequence) -> int:
-    """A seed as one number, for random numbers that are drawn during a run."""
+    """Return a seed as one integer, for random numbers during a run."""
     return int(seed.generate_state(1, np.uint64)[0])
 
 
 def _weights(given: ArrayLike | None, n_sequences: int) -> Array | None:
+    """Return the checked weights of the sequences, (n_sequences,); None if all are one."""
     if given is None:
         return None
     try:

@@ -1,7 +1,7 @@
-"""The estimator: one class that wires data, families, priors, inference and engines together.
+"""The estimator `HMM`, which combines data, emission families, priors, inference algorithms and engines.
 
-It follows scikit-learn's life cycle: the constructor only stores, `fit` learns, what was learned ends in an
-underscore. What a fitted model can be used for lives in `subchain.tasks`; the methods here only pass on.
+It follows scikit-learn's conventions: the constructor only stores its arguments, `fit` learns, and names of results end
+in an underscore. Predictions, scores and draws are computed in `subchain.tasks`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ from subchain.inference.run.fit import fit_problem
 from subchain.inference.run.loop import RunState
 from subchain.models.fitting import FitCall
 from subchain.models.persistence import load_model, save_model
+from subchain.models.prediction import PredictionMethods
+from subchain.models.sampling import SamplingMethods
+from subchain.models.scoring import ScoringMethods
 from subchain.models.streaming import learn_on
-from subchain.models.usage import Usable
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
 from subchain.tasks.states import rising
 from subchain.transitions import TransitionPrior, check_chain
@@ -35,7 +37,7 @@ from subchain.transitions.hdp.hierarchy import learns_top
 Array = NDArray[np.float64]
 
 
-class HMM(Usable):
+class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
     """A hidden Markov model.
 
     Parameters
@@ -43,39 +45,39 @@ class HMM(Usable):
     n_states : int
         Number of hidden states.
     emission : str or Emission
-        What states emit: "categorical", "gaussian", "diagonal_gaussian", "poisson", "bernoulli", or an object.
+        Emission family: "categorical", "gaussian", "diagonal_gaussian", "poisson", "bernoulli", or an object.
     transition : str or TransitionPrior, optional
         Prior over the hidden chain; `Dirichlet()` by default.
     inference : str or Algorithm
         "vi", "em", "cvi", "svi", "scvi", "gibbs", "beam", or an object with settings, `VI(max_iter=50)`.
     n_init : int
-        Number of runs from different starts; the best by its objective is kept.
+        Number of restarts; the run with the best objective is kept.
     init : str or HMM
-        "auto", "kmeans", "context" (k-means on observations beside their neighbours), "random", "exponential";
-        "posteriors" or "states": marginals, or states, of every position are drawn from the legal ones, as "auto" does
-        for symbols with legal states; or a model whose parameters the run starts from, exactly.
+        "auto", "kmeans", "context" (k-means on windows of neighbouring observations), "random", "exponential";
+        "posteriors" or "states" (random marginals, or random states, among the legal states of every position, as
+        "auto" does for symbols with legal states); or a model whose parameters are the exact start.
     random_state : int, numpy Generator or None
-        Seed; each restart has its own stream.
+        Seed; each restart has its own random stream.
     n_jobs : int, optional
-        Processor cores, all by default. Results do not depend on it.
+        Number of processor cores, all by default. Results do not depend on it.
     engine : str or Engine
         What runs the chains: "auto", "cpu", or an object with the verbs of `subchain.engines.Engine`, which has its own
         number of jobs and is not written to model files.
     progress : bool or "auto"
-        Whether to show progress; "auto" only on a terminal.
+        Whether to show progress; "auto" shows it on a terminal only.
 
     Attributes
     ----------
     initial_, transition_ : (K,), (K, K)
-        Posterior means (EM: the estimate).
+        Posterior means (for EM, the estimates).
     emission_ : Parameters
-        `probabilities`, `means`, `covariances`, `variances` or `rates`, by family.
+        `probabilities`, `means`, `covariances`, `variances` or `rates`, depending on the family.
     posterior_ : HMMPosterior
         The full posterior of chain and emissions.
     statistics_ : Statistics
-        Expected counts that the posterior was made from.
+        Expected sufficient statistics, from which the posterior is computed.
     trace_, status_, runs_
-        The course of the best run, why it ended, and every restart's objective.
+        History of the best run, the reason why it ended, and the objective of every restart.
 
     Examples
     --------
@@ -112,7 +114,7 @@ class HMM(Usable):
         self.progress = progress
 
     def __sklearn_clone__(self) -> Self:
-        """An unfitted copy; a start that is a model stays that model."""
+        """Return an unfitted copy; if `init` is a model, the copy has the same object."""
         settings = self.get_params(deep=False)
         init = settings.pop("init")
         return type(self)(**{name: clone(value) for name, value in settings.items()}, init=init)
@@ -138,14 +140,14 @@ class HMM(Usable):
         ----------
         x : array, list of arrays, dictionary of arrays, (X, lengths), Sequences, path, or table
         allowed, states, evidence
-            What is known of the hidden states: legal states per symbol or position (or a `TagDictionary`), known states
+            Evidence about the hidden states: legal states per symbol or position (or a `TagDictionary`), known states
             (−1 unknown), log weights per position and state.
         sample_weight : (n_sequences,), optional
-            How often each sequence counts.
+            Weight of each sequence.
         validation : as x, or HoldOut, optional
-            Held-out data, scored after every iteration; `HoldOut(0.05)` takes positions out of `x` itself.
+            Held-out data, scored after every iteration; `HoldOut(0.05)` holds out positions of `x`.
         checkpoint : path, optional
-            File that keeps the state of the run.
+            File in which the state of the run is stored.
         resume : bool
             Continue from the checkpoint.
         """
@@ -164,13 +166,13 @@ class HMM(Usable):
         return self
 
     def fit_predict(self, x: Any, y: None = None, **settings: Any) -> Any:
-        """Learn from sequences and return their states: `fit`, then `predict` with the same knowledge of them."""
+        """Call `fit`, then return `predict` with the same evidence about the states."""
         known = {name: settings[name] for name in ("allowed", "states", "evidence") if name in settings}
         return self.fit(x, **settings).predict(x, **known)
 
     def _adopt(self, fit: FitCall, state: RunState, runs: list[RunSummary]) -> None:
-        """Make the end of a run this model's results."""
-        self._become(cast(HMMPoint, state.point), fit.emission)
+        """Set the results of this model to the final state of a run."""
+        self._set_parameters(cast(HMMPoint, state.point), fit.emission)
         self.prior_ = cast(HMMPosterior, state.results.prior or fit.problem.prior)
         self.statistics_ = cast(HMMStatistics, state.results.reported or fit.empty)
         self.trace_ = state.trace
@@ -185,39 +187,39 @@ class HMM(Usable):
             self.state_names_ = [str(state) for state in range(self.n_states_)]
 
     def _warn(self, algorithm: Algorithm) -> None:
-        """Say so if the run did not end by itself."""
+        """Warn if the run did not converge, used all states of an infinite model, or was interrupted."""
         complaint = algorithm.complaint(self.trace_, self.status_)
         if complaint is not None:
             warnings.warn(complaint, ConvergenceWarning, stacklevel=3)
         chain, visits = self.prior_.chain, self.statistics_.initial + self.statistics_.pairs.sum(axis=0)
         if learns_top(chain) and bool((visits >= 1.0).all()):
             warnings.warn(
-                f"all n_states={self.n_states_} states are in use, so that the data may ask for more; raise n_states.",
+                f"all n_states={self.n_states_} states are in use, so more states may fit better; raise n_states.",
                 stacklevel=3,
             )
         if self.status_ == "interrupted":
             warnings.warn("the fit was interrupted; the model is that of the last whole iteration.", stacklevel=3)
 
     def partial_fit(self, x: Any, y: None = None, *, total: float | None = None, continues: bool = False) -> Self:
-        """Learn from one more batch: new sequences, or the next piece of a chain that goes on.
+        """Learn from one more batch: new sequences, or the continuation of a sequence.
 
         Parameters
         ----------
         x : as in `fit`
         total : float, optional
-            Number of observations of the whole stream, if it is known. Then every batch stands for all of it, and the
-            statistics move towards the batch's by a step that shrinks with the number of batches, as fast as the
-            inference algorithm says. Without it batches simply add up, as new data do.
+            Number of observations of the whole stream, if it is known. The statistics of a batch are then scaled to the
+            whole stream and averaged into the current ones with a decreasing step size, that of the inference
+            algorithm. Without `total`, the statistics of all batches are added.
         continues : bool
-            Whether `x`, a single sequence, goes on where the last one ended: its first state then follows the last
-            state of the piece before.
+            Whether `x`, a single sequence, continues the previous one: its first state follows the last state of the
+            previous batch.
         """
         learn_on(self, x, total, continues)
         return self
 
     @classmethod
     def from_parameters(cls, initial: ArrayLike, transition: ArrayLike, emission: Parameters, **settings: Any) -> Self:
-        """A model with known parameters, ready for use or as the start of a fit.
+        """Return a model with given parameters, for prediction or as the start of a fit.
 
         Parameters
         ----------
@@ -239,26 +241,26 @@ class HMM(Usable):
                 f"emission must be parameters, such as Categorical.from_parameters(...), not {type(emission).__name__}."
             )
         if emission.n_states != len(chain.initial):
-            raise InputError(f"emission has {emission.n_states} states, the chain {len(chain.initial)}.")
+            raise InputError(f"emission has {emission.n_states} states, but the chain has {len(chain.initial)}.")
         family = family_of(emission)
         model = cls(n_states=len(chain.initial), emission=family, **settings)
-        model._become(HMMPoint(chain, emission), family)
+        model._set_parameters(HMMPoint(chain, emission), family)
         return model
 
     @renamed_arguments(beliefs="marginals")
     def save(self, path: str | os.PathLike[str], *, marginals: bool = True) -> None:
-        """Write the model to a file, exactly and atomically; `HMM.load` reads it back.
+        """Write the model to a file, exactly and atomically; `HMM.load` reads it.
 
         Parameters
         ----------
-        path : where to
+        path : file to write
         marginals : bool
-            Whether what a run has kept of the training data (`training_marginals_`, `samples_`) goes into the file too.
+            Whether to include `training_marginals_` and `samples_`.
         """
         self._point()
         save_model(self, path, marginals=marginals)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model that `save` wrote."""
+        """Return the model of a file by `save`."""
         return load_model(cls, path)

@@ -1,8 +1,7 @@
-"""What a run will take, told before it begins.
+"""Estimate of the memory that a fit needs.
 
-The engine's tables have a fixed size, its sums that of the model; only the messages at the borders of cut chains grow
-with the data, up to a limit. All of it follows from the way the data are cut, so the estimate cuts them the same way
-and counts.
+The engine's tables have a fixed size and its sums the size of the model; only the messages at the boundaries of divided
+sequences grow with the data, up to a limit. The estimate partitions the data in the same way as the engine and counts.
 """
 
 from __future__ import annotations
@@ -20,23 +19,23 @@ from subchain.inference.start.starts import SAMPLE
 from subchain.models.hmm import HMM
 from subchain.transitions import resolve_transition
 
-#: Tables of the model's size that an iteration holds at once: statistics old and new, prior, posterior, the point and
-#: the tables that likelihoods are looked up in; where the surrogate is not the point, also what it is made from.
+#: Number of tables of the model's size that an iteration holds at once: old and new statistics, prior, posterior,
+#: parameters and look-up tables of likelihoods; OTHER_TABLES if the surrogate is not the point estimate.
 POINT_TABLES, OTHER_TABLES = 6, 10
 
 
 @dataclasses.dataclass(frozen=True)
 class MemoryEstimate:
-    """Bytes that a fit takes beside the data.
+    """Bytes that a fit needs besides the data.
 
     Attributes
     ----------
-    tables : likelihoods and messages of the tiles that are worked on at once
-    sums : statistics of the groups, before they are added
+    tables : likelihoods and messages of the tiles that are processed at the same time
+    sums : statistics of the groups of tiles, before they are added
     model : prior, posterior and surrogate
-    borders : messages at the borders of cut chains, and the list of their pieces
-    start : the sample that a start is guessed from, which is gone when the first pass begins
-    kept : what is kept of every position, by `CVI` (fewer legal states take less) and `VI(cluster="state")`
+    borders : messages at the boundaries of divided sequences, and the list of pieces
+    start : sample for the initialisation, which is freed before the first pass
+    kept : marginals of every position, kept by `CVI` (less with fewer legal states) and `VI(cluster="state")`
     """
 
     tables: int
@@ -48,23 +47,23 @@ class MemoryEstimate:
 
     @property
     def total(self) -> int:
-        """The most that is held at once."""
+        """Maximum number of bytes in use at the same time."""
         return self.model + self.kept + max(self.tables + self.sums + self.borders, self.start)
 
     def __str__(self) -> str:
         parts = ", ".join(f"{name} {value / 1e6:.1f}" for name, value in dataclasses.asdict(self).items())
-        return f"{self.total / 1e6:.1f} MB beside the data ({parts})"
+        return f"{self.total / 1e6:.1f} MB besides the data ({parts})"
 
 
 def memory_estimate(model: HMM, x: Any) -> MemoryEstimate:
-    """Bytes that `model.fit(x)` will take beside the data.
+    """Return the bytes that `model.fit(x)` needs besides the data.
 
     Parameters
     ----------
     model : HMM
-        Fitted or not; its settings count.
+        Fitted or not; only its settings matter.
     x : as in `HMM.fit`
-        Files are not read, except to learn the number of symbols if it was not given.
+        Files are not read, except to count the symbols if their number was not given.
 
     Examples
     --------
@@ -80,7 +79,7 @@ def memory_estimate(model: HMM, x: Any) -> MemoryEstimate:
     zeros = emission.prior(data, n_states, flat=False).mean().zeros()
     sums_bytes = sum(array.nbytes for array in zeros.arrays().values()) + 8 * n_states**2
     transition = resolve_transition(model.transition)
-    copies = 2 if transition.searches else 1  # one to return to from what does not help
+    copies = 2 if transition.searches else 1  # a search over numbers of states keeps a copy to return to
     of_pass = resolve_engine(model.engine, model.n_jobs).pass_memory(data, n_states, sums_bytes)
     has_features = emission.features(data, np.arange(1)) is not None
     return MemoryEstimate(

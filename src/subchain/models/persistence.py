@@ -1,7 +1,7 @@
-"""Models in files: exact, versioned, without pickle.
+"""Model files: exact, versioned, without pickle.
 
-A model file is a safetensors file with the arrays of the point, the prior and the statistics, and a JSON header with
-the settings, the names of the states, the vocabulary and the course of the run.
+A model file is a safetensors file with the arrays of parameters, prior and statistics, and a JSON header with settings,
+state names, vocabularies and the history of the run.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 KIND = "model"
 VERSION = 2
 RECORDS = ("point_", "prior_", "statistics_")
-#: Records that a file may have beside these.
+#: Records that a file may have besides these.
 OPTIONAL = ("training_marginals_",)
 
 
 def save_model(model: HMM, path: str | os.PathLike[str], *, marginals: bool = True) -> None:
-    """Write a fitted model."""
+    """Write a fitted model; `marginals` includes the training marginals and samples."""
     arrays: dict[str, Any] = {}
     records = [*RECORDS, "training_marginals_"] if marginals and model.training_marginals_ is not None else RECORDS
     for name in records:
@@ -75,7 +75,7 @@ def save_model(model: HMM, path: str | os.PathLike[str], *, marginals: bool = Tr
 
 
 def load_model(kind: type[Model], path: str | os.PathLike[str]) -> Model:
-    """Read a model file."""
+    """Return the model of a file, as an object of class `kind`."""
     arrays, header = read_arrays(path, KIND)
     if not isinstance(header.get("version"), int) or header["version"] > VERSION:
         raise FileFormatError(
@@ -92,6 +92,7 @@ def load_model(kind: type[Model], path: str | os.PathLike[str]) -> Model:
 
 
 def _restore(kind: type[Model], arrays: dict[str, Any], header: dict[str, Any]) -> Model:
+    """Return the model with these arrays and this header, both of the current version."""
     model = kind(**{name: build(value) for name, value in header["settings"].items()})
     for name in (*RECORDS, *(name for name in OPTIONAL if name in header["schemas"])):
         setattr(model, name, build_record(header["schemas"][name], arrays, f"{name}."))
@@ -121,7 +122,7 @@ def _restore(kind: type[Model], arrays: dict[str, Any], header: dict[str, Any]) 
     return model
 
 
-#: Names of records, settings and arrays in files of version 1, and what they are called now.
+#: Current names of records, settings and arrays by their names in files of version 1.
 _RECORDS_OF_1 = {
     "TrainingBeliefs": "TrainingMarginals",
     "Point": "HMMPoint",
@@ -133,7 +134,7 @@ _ARRAYS_OF_1 = {"beliefs_": "training_marginals_", "end_belief": "end_marginal"}
 
 
 def _from_version_1(arrays: dict[str, Any], header: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Translate the names in a file of version 1 into those of today."""
+    """Return arrays and header of a file of version 1 with the current names."""
 
     def translated(value: Any) -> Any:
         if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Learning from data that come in batches: new sequences, or the pieces of one chain that goes on."""
+"""Online learning from batches: new sequences, or successive pieces of one sequence."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from subchain.transitions import FrozenChain
 
 Array = NDArray[np.float64]
 
-#: Step sizes of algorithms that have none of their own.
+#: Step-size schedule for algorithms without one.
 DELAY, FORGETTING = 0.0, 0.5
 
 
 def learn_on(model: Any, x: Any, total: float | None, continues: bool) -> None:
-    """Let a model, fitted or not, learn from one more batch; see `HMM.partial_fit`."""
+    """Update a model, fitted or not, with one more batch; see `HMM.partial_fit`."""
     is_number = isinstance(total, (int, float, np.number)) and np.isfinite(total)
     if total is not None and not (is_number and total > 0.0):
         raise InputError(f"total must be a positive number of observations, not {total!r}.")
     if continues and model.end_marginal_ is None:
-        raise InputError("continues=True, but no partial_fit has come before; begin the chain with continues=False.")
+        raise InputError("continues=True needs an earlier partial_fit; begin the sequence with continues=False.")
     if not hasattr(model, "point_"):
         fit = FitCall(model, x)
         model._adopt(fit, fit.starts()[0](), [])
         model.statistics_ = fit.empty
     if isinstance(model.prior_.emission, Frozen) and isinstance(model.prior_.chain, FrozenChain):
         raise InputError(
-            "this model's parameters were given, not learned, and it has no prior to learn with; "
-            "start a new one from it with HMM(..., init=model)."
+            "this model has given parameters and no prior, so it cannot learn; start a new model from it with "
+            "HMM(..., init=model)."
         )
     data = model._read(x)
     algorithm = resolve_inference(model.inference)
@@ -66,15 +66,16 @@ def learn_on(model: Any, x: Any, total: float | None, continues: bool) -> None:
 
 def _end_before(model: Any, data: Sequences) -> Array:
     if data.n_sequences != 1:
-        raise InputError(f"continues=True needs one sequence, the next piece of the chain, not {data.n_sequences}.")
+        raise InputError(f"continues=True needs exactly one sequence, not {data.n_sequences}.")
     end: Array = model.end_marginal_
     return end
 
 
 def _run(engine: Engine, surrogate: Surrogate, data: Sequences, before: Array | None) -> tuple[HMMStatistics, Array]:
-    """Expected statistics of a batch, and what is believed of its last state.
+    """Return the expected statistics of a batch, and the posterior marginal of its last state, (K,).
 
-    `before` is what was believed of the state before the first, where the chain goes on.
+    `before` is the marginal of the state before the first one, (K,), if the batch continues a sequence; the transition
+    into the batch is then counted.
     """
     if before is not None:
         predicted = before @ surrogate.transition

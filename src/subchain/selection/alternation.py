@@ -95,7 +95,7 @@ def fit_concentrations(
     Examples
     --------
     >>> from subchain import HMM
-    >>> x = [[0, 0, 0, 5, 5, 5, 0, 0, 5, 5], [0, 5, 1, 5, 0, 0, 0, 5, 5, 1]] * 10 + [[5, 5, 0, 0, 0, 5, 5, 5]]
+    >>> x = [[0, 0, 0, 5, 5, 5, 0, 0, 5, 5]] * 17 + [[5, 5, 0, 0, 0, 5, 5, 5, 0, 0]] * 3
     >>> found = fit_concentrations(x, HMM(2, "categorical", random_state=0))
     >>> found.converged, found.best_.emission.concentration < 0.1
     (True, True)

@@ -139,7 +139,8 @@ def select_priors(
     >>> from subchain import HMM, VI
     >>> x = [np.random.default_rng(i).integers(0, 3, 30) * 20 for i in range(4)]  # 3 of 41 symbols occur
     >>> model = HMM(1, "categorical", inference=VI(max_iter=2, tolerance=0.0))
-    >>> with warnings.catch_warnings(action="ignore"):  # the best is at the edge of the grid: see below
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")  # the best value is at the edge of the grid, see found.edges
     ...     found = select_priors(x, model, {"emission__concentration": [0.001, 0.1, 10.0]}, cv=2)
     >>> found.settings
     {'emission__concentration': 0.001}

@@ -1,6 +1,6 @@
-"""Predicted states in files: a table with a row for every observation, plain arrays, lines of names, or segments.
+"""Writers of predicted states: tables with one row per observation, arrays, lines of state names, or segments.
 
-All are written block by block, so that probabilities of long chains need not fit into memory.
+Files are written block by block, so that the probabilities of long sequences need not fit into memory.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.cli.segments import PLACE, BedFile
+from subchain.cli.bed import PLACEHOLDER, BedFile
 from subchain.core.files import replacing, writing
 from subchain.data import Sequences
 from subchain.errors import InputError
 from subchain.models.hmm import HMM
 
-#: Rows that are written together.
+#: Number of rows that are written together.
 BLOCK = 1 << 16
-#: How names of files with segments end.
+#: Suffix of files with segments.
 BED = ".bed"
 
 
-class Answers:
-    """The states of data under a model.
+class Predictions:
+    """Predicted states of data.
 
     Attributes
     ----------
     states : (N,), over all sequences
     names : names of the states
-    segments : stretches of equal states, if they are asked for
+    segments : segments of equal states, or None
     """
 
     def __init__(
@@ -54,21 +54,21 @@ class Answers:
             self.states = np.concatenate(answer) if isinstance(answer, list) else answer
 
     def shares(self) -> dict[str, float]:
-        """Share of the positions in each state."""
+        """Return the fraction of positions in each state by name."""
         counts = np.bincount(self.states, minlength=len(self.names))
         return {name: float(count) / len(self.states) for name, count in zip(self.names, counts, strict=True)}
 
-    def heads(self) -> list[str]:
-        """Names of the table's columns."""
+    def column_names(self) -> list[str]:
+        """Return the names of the table's columns."""
         symbol = ["symbol"] if self.data.vocabulary is not None else []
-        chances = [f"p_{name}" for name in self.names] if self.probabilities else []
-        return ["sequence", "position", *symbol, "state", *chances]
+        probabilities = [f"p_{name}" for name in self.names] if self.probabilities else []
+        return ["sequence", "position", *symbol, "state", *probabilities]
 
     def blocks(self) -> Iterator[dict[str, Any]]:
-        """The table, some rows at a time, column by column."""
+        """Yield blocks of rows of the table as columns by name."""
         labels = np.array(self.names, dtype=object)
-        for start, chances in self._chances():
-            stop = start + len(chances)
+        for start, marginals in self._marginals():
+            stop = start + len(marginals)
             sequence = np.searchsorted(self.data.offsets, np.arange(start, stop), side="right") - 1
             names = self.data.names
             columns: dict[str, Any] = {
@@ -79,11 +79,11 @@ class Answers:
                 columns["symbol"] = self.data.vocabulary.decode(np.asarray(self.data.values[start:stop]))
             columns["state"] = labels[self.states[start:stop]]
             if self.probabilities:
-                columns |= {f"p_{name}": chances[:, state] for state, name in enumerate(self.names)}
+                columns |= {f"p_{name}": marginals[:, state] for state, name in enumerate(self.names)}
             yield columns
 
-    def _chances(self) -> Iterator[tuple[int, NDArray[np.float64]]]:
-        """Probabilities of the states, block by block; tables without columns where nobody wants them."""
+    def _marginals(self) -> Iterator[tuple[int, NDArray[np.float64]]]:
+        """Yield first positions and marginals (n, K) of blocks; (n, 0) if probabilities are not written."""
         if self.probabilities:
             yield from self.model.predict_proba_blocks(self.data, BLOCK)
             return
@@ -91,15 +91,15 @@ class Answers:
             yield start, np.empty((min(BLOCK, len(self.states) - start), 0))
 
     def print_table(self) -> None:
-        """The table on standard output, with commas."""
+        """Print the table to standard output, with commas."""
         write_rows(self, sys.stdout, ",")
 
 
-Writer = Callable[[Answers, Path], None]
+Writer = Callable[[Predictions, Path], None]
 
 
 def writer_for(path: Path, probabilities: bool, bed: BedFile) -> Writer:
-    """What writes files that end as this one does."""
+    """Return the writer for files with this suffix; raise an `InputError` for unsupported files and options."""
     writers: dict[str, Writer] = {
         ".csv": partial(_write_table, delimiter=","),
         ".tsv": partial(_write_table, delimiter="\t"),
@@ -110,19 +110,19 @@ def writer_for(path: Path, probabilities: bool, bed: BedFile) -> Writer:
     }
     found = writers.get(path.suffix.lower())
     if found is None:
-        raise InputError(f"states are written to files that end in {', '.join(writers)}, but -o is {str(path)!r}.")
-    if PLACE in path.name and not is_bed(path):
-        raise InputError(f"a file for each sequence, {PLACE}, is written of segments ({BED}) alone.")
+        raise InputError(f"-o {str(path)!r} has an unsupported suffix; states are written to {', '.join(writers)}.")
+    if PLACEHOLDER in path.name and not is_bed(path):
+        raise InputError(f"one file per sequence, {PLACEHOLDER}, is possible for segments ({BED}) only.")
     if probabilities and path.suffix.lower() in (".txt", BED):
         raise InputError(f"{path.suffix} files have no room for --probabilities; write .csv, .parquet or .npy.")
     return found
 
 
-def write_rows(answers: Answers, file: IO[str], delimiter: str) -> None:
-    """The table as text."""
+def write_rows(predictions: Predictions, file: IO[str], delimiter: str) -> None:
+    """Write the table as text."""
     writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(answers.heads())
-    for columns in answers.blocks():
+    writer.writerow(predictions.column_names())
+    for columns in predictions.blocks():
         writer.writerows(zip(*(_listed(column) for column in columns.values()), strict=True))
 
 
@@ -130,32 +130,32 @@ def _listed(column: Any) -> list[Any]:
     return column.tolist() if isinstance(column, np.ndarray) else column
 
 
-def _write_table(answers: Answers, path: Path, delimiter: str) -> None:
+def _write_table(predictions: Predictions, path: Path, delimiter: str) -> None:
     with writing(path) as file:
-        write_rows(answers, file, delimiter)
+        write_rows(predictions, file, delimiter)
 
 
-def _write_array(answers: Answers, path: Path) -> None:
-    """States (N,), or probabilities (N, K)."""
+def _write_array(predictions: Predictions, path: Path) -> None:
+    """Write the states (N,), or the probabilities (N, K), as an .npy file."""
     with writing(path, "wb") as file:
-        if not answers.probabilities:
-            np.save(file, answers.states)
+        if not predictions.probabilities:
+            np.save(file, predictions.states)
             return
-        shape = (len(answers.states), len(answers.names))
+        shape = (len(predictions.states), len(predictions.names))
         header = {"descr": "<f8", "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(file, header)
-        for _, chances in answers.model.predict_proba_blocks(answers.data, BLOCK):
-            file.write(np.ascontiguousarray(chances, dtype="<f8").tobytes())
+        for _, marginals in predictions.model.predict_proba_blocks(predictions.data, BLOCK):
+            file.write(np.ascontiguousarray(marginals, dtype="<f8").tobytes())
 
 
-def _write_lines(answers: Answers, path: Path) -> None:
-    """A line a sequence, names with blanks between them."""
+def _write_lines(predictions: Predictions, path: Path) -> None:
+    """Write one line per sequence, with state names separated by blanks."""
     with writing(path) as file:
-        for states in answers.data.split(answers.states):
-            file.write(" ".join(answers.names[state] for state in states) + "\n")
+        for states in predictions.data.split(predictions.states):
+            file.write(" ".join(predictions.names[state] for state in states) + "\n")
 
 
-def _write_parquet(answers: Answers, path: Path) -> None:
+def _write_parquet(predictions: Predictions, path: Path) -> None:
     from subchain.data.arrow import require_pyarrow
 
     require_pyarrow()
@@ -165,7 +165,7 @@ def _write_parquet(answers: Answers, path: Path) -> None:
     with replacing(path) as temporary:
         file: Any = None
         try:
-            for columns in answers.blocks():
+            for columns in predictions.blocks():
                 table = pyarrow.table(columns)
                 file = file or parquet.ParquetWriter(temporary, table.schema)
                 file.write_table(table)
@@ -177,10 +177,10 @@ def _write_parquet(answers: Answers, path: Path) -> None:
 
 
 def is_bed(path: Path) -> bool:
-    """Whether segments go into this file."""
+    """Return whether a file has the suffix of segments."""
     return path.suffix.lower() == BED
 
 
-def _write_segments(answers: Answers, path: Path, bed: BedFile) -> None:
-    assert answers.segments is not None
-    bed.write(answers.segments, path)
+def _write_segments(predictions: Predictions, path: Path, bed: BedFile) -> None:
+    assert predictions.segments is not None
+    bed.write(predictions.segments, path)

@@ -1,0 +1,168 @@
+"""Methods of a fitted model that score data; the computations are in `subchain.tasks`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.engines.statistics import HMMStatistics
+from subchain.models.fitted import Fitted
+from subchain.tasks.scores import aic, bic, n_parameters, score_sequences
+from subchain.tasks.surprise import score_left_out, score_masked, score_steps
+
+Array = NDArray[np.float64]
+
+
+class ScoringMethods(Fitted):
+    """Log likelihoods, information criteria and expected statistics."""
+
+    def score(self, x: Any, y: None = None, *, allowed: Any = None, states: Any = None, evidence: Any = None) -> float:
+        """Return the log likelihood of all sequences under the posterior mean of the parameters.
+
+        A sequence of probability zero makes it −inf, with a warning that names the sequence and the position.
+
+        Parameters
+        ----------
+        x : array, list of arrays, (X, lengths), Sequences, path, or table
+        allowed, states, evidence
+            Evidence about the states, as in `fit`.
+
+        Examples
+        --------
+        >>> from subchain import HMM, Categorical
+        >>> emission = Categorical.from_parameters([[0.9, 0.1], [0.2, 0.8]])
+        >>> round(HMM.from_parameters([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], emission).score([0, 0, 1]), 4)
+        -2.4864
+        """
+        return float(score_sequences(self._ask(x, allowed, states, evidence)).sum())
+
+    def score_sequences(self, x: Any, *, allowed: Any = None, states: Any = None, evidence: Any = None) -> Array:
+        """Return the log likelihood of each sequence, shape (n_sequences,); −inf, with a warning, for impossible ones.
+
+        Divide by the lengths to compare sequences of different lengths.
+
+        Parameters
+        ----------
+        x, allowed, states, evidence
+            As in `score`.
+
+        Examples
+        --------
+        >>> from subchain import HMM, Categorical
+        >>> emission = Categorical.from_parameters([[0.9, 0.1], [0.2, 0.8]])
+        >>> model = HMM.from_parameters([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], emission)
+        >>> model.score_sequences([[0, 0, 1], [1]]).round(4)
+        array([-2.4864, -0.7985])
+        """
+        return score_sequences(self._ask(x, allowed, states, evidence))
+
+    def score_samples(self, x: Any, mask: Any = None) -> Any:
+        """Return the log probability of each observation given all others of its sequence (leave-one-out).
+
+        Low values indicate outliers. Missing observations have 0.
+
+        Parameters
+        ----------
+        x : array, list of arrays, (X, lengths), Sequences, path, or table
+        mask : booleans (N,), or a list with an array for each sequence, optional
+            Positions to hold out together: each is scored given the observations that are not masked. Positions that
+            are not masked have 0.
+
+        Returns
+        -------
+        array, shape (T,); a list of them for several sequences
+
+        See Also
+        --------
+        score_steps : given the past only
+
+        Examples
+        --------
+        >>> from subchain import HMM, Categorical
+        >>> emission = Categorical.from_parameters([[0.9, 0.1], [0.2, 0.8]])
+        >>> model = HMM.from_parameters([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], emission)
+        >>> model.score_samples([0, 0, 1, 0, 0]).round(2)
+        array([-0.36, -0.38, -2.1 , -0.38, -0.36])
+        """
+        question = self._ask(x)
+        scores = score_left_out(question) if mask is None else score_masked(question, mask)
+        return question.answer(scores)
+
+    def score_steps(self, x: Any) -> Any:
+        """Return the log probability of each observation given the previous ones; the sum is the log likelihood.
+
+        Parameters
+        ----------
+        x : array, list of arrays, (X, lengths), Sequences, path, or table
+
+        Returns
+        -------
+        array, shape (T,); a list of them for several sequences
+
+        Examples
+        --------
+        >>> from subchain import HMM, Categorical
+        >>> emission = Categorical.from_parameters([[0.9, 0.1], [0.2, 0.8]])
+        >>> model = HMM.from_parameters([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], emission)
+        >>> model.score_steps([0, 0, 1]).round(4)
+        array([-0.5978, -0.3172, -1.5714])
+        """
+        question = self._ask(x)
+        return question.answer(score_steps(question))
+
+    def expected_statistics(
+        self, x: Any, *, allowed: Any = None, states: Any = None, evidence: Any = None
+    ) -> HMMStatistics:
+        """Return the expected sufficient statistics of the data; statistics of different data can be added.
+
+        Parameters
+        ----------
+        x, allowed, states, evidence
+            As in `score`.
+
+        Examples
+        --------
+        >>> from subchain import HMM, Categorical
+        >>> emission = Categorical.from_parameters([[0.9, 0.1], [0.2, 0.8]])
+        >>> model = HMM.from_parameters([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], emission)
+        >>> model.expected_statistics([0, 0, 1]).pairs.round(3)
+        array([[1.149, 0.438],
+               [0.022, 0.392]])
+        """
+        question = self._ask(x, allowed, states, evidence)
+        return question.engine.statistics(question.surrogate, question.part)
+
+    @property
+    def n_parameters_(self) -> int:
+        """Number of learned free parameters, without given or frozen ones and unused states of an infinite model."""
+        return n_parameters(self._point(), self.prior_, self.statistics_)
+
+    def aic(self, x: Any) -> float:
+        """Return Akaike's information criterion of the data, −2 log L + 2 p; smaller is better.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from subchain import HMM
+        >>> x = np.array([0, 0, 0, 1, 1, 1] * 50)
+        >>> one, two = (HMM(k, "categorical", random_state=0).fit(x) for k in (1, 2))
+        >>> two.aic(x) < one.aic(x)
+        True
+        """
+        return aic(self._ask(x), self.n_parameters_)
+
+    def bic(self, x: Any) -> float:
+        """Return Schwarz's Bayesian information criterion of the data, −2 log L + p log n; smaller is better.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from subchain import HMM
+        >>> x = np.array([0, 0, 0, 1, 1, 1] * 50)
+        >>> one, two = (HMM(k, "categorical", random_state=0).fit(x) for k in (1, 2))
+        >>> two.bic(x) < one.bic(x)
+        True
+        """
+        return bic(self._ask(x), self.n_parameters_)
