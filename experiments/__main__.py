@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from subchain.cli import options, run
-from subchain.cli.output import Output, command_output
 from subchain.cli.exit_codes import ExitCode
 from subchain.cli.options import examples
+from subchain.cli.output import Output, command_output
 
 if TYPE_CHECKING:
     from experiments.experiment import Experiment

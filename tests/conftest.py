@@ -43,9 +43,3 @@ def _interruptible() -> None:
     """Shells have what they run in the background ignore Ctrl-C, and some tests interrupt themselves."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Look for examples in the docstrings of the package alone, not in what tests share."""
-    name = collection_path.name
-    return True if collection_path.suffix == ".py" and not name.startswith(("test_", "conftest")) else None
