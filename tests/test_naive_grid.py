@@ -72,6 +72,7 @@ def test_subchains(boundary, family):
     same(*models)
 
 
+@pytest.mark.filterwarnings("ignore:all n_states")
 @pytest.mark.parametrize("algorithm", ["cvi", "scvi"])
 def test_a_prior_that_asks_whether_transitions_occur(algorithm):
     specification, data = example("categorical", "many")

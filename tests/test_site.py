@@ -31,7 +31,9 @@ def public_names() -> Iterator[tuple[str, Any]]:
     for name in ["subchain", *(f"subchain.{module}" for module in subchain._MODULES)]:
         module = importlib.import_module(name)
         for public in getattr(module, "__all__", None) or own_classes(module):
-            yield f"{name}.{public}", getattr(module, public)
+            item = getattr(module, public)
+            if "Deprecated" not in (item.__doc__ or ""):
+                yield f"{name}.{public}", item
 
 
 def own_classes(module: ModuleType) -> list[str]:

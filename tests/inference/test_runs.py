@@ -239,7 +239,7 @@ class TestStarts:
 
     def test_another_number_of_states_or_family_is_refused(self, data):
         begin = model().fit(data)
-        with pytest.raises(InputError, match="init has 3 states, the model 4"):
+        with pytest.raises(InputError, match="init has 3 states, but the model has n_states=4"):
             HMM(4, Categorical(n_categories=5), init=begin).fit(data)
         with pytest.raises(InputError, match="init emits"):
             HMM(3, "poisson", init=begin).fit(data)
@@ -420,7 +420,7 @@ def test_partial_fit_refuses_what_it_cannot_learn_from(data):
     with pytest.raises(InputError, match="total must be"):
         model().partial_fit(data, total=-5)
     given = HMM.from_parameters([0.5, 0.5], np.full((2, 2), 0.5), Categorical.from_parameters([[0.9, 0.1], [0.2, 0.8]]))
-    with pytest.raises(InputError, match="no prior to learn with"):
+    with pytest.raises(InputError, match="no prior, so it cannot learn"):
         given.partial_fit([0, 1])
 
 

@@ -330,7 +330,7 @@ class TestHoldOut:
         mask[::2] = False
         other = words(VI(max_iter=3, tolerance=0.0)).fit(x, validation=HoldOut(mask))
         assert one.trace_.validation == other.trace_.validation
-        with pytest.raises(InputError, match="nothing was observed"):
+        with pytest.raises(InputError, match="only positions with missing observations"):
             words(VI()).fit(x, validation=HoldOut(x == -1))
 
     @pytest.mark.parametrize("what", [0.0, 1.5, "a", None, np.ones(3, dtype=np.bool_), np.zeros(600, dtype=np.bool_)])

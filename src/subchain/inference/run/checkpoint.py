@@ -24,7 +24,7 @@ from subchain.inference.run.loop import Known, RunState
 from subchain.inference.run.trace import Status, Trace
 
 KIND = "checkpoint"
-VERSION = 2
+VERSION = 3
 #: Writing may take this share of the time.
 SHARE = 0.05
 #: Seconds after which one that could not be written is tried again.
@@ -118,6 +118,11 @@ class Checkpoint:
         """Refuse the checkpoint of another fit."""
         if header["version"] > VERSION:
             raise InputError(f"{self.path} was written by a newer version of subchain; update the package to resume.")
+        if header["version"] < VERSION:
+            raise InputError(
+                f"{self.path} was written by an earlier version of subchain; finish the run with that version, or "
+                "begin again without resume."
+            )
         for key, value in self.identity.items():
             if json.dumps(header["identity"].get(key)) != json.dumps(value):
                 raise InputError(
