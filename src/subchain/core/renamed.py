@@ -67,6 +67,7 @@ def renamed_function(old: str, function: Function) -> Function:
         _warn(old, function.__name__, stacklevel=3)
         return function(*args, **given)
 
+    call.__doc__ = f"Deprecated name of `{function.__name__}`."
     return call  # type: ignore[return-value]
 
 
