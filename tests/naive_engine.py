@@ -19,6 +19,7 @@ from subchain.engines.subchains import Ends, MinibatchRun
 from subchain.errors import impossible_error
 from subchain.propagation.occurrence.methods import absence_in, expected_transitions
 from subchain.propagation.occurrence.pairs import absence
+from subchain.transitions.operators import Banded
 
 
 @dataclasses.dataclass
@@ -75,6 +76,11 @@ def run(logs, start, transition, stop):
     return Passed(past, joint, future, logs, log_moves)
 
 
+def in_form(operator, table):
+    """The entries of a (K, K) table that an operator counts."""
+    return operator.layout.gather(table) if isinstance(operator, Banded) else table
+
+
 class NaiveEngine:
     """All verbs of an engine, slowly."""
 
@@ -87,7 +93,7 @@ class NaiveEngine:
             positions = np.arange(first, stop)
             if len(positions):
                 values, logs = observed.log_likelihood(positions)
-                yield number, positions, values, run(logs, surrogate.initial, surrogate.transition, ones)
+                yield number, positions, values, run(logs, surrogate.initial, surrogate.transition.dense(), ones)
 
     def scores(self, surrogate, part):
         totals, impossible = np.zeros(part.data.n_sequences), {}
@@ -100,10 +106,10 @@ class NaiveEngine:
     def statistics(self, surrogate, part):
         totals, weights = self.scores(surrogate, part).checked(), part.weights
         weights = np.ones(len(totals)) if weights is None else weights
-        found = HMMStatistics.zeros(surrogate.n_states, surrogate.emission.zeros())
+        found = HMMStatistics(surrogate.transition.zeros(), surrogate.emission.zeros())
         for number, _, values, passed in self.sequences(surrogate, part):
-            found.initial += weights[number] * passed.smoothed[0]
-            found.pairs += weights[number] * passed.pairs.sum(axis=0)
+            found.chain.initial += weights[number] * passed.smoothed[0]
+            found.chain.pairs += weights[number] * in_form(surrogate.transition, passed.pairs.sum(axis=0))
             marginals = np.ascontiguousarray(weights[number] * passed.smoothed.T)
             surrogate.emission.accumulate(values, marginals, found.emission)
         found.log_normalizer = float(totals @ weights)
@@ -145,7 +151,9 @@ class NaiveEngine:
         states = np.empty(part.data.n_observations, dtype=np.int32) if out is None else out
         best = np.zeros(part.data.n_sequences)
         for number, positions, _, passed in self.sequences(surrogate, part):
-            states[positions], best[number] = naive.best_path(passed.logs, surrogate.initial, surrogate.transition)
+            states[positions], best[number] = naive.best_path(
+                passed.logs, surrogate.initial, surrogate.transition.dense()
+            )
         return states, best
 
     def sample_paths(self, surrogate, part, n, seed, out=None):
@@ -178,7 +186,8 @@ class NaiveEngine:
 
     def minibatch(self, surrogate, part, batch, start, stop, keep=None, surplus=None):
         n_states, observed = surrogate.n_states, Observed(surrogate, part)
-        found, totals = HMMStatistics.zeros(n_states, surrogate.emission.zeros()), np.empty(batch.size)
+        found = HMMStatistics(surrogate.transition.zeros(), surrogate.emission.zeros())
+        totals = np.empty(batch.size)
         ends = Ends(*np.empty((4, n_states, batch.size)))
         more = None if surplus is None else np.zeros((n_states, n_states))
         ones = np.ones(batch.size)
@@ -188,7 +197,7 @@ class NaiveEngine:
         for i in range(batch.size):
             positions = batch.starts[i] + np.arange(batch.lengths[i])
             values, logs = observed.log_likelihood(positions)
-            passed = run(logs, start[:, i], surrogate.transition, stop[:, i])
+            passed = run(logs, start[:, i], surrogate.transition.dense(), stop[:, i])
             if naive.log_sum(passed.both[-1]) == -np.inf:
                 sequence = int(batch.sequences[i])
                 dead = np.append(np.flatnonzero(~(passed.joint > -np.inf).any(axis=1)), len(logs) - 1)[0]
@@ -202,8 +211,8 @@ class NaiveEngine:
             if more is not None:
                 absent = absence_in(surplus, smoothed[0], passed.conditionals, key=(0, int(positions[0])))
                 more += pair_weights[i] * (absent - expected_transitions(smoothed[0], passed.conditionals))
-            found.initial += batch.is_first[i] * given[i] * smoothed[0]
-            found.pairs += pair_weights[i] * passed.pairs.sum(axis=0)
+            found.chain.initial += batch.is_first[i] * given[i] * smoothed[0]
+            found.chain.pairs += pair_weights[i] * in_form(surrogate.transition, passed.pairs.sum(axis=0))
             surrogate.emission.accumulate(values, np.ascontiguousarray(weights[i] * smoothed.T), found.emission)
         found.log_normalizer, found.n_observations = float(totals.sum()), float(batch.lengths.sum())
         return MinibatchRun(found, totals, ends, more)
@@ -217,11 +226,14 @@ class NaiveEngine:
             start[:, i], stop[:, i] = surrogate.initial if begins else outside, ones
             if before[i]:
                 logs = observed.log_likelihood(np.arange(first - before[i], first))[1]
-                joint = run(logs, start[:, i], surrogate.transition, ones).joint
-                start[:, i] = normalized(joint[-1]) @ surrogate.transition
+                joint = run(logs, start[:, i], surrogate.transition.dense(), ones).joint
+                start[:, i] = normalized(joint[-1]) @ surrogate.transition.dense()
             if after[i]:
                 passed = run(
-                    observed.log_likelihood(np.arange(last, last + after[i]))[1], ones, surrogate.transition, ones
+                    observed.log_likelihood(np.arange(last, last + after[i]))[1],
+                    ones,
+                    surrogate.transition.dense(),
+                    ones,
                 )
                 weighted = passed.log_moves + passed.logs[0] + passed.future[0]
                 stop[:, i] = normalized(np.logaddexp.reduce(weighted, axis=1))
@@ -246,7 +258,7 @@ class NaiveEngine:
         free, start = np.ones(surrogate.n_states), surrogate.initial if reach[0] == room[0] else outside
 
         def marginals(start, stop):
-            both = run(logs, start, surrogate.transition, stop).both
+            both = run(logs, start, surrogate.transition.dense(), stop).both
             return normalized(both[[ends[0] - first, ends[1] - first - 1]])
 
         def largest(others):
@@ -264,7 +276,7 @@ class NaiveEngine:
         for i, first in enumerate(starts):
             logs = observed.log_likelihood(np.arange(first, first + steps))[1]
             lean = 0.9 * np.eye(n_states)[i % n_states] + 0.1 / n_states
-            one, two = (run(logs, start, surrogate.transition, ones).joint for start in (ones / n_states, lean))
+            one, two = (run(logs, start, surrogate.transition.dense(), ones).joint for start in (ones / n_states, lean))
             out[:, i] = 0.5 * np.abs(normalized(one) - normalized(two)).sum(axis=1)
         return out
 

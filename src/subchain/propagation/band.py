@@ -54,14 +54,6 @@ def columns_of(first, width):
 
 
 @kernel
-def gather(first, table, out):
-    """Entries of a dense (K, K) table that lie in a band, as `out` (K, width)."""
-    for k in range(out.shape[0]):
-        for c in range(out.shape[1]):
-            out[k, c] = table[k, wrapped(first[k] + c, out.shape[0])]
-
-
-@kernel
 def transpose(band, first, out):
     """Entries (K, width') of the transposed band, whose rows begin at `first`."""
     n_states = out.shape[0]

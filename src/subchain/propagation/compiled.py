@@ -13,12 +13,9 @@ from numba.extending import overload
 #: Rounding may be reordered and fused, but nan and infinity keep their meaning.
 FASTMATH = {"contract", "reassoc", "nsz", "arcp", "afn"}
 
-_FREE: dict[str, Any] = {"nogil": True, "fastmath": FASTMATH, "error_model": "numpy"}
-_IN_ORDER: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-
-kernel = njit(cache=True, **_FREE)
+kernel = njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
 #: A piece of a kernel, compiled into it, so that vectors stay in registers.
-part = njit(cache=True, forceinline=True, **_FREE)
+part = njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy", forceinline=True)
 
 
 def by_kind(dense: Callable[..., Any], banded: Callable[..., Any], *, reorders: bool = True) -> Callable[..., Any]:
@@ -37,5 +34,11 @@ def by_kind(dense: Callable[..., Any], banded: Callable[..., Any], *, reorders: 
     def choose(*kinds: Any) -> Callable[..., Any]:
         return banded if isinstance(kinds[0], types.BaseNamedTuple) else dense
 
-    overload(chosen, jit_options={"forceinline": True, **(_FREE if reorders else _IN_ORDER)})(choose)
+    options: Any = {
+        "nogil": True,
+        "error_model": "numpy",
+        "forceinline": True,
+        "fastmath": FASTMATH if reorders else False,
+    }
+    overload(chosen, jit_options=options)(choose)
     return chosen

@@ -13,7 +13,6 @@ import numpy as np
 from subchain.propagation.band import wrapped
 from subchain.propagation.compiled import by_kind, kernel
 
-
 # Products with a matrix, or with the band of its transpose; see `propagation.band`.
 
 

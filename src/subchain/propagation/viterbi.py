@@ -100,6 +100,19 @@ def _best_last(delta, column, arrival):
 
 
 @kernel
+def arriving(log_transition, delta, out):
+    """Largest δ[j] + log_transition[j, k] for every state k, (K,), into `out`."""
+    _best_predecessors(log_transition, delta, out)
+
+
+@kernel
+def best_before(log_transposed, states, delta, out):
+    """The best states before given ones: `states` (n,) follow positions with δ (K, n); `out` (n,)."""
+    for i in range(states.shape[0]):
+        out[i] = _best_before(log_transposed, states[i], delta, i)
+
+
+@kernel
 def sweep(log_likelihood, log_transition, start):
     """Turn the log likelihoods of one chain into δ, in place; return the constant that the last row lacks.
 

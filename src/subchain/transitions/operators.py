@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from subchain.propagation import band as bands
 from subchain.propagation.band import Band
+from subchain.transitions.layout import Layout
+from subchain.transitions.sums import BandedSums, ChainSums
 
 Array = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 
 class TransitionOperator(Protocol):
@@ -42,12 +43,24 @@ class TransitionOperator(Protocol):
         """Carry the columns of a (K, n) table one step back: Σ_k A[j, k] · table[k]."""
         ...
 
+    def sums(self, initial: Array, pairs: Array) -> ChainSums:
+        """Return counts of first states, (K,), and of transitions, in the operator's form, as statistics."""
+        ...
+
+    def zeros(self) -> ChainSums:
+        """Return counts of nothing."""
+        ...
+
     def accumulate(self, before: Array, after: Array, sums: Array) -> None:
-        """Add Σ_n before[j, n] · after[k, n] to sums of the operator's form; tables are (K, n)."""
+        """Add Σ_n before[j, n] · after[k, n] to counts in the operator's form; tables are (K, n)."""
         ...
 
     def weight(self, i: int, j: int) -> float:
         """Return A[i, j]."""
+        ...
+
+    def diagonal(self) -> Array:
+        """Return the weights (K,) of staying in each state."""
         ...
 
     def dense(self) -> Array:
@@ -92,63 +105,26 @@ class Dense:
     def apply_transposed(self, table: Array) -> Array:
         return np.asarray(self.matrix @ table)
 
+    def sums(self, initial: Array, pairs: Array) -> ChainSums:
+        return ChainSums(initial, pairs)
+
+    def zeros(self) -> ChainSums:
+        return ChainSums(np.zeros(self.n_states), np.zeros_like(self.weights))
+
     def accumulate(self, before: Array, after: Array, sums: Array) -> None:
         sums += before @ after.T
 
     def weight(self, i: int, j: int) -> float:
         return float(self.weights[i, j])
 
+    def diagonal(self) -> Array:
+        return np.diagonal(self.weights)
+
     def dense(self) -> Array:
         return self.weights
 
     def mapped(self, function: Callable[[Array], Array]) -> Dense:
         return Dense(function(self.weights))
-
-
-class Layout:
-    """Where the entries of a band stand, for rows and for columns.
-
-    Parameters
-    ----------
-    first : (K,) column of each row's first entry; columns continue at zero after the last
-    width : entries of a row
-    """
-
-    def __init__(self, first: Index, width: int) -> None:
-        self.first = np.ascontiguousarray(first, dtype=np.int64)
-        self.width = int(width)
-
-    @property
-    def n_states(self) -> int:
-        return len(self.first)
-
-    @cached_property
-    def columns(self) -> Index:
-        """Column of each entry, (K, width)."""
-        found: Index = bands.columns_of(self.first, self.width)
-        return found
-
-    @cached_property
-    def turned(self) -> Layout:
-        """The layout of the transposed band: which states lead to each."""
-        first, width = windows(*_entries_of_columns(self.columns), self.n_states)
-        return Layout(first, width)
-
-    def gather(self, table: Array) -> Array:
-        """Entries (K, width) of a (K, K) table that lie in the band."""
-        out = np.empty((self.n_states, self.width), dtype=np.float64)
-        bands.gather(self.first, np.ascontiguousarray(table, dtype=np.float64), out)
-        return out
-
-    def spread(self, entries: Array) -> Array:
-        """A (K, K) table with the entries of the band, zeros elsewhere."""
-        out = np.zeros((self.n_states, self.n_states))
-        np.put_along_axis(out, self.columns, entries, axis=1)
-        return out
-
-    def column_sums(self, entries: Array) -> Array:
-        """Sums (K,) of the entries in each column."""
-        return np.bincount(self.columns.ravel(), entries.ravel(), minlength=self.n_states)
 
 
 class Banded:
@@ -192,12 +168,21 @@ class Banded:
     def apply_transposed(self, table: Array) -> Array:
         return _product(self.out_of, table)
 
+    def sums(self, initial: Array, pairs: Array) -> BandedSums:
+        return BandedSums(initial, pairs, self.layout.first)
+
+    def zeros(self) -> BandedSums:
+        return self.sums(np.zeros(self.n_states), np.zeros_like(self.weights))
+
     def accumulate(self, before: Array, after: Array, sums: Array) -> None:
         bands.outer_sums(np.ascontiguousarray(before), np.ascontiguousarray(after), self.layout.first, sums)
 
     def weight(self, i: int, j: int) -> float:
         place = (j - self.layout.first[i]) % self.n_states
         return float(self.weights[i, place]) if place < self.layout.width else 0.0
+
+    def diagonal(self) -> Array:
+        return np.asarray((self.weights * self.layout.diagonal()).sum(axis=1))
 
     def dense(self) -> Array:
         return self.layout.spread(self.weights)
@@ -215,48 +200,3 @@ def _product(band: Band, table: Array) -> Array:
     out = np.empty_like(table, order="C")
     bands.product(band, np.ascontiguousarray(table), out)
     return out
-
-
-# ---- from a mask to a band -------------------------------------------------------------------------------------------
-
-
-def windows(rows: Index, columns: Index, n_states: int) -> tuple[Index, int]:
-    """Return the narrowest windows of neighbouring columns, on a circle, that hold all entries of each row.
-
-    Parameters
-    ----------
-    rows, columns : (n,) places of entries, by row and within a row by column
-    n_states : number of rows, and of columns
-
-    Returns
-    -------
-    first : (K,) where each row's window begins; such that it ends before column K where it need not be wrapped
-    width : that of the widest window
-    """
-    begins = np.searchsorted(rows, np.arange(n_states + 1))
-    # The widest gap between neighbouring entries of a row, on the circle, is what its window leaves out.
-    after = np.empty_like(columns)
-    after[:-1] = columns[1:]
-    filled = np.flatnonzero(begins[1:] > begins[:-1])
-    after[begins[filled + 1] - 1] = columns[begins[filled]] + n_states
-    gaps = after - columns
-    first, lengths = np.arange(n_states), np.ones(n_states, dtype=np.int64)
-    widest = np.maximum.reduceat(gaps, begins[filled]) if len(filled) else np.empty(0, dtype=np.int64)
-    is_widest = gaps == np.repeat(widest, np.diff(begins)[filled])
-    # of several widest gaps the one beyond the last column is preferred: no window is wrapped without need
-    last = np.flatnonzero(is_widest)
-    place = np.empty(n_states, dtype=np.int64)
-    place[rows[last]] = last
-    first[filled] = after[place[filled]] % n_states
-    lengths[filled] = n_states - widest + 1
-    width = int(lengths.max(initial=1))
-    fits = (first + lengths <= n_states) & (first + width > n_states)
-    first[fits] = n_states - width
-    return first, width
-
-
-def _entries_of_columns(columns: Index) -> tuple[Index, Index]:
-    """Rows and columns of the transposed band's entries, sorted by row and then by column."""
-    n_states, width = columns.shape
-    order = np.argsort(columns, axis=None, kind="stable")
-    return columns.ravel()[order], np.repeat(np.arange(n_states), width)[order]
