@@ -155,7 +155,7 @@ def _holds(band: Band, step: int, least_weight: float) -> bool:
 
 @kernel
 def _runs(first, counts, low, high):
-    """The entries around each row's diagonal that follow one another without a gap; low > high where it is not there."""
+    """The entries around each row's diagonal without a gap between them; low > high where the diagonal is zero."""
     for j in range(low.shape[0]):
         place = j - first[j]
         if not (0 <= place < counts.shape[1] and counts[j, place]):
