@@ -19,12 +19,14 @@ from subchain.engines.subchains import Ends, MinibatchRun
 from subchain.errors import impossible_error
 from subchain.propagation.occurrence.methods import absence_in, expected_transitions
 from subchain.propagation.occurrence.pairs import absence
+from subchain.transitions.operators import Banded
 
 
 @dataclasses.dataclass
 class Passed:
     """A chain of n positions: log messages (n, K) and what they say."""
 
+    values: np.ndarray
     past: np.ndarray  # log of the predicted states before each observation
     joint: np.ndarray  # log of past and present
     future: np.ndarray  # log of what comes after each position
@@ -62,17 +64,25 @@ def normalized(logs):
     return np.exp(logs - np.logaddexp.reduce(logs, axis=-1, keepdims=True))
 
 
-def run(logs, start, transition, stop):
-    """Forward and backward messages over log likelihoods (n, K), between weights (K,) from outside."""
+def run(surrogate, part, positions, start=None, stop=None):
+    """Forward and backward messages over some positions, between weights (K,) from outside; also their values."""
+    values, logs = Observed(surrogate, part).log_likelihood(positions)
     past, joint, future = np.empty_like(logs), np.empty_like(logs), np.empty_like(logs)
-    log_moves = naive.logs(transition)
+    log_moves = naive.logs(surrogate.transition.dense())
+    past[0] = naive.logs(surrogate.initial if start is None else start)
+    future[-1] = 0.0 if stop is None else naive.logs(stop)
     for t in range(len(logs)):
-        past[t] = naive.logs(start) if t == 0 else np.logaddexp.reduce(joint[t - 1][:, None] + log_moves, axis=0)
+        if t > 0:
+            past[t] = np.logaddexp.reduce(joint[t - 1][:, None] + log_moves, axis=0)
         joint[t] = past[t] + logs[t]
-    for t in range(len(logs) - 1, -1, -1):
-        last = t == len(logs) - 1
-        future[t] = naive.logs(stop) if last else np.logaddexp.reduce(log_moves + logs[t + 1] + future[t + 1], axis=1)
-    return Passed(past, joint, future, logs, log_moves)
+    for t in range(len(logs) - 2, -1, -1):
+        future[t] = np.logaddexp.reduce(log_moves + logs[t + 1] + future[t + 1], axis=1)
+    return Passed(values, past, joint, future, logs, log_moves)
+
+
+def in_form(operator, table):
+    """The entries of a (K, K) table that an operator counts."""
+    return operator.layout.gather(table) if isinstance(operator, Banded) else table
 
 
 class NaiveEngine:
@@ -81,17 +91,14 @@ class NaiveEngine:
     # ---- passes over a part of the data ------------------------------------------------------------------------------
 
     def sequences(self, surrogate, part):
-        """Yield number, positions, values and messages of every sequence that has a path."""
-        observed, ones = Observed(surrogate, part), np.ones(surrogate.n_states)
-        for number, (first, stop) in enumerate(zip(part.data.offsets[:-1], part.data.offsets[1:], strict=True)):
-            positions = np.arange(first, stop)
-            if len(positions):
-                values, logs = observed.log_likelihood(positions)
-                yield number, positions, values, run(logs, surrogate.initial, surrogate.transition, ones)
+        """Yield number, positions and messages of every sequence that is not empty."""
+        for number in np.flatnonzero(part.data.lengths):
+            positions = np.arange(*part.data.offsets[number : number + 2])
+            yield int(number), positions, run(surrogate, part, positions)
 
     def scores(self, surrogate, part):
         totals, impossible = np.zeros(part.data.n_sequences), {}
-        for number, _, _, passed in self.sequences(surrogate, part):
+        for number, _, passed in self.sequences(surrogate, part):
             totals[number] = passed.log_total
             if totals[number] == -np.inf:
                 impossible[number] = int(np.argmin((passed.joint > -np.inf).any(axis=1)))
@@ -100,26 +107,26 @@ class NaiveEngine:
     def statistics(self, surrogate, part):
         totals, weights = self.scores(surrogate, part).checked(), part.weights
         weights = np.ones(len(totals)) if weights is None else weights
-        found = HMMStatistics.zeros(surrogate.n_states, surrogate.emission.zeros())
-        for number, _, values, passed in self.sequences(surrogate, part):
-            found.initial += weights[number] * passed.smoothed[0]
-            found.pairs += weights[number] * passed.pairs.sum(axis=0)
+        found = HMMStatistics(surrogate.transition.zeros(), surrogate.emission.zeros())
+        for number, _, passed in self.sequences(surrogate, part):
+            found.chain.initial += weights[number] * passed.smoothed[0]
+            found.chain.pairs += weights[number] * in_form(surrogate.transition, passed.pairs.sum(axis=0))
             marginals = np.ascontiguousarray(weights[number] * passed.smoothed.T)
-            surrogate.emission.accumulate(values, marginals, found.emission)
+            surrogate.emission.accumulate(passed.values, marginals, found.emission)
         found.log_normalizer = float(totals @ weights)
         found.n_observations = float(part.data.lengths @ weights)
         return found
 
     def smooth(self, surrogate, part, consume):
         scores = self.scores(surrogate, part)
-        for number, positions, _, passed in self.sequences(surrogate, part):
+        for number, positions, passed in self.sequences(surrogate, part):
             if number not in scores.impossible:
                 consume(MarginalBlock(positions, np.ascontiguousarray(passed.smoothed.T)))
         return scores
 
     def filter(self, surrogate, part, consume):
         scores = self.scores(surrogate, part)
-        for number, positions, _, passed in self.sequences(surrogate, part):
+        for number, positions, passed in self.sequences(surrogate, part):
             if number not in scores.impossible:
                 increments = np.diff(np.logaddexp.reduce(passed.joint, axis=1), prepend=0.0)
                 table = np.ascontiguousarray(normalized(passed.joint).T)
@@ -135,7 +142,7 @@ class NaiveEngine:
     def score_left_out(self, surrogate, part):
         out = np.empty(part.data.n_observations)
         self.scores(surrogate, part).checked()
-        for _, positions, _, passed in self.sequences(surrogate, part):
+        for _, positions, passed in self.sequences(surrogate, part):
             cavity = passed.past + passed.future
             out[positions] = np.logaddexp.reduce(cavity + passed.logs, axis=1) - np.logaddexp.reduce(cavity, axis=1)
         return out
@@ -143,9 +150,9 @@ class NaiveEngine:
     def viterbi(self, surrogate, part, out=None):
         self.scores(surrogate, part).checked()
         states = np.empty(part.data.n_observations, dtype=np.int32) if out is None else out
-        best = np.zeros(part.data.n_sequences)
-        for number, positions, _, passed in self.sequences(surrogate, part):
-            states[positions], best[number] = naive.best_path(passed.logs, surrogate.initial, surrogate.transition)
+        best, moves = np.zeros(part.data.n_sequences), surrogate.transition.dense()
+        for number, positions, passed in self.sequences(surrogate, part):
+            states[positions], best[number] = naive.best_path(passed.logs, surrogate.initial, moves)
         return states, best
 
     def sample_paths(self, surrogate, part, n, seed, out=None):
@@ -154,7 +161,7 @@ class NaiveEngine:
         key = seed.generate_state(2, np.uint64)
         for path in range(n):
             uniform = np.random.Generator(np.random.Philox(key=key, counter=[0, path, 0, 0])).random(states.shape[1])
-            for _, positions, _, passed in self.sequences(surrogate, part):
+            for _, positions, passed in self.sequences(surrogate, part):
                 onward = np.zeros(surrogate.n_states)
                 for t in range(len(positions) - 1, -1, -1):
                     shares = np.cumsum(normalized(passed.joint[t] + onward))
@@ -167,7 +174,7 @@ class NaiveEngine:
         self.scores(surrogate, part).checked()
         n_states = surrogate.n_states
         found = Occurrence(np.zeros(n_states), np.zeros((n_states, n_states)))
-        for number, positions, _, passed in self.sequences(surrogate, part):
+        for number, positions, passed in self.sequences(surrogate, part):
             weight = 1.0 if part.weights is None else part.weights[number]
             key, first = (seed, int(positions[0])), passed.smoothed[0]
             found.first += weight * absence(first)
@@ -177,24 +184,22 @@ class NaiveEngine:
     # ---- subchains ---------------------------------------------------------------------------------------------------
 
     def minibatch(self, surrogate, part, batch, start, stop, keep=None, surplus=None):
-        n_states, observed = surrogate.n_states, Observed(surrogate, part)
-        found, totals = HMMStatistics.zeros(n_states, surrogate.emission.zeros()), np.empty(batch.size)
+        n_states, totals, ones = surrogate.n_states, np.empty(batch.size), np.ones(batch.size)
+        found = HMMStatistics(surrogate.transition.zeros(), surrogate.emission.zeros())
         ends = Ends(*np.empty((4, n_states, batch.size)))
         more = None if surplus is None else np.zeros((n_states, n_states))
-        ones = np.ones(batch.size)
         given, weights, pair_weights = (
             ones if table is None else table for table in (batch.user_weights, batch.weights, batch.pair_weights)
         )
         for i in range(batch.size):
             positions = batch.starts[i] + np.arange(batch.lengths[i])
-            values, logs = observed.log_likelihood(positions)
-            passed = run(logs, start[:, i], surrogate.transition, stop[:, i])
+            passed = run(surrogate, part, positions, start[:, i], stop[:, i])
             if naive.log_sum(passed.both[-1]) == -np.inf:
                 sequence = int(batch.sequences[i])
-                dead = np.append(np.flatnonzero(~(passed.joint > -np.inf).any(axis=1)), len(logs) - 1)[0]
+                dead = np.append(np.flatnonzero(~(passed.joint > -np.inf).any(axis=1)), len(positions) - 1)[0]
                 raise impossible_error({sequence: int(positions[dead] - part.data.offsets[sequence])})
             totals[i], smoothed = passed.log_total, passed.smoothed
-            ends.first_message[:, i] = normalized(passed.future[0] + logs[0])
+            ends.first_message[:, i] = normalized(passed.future[0] + passed.logs[0])
             ends.last_message[:, i] = normalized(passed.joint[-1])
             ends.first_marginal[:, i], ends.last_marginal[:, i] = smoothed[0], smoothed[-1]
             if keep is not None:
@@ -202,27 +207,24 @@ class NaiveEngine:
             if more is not None:
                 absent = absence_in(surplus, smoothed[0], passed.conditionals, key=(0, int(positions[0])))
                 more += pair_weights[i] * (absent - expected_transitions(smoothed[0], passed.conditionals))
-            found.initial += batch.is_first[i] * given[i] * smoothed[0]
-            found.pairs += pair_weights[i] * passed.pairs.sum(axis=0)
-            surrogate.emission.accumulate(values, np.ascontiguousarray(weights[i] * smoothed.T), found.emission)
+            found.chain.initial += batch.is_first[i] * given[i] * smoothed[0]
+            found.chain.pairs += pair_weights[i] * in_form(surrogate.transition, passed.pairs.sum(axis=0))
+            marginals = np.ascontiguousarray(weights[i] * smoothed.T)
+            surrogate.emission.accumulate(passed.values, marginals, found.emission)
         found.log_normalizer, found.n_observations = float(totals.sum()), float(batch.lengths.sum())
         return MinibatchRun(found, totals, ends, more)
 
     def approach(self, surrogate, part, batch, outside, before, after):
-        observed, ones = Observed(surrogate, part), np.ones(surrogate.n_states)
         start, stop = np.empty((2, surrogate.n_states, batch.size))
         for i in range(batch.size):
             first, last = batch.starts[i], batch.starts[i] + batch.lengths[i]
             begins = first - before[i] == part.data.offsets[batch.sequences[i]]
-            start[:, i], stop[:, i] = surrogate.initial if begins else outside, ones
+            start[:, i], stop[:, i] = surrogate.initial if begins else outside, 1.0
             if before[i]:
-                logs = observed.log_likelihood(np.arange(first - before[i], first))[1]
-                joint = run(logs, start[:, i], surrogate.transition, ones).joint
-                start[:, i] = normalized(joint[-1]) @ surrogate.transition
+                passed = run(surrogate, part, np.arange(first - before[i], first), start[:, i])
+                start[:, i] = normalized(passed.joint[-1]) @ surrogate.transition.dense()
             if after[i]:
-                passed = run(
-                    observed.log_likelihood(np.arange(last, last + after[i]))[1], ones, surrogate.transition, ones
-                )
+                passed = run(surrogate, part, np.arange(last, last + after[i]))
                 weighted = passed.log_moves + passed.logs[0] + passed.future[0]
                 stop[:, i] = normalized(np.logaddexp.reduce(weighted, axis=1))
         return Approach(start, stop, np.stack((before, after), axis=1))
@@ -241,31 +243,31 @@ class NaiveEngine:
 
     def _influence(self, surrogate, part, ends, reach, room, outside):
         """How much certainty of any state at the outer end of a buffer changes the marginals of a subchain's ends."""
-        first, last = ends[0] - reach[0], ends[1] + reach[1]
-        logs = Observed(surrogate, part).log_likelihood(np.arange(first, last))[1]
-        free, start = np.ones(surrogate.n_states), surrogate.initial if reach[0] == room[0] else outside
+        first, certain = ends[0] - reach[0], np.eye(surrogate.n_states)
+        positions, at = np.arange(first, ends[1] + reach[1]), [ends[0] - first, ends[1] - first - 1]
+        start = surrogate.initial if reach[0] == room[0] else outside
 
-        def marginals(start, stop):
-            both = run(logs, start, surrogate.transition, stop).both
-            return normalized(both[[ends[0] - first, ends[1] - first - 1]])
+        def marginals(start, stop=None):
+            return normalized(run(surrogate, part, positions, start, stop).both[at])
 
         def largest(others):
-            apart = [0.5 * np.abs(other - marginals(start, free)).sum(axis=1).max() for other in others]
+            apart = [0.5 * np.abs(other - marginals(start)).sum(axis=1).max() for other in others]
             return np.nanmax([0.0, *apart])
 
         with np.errstate(invalid="ignore"):  # states that have no path
-            of_left = largest(marginals(one, free) for one in np.eye(len(free))) if reach[0] < room[0] else 0.0
-            of_right = largest(marginals(start, one) for one in np.eye(len(free))) if reach[1] < room[1] else 0.0
+            of_left = largest(marginals(one) for one in certain) if reach[0] < room[0] else 0.0
+            of_right = largest(marginals(start, one) for one in certain) if reach[1] < room[1] else 0.0
         return of_left + of_right
 
     def distances(self, surrogate, part, starts, steps):
-        observed, n_states = Observed(surrogate, part), surrogate.n_states
-        out, ones = np.empty((steps, len(starts))), np.ones(n_states)
+        n_states, out = surrogate.n_states, np.empty((steps, len(starts)))
         for i, first in enumerate(starts):
-            logs = observed.log_likelihood(np.arange(first, first + steps))[1]
             lean = 0.9 * np.eye(n_states)[i % n_states] + 0.1 / n_states
-            one, two = (run(logs, start, surrogate.transition, ones).joint for start in (ones / n_states, lean))
-            out[:, i] = 0.5 * np.abs(normalized(one) - normalized(two)).sum(axis=1)
+            one, two = (
+                normalized(run(surrogate, part, np.arange(first, first + steps), start).joint)
+                for start in (np.full(n_states, 1.0 / n_states), lean)
+            )
+            out[:, i] = 0.5 * np.abs(one - two).sum(axis=1)
         return out
 
     # ---- the run -----------------------------------------------------------------------------------------------------

@@ -20,6 +20,8 @@ from subchain.emissions.base import Likelihood, Table
 from subchain.engines import CpuEngine, Engine, Part, Surrogate
 from subchain.engines.cpu.messages import Messages
 from subchain.engines.results import FilteredBlock
+from subchain.transitions.layout import Layout, windows
+from subchain.transitions.operators import Banded
 
 Array = NDArray[np.float64]
 
@@ -61,10 +63,12 @@ class Case:
     lengths: Sequence[int]
     missing: NDArray[np.int64] | None = None
     evidence: Evidence | None = None
+    is_banded: bool = False
 
     @property
     def surrogate(self) -> Surrogate:
-        return Surrogate(self.initial, self.transition, TableLikelihood(self.logs))
+        moves = band(self.transition) if self.is_banded else self.transition
+        return Surrogate(self.initial, moves, TableLikelihood(self.logs))
 
     @property
     def data(self) -> Sequences:
@@ -93,6 +97,13 @@ class Case:
     def marginals(self) -> list[naive.Marginals]:
         """The judge's marginals about each sequence that is not empty."""
         return [naive.marginals(*chain) for chain in self.chains()]
+
+
+def band(transition: Array) -> Banded:
+    """The entries of a matrix that are not zero, as a band."""
+    rows, columns = np.nonzero(transition)
+    layout = Layout(*windows(rows, columns, len(transition)))
+    return Banded(layout, layout.gather(transition))
 
 
 def random_case(

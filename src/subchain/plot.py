@@ -55,7 +55,7 @@ def _used(model: HMM) -> NDArray[np.int64]:
     """Return the states that hold at least one training position, (S,)."""
     _require_fitted(model)
     statistics = model.statistics_
-    return used_states(np.asarray(statistics.initial + statistics.pairs.sum(axis=0)))
+    return used_states(statistics.visits)
 
 
 def _names(model: HMM, states: NDArray[np.int64]) -> list[str]:

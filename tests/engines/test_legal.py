@@ -78,7 +78,7 @@ def path_scores(messages: Messages, path: NDArray[Any]) -> list[float]:
     data, surrogate = messages.data, messages.surrogate
     _, logs = messages.log_likelihood(np.arange(data.n_observations))
     return [
-        naive.path_log_probability(states, table, surrogate.initial, surrogate.transition)
+        naive.path_log_probability(states, table, surrogate.initial, surrogate.transition.dense())
         for states, table in zip(data.split(path), data.split(logs), strict=True)
     ]
 

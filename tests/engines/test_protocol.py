@@ -22,6 +22,8 @@ from subchain.engines.base import VERBS, BufferGrowth
 from subchain.engines.subchains import Grid
 from subchain.errors import ImpossibleSequenceError, InputError
 from subchain.propagation.occurrence.methods import METHODS
+from subchain.transitions import banded, cyclic
+from subchain.transitions import left_right as forward_only
 
 NAIVE, CPU = NaiveEngine(), CpuEngine(1)
 WEIGHTS = np.array([1.0, 2.5, 0.5, 3.0])
@@ -39,6 +41,13 @@ def known_case() -> Case:
     return case
 
 
+def banded_case(mask: Any, spread: float = 1.0, seed: int = 0) -> Case:
+    moves = np.random.default_rng(seed).random(mask.shape) * mask
+    case = random_case([13, 7, 0, 30], len(mask), moves / moves.sum(axis=1, keepdims=True), spread)
+    case.is_banded = True
+    return case
+
+
 CASES = {
     "ragged": random_case([11, 0, 1, 30], 4),
     "one state": random_case([3, 1, 0, 5], 1),
@@ -47,6 +56,10 @@ CASES = {
     "rows that lose weight": random_case([12, 20, 3, 0], 3, 0.6 * sticky(3, 0.5)),
     "few legal states": known_case(),
     "in log space": hard_case(),
+    "a band": banded_case(banded(9, 1)),
+    "a band from left to right": banded_case(forward_only(9, 2)),
+    "a band on a circle": banded_case(cyclic(9, 2)),
+    "a band in log space": banded_case(forward_only(8, 1), 300.0),
 }
 
 
@@ -149,7 +162,7 @@ def test_drawn_paths(case: Case):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("name", ["ragged", "one state", "sticky", "left to right", "rows that lose weight"])
+@pytest.mark.parametrize("name", ["ragged", "one state", "sticky", "left to right", "rows that lose weight", "a band"])
 def test_occurrence_of_transitions(name: str, method: str):
     part, surrogate = Part(CASES[name].data, weights=WEIGHTS), CASES[name].surrogate
     ours, theirs = (engine.occurrence(surrogate, part, method, 20, 5) for engine in (CPU, NAIVE))
@@ -179,7 +192,7 @@ def test_minibatches_between_given_messages(case: Case, length: int | None):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("name", ["ragged", "one state", "left to right"])
+@pytest.mark.parametrize("name", ["ragged", "one state", "left to right", "a band"])
 def test_the_surplus_of_minibatches(name: str, method: str):
     case = CASES[name]
     batch = batch_of(case)
@@ -191,7 +204,9 @@ def test_the_surplus_of_minibatches(name: str, method: str):
     agree(ours, theirs, 1e-10 if method != "pairs" else 0.05)
 
 
-@pytest.mark.parametrize("name", ["ragged", "sticky", "left to right", "rows that lose weight", "few legal states"])
+@pytest.mark.parametrize(
+    "name", ["ragged", "sticky", "left to right", "rows that lose weight", "few legal states", "a band"]
+)
 def test_messages_over_buffers(name: str):
     case = CASES[name]
     batch, data = batch_of(case, 3, weighted=False), case.data
@@ -205,7 +220,7 @@ def test_messages_over_buffers(name: str):
         agree(one, other)
 
 
-@pytest.mark.parametrize("name", ["ragged", "sticky", "left to right"])
+@pytest.mark.parametrize("name", ["ragged", "sticky", "left to right", "a band on a circle"])
 @pytest.mark.parametrize("growth", [BufferGrowth(1e-2, 1, 50), BufferGrowth(1e-6, 3, 7)])
 def test_buffers_that_grow(name: str, growth: BufferGrowth):
     case = CASES[name]

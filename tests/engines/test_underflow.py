@@ -10,7 +10,7 @@ import pytest
 
 from subchain import HMM, SVI, Categorical, Dirichlet
 from subchain.propagation import forward_backward
-from subchain.propagation.underflow import covering, reachable
+from subchain.propagation.underflow import covering, reached
 
 EMISSION = [[0.9, 0.1], [0.1, 0.9]]
 CHAINS = {
@@ -60,7 +60,8 @@ def test_so_is_a_chain_that_is_cut(name: str, n: int) -> None:
 
 def test_who_covers_whom() -> None:
     assert covering(CHAINS["in step"]).tolist() == [[True, False], [False, True]]
-    assert reachable(CHAINS["in step"]).all()
+    assert reached(CHAINS["in step"], np.array([True, False])).all()
+    assert reached(CHAINS["one way"], np.array([False, True])).tolist() == [False, True]
     assert covering(CHAINS["one way"]).tolist() == [[True, True], [False, True]]
     assert covering(np.full((3, 3), 1 / 3)).all()
     three = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.5, 0.5, 0.0]])

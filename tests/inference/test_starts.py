@@ -10,6 +10,7 @@ import pytest
 from subchain import HMM, Categorical, Gaussian
 from subchain.data import Evidence, as_sequences
 from subchain.inference.start.starts import start_statistics
+from subchain.transitions.sums import ChainSums
 
 MOVES = np.full((3, 3), 0.05) + 0.85 * np.eye(3)
 NUMBERS = Gaussian.from_parameters(means=[[0.0], [4.0], [8.0]], covariances=[np.eye(1)] * 3)
@@ -49,5 +50,7 @@ def test_exponential_starts_lean_towards_hints() -> None:
     reference = emission.prior(data, 3, flat=False).mean()
     evidence = Evidence.build(data, 3, evidence=hints(chain.states, 0.8))
     rng = np.random.default_rng(0)
-    with_hints = start_statistics(data, emission, reference, "exponential", rng, evidence)
+    with_hints = start_statistics(
+        data, emission, reference, "exponential", rng, ChainSums(np.zeros(3), np.zeros((3, 3))), evidence
+    )
     assert (with_hints.emission.counts.argmax(axis=1) == [0, 1, 2]).all()

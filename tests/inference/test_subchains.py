@@ -236,7 +236,7 @@ def test_a_subchain_that_defeats_scaled_probabilities_is_worked_out_in_logarithm
     values[5] += 1e4  # a state that is very improbable there
     data = Sequences(values)
     surrogate = case.point.surrogate()
-    blocked = surrogate._replace(transition=np.diag([1.0, 1.0, 1.0]), initial=np.array([1.0, 1e-300, 1e-300]))
+    blocked = surrogate.replace(transition=np.diag([1.0, 1.0, 1.0]), initial=np.array([1.0, 1e-300, 1e-300]))
     chains = Chains(data, engine=ENGINE)
     grid = Grid(data.offsets, None)
     start, stop = OpenBoundary().enter(chains, blocked, grid.batch(np.array([0])), Frozen(np.full((3, 3), 1 / 3)))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from subchain.core.classes import find_class, user_module
 
-STATE_AXES = "state_axes"
+STATE_AXES, CONSTANT = "state_axes", "constant"
 
 #: All record classes by name and module: files name their records, and reading one builds no other classes.
 _CLASSES: dict[str, dict[str, type[Record]]] = {}
@@ -26,6 +26,11 @@ _NUMBERS: dict[str, type] = {"float": float, "int": int, "bool": bool}
 def states_on(*axes: int) -> Any:
     """Declare a dataclass field whose given axes run over the states; without axes the states share the field."""
     return dataclasses.field(metadata={STATE_AXES: axes})
+
+
+def constant_on(*axes: int) -> Any:
+    """Declare a field of sums that is not summed, such as where the others' entries stand; axes as for `states_on`."""
+    return dataclasses.field(metadata={STATE_AXES: axes, CONSTANT: True})
 
 
 @dataclasses.dataclass
@@ -164,10 +169,14 @@ def build_record(schema: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], 
 class Sums(Record):
     """Base of sufficient statistics: records that form a commutative monoid under addition."""
 
+    def _summed(self) -> Iterator[tuple[str, Any, tuple[int, ...]]]:
+        constant = {item.name for item in dataclasses.fields(self) if item.metadata.get(CONSTANT)}
+        return (entry for entry in self._entries() if entry[0] not in constant)
+
     def _combine(self, other: Self, sign: float) -> Self:
         """Return self + sign · other."""
         changed: dict[str, Any] = {}
-        for name, value, _ in self._entries():
+        for name, value, _ in self._summed():
             theirs = getattr(other, name)
             if isinstance(value, Sums):
                 changed[name] = value._combine(theirs, sign)
@@ -186,7 +195,7 @@ class Sums(Record):
     def scale(self, factor: float) -> Self:
         """Return the statistics multiplied by `factor`: those of data that are counted `factor` times."""
         changed: dict[str, Any] = {}
-        for name, value, _ in self._entries():
+        for name, value, _ in self._summed():
             if isinstance(value, Sums):
                 changed[name] = value.scale(factor)
             elif isinstance(value, dict):
@@ -198,7 +207,7 @@ class Sums(Record):
     def fold(self, into: int, gone: int) -> Self:
         """Return the statistics after merging state `gone` into state `into`; state `gone` is left with zeros."""
         changed: dict[str, Any] = {}
-        for name, value, axes in self._entries():
+        for name, value, axes in self._summed():
             if isinstance(value, Sums):
                 changed[name] = value.fold(into, gone)
             elif isinstance(value, dict):
@@ -214,7 +223,7 @@ class Sums(Record):
 
     def absorb(self, other: Self) -> None:
         """Add `other` in place."""
-        for name, value, _ in self._entries():
+        for name, value, _ in self._summed():
             theirs = getattr(other, name)
             if isinstance(value, Sums):
                 value.absorb(theirs)

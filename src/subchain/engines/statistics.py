@@ -52,7 +52,7 @@ class HMMStatistics(Statistics):
     @property
     def pairs(self) -> Array:
         """Expected number of transitions from row to column, (K, K)."""
-        return self.chain.pairs
+        return self.chain.matrix()
 
     @pairs.setter
     def pairs(self, counts: Array) -> None:
@@ -61,4 +61,4 @@ class HMMStatistics(Statistics):
     @property
     def visits(self) -> Array:
         """Expected number of positions in each state, (K,)."""
-        return np.asarray(self.initial + self.pairs.sum(axis=0))
+        return self.chain.visits

@@ -91,6 +91,10 @@ class CVI(Iterated):
     hierarchy_treatment = "collapsed"
     flat = False
 
+    @property
+    def needs_matrix(self) -> bool:
+        return True
+
     @renamed_arguments(together="cluster_size", left="neighbour_weighting")
     def __init__(
         self,

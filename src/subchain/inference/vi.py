@@ -72,6 +72,10 @@ class VI(Batch):
         super().__init__(max_iter, tolerance, time_limit, patience)
         self.cluster = cluster
 
+    @property
+    def needs_matrix(self) -> bool:
+        return self.cluster == "state"
+
     def check(self) -> None:
         super().check()
         if self.cluster not in CLUSTERS:

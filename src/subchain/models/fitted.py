@@ -84,7 +84,7 @@ class Fitted(Component):
         """Set all results for given parameters: frozen priors, zero statistics, no run."""
         self.point_ = point
         self.prior_ = HMMPosterior(FrozenChain(point.chain), Frozen(point.emission))
-        self.statistics_ = HMMStatistics.zeros(len(point.chain.initial), point.emission.zeros())
+        self.statistics_ = HMMStatistics(point.chain.operator.zeros(), point.emission.zeros())
         self.trace_, self.status_, self.runs_ = Trace(), "converged", []
         self.n_states_ = len(point.chain.initial)
         self.family_ = family
@@ -160,12 +160,12 @@ class Fitted(Component):
     @property
     def dwell_times_(self) -> Array:
         """Expected dwell time of each state in positions, 1 / (1 − A_kk), (K,)."""
-        return dwell_times(self.transition_)
+        return dwell_times(self._point().chain.operator)
 
     @property
     def state_occupancy_(self) -> Array:
         """Fraction of the training positions in each state, (K,); without data, the stationary distribution."""
-        return occupancy(self.transition_, self.statistics_)
+        return occupancy(self._point().chain.operator, self.statistics_)
 
     def effective_states(self, coverage: float = 0.99) -> int:
         """Return the smallest number of states that together hold a fraction `coverage` of the positions.

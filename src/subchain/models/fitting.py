@@ -37,6 +37,8 @@ from subchain.structures.chain.model import HMMPoint, HMMPosterior
 from subchain.structures.chain.structure import Chains
 from subchain.structures.chain.validation import HeldOutPositions, HeldOutSequences
 from subchain.transitions import FrozenChain, TransitionPrior, UnsuitedPriorError, resolve_transition
+from subchain.transitions.banded_rows import with_matrix
+from subchain.transitions.base import ChainPosterior
 from subchain.transitions.hdp.hierarchy import hierarchy_of, learns_top
 
 Array = NDArray[np.float64]
@@ -89,11 +91,10 @@ class FitCall:
         self._check_observed()
         flat = self.algorithm.flat
         likely = self.emission.prior(self.data, n_states, flat=False).mean()
-        self.reference = HMMPoint(self.transition.prior(n_states, flat=False).mean(), likely)
-        self.empty = HMMStatistics.zeros(n_states, likely.zeros())
-        prior = HMMPosterior(
-            self.transition.prior(n_states, flat=flat), self.emission.prior(self.data, n_states, flat=flat)
-        )
+        chain = self._chain(n_states, flat=flat)
+        self.reference = HMMPoint(self._chain(n_states, flat=False).mean(), likely)
+        self.empty = HMMStatistics(self.reference.chain.operator.zeros(), likely.zeros())
+        prior = HMMPosterior(chain, self.emission.prior(self.data, n_states, flat=flat))
         if prior.emission.is_learned and not self.algorithm.updates_hyperparameters:
             raise InputError(
                 f"a learned concentration of the emissions needs vi, svi, cvi or scvi, not {self.algorithm.name}; give "
@@ -117,6 +118,11 @@ class FitCall:
         self._freeze()
         if isinstance(self.algorithm, Stochastic) and needs_trial(whole, self.algorithm):
             measure(self.problem, self.algorithm, self.starts()[0]())
+
+    def _chain(self, n_states: int, *, flat: bool) -> ChainPosterior:
+        """The prior of the chain, with whole rows where the algorithm needs them."""
+        chain = self.transition.prior(n_states, flat=flat)
+        return with_matrix(chain, type(self.algorithm).__name__) if self.algorithm.needs_matrix else chain
 
     def _hold_out(self, validation: Any, whole: Chains, likely: Parameters) -> Validation | None:
         """Return the scorer of held-out data; held-out positions of the training data become missing in `whole`."""
@@ -199,7 +205,9 @@ class FitCall:
             )
             memory["local start"] = np.array(LOCAL_STARTS.index(init))
         else:
-            statistics = start_statistics(self.data, self.emission, self.reference.emission, init, rng, evidence)
+            statistics = start_statistics(
+                self.data, self.emission, self.reference.emission, init, rng, self.empty.chain, evidence
+            )
         point, _ = self.algorithm.point(self.problem.prior.update(statistics), statistics, None)
         return RunState(Known(statistics, point, memory), seed=number)
 

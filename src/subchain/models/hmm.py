@@ -191,7 +191,7 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
         complaint = algorithm.complaint(self.trace_, self.status_)
         if complaint is not None:
             warnings.warn(complaint, ConvergenceWarning, stacklevel=3)
-        chain, visits = self.prior_.chain, self.statistics_.initial + self.statistics_.pairs.sum(axis=0)
+        chain, visits = self.prior_.chain, self.statistics_.visits
         if learns_top(chain) and bool((visits >= 1.0).all()):
             warnings.warn(
                 f"all n_states={self.n_states_} states are in use, so more states may fit better; raise n_states.",

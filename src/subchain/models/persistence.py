@@ -21,7 +21,7 @@ from subchain.errors import FileFormatError
 from subchain.inference.run.checkpoint import RunSummary
 from subchain.inference.run.trace import Trace
 from subchain.models.settings import build, describe
-from subchain.transitions import check_chain
+from subchain.transitions.base import check_law
 
 if TYPE_CHECKING:
     from subchain.models.hmm import HMM
@@ -99,7 +99,7 @@ def _restore(kind: type[Model], arrays: dict[str, Any], header: dict[str, Any]) 
         getattr(model, name).check_states(len(model.point_.chain.initial))
     if model.point_.not_finite() is not None:
         raise ValueError(f"{model.point_.not_finite()} is not finite")
-    check_chain(model.point_.chain.initial, model.point_.chain.transition)
+    check_law(model.point_.chain)
     model.family_ = build(header["family"])
     model.n_states_ = len(model.point_.chain.initial)
     model.state_names_ = [str(name) for name in header["state_names"]]

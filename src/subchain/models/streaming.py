@@ -78,12 +78,14 @@ def _run(engine: Engine, surrogate: Surrogate, data: Sequences, before: Array | 
     into the batch is then counted.
     """
     if before is not None:
-        predicted = before @ surrogate.transition
-        surrogate = surrogate._replace(initial=predicted)
+        predicted = surrogate.transition.apply(before[:, None])[:, 0]
+        surrogate = surrogate.replace(initial=predicted)
     fresh = engine.statistics(surrogate, Part(data))
     if before is not None:
         share = np.divide(fresh.initial, predicted, out=np.zeros_like(predicted), where=predicted > 0.0)
-        fresh.chain.pairs += before[:, None] * surrogate.transition * share
+        moved = np.zeros_like(fresh.chain.pairs)
+        surrogate.transition.accumulate(before[:, None], share[:, None], moved)
+        fresh.chain.pairs += moved * surrogate.transition.weights
         fresh.chain.initial = np.zeros_like(fresh.initial)
     last = int(np.flatnonzero(data.lengths)[-1])
     return fresh, last_marginals(engine, surrogate, Part(data))[last]

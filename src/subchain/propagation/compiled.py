@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from typing import Any
+
 from numba import njit
+from numba.core import types
+from numba.extending import overload
 
 #: Rounding may be reordered and fused, but nan and infinity keep their meaning.
 FASTMATH = {"contract", "reassoc", "nsz", "arcp", "afn"}
@@ -10,3 +16,29 @@ FASTMATH = {"contract", "reassoc", "nsz", "arcp", "afn"}
 kernel = njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
 #: A piece of a kernel, compiled into it, so that vectors stay in registers.
 part = njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy", forceinline=True)
+
+
+def by_kind(dense: Callable[..., Any], banded: Callable[..., Any], *, reorders: bool = True) -> Callable[..., Any]:
+    """Return a piece of a kernel that becomes `dense` or `banded` by the type of its first argument.
+
+    That is decided when the kernel is compiled: `dense` where the argument is an array, `banded` where it is a named
+    tuple (`propagation.band.Band`). Both are plain functions with the same arguments. With `reorders=False` sums are
+    taken as they are written, so that the same numbers give the same bits everywhere.
+    """
+
+    @functools.wraps(dense)
+    def chosen(*arguments: Any) -> Any:
+        return (banded if isinstance(arguments[0], tuple) else dense)(*arguments)
+
+    @functools.wraps(dense)
+    def choose(*kinds: Any) -> Callable[..., Any]:
+        return banded if isinstance(kinds[0], types.BaseNamedTuple) else dense
+
+    options: Any = {
+        "nogil": True,
+        "error_model": "numpy",
+        "forceinline": True,
+        "fastmath": FASTMATH if reorders else False,
+    }
+    overload(chosen, jit_options=options)(choose)
+    return chosen

@@ -18,6 +18,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from subchain.propagation.band import wrapped
+from subchain.propagation.compiled import by_kind
+
 # Rounding must not be reordered: two kernels that look at the same weights have to draw the same state.
 kernel = njit(nogil=True, cache=True, error_model="numpy")
 
@@ -77,9 +80,26 @@ def uniforms(key, path, first, out):
 
 
 @kernel
-def _pick(alpha, column, onward, point):
-    """The state whose share of [0, 1) holds the point; shares are α · onward, and a share of zero is never chosen."""
+def _pick(alpha, column, point):
+    """The state whose share of [0, 1) holds the point; shares are α, and a share of zero is never chosen."""
     n_states = alpha.shape[0]
+    total = 0.0
+    for j in range(n_states):
+        total += alpha[j, column]
+    level, running, chosen = point * total, 0.0, 0
+    for j in range(n_states):
+        weight = alpha[j, column]
+        if weight > 0.0:
+            chosen = j
+            running += weight
+            if running > level:
+                break
+    return chosen
+
+
+def _dense_pick_before(transposed, state, alpha, column, point):
+    """The same where `state` follows: shares are α[j] · transposed[state, j]."""
+    n_states, onward = alpha.shape[0], transposed[state]
     total = 0.0
     for j in range(n_states):
         total += alpha[j, column] * onward[j]
@@ -94,9 +114,48 @@ def _pick(alpha, column, onward, point):
     return chosen
 
 
+def _band_pick_before(transposed, state, alpha, column, point):
+    """The same for the band of the transposed matrix, in the same order of states."""
+    n_states, width, first = alpha.shape[0], transposed.weights.shape[1], transposed.first[state]
+    beyond = max(first + width - n_states, 0)  # entries that continue at state zero, and so come first
+    total = 0.0
+    for i in range(width):
+        c = (i + width - beyond) % width
+        total += alpha[wrapped(first + c, n_states), column] * transposed.weights[state, c]
+    level, running, chosen = point * total, 0.0, 0
+    for i in range(width):
+        c = (i + width - beyond) % width
+        j = wrapped(first + c, n_states)
+        weight = alpha[j, column] * transposed.weights[state, c]
+        if weight > 0.0:
+            chosen = j
+            running += weight
+            if running > level:
+                break
+    return chosen
+
+
+_pick_before = by_kind(_dense_pick_before, _band_pick_before, reorders=False)
+
+
+def _dense_log_onward(log_transposed, state, out):
+    """Log weights (K,) of the states before `state`."""
+    out[:] = log_transposed[state]
+
+
+def _band_log_onward(log_transposed, state, out):
+    """The same for the band of the transposed matrix."""
+    out[:] = -np.inf
+    for c in range(log_transposed.weights.shape[1]):
+        out[wrapped(log_transposed.first[state] + c, out.shape[0])] = log_transposed.weights[state, c]
+
+
+log_onward_of = by_kind(_dense_log_onward, _band_log_onward, reorders=False)
+
+
 @kernel
 def _log_pick(log_alpha, position, log_onward, point, weights):
-    """The same with weights in log space, (n, K)."""
+    """The state whose share holds the point, with weights in log space, (n, K)."""
     n_states = log_alpha.shape[1]
     largest = -np.inf
     for j in range(n_states):
@@ -104,7 +163,7 @@ def _log_pick(log_alpha, position, log_onward, point, weights):
         largest = max(largest, weights[j, 0])
     for j in range(n_states):
         weights[j, 0] = np.exp(weights[j, 0] - largest)
-    return _pick(weights, 0, np.ones(n_states), point)
+    return _pick(weights, 0, point)
 
 
 # ---- paths -----------------------------------------------------------------------------------------------------------
@@ -117,24 +176,26 @@ def draw(alpha, transposed, walks, following, key, path, states):
     Parameters
     ----------
     alpha : (K, n) filtered marginals
-    transposed : (K, K) the transition matrix transposed
+    transposed : (K, K) the transition matrix transposed, or the band of that
     walks : layout.Walks
     following : (lanes,) state that comes after each chain's last position, −1 where nothing does
     key, path : which uniform numbers to use
     states : (N,) output
     """
-    free = np.ones(alpha.shape[0])
     points = np.empty(4)
     for lane in range(walks.lengths.shape[0]):
-        onward = free if following[lane] < 0 else transposed[following[lane]]
+        state = following[lane]
         last = walks.lengths[lane] - 1
         for step in range(last, -1, -1):
             position = walks.origins[lane] + step
             if step == last or position % 4 == 3:
                 _four(key, path, position // 4, points)
-            state = _pick(alpha, walks.columns[lane] + walks.offsets[step], onward, points[position % 4])
+            column = walks.columns[lane] + walks.offsets[step]
+            if state < 0:
+                state = _pick(alpha, column, points[position % 4])
+            else:
+                state = _pick_before(transposed, state, alpha, column, points[position % 4])
             states[position] = state
-            onward = transposed[state]
 
 
 @kernel
@@ -148,7 +209,6 @@ def enter(alpha, transposed, walks, is_last, key, path, entries):
     entries : (lanes, K) output; all the same where the piece ends its sequence
     """
     n_states = alpha.shape[0]
-    free = np.ones(n_states)
     points = np.empty(4)
     now = np.empty(n_states, dtype=np.int64)
     drawn = np.empty(n_states, dtype=np.int64)
@@ -162,16 +222,16 @@ def enter(alpha, transposed, walks, is_last, key, path, entries):
                 _four(key, path, position // 4, points)
             point = points[position % 4]
             if step == last and is_last[lane]:
-                now[0] = _pick(alpha, column, free, point)
+                now[0] = _pick(alpha, column, point)
                 have_met = True
             elif have_met:
-                now[0] = _pick(alpha, column, transposed[now[0]], point)
+                now[0] = _pick_before(transposed, now[0], alpha, column, point)
             else:
                 drawn[:] = -1
                 for k in range(n_states):
                     state = now[k]
                     if drawn[state] < 0:
-                        drawn[state] = _pick(alpha, column, transposed[state], point)
+                        drawn[state] = _pick_before(transposed, state, alpha, column, point)
                     now[k] = drawn[state]
                 have_met = (now == now[0]).all()
         for k in range(n_states):
@@ -202,7 +262,7 @@ def draw_log(log_alpha, log_transposed, log_onward, origin, key, path, states):
     Parameters
     ----------
     log_alpha : (n, K) in any scale
-    log_transposed : (K, K) the logarithm of the transition matrix, transposed
+    log_transposed : (K, K) the logarithm of the transition matrix, transposed, or the band of that
     log_onward : (K,) log weights of what comes after the last position, zeros where nothing does
     origin : position in `states` of the first of the n
     key, path : which uniform numbers to use
@@ -211,10 +271,10 @@ def draw_log(log_alpha, log_transposed, log_onward, origin, key, path, states):
     n_states = log_alpha.shape[1]
     weights = np.empty((n_states, 1))
     points = np.empty(4)
-    onward = log_onward
+    onward = log_onward.copy()
     for step in range(log_alpha.shape[0] - 1, -1, -1):
         position = origin + step
         _four(key, path, position // 4, points)
         state = _log_pick(log_alpha, step, onward, points[position % 4], weights)
         states[position] = state
-        onward = log_transposed[state]
+        log_onward_of(log_transposed, state, onward)

@@ -10,21 +10,45 @@ from __future__ import annotations
 
 import numpy as np
 
-from subchain.propagation.compiled import kernel
+from subchain.propagation.band import wrapped
+from subchain.propagation.compiled import by_kind, kernel
+
+# Products with a matrix, or with the band of its transpose; see `propagation.band`.
+
+
+def _dense_product(matrix, vector, out):
+    """Σ_j vector[j] · matrix[j, k]."""
+    out[:] = 0.0
+    for j in range(vector.shape[0]):
+        weight = vector[j]
+        if weight > 0.0:
+            for k in range(vector.shape[0]):
+                out[k] += weight * matrix[j, k]
+
+
+def _band_product(matrix, vector, out):
+    """The same for a band."""
+    n_states = vector.shape[0]
+    for k in range(n_states):
+        total = 0.0
+        for c in range(matrix.weights.shape[1]):
+            total += matrix.weights[k, c] * vector[wrapped(matrix.first[k] + c, n_states)]
+        out[k] = total
+
+
+_product = by_kind(_dense_product, _band_product)
 
 
 @kernel
 def advance(likelihood, transition, alpha):
-    """Carry a filtered marginal over n positions, in place; becomes all zero if the stretch is impossible."""
+    """Carry a filtered marginal over n positions, in place; becomes all zero if the stretch is impossible.
+
+    `transition` is the matrix, or the band of its transpose.
+    """
     n_states = alpha.shape[0]
     predicted = np.empty(n_states)
     for position in range(likelihood.shape[0]):
-        predicted[:] = 0.0
-        for j in range(n_states):
-            weight = alpha[j]
-            if weight > 0.0:
-                for k in range(n_states):
-                    predicted[k] += weight * transition[j, k]
+        _product(transition, alpha, predicted)
         total = 0.0
         for k in range(n_states):
             predicted[k] *= likelihood[position, k]
@@ -36,22 +60,25 @@ def advance(likelihood, transition, alpha):
 
 @kernel
 def recede(likelihood, transposed, beta):
-    """Carry a backward message from the last of n positions to the one before the first, in place."""
+    """Carry a backward message from the last of n positions to the one before the first, in place.
+
+    `transposed` is the transposed matrix, or the band of the matrix.
+    """
     n_states = beta.shape[0]
     mixed = np.empty(n_states)
     for position in range(likelihood.shape[0] - 1, -1, -1):
-        mixed[:] = 0.0
         for k in range(n_states):
-            weight = likelihood[position, k] * beta[k]
-            if weight > 0.0:
-                for j in range(n_states):
-                    mixed[j] += weight * transposed[k, j]
+            beta[k] *= likelihood[position, k]
+        _product(transposed, beta, mixed)
         total = 0.0
         for j in range(n_states):
             total += mixed[j]
         inverse = 1.0 / total if total > 0.0 else 0.0
         for j in range(n_states):
             beta[j] = mixed[j] * inverse
+
+
+# ---- log space -------------------------------------------------------------------------------------------------------
 
 
 @kernel
@@ -67,38 +94,56 @@ def _log_sum(values):
     return largest + np.log(total)
 
 
+def _dense_log_product(log_matrix, vector, terms, out):
+    """Logarithm of Σ_j exp(vector[j] + log_matrix[j, k]); `terms` (K,) is scratch."""
+    n_states = vector.shape[0]
+    for k in range(n_states):
+        for j in range(n_states):
+            terms[j] = vector[j] + log_matrix[j, k]
+        out[k] = _log_sum(terms)
+
+
+def _band_log_product(log_matrix, vector, terms, out):
+    """The same for a band."""
+    n_states, width = vector.shape[0], log_matrix.weights.shape[1]
+    for k in range(n_states):
+        for c in range(width):
+            terms[c] = vector[wrapped(log_matrix.first[k] + c, n_states)] + log_matrix.weights[k, c]
+        out[k] = _log_sum(terms[:width])
+
+
+_log_product = by_kind(_dense_log_product, _band_log_product)
+
+
 @kernel
 def log_forward(log_likelihood, log_transition, alpha, out):
     """Log joint of past and state: `alpha` (K,) holds the predicted log weights of the first position, in place.
 
     On return `out` (n, K) holds the log joint at every position and `alpha` what it predicts for the next.
+    `log_transition` is the logarithm of the matrix, or of the band of its transpose.
     """
     n_states = alpha.shape[0]
     terms = np.empty(n_states)
     for position in range(log_likelihood.shape[0]):
         for k in range(n_states):
             out[position, k] = alpha[k] + log_likelihood[position, k]
-        for k in range(n_states):
-            for j in range(n_states):
-                terms[j] = out[position, j] + log_transition[j, k]
-            alpha[k] = _log_sum(terms)
+        _log_product(log_transition, out[position], terms, alpha)
 
 
 @kernel
-def log_backward(log_likelihood, log_transition, beta, out):
+def log_backward(log_likelihood, log_transposed, beta, out):
     """Log probability of the future: `beta` (K,) holds that of the last position, in place.
 
     On return `out` (n, K) holds it at every position and `beta` that of the position before the first.
+    `log_transposed` is the logarithm of the transposed matrix, or of the band of the matrix.
     """
     n_states = beta.shape[0]
-    terms = np.empty(n_states)
+    terms, weighted = np.empty(n_states), np.empty(n_states)
     for position in range(log_likelihood.shape[0] - 1, -1, -1):
         for k in range(n_states):
             out[position, k] = beta[k]
-        for j in range(n_states):
-            for k in range(n_states):
-                terms[k] = log_transition[j, k] + log_likelihood[position, k] + out[position, k]
-            beta[j] = _log_sum(terms)
+            weighted[k] = beta[k] + log_likelihood[position, k]
+        _log_product(log_transposed, weighted, terms, beta)
 
 
 @kernel
@@ -115,3 +160,17 @@ def log_pair_sums(alpha, log_transition, log_likelihood, beta, log_total, sums):
                 continue
             for k in range(n_states):
                 sums[j, k] += np.exp(before + log_transition[j, k] + log_likelihood[position, k] + beta[position, k])
+
+
+@kernel
+def band_log_pair_sums(alpha, log_band, log_likelihood, beta, log_total, sums):
+    """The same for the entries of a band alone: `sums` (K, width); `log_band` is that of the matrix itself."""
+    n_states, width = sums.shape
+    for position in range(alpha.shape[0]):
+        for j in range(n_states):
+            before = alpha[position, j] - log_total
+            if before == -np.inf:
+                continue
+            for c in range(width):
+                k = wrapped(log_band.first[j] + c, n_states)
+                sums[j, c] += np.exp(before + log_band.weights[j, c] + log_likelihood[position, k] + beta[position, k])

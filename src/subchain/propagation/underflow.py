@@ -18,6 +18,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from subchain.propagation.band import Band, Spans, wrapped
+from subchain.propagation.compiled import by_kind
 from subchain.propagation.layout import Walks
 
 Array = NDArray[np.float64]
@@ -40,17 +42,6 @@ def exponentiate(logs: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.exp(np.where(logs > -np.inf, np.maximum(logs, LEAST_LOG), -np.inf))
 
 
-def reachable(transition: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return a (K, K) mask: `out[i, j]` is true if state j is reachable from state i in any number of steps."""
-    reach = (transition >= LEAST_TRANSITION) | np.eye(len(transition), dtype=np.bool_)
-    while not reach.all():
-        further = reach.astype(np.float32) @ reach.astype(np.float32) > 0.0
-        if (further == reach).all():
-            break
-        reach = further
-    return reach
-
-
 def covering(transition: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return a (K, K) mask: `out[i, j]` is true if i eventually reaches every state that j reaches in as many steps.
 
@@ -66,6 +57,16 @@ def covering(transition: NDArray[np.float64]) -> NDArray[np.bool_]:
         steps *= 2
     uncovered = (~ahead).astype(np.float32) @ ahead.T.astype(np.float32)
     return np.asarray(uncovered == 0.0)
+
+
+def reached(transition: NDArray[np.float64], possible: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The states (K,) that can be reached, in any number of steps, from those that are marked, these included."""
+    leads = transition >= LEAST_TRANSITION
+    while True:
+        further = possible | leads[possible].any(axis=0)
+        if (further == possible).all():
+            return possible
+        possible = further
 
 
 class Growth(NamedTuple):
@@ -99,8 +100,8 @@ class Growth(NamedTuple):
 def growth(
     likelihood: Array,
     start: Array,
-    transition: Array,
-    covers: NDArray[np.bool_],
+    transition: Array | Band,
+    covers: NDArray[np.bool_] | Spans,
     walks: Walks,
     alpha: Array,
     scale: Array,
@@ -112,14 +113,14 @@ def growth(
     ----------
     likelihood : (K, n)
     start : (K, lanes) predicted weights of the first position's states, before its observation
-    transition : (K, K)
-    covers : (K, K) of bool, see `covering`
+    transition : (K, K), or the band of its transpose
+    covers : (K, K) of bool, see `covering`; for a band its `spans`
     walks : layout.Walks
     alpha, scale : (K, n) and (n,), the filtered marginals and their normalisers
     follows : (lanes,) of bool, pieces that continue others: states with weights below `WEAK` may be lost already
     """
     out = Growth.nothing(len(walks.lengths))
-    all_covered = bool(covers.all())
+    all_covered = covers.all_cover_all if isinstance(covers, Spans) else bool(covers.all())
     if follows is None:
         follows = np.zeros(len(walks.lengths), dtype=np.bool_)
     if not all_covered or not scale.min(initial=np.inf) >= LEAST_SCALE:
@@ -154,10 +155,71 @@ def _search(
             )
 
 
+def _dense_best_uncovered(covers, lost, healthy, likelihood, column):
+    """The largest likelihood among lost states that no healthy state covers; zero if there is none."""
+    n_states, best = likelihood.shape[0], 0.0
+    for k in range(n_states):
+        if lost[k] and likelihood[k, column] > best:
+            out_of_reach = True
+            for j in range(n_states):
+                if healthy[j] and covers[j, k]:
+                    out_of_reach = False
+                    break
+            if out_of_reach:
+                best = likelihood[k, column]
+    return best
+
+
+def _band_best_uncovered(covers, lost, healthy, likelihood, column):
+    """The same by intervals: of all healthy states that reach as far down, the one that reaches up furthest decides."""
+    n_states, best = likelihood.shape[0], 0.0
+    furthest = np.full(n_states + 1, -1)
+    for j in range(n_states):
+        if healthy[j] and covers.low[j] <= covers.high[j]:
+            furthest[covers.low[j]] = max(furthest[covers.low[j]], covers.high[j])
+    for low in range(1, n_states):
+        furthest[low] = max(furthest[low], furthest[low - 1])
+    for k in range(n_states):
+        if lost[k] and likelihood[k, column] > best and furthest[covers.least[k]] < covers.most[k]:
+            best = likelihood[k, column]
+    return best
+
+
+@njit(nogil=True, cache=True)
+def _step(weight, alpha, lost, healthy):
+    """What one move tells of the state that it leads to: whether it is touched, lost, and refreshed."""
+    if not weight > 0.0:
+        return False, False, False
+    return alpha >= LEAST_MARGINAL, lost, healthy and weight >= LEAST_TRANSITION
+
+
+def _dense_carry(transition, k, alpha, column, lost, healthy):
+    """Whether state k is touched by a state that has not underflowed, led to by a lost one, led to by a healthy one."""
+    touched = carried = refreshed = False
+    for j in range(alpha.shape[0]):
+        here, gone, fresh = _step(transition[j, k], alpha[j, column], lost[j], healthy[j])
+        touched, carried, refreshed = touched or here, carried or gone, refreshed or fresh
+    return touched, carried and not refreshed
+
+
+def _band_carry(transition, k, alpha, column, lost, healthy):
+    """The same for the band of the transposed matrix."""
+    touched = carried = refreshed = False
+    for c in range(transition.weights.shape[1]):
+        j = wrapped(transition.first[k] + c, alpha.shape[0])
+        here, gone, fresh = _step(transition.weights[k, c], alpha[j, column], lost[j], healthy[j])
+        touched, carried, refreshed = touched or here, carried or gone, refreshed or fresh
+    return touched, carried and not refreshed
+
+
+_best_uncovered = by_kind(_dense_best_uncovered, _band_best_uncovered, reorders=False)
+_carry = by_kind(_dense_carry, _band_carry, reorders=False)
+
+
 @njit(nogil=True, cache=True)
 def _lost_states(likelihood, start, transition, covers, walks, lane, alpha, scale, follows):
     """Return the fields of `Growth` for one chain: the bound on lost weight of states that no other state covers."""
-    n_states = transition.shape[0]
+    n_states = likelihood.shape[0]
     touched = start[:, lane] > 0.0
     lost, carried = np.zeros(n_states, dtype=np.bool_), np.empty(n_states, dtype=np.bool_)
     healthy = np.empty(n_states, dtype=np.bool_)
@@ -172,17 +234,7 @@ def _lost_states(likelihood, start, transition, covers, walks, lane, alpha, scal
             lost[k] = lost[k] or (touched[k] and alpha[k, column] < LEAST_MARGINAL)
             any_lost = any_lost or lost[k]
             healthy[k] = alpha[k, column] >= LEAST_MARGINAL and not lost[k]
-        best = 0.0
-        if any_lost:
-            for k in range(n_states):
-                if lost[k] and likelihood[k, column] > best:
-                    out_of_reach = True
-                    for j in range(n_states):
-                        if healthy[j] and covers[j, k]:
-                            out_of_reach = False
-                            break
-                    if out_of_reach:
-                        best = likelihood[k, column]
+        best = _best_uncovered(covers, lost, healthy, likelihood, column) if any_lost else 0.0
         if best > 0.0:
             change = np.log(best) - np.log(scale[column])
             gain, own = gain + change, max(own + change, LOG_LEAST_MARGINAL)
@@ -190,16 +242,6 @@ def _lost_states(likelihood, start, transition, covers, walks, lane, alpha, scal
         else:
             gain = own = -np.inf
         for k in range(n_states):
-            touched[k] = carried[k] = False
-            refreshed = False
-            for j in range(n_states):
-                if transition[j, k] > 0.0:
-                    if alpha[j, column] >= LEAST_MARGINAL:
-                        touched[k] = True
-                    if lost[j]:
-                        carried[k] = True
-                    if healthy[j] and transition[j, k] >= LEAST_TRANSITION:
-                        refreshed = True
-            carried[k] = carried[k] and not refreshed
+            touched[k], carried[k] = _carry(transition, k, alpha, column, lost, healthy)
         lost[:] = carried
     return gain, own, highest, own_highest

@@ -16,6 +16,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from subchain.propagation.band import wrapped
+from subchain.propagation.compiled import by_kind
+
 #: Number of positions after which the largest δ of a single chain is subtracted, to preserve precision.
 FRESH = 64
 #: Lanes per strip; not a power of two, so that rows of a table do not compete for the same cache sets.
@@ -24,8 +27,7 @@ STRIP = 96
 kernel = njit(nogil=True, cache=True, error_model="numpy")
 
 
-@kernel
-def _best_predecessors(log_transition, delta, best):
+def _dense_best_predecessors(log_transition, delta, best):
     """Set best[k] = max_j (δ[j] + log_transition[j, k]), four sources at a time."""
     n_states = delta.shape[0]
     best[:] = -np.inf
@@ -49,6 +51,67 @@ def _best_predecessors(log_transition, delta, best):
         j += 1
 
 
+def _band_best_predecessors(log_transition, delta, best):
+    """The same for the band of the transposed matrix."""
+    n_states = delta.shape[0]
+    for k in range(n_states):
+        largest = -np.inf
+        for c in range(log_transition.weights.shape[1]):
+            value = delta[wrapped(log_transition.first[k] + c, n_states)] + log_transition.weights[k, c]
+            largest = value if value > largest else largest
+        best[k] = largest
+
+
+def _dense_best_before(log_transposed, state, delta, column):
+    """The state j with the largest delta[j, column] + log_transposed[state, j]; the lowest among equals."""
+    onward = log_transposed[state]
+    best, found = delta[0, column] + onward[0], 0
+    for j in range(1, delta.shape[0]):
+        value = delta[j, column] + onward[j]
+        found = j if value > best else found
+        best = value if value > best else best
+    return found
+
+
+def _band_best_before(log_transposed, state, delta, column):
+    """The same for the band of the transposed matrix."""
+    n_states, best, found = delta.shape[0], -np.inf, 0
+    for c in range(log_transposed.weights.shape[1]):
+        j = wrapped(log_transposed.first[state] + c, n_states)
+        value = delta[j, column] + log_transposed.weights[state, c]
+        if value > best or (value == best and j < found):
+            best, found = value, j
+    return found
+
+
+_best_predecessors = by_kind(_dense_best_predecessors, _band_best_predecessors, reorders=False)
+_best_before = by_kind(_dense_best_before, _band_best_before, reorders=False)
+
+
+@kernel
+def _best_last(delta, column, arrival):
+    """The state j with the largest delta[j, column] + arrival[j]; the lowest among equals."""
+    best, found = delta[0, column] + arrival[0], 0
+    for j in range(1, delta.shape[0]):
+        value = delta[j, column] + arrival[j]
+        found = j if value > best else found
+        best = value if value > best else best
+    return found
+
+
+@kernel
+def arriving(log_transition, delta, out):
+    """Largest δ[j] + log_transition[j, k] for every state k, (K,), into `out`."""
+    _best_predecessors(log_transition, delta, out)
+
+
+@kernel
+def best_before(log_transposed, states, delta, out):
+    """The best states before given ones: `states` (n,) follow positions with δ (K, n); `out` (n,)."""
+    for i in range(states.shape[0]):
+        out[i] = _best_before(log_transposed, states[i], delta, i)
+
+
 @kernel
 def sweep(log_likelihood, log_transition, start):
     """Turn the log likelihoods of one chain into δ, in place; return the constant that the last row lacks.
@@ -56,7 +119,7 @@ def sweep(log_likelihood, log_transition, start):
     Parameters
     ----------
     log_likelihood : (n, K) in: log likelihoods; out: δ, each row up to a constant
-    log_transition : (K, K)
+    log_transition : (K, K), or the band of its transpose
     start : (K,) predicted log weights of the first position's states, before its observation
     """
     predicted, subtracted = start.copy(), 0.0
@@ -80,25 +143,21 @@ def trace(delta, log_transposed, arrival, states):
     Parameters
     ----------
     delta : (n, K) as written by `sweep`
-    log_transposed : (K, K) the log of the transition matrix, transposed
+    log_transposed : (K, K) the log of the transition matrix, transposed, or the band of that
     arrival : (K,) log weights of the continuation after the last position; zeros if there is none
     states : (n,) output
     """
-    n_states = delta.shape[1]
-    onward = arrival
-    for position in range(delta.shape[0] - 1, -1, -1):
-        row = delta[position]
-        best, state = row[0] + onward[0], 0
-        for j in range(1, n_states):
-            value = row[j] + onward[j]
-            state = j if value > best else state
-            best = value if value > best else best
+    rows, state = delta.T, 0
+    last = delta.shape[0] - 1
+    for position in range(last, -1, -1):
+        if position == last:
+            state = _best_last(rows, position, arrival)
+        else:
+            state = _best_before(log_transposed, state, rows, position)
         states[position] = state
-        onward = log_transposed[state]
 
 
-@kernel
-def _best_predecessors_lanes(log_transition, table, at, best, count):
+def _dense_best_predecessors_lanes(log_transition, table, at, best, count):
     """Set best[k] = max_j (table[j] + log_transition[j, k]) for `count` lanes, four sources at a time."""
     n_states = log_transition.shape[0]
     for k in range(n_states):
@@ -126,6 +185,23 @@ def _best_predecessors_lanes(log_transition, table, at, best, count):
             j += 1
 
 
+def _band_best_predecessors_lanes(log_transition, table, at, best, count):
+    """The same for the band of the transposed matrix."""
+    n_states = table.shape[0]
+    for k in range(n_states):
+        out = best[k, :count]
+        out[:] = -np.inf
+        for c in range(log_transition.weights.shape[1]):
+            weight, j = log_transition.weights[k, c], wrapped(log_transition.first[k] + c, n_states)
+            other = table[j, at : at + count]
+            for lane in range(count):
+                left = weight + other[lane]
+                out[lane] = left if left > out[lane] else out[lane]
+
+
+_best_predecessors_lanes = by_kind(_dense_best_predecessors_lanes, _band_best_predecessors_lanes, reorders=False)
+
+
 @kernel
 def sweep_lanes(log_likelihood, log_transition, start, offsets):
     """Turn the log likelihoods of many chains side by side into δ, in place.
@@ -133,11 +209,11 @@ def sweep_lanes(log_likelihood, log_transition, start, offsets):
     Parameters
     ----------
     log_likelihood : (K, n) in: log likelihoods; out: δ
-    log_transition : (K, K)
+    log_transition : (K, K), or the band of its transpose
     start : (K, lanes) predicted log weights of the first position's states, before its observation
     offsets : (steps + 1,) first column of each step
     """
-    n_states = log_transition.shape[0]
+    n_states = log_likelihood.shape[0]
     predicted = np.empty((n_states, STRIP))
     for strip in range(0, offsets[1], STRIP):
         for step in range(offsets.shape[0] - 1):
@@ -162,7 +238,7 @@ def trace_lanes(delta, log_transposed, offsets, origins, first, stop, states):
     Parameters
     ----------
     delta : (K, n) as written by `sweep_lanes`
-    log_transposed : (K, K) the log of the transition matrix, transposed
+    log_transposed : (K, K) the log of the transition matrix, transposed, or the band of that
     offsets : (steps + 1,) first column of each step
     origins : (lanes,) position in `states` of each lane's first step
     first, stop : (lanes,) range of positions of `states` that each lane writes
@@ -177,12 +253,10 @@ def trace_lanes(delta, log_transposed, offsets, origins, first, stop, states):
             at = offsets[step] + strip
             width = min(STRIP, offsets[step + 1] - at)
             for lane in range(width):
-                onward = log_transposed[state_of[lane]] if lane < running else nothing_after
-                best, state = delta[0, at + lane] + onward[0], 0
-                for j in range(1, n_states):
-                    value = delta[j, at + lane] + onward[j]
-                    state = j if value > best else state
-                    best = value if value > best else best
+                if lane < running:
+                    state = _best_before(log_transposed, state_of[lane], delta, at + lane)
+                else:
+                    state = _best_last(delta, at + lane, nothing_after)
                 state_of[lane] = state
                 position = origins[strip + lane] + step
                 if first[strip + lane] <= position < stop[strip + lane]:

@@ -62,7 +62,7 @@ class Subject:
     def trained_visits(self) -> Array:
         """Expected number of training positions in each state, (K,)."""
         statistics = self.model.statistics_
-        return np.asarray(statistics.initial + statistics.pairs.sum(axis=0))
+        return statistics.visits
 
     @cached_property
     def shown(self) -> NDArray[np.int64]:

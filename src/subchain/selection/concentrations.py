@@ -134,7 +134,7 @@ def _of_chain(model: HMM) -> Iterator[_Target | str]:
         return
     sticky = setting.stickiness * np.eye(model.n_states_) * prior.rows.free
     concentration = prior.rows.concentration - sticky
-    yield _Target("transition__concentration", setting.concentration, counts.pairs, concentration, sticky, False)
+    yield _Target("transition__concentration", setting.concentration, counts.chain.pairs, concentration, sticky, False)
     name = "transition__initial_concentration"
     if isinstance(prior.initial, LearnedInitial):
         concentration = prior.initial.concentration[None]

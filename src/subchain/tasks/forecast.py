@@ -143,14 +143,14 @@ def forecast(question: Question, steps: int) -> list[Forecast]:
         raise InputError(f"steps must be a whole number of at least 1, not {steps!r}.")
     ahead = [next_states(question)]
     for _ in range(int(steps) - 1):
-        ahead.append(ahead[-1] @ question.point.chain.transition)
+        ahead.append(question.point.chain.operator.apply(ahead[-1].T).T)
     return [Forecast(states, question.point.emission) for states in np.stack(ahead, axis=1)]
 
 
 def next_states(question: Question) -> Array:
     """Return the state probabilities one step after each sequence, (n_sequences, K); `initial` after an empty one."""
     last = last_marginals(question.engine, question.surrogate, question.part)
-    coming = last @ question.point.chain.transition
+    coming = question.point.chain.operator.apply(last.T).T
     coming[question.data.lengths == 0] = question.point.chain.initial
     return coming
 

@@ -37,7 +37,7 @@ def states_table(model: Any) -> str:
     True
     """
     statistics, emission = model.statistics_, model.emission_
-    used = used_states(statistics.initial + statistics.pairs.sum(axis=0))
+    used = used_states(statistics.visits)
     parts = profile(emission, model.family_, model.vocabularies_, model.columns_)[:MOST_COLUMNS]
     frequent = sorted(used.tolist(), key=lambda state: -model.state_occupancy_[state])[:MOST_STATES]
     rows = (

@@ -51,7 +51,7 @@ def n_parameters(point: HMMPoint, prior: HMMPosterior, statistics: HMMStatistics
     emission = _n_emission_parameters(prior.emission, point.emission)
     if not learns_top(prior.chain):
         return chain + emission
-    visits = statistics.initial + statistics.pairs.sum(axis=0)
+    visits = statistics.visits
     n_used = int((visits > USED).sum())
     return (n_used**2 - 1 if chain else 0) + emission * n_used // len(visits)
 

@@ -12,23 +12,24 @@ from subchain.data.columns import resolve_columns
 from subchain.engines.statistics import HMMStatistics
 from subchain.errors import InputError, unknown_name
 from subchain.structures.chain.model import HMMPoint
-from subchain.transitions import stationary_distribution
+from subchain.transitions.operators import TransitionOperator
+from subchain.transitions.stationary import stationary_of
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 
-def dwell_times(transition: Array) -> Array:
+def dwell_times(transition: TransitionOperator) -> Array:
     """Return the expected dwell time of each state in positions, (K,); infinite for absorbing states."""
-    leaving = transition.sum(axis=1) - np.diagonal(transition)
+    leaving = transition.weights.sum(axis=1) - transition.diagonal()
     return np.asarray(np.divide(1.0, leaving, out=np.full(len(leaving), np.inf), where=leaving > 0.0))
 
 
-def occupancy(transition: Array, statistics: HMMStatistics) -> Array:
+def occupancy(transition: TransitionOperator, statistics: HMMStatistics) -> Array:
     """Return the share of positions in each state, (K,); without data the stationary distribution."""
-    visits = statistics.initial + statistics.pairs.sum(axis=0)
+    visits = statistics.visits
     total = visits.sum()
-    return visits / total if total > 0.0 else stationary_distribution(transition)
+    return visits / total if total > 0.0 else stationary_of(transition)
 
 
 def effective_states(shares: Array, coverage: float) -> int:
@@ -44,7 +45,7 @@ def state_keys(by: Any, point: HMMPoint, shares: Array, columns: Sequence[str] |
     if by == "occupancy":
         return -shares
     if by == "dwell":
-        return -dwell_times(point.chain.transition)
+        return -dwell_times(point.chain.operator)
     if by == "mean":
         return _means(point, columns, column)
     raise unknown_name("order of states", by, ["occupancy", "dwell", "mean"])

@@ -17,9 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 from subchain.core.components import Component
 from subchain.core.hyperparameters import FixedHyperparameters
 from subchain.core.parts import Treatment
-from subchain.core.records import Record, Sums, states_on
+from subchain.core.records import Record, states_on
 from subchain.errors import InputError
 from subchain.numerics.simplex import log_weight, logs
+from subchain.transitions.operators import Dense, TransitionOperator
+from subchain.transitions.sums import ChainSums as ChainSums
 
 Array = NDArray[np.float64]
 
@@ -31,19 +33,42 @@ class Chain(Record):
     initial: Array
     transition: Array = states_on(0, 1)
 
+    @property
+    def weights(self) -> Array:
+        """The transition weights in the form of counts."""
+        return self.transition
 
-@dataclasses.dataclass
-class ChainSums(Sums):
-    """Expected counts of hidden chains.
+    @property
+    def operator(self) -> TransitionOperator:
+        """The transition weights as an operator."""
+        return Dense(self.transition)
+
+    def with_weights(self, initial: Array, weights: Array) -> Chain:
+        """Return a chain of the same form with other weights."""
+        return Chain(initial, weights)
+
+
+class ChainLaw(Protocol):
+    """The law of a hidden chain, or weights that stand in for it, in any form: `Chain`, or `BandedChain`.
 
     Attributes
     ----------
-    initial : (K,) expected number of chains that begin in each state
-    pairs : (K, K) expected number of transitions from row to column
+    initial : (K,)
+    transition : (K, K), made on request where it is kept in another form
+    weights : the transition weights in the form of counts
     """
 
-    initial: Array = states_on(0)
-    pairs: Array = states_on(0, 1)
+    initial: Array
+
+    @property
+    def transition(self) -> Array: ...
+    @property
+    def weights(self) -> Array: ...
+    @property
+    def operator(self) -> TransitionOperator: ...
+    def with_weights(self, initial: Array, weights: Array) -> ChainLaw: ...
+    def take(self, order: NDArray[np.int64]) -> Any: ...
+    def not_finite(self) -> tuple[str, int] | None: ...
 
 
 def check_chain(initial: ArrayLike, transition: ArrayLike) -> Chain:
@@ -69,10 +94,16 @@ def check_chain(initial: ArrayLike, transition: ArrayLike) -> Chain:
             f"transition has the shape {matrix.shape}, but initial has {len(first)} states; "
             f"expected ({len(first)}, {len(first)})."
         )
-    _check_distribution("initial", first)
-    for state, row in enumerate(matrix):
+    found = Chain(first, matrix)
+    check_law(found)
+    return found
+
+
+def check_law(chain: ChainLaw) -> None:
+    """Raise an `InputError` that names the first row that is not a distribution."""
+    _check_distribution("initial", chain.initial)
+    for state, row in enumerate(chain.weights):
         _check_distribution(f"row {state} of transition", row)
-    return Chain(first, matrix)
 
 
 def _numbers(name: str, given: ArrayLike) -> Array:
@@ -114,14 +145,14 @@ class ChainPosterior(Protocol):
     @property
     def is_learned(self) -> bool: ...
     def update(self, sums: ChainSums) -> ChainPosterior: ...
-    def mean(self) -> Chain: ...
-    def mode(self) -> Chain: ...
-    def expected_log(self) -> Chain: ...
-    def log_surrogate(self) -> Chain: ...  # log of expected_log, which may underflow
-    def predictive(self) -> Chain: ...
-    def sample(self, rng: np.random.Generator) -> Chain: ...
+    def mean(self) -> ChainLaw: ...
+    def mode(self) -> ChainLaw: ...
+    def expected_log(self) -> ChainLaw: ...
+    def log_surrogate(self) -> ChainLaw: ...  # log of expected_log, which may underflow
+    def predictive(self) -> ChainLaw: ...
+    def sample(self, rng: np.random.Generator) -> ChainLaw: ...
     def kl(self, prior: Any) -> float: ...
-    def log_density(self, chain: Chain) -> float: ...
+    def log_density(self, chain: Any) -> float: ...
     def log_evidence(self, sums: ChainSums) -> float: ...
     def update_hyperparameters(self, sums: ChainSums, rate: float = 1.0) -> ChainPosterior: ...
     def begin(self, sums: ChainSums) -> ChainPosterior: ...
@@ -135,30 +166,30 @@ class ChainPosterior(Protocol):
 class FrozenChain(Record, FixedHyperparameters, NoOccurrence):
     """Point mass on a given chain, for chains that are frozen or set by hand; updates change nothing."""
 
-    chain: Chain
+    chain: ChainLaw
 
     def update(self, sums: ChainSums) -> FrozenChain:
         return self
 
-    def mean(self) -> Chain:
+    def mean(self) -> ChainLaw:
         return self.chain
 
     mode = expected_log = predictive = mean
 
-    def log_surrogate(self) -> Chain:
-        return Chain(logs(self.chain.initial), logs(self.chain.transition))
+    def log_surrogate(self) -> ChainLaw:
+        return self.chain.with_weights(logs(self.chain.initial), logs(self.chain.weights))
 
-    def sample(self, rng: np.random.Generator) -> Chain:
+    def sample(self, rng: np.random.Generator) -> ChainLaw:
         return self.chain
 
     def kl(self, prior: Any) -> float:
         return 0.0
 
-    def log_density(self, chain: Chain) -> float:
+    def log_density(self, chain: Any) -> float:
         return 0.0
 
     def log_evidence(self, sums: ChainSums) -> float:
-        return log_weight(sums.initial, self.chain.initial) + log_weight(sums.pairs, self.chain.transition)
+        return log_weight(sums.initial, self.chain.initial) + log_weight(sums.pairs, self.chain.weights)
 
     def n_free(self) -> int:
         return 0

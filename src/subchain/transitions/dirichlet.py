@@ -18,9 +18,11 @@ from subchain.core.hyperparameters import FixedHyperparameters
 from subchain.core.records import Record, states_on
 from subchain.errors import InputError, unknown_name
 from subchain.numerics import simplex
-from subchain.transitions.base import Chain, ChainSums, NoOccurrence, TransitionPrior
+from subchain.transitions.base import Chain, ChainLaw, ChainSums, NoOccurrence, TransitionPrior
 from subchain.transitions.incremental import IncrementalDirichlet
 from subchain.transitions.initial import GivenInitial, Initial, LearnedInitial, StationaryInitial
+from subchain.transitions.layout import Layout, Square, band_of
+from subchain.transitions.operators import Dense, TransitionOperator
 
 Array = NDArray[np.float64]
 
@@ -102,34 +104,42 @@ class DirichletChain(Record, FixedHyperparameters, NoOccurrence):
     def update(self, sums: ChainSums) -> DirichletChain:
         return DirichletChain(self.initial.update(sums.initial), self.rows.update(sums.pairs))
 
-    def mean(self) -> Chain:
-        transition = self.rows.mean()
-        return Chain(self.initial.mean(transition), transition)
+    def law(self, initial: Array, weights: Array) -> ChainLaw:
+        """Return weights in the form of the rows as a chain."""
+        return Chain(initial, weights)
+
+    def moves(self, weights: Array) -> TransitionOperator:
+        """Return weights in the form of the rows as an operator."""
+        return Dense(weights)
+
+    def mean(self) -> ChainLaw:
+        weights = self.rows.mean()
+        return self.law(self.initial.mean(self.moves(weights)), weights)
 
     predictive = mean
 
-    def mode(self) -> Chain:
-        transition = self.rows.mode()
-        return Chain(self.initial.mode(transition), transition)
+    def mode(self) -> ChainLaw:
+        weights = self.rows.mode()
+        return self.law(self.initial.mode(self.moves(weights)), weights)
 
-    def expected_log(self) -> Chain:
-        return Chain(self.initial.expected_log(self.rows.mean()), self.rows.expected_log())
+    def expected_log(self) -> ChainLaw:
+        return self.law(self.initial.expected_log(self.moves(self.rows.mean())), self.rows.expected_log())
 
-    def log_surrogate(self) -> Chain:
-        return Chain(self.initial.log_surrogate(self.rows.mean()), self.rows.log_surrogate())
+    def log_surrogate(self) -> ChainLaw:
+        return self.law(self.initial.log_surrogate(self.moves(self.rows.mean())), self.rows.log_surrogate())
 
-    def sample(self, rng: np.random.Generator) -> Chain:
-        transition = self.rows.sample(rng)
-        return Chain(self.initial.sample(transition, rng), transition)
+    def sample(self, rng: np.random.Generator) -> ChainLaw:
+        weights = self.rows.sample(rng)
+        return self.law(self.initial.sample(self.moves(weights), rng), weights)
 
     def kl(self, prior: DirichletChain) -> float:
         return self.initial.kl(prior.initial) + self.rows.kl(prior.rows)
 
-    def log_density(self, chain: Chain) -> float:
-        return self.initial.log_density(chain.initial) + self.rows.log_density(chain.transition)
+    def log_density(self, chain: ChainLaw) -> float:
+        return self.initial.log_density(chain.initial) + self.rows.log_density(chain.weights)
 
     def log_evidence(self, sums: ChainSums) -> float:
-        expected = self.rows.update(sums.pairs).mean()
+        expected = self.moves(self.rows.update(sums.pairs).mean())
         return self.initial.log_evidence(sums.initial, expected) + self.rows.log_evidence(sums.pairs)
 
     def n_free(self) -> int:
@@ -198,31 +208,40 @@ class Dirichlet(TransitionPrior):
         return not (isinstance(self.initial, str) and self.initial == "stationary")
 
     def prior(self, n_states: int, *, flat: bool) -> DirichletChain:
-        fixed, free = self._structure(n_states)
-        concentration = _hyperparameter("concentration", self.concentration, (n_states, n_states), flat)
+        mask = self._mask(n_states)
+        layout = band_of(mask) if mask is not None else None
+        form: Square | Layout = Square(n_states) if layout is None else layout
+        fixed, free = self._structure(mask, form)
+        shape = (n_states, n_states)
+        concentration = form.gather(_hyperparameter("concentration", self.concentration, shape, flat))
         stickiness = np.asarray(self.stickiness, dtype=np.float64)
         if stickiness.ndim or not np.isfinite(stickiness) or stickiness < 0.0:
             raise InputError(f"stickiness must be a number of at least 0, not {self.stickiness!r}.")
-        concentration = concentration + stickiness * np.eye(n_states)
-        rows = DirichletRows(np.where(free, concentration, 0.0), fixed)
-        return DirichletChain(self._initial(n_states, flat), rows)
+        concentration = np.where(free, concentration + stickiness * form.diagonal(), 0.0)
+        initial = self._initial(n_states, flat)
+        if layout is None:
+            return DirichletChain(initial, DirichletRows(concentration, fixed))
+        from subchain.transitions.banded_rows import BandedDirichletChain, BandedRows
 
-    def _structure(self, n_states: int) -> tuple[Array, NDArray[np.bool_]]:
-        """Return the fixed probabilities and the mask of free entries, both (K, K)."""
-        shape = (n_states, n_states)
+        return BandedDirichletChain(initial, BandedRows(concentration, fixed), layout.first)
+
+    def _mask(self, n_states: int) -> NDArray[np.bool_] | None:
         mask = self.mask(n_states) if callable(self.mask) else self.mask
-        allowed = np.ones(shape, dtype=np.bool_) if mask is None else np.asarray(mask).astype(np.bool_)
-        given = np.full(shape, np.nan) if self.fixed is None else np.asarray(self.fixed, dtype=np.float64)
-        for name, table in (("mask", allowed), ("fixed", given)):
-            if table.shape != shape:
-                raise InputError(f"{name} has shape {table.shape}, but {n_states} states need {shape}.")
+        if mask is None:
+            return None
+        allowed = np.asarray(mask).astype(np.bool_)
+        if allowed.shape != (n_states, n_states):
+            raise InputError(f"mask has shape {allowed.shape}, but {n_states} states need {(n_states, n_states)}.")
+        return allowed
+
+    def _structure(self, mask: NDArray[np.bool_] | None, form: Square | Layout) -> tuple[Array, NDArray[np.bool_]]:
+        """Fixed probabilities, and which entries are left to learn, in the given form."""
+        n_states = form.n_states
+        allowed = np.ones(form.shape, dtype=np.bool_) if mask is None else form.gather(mask)
+        given = np.full(form.shape, np.nan)
+        if self.fixed is not None:
+            given = form.gather(self._fixed(mask, n_states))
         known = ~np.isnan(given)
-        if (given[known] < 0.0).any() or (given[known] > 1.0).any():
-            raise InputError("fixed transition probabilities must be between 0 and 1, or nan where they are learned.")
-        forbidden = known & ~allowed & (np.nan_to_num(given) > 0.0)
-        if forbidden.any():
-            row, column = np.argwhere(forbidden)[0]
-            raise InputError(f"transition {row} → {column} is fixed to {given[row, column]} but the mask forbids it.")
         fixed = np.where(known, given, 0.0)
         free = allowed & ~known
         total = fixed.sum(axis=1)
@@ -233,11 +252,27 @@ class Dirichlet(TransitionPrior):
                 raise InputError(f"the fixed probabilities of row {row} sum to {total[row]:.6g}, not to 1.")
         return fixed, free & (total < 1.0 - 1e-12)[:, None]
 
+    def _fixed(self, mask: NDArray[np.bool_] | None, n_states: int) -> Array:
+        """Probabilities that were given, (K, K)."""
+        given = np.asarray(self.fixed, dtype=np.float64)
+        if given.shape != (n_states, n_states):
+            raise InputError(f"fixed has shape {given.shape}, but {n_states} states need {(n_states, n_states)}.")
+        known = ~np.isnan(given)
+        if (given[known] < 0.0).any() or (given[known] > 1.0).any():
+            raise InputError("fixed transition probabilities must be between 0 and 1, or nan where they are learned.")
+        forbidden = np.zeros_like(known) if mask is None else known & ~mask & (np.nan_to_num(given) > 0.0)
+        if forbidden.any():
+            row, column = np.argwhere(forbidden)[0]
+            raise InputError(f"transition {row} → {column} is fixed to {given[row, column]} but the mask forbids it.")
+        return given
+
     def _initial(self, n_states: int, flat: bool) -> Initial:
         if isinstance(self.initial, str):
             if self.initial == "learned":
                 shape = (n_states,)
-                return LearnedInitial(_hyperparameter("initial_concentration", self.initial_concentration, shape, flat))
+                return LearnedInitial(
+                    _hyperparameter("initial_concentration", self.initial_concentration, shape, flat).copy()
+                )
             if self.initial == "stationary":
                 return StationaryInitial()
             raise unknown_name("initial distribution", self.initial, ["learned", "stationary"])
@@ -262,6 +297,6 @@ def _hyperparameter(name: str, given: Any, shape: tuple[int, ...], flat: bool) -
             "parameter; use at least 1, or variational inference, which accepts any positive value."
         )
     try:
-        return np.broadcast_to(value, shape).copy()
+        return np.broadcast_to(value, shape)
     except ValueError:
         raise InputError(f"{name} has shape {value.shape}; expected a number or {shape}.") from None

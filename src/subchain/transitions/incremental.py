@@ -11,8 +11,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from subchain.numerics.special import exp_digamma
-from subchain.transitions.base import Chain, ChainPosterior, ChainSums
-from subchain.transitions.stationary import stationary_distribution
+from subchain.transitions.base import ChainLaw, ChainPosterior, ChainSums
+from subchain.transitions.stationary import stationary_of
 
 Array = NDArray[np.float64]
 
@@ -33,18 +33,19 @@ class IncrementalChain:
         self.prior = prior
         self.initial = np.array(sums.initial, dtype=np.float64)
         self.pairs = np.array(sums.pairs, dtype=np.float64)
+        self._form = sums
         self._posterior: ChainPosterior | None = None
 
-    def surrogate(self, kind: str) -> Chain:
+    def surrogate(self, kind: str) -> ChainLaw:
         """The chain called `kind`: "expected_log", "predictive", "mean" or "mode"."""
         if self._posterior is None:
-            self._posterior = self.prior.update(ChainSums(self.initial, self.pairs))
-        found: Chain = getattr(self._posterior, kind)()
+            self._posterior = self.prior.update(self._form.like(self.initial, self.pairs))
+        found: ChainLaw = getattr(self._posterior, kind)()
         return found
 
     def stationary(self) -> Array:
         """Stationary distribution of the expected transition matrix."""
-        return stationary_distribution(self.surrogate("mean").transition)
+        return stationary_of(self.surrogate("mean").operator)
 
     def adopt(self, prior: Any) -> None:
         """Continue under another prior with the same counts."""
@@ -52,7 +53,7 @@ class IncrementalChain:
 
     def sums(self) -> ChainSums:
         """Return a copy of the present counts."""
-        return ChainSums(self.initial.copy(), self.pairs.copy())
+        return self._form.like(self.initial.copy(), self.pairs.copy())
 
     def memory(self) -> dict[str, NDArray[Any]]:
         """Return nothing: the counts are all there is."""
@@ -120,18 +121,20 @@ class IncrementalDirichlet(IncrementalChain):
         dirichlet_rows(kind, self.rows[0], self.pairs, self.rows[1], out)
         return out
 
-    def surrogate(self, kind: str) -> Chain:
+    def surrogate(self, kind: str) -> ChainLaw:
+        prior: Any = self.prior
         how = KINDS[kind]
         transition = self._transition(how)
         if self.learns_first:
             first = np.empty_like(self.first)
             dirichlet_rows(how, self.first, self.initial[None], self._nothing_fixed, first)
-            return Chain(first[0], transition)
-        moves = transition if how == MODE else self._transition(MEAN)
-        return Chain(self.prior.initial.mean(moves), transition)  # type: ignore[attr-defined]
+            return prior.law(first[0], transition)
+        weights = transition if how == MODE else self._transition(MEAN)
+        return prior.law(prior.initial.mean(prior.moves(weights)), transition)
 
     def stationary(self) -> Array:
-        return stationary_distribution(self._transition(MEAN))
+        prior: Any = self.prior
+        return stationary_of(prior.moves(self._transition(MEAN)))
 
     def row_totals(self) -> Array:
         """What each row of counts weighs, prior included."""

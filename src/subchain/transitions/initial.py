@@ -1,7 +1,7 @@
 """Initial distributions of a chain: learned from the data, given, or the stationary distribution of the matrix.
 
-Each is a small record with the same methods. Methods take the transition matrix (K, K), which only the stationary one
-uses.
+Each is a small record with the same methods. Methods take the transition weights as an operator, which only the
+stationary one uses.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from subchain.core.records import Record
 from subchain.numerics import simplex
-from subchain.transitions.stationary import stationary_distribution
+from subchain.transitions.operators import TransitionOperator
+from subchain.transitions.stationary import stationary_of
 
 Array = NDArray[np.float64]
 
@@ -33,19 +34,19 @@ class LearnedInitial(Record):
     def _moments(self) -> simplex.LogMoments:
         return simplex.log_moments(self.concentration, axis=0)
 
-    def mean(self, transition: Array) -> Array:
+    def mean(self, moves: TransitionOperator) -> Array:
         return simplex.normalized(self.concentration, axis=0)
 
-    def mode(self, transition: Array) -> Array:
+    def mode(self, moves: TransitionOperator) -> Array:
         return simplex.mode(self.concentration, axis=0)
 
-    def expected_log(self, transition: Array) -> Array:
+    def expected_log(self, moves: TransitionOperator) -> Array:
         return np.exp(self._moments.expected)
 
-    def log_surrogate(self, transition: Array) -> Array:
+    def log_surrogate(self, moves: TransitionOperator) -> Array:
         return self._moments.expected
 
-    def sample(self, transition: Array, rng: np.random.Generator) -> Array:
+    def sample(self, moves: TransitionOperator, rng: np.random.Generator) -> Array:
         return simplex.draw(self.concentration, 0, rng)
 
     def kl(self, prior: Any) -> float:
@@ -54,7 +55,7 @@ class LearnedInitial(Record):
     def log_density(self, initial: Array) -> float:
         return simplex.log_density(self.concentration, initial)
 
-    def log_evidence(self, counts: Array, transition: Array) -> float:
+    def log_evidence(self, counts: Array, moves: TransitionOperator) -> float:
         return simplex.log_evidence(self.concentration, counts, axis=0)
 
     def n_free(self) -> int:
@@ -67,20 +68,20 @@ class _NothingToLearn:
     def update(self, counts: Array) -> Any:
         return self
 
-    def mean(self, transition: Array) -> Array:
+    def mean(self, moves: TransitionOperator) -> Array:
         raise NotImplementedError
 
-    def mode(self, transition: Array) -> Array:
-        return self.mean(transition)
+    def mode(self, moves: TransitionOperator) -> Array:
+        return self.mean(moves)
 
-    def expected_log(self, transition: Array) -> Array:
-        return self.mean(transition)
+    def expected_log(self, moves: TransitionOperator) -> Array:
+        return self.mean(moves)
 
-    def log_surrogate(self, transition: Array) -> Array:
-        return simplex.logs(self.mean(transition))
+    def log_surrogate(self, moves: TransitionOperator) -> Array:
+        return simplex.logs(self.mean(moves))
 
-    def sample(self, transition: Array, rng: np.random.Generator) -> Array:
-        return self.mean(transition)
+    def sample(self, moves: TransitionOperator, rng: np.random.Generator) -> Array:
+        return self.mean(moves)
 
     def kl(self, prior: Any) -> float:
         return 0.0
@@ -88,8 +89,8 @@ class _NothingToLearn:
     def log_density(self, initial: Array) -> float:
         return 0.0
 
-    def log_evidence(self, counts: Array, transition: Array) -> float:
-        return simplex.log_weight(counts, self.mean(transition))
+    def log_evidence(self, counts: Array, moves: TransitionOperator) -> float:
+        return simplex.log_weight(counts, self.mean(moves))
 
     def n_free(self) -> int:
         return 0
@@ -101,7 +102,7 @@ class GivenInitial(_NothingToLearn, Record):
 
     probabilities: Array
 
-    def mean(self, transition: Array) -> Array:
+    def mean(self, moves: TransitionOperator) -> Array:
         return self.probabilities
 
 
@@ -109,8 +110,8 @@ class GivenInitial(_NothingToLearn, Record):
 class StationaryInitial(_NothingToLearn, Record):
     """Stationary distribution of the transition matrix as the initial distribution."""
 
-    def mean(self, transition: Array) -> Array:
-        return stationary_distribution(transition)
+    def mean(self, moves: TransitionOperator) -> Array:
+        return stationary_of(moves)
 
 
 Initial = LearnedInitial | GivenInitial | StationaryInitial

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,8 +20,7 @@ def left_right(n_states: int, max_step: int | None = None) -> NDArray[np.bool_]:
            [0, 1, 1],
            [0, 0, 1]])
     """
-    ahead = _differences(n_states)
-    return (ahead >= 0) & (ahead <= (n_states if max_step is None else max_step))
+    return _diagonals(n_states, range(n_states if max_step is None else min(max_step + 1, n_states)))
 
 
 def banded(n_states: int, width: int = 1) -> NDArray[np.bool_]:
@@ -32,7 +33,7 @@ def banded(n_states: int, width: int = 1) -> NDArray[np.bool_]:
            [1, 1, 1],
            [0, 1, 1]])
     """
-    return np.abs(_differences(n_states)) <= width
+    return _diagonals(n_states, range(-width, width + 1))
 
 
 def cyclic(n_states: int, max_step: int = 1) -> NDArray[np.bool_]:
@@ -45,12 +46,17 @@ def cyclic(n_states: int, max_step: int = 1) -> NDArray[np.bool_]:
            [0, 1, 1],
            [1, 0, 1]])
     """
-    return _differences(n_states) % n_states <= max_step
+    return _diagonals(n_states, range(min(max_step, n_states - 1) + 1)) | _diagonals(
+        n_states, range(-n_states + 1, min(max_step, n_states - 1) - n_states + 1)
+    )
 
 
-def _differences(n_states: int) -> NDArray[np.int64]:
-    """Return target minus source of each transition, (K, K)."""
+def _diagonals(n_states: int, ahead: Iterable[int]) -> NDArray[np.bool_]:
+    """Return the mask of transitions that go so many states ahead (back, if negative), (K, K)."""
     if n_states < 1:
         raise InputError(f"n_states must be at least 1, not {n_states}.")
-    states = np.arange(n_states)
-    return states[None, :] - states[:, None]
+    mask = np.zeros((n_states, n_states), dtype=np.bool_)
+    for step in ahead:
+        if abs(step) < n_states:
+            np.fill_diagonal(mask[max(-step, 0) :, max(step, 0) :], True)
+    return mask

@@ -72,10 +72,10 @@ def _advance(messages: Messages, stops: Index, lengths: Index, start: Array, spa
     messages.likelihood(positions, likelihood)
     last = np.empty_like(start)
     far = start if isinstance(order, slice) else np.ascontiguousarray(start[:, order])
-    messages.kernels.advance(likelihood, messages.transition, far, offsets, last)
+    messages.kernels.advance(likelihood, far, offsets, last)
     reached = int(np.count_nonzero(sorted_lengths))
     where = np.arange(len(lengths))[order][:reached]
-    start[:, where] = messages.transposed @ last[:, :reached]
+    start[:, where] = messages.operator.apply(last[:, :reached])
 
 
 def _retreat(messages: Messages, starts: Index, lengths: Index, stop: Array, space: Workspace) -> None:
@@ -87,7 +87,7 @@ def _retreat(messages: Messages, starts: Index, lengths: Index, stop: Array, spa
     likelihood = space.table("likelihood", len(stop), tile.columns)
     messages.likelihood(tile.positions, likelihood)
     near = np.empty((len(stop), reached), dtype=messages.dtype)
-    messages.kernels.retreat(likelihood, messages.transposed, np.ones_like(near), tile.offsets, near)
+    messages.kernels.retreat(likelihood, np.ones_like(near), tile.offsets, near)
     stop[:, where] = near
 
 
@@ -116,7 +116,7 @@ def grow(messages: Messages, batch: Minibatch, outside: Array, growth: BufferGro
             tables.append(table)
         enough = np.empty(len(growing), dtype=np.bool_)
         _grow_all(
-            *tables, look, room, ends, growing, messages.transition, outside, initial, left, core, right, grown,
+            *tables, look, room, ends, growing, messages.operator.dense(), outside, initial, left, core, right, grown,
             growth, enough,
         )  # fmt: skip
         growing, look = growing[~enough], 2 * look
@@ -131,7 +131,7 @@ def _cores(messages: Messages, batch: Minibatch, core: Array) -> None:
     positions = np.arange(batch.n_observations) + np.repeat(batch.starts - begins, batch.lengths)
     likelihood = messages.table(len(positions))
     messages.likelihood(positions, likelihood)
-    _multiply_all(likelihood, messages.transition, begins, batch.lengths, core)
+    _multiply_all(likelihood, messages.operator.dense(), begins, batch.lengths, core)
 
 
 @njit(nogil=True, cache=True)

@@ -10,12 +10,12 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from functools import cached_property
-from types import ModuleType
 from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.engines.cpu.kernels import Kernels
 from subchain.engines.cpu.listed import LegalRun, ListedFiltered, ListedMarginals
 from subchain.engines.cpu.log_space import LogBlock
 from subchain.engines.cpu.messages import Filtered, Smoothed, Told
@@ -62,7 +62,7 @@ class TileRun:
     """A tile with its messages."""
 
     def __init__(
-        self, filtered: Filtered, smoothed: Smoothed | None, cut: Partition, told: Told | None, kernels: ModuleType
+        self, filtered: Filtered, smoothed: Smoothed | None, cut: Partition, told: Told | None, kernels: Kernels
     ) -> None:
         self.filtered = filtered
         self.kernels = kernels
@@ -127,7 +127,7 @@ class Collected:
     Attributes
     ----------
     statistics : `pairs` without the factor of the transition matrix
-    log_space_pairs : (K, K) expected transitions of sequences that were run in log space, or None
+    log_space_pairs : expected transitions of sequences that were run in log space, or None
     """
 
     statistics: HMMStatistics
@@ -142,7 +142,7 @@ class Collect(LegalConsumer[Collected]):
         self.weights = weights
 
     def begin(self) -> Collected:
-        return Collected(HMMStatistics.zeros(self.surrogate.n_states, self.surrogate.emission.zeros()))
+        return Collected(HMMStatistics(self.surrogate.transition.zeros(), self.surrogate.emission.zeros()))
 
     def tile(self, result: Collected, run: TileRun) -> None:
         filtered, marginals, sums = run.filtered, run.marginals, result.statistics
@@ -152,11 +152,12 @@ class Collect(LegalConsumer[Collected]):
             lanes.weigh(marginals, offsets, lane_weights)
             lanes.weigh(weighted, offsets, lane_weights)
         sums.chain.initial += marginals[:, : filtered.tile.lanes][:, run.is_first].sum(axis=1)
-        run.kernels.pair_sums(filtered.alpha, weighted, offsets, sums.pairs)
+        run.kernels.pair_sums(filtered.alpha, weighted, offsets, sums.chain.pairs)
         before = run.before
         if before is not None:
             inner = ~run.is_first
-            sums.chain.pairs += before[inner].T @ weighted[:, : filtered.tile.lanes][:, inner].T
+            first = weighted[:, : filtered.tile.lanes][:, inner]
+            self.surrogate.transition.accumulate(before[inner].T, first, sums.chain.pairs)
         self.surrogate.emission.accumulate(filtered.values, marginals, sums.emission)
 
     def block(self, result: Collected, run: LegalRun) -> None:
@@ -165,8 +166,8 @@ class Collect(LegalConsumer[Collected]):
             piece_weights = self.weights[block.pieces.sequences]
             legal.weigh(marginals, block.lists, piece_weights)
             legal.weigh(weighted, block.lists, piece_weights)
-        legal.first_states(marginals, block.lists, sums.initial)
-        legal.pair_sums(run.alpha, weighted, block.lists, sums.pairs)
+        legal.first_states(marginals, block.lists, sums.chain.initial)
+        legal.pair_sums(run.alpha, weighted, block.lists, sums.chain.pairs)
         self.surrogate.emission.accumulate_listed(block.values, block.legal, marginals, sums.emission)
 
     def hard(self, result: Collected, sequence: int, block: LogBlock) -> None:
@@ -184,7 +185,7 @@ class Collect(LegalConsumer[Collected]):
         total = parts[0].statistics
         for part in parts[1:]:
             total.absorb(part.statistics)
-        total.chain.pairs *= self.surrogate.transition
+        total.chain.pairs *= self.surrogate.transition.weights
         for part in parts:
             if part.log_space_pairs is not None:
                 total.chain.pairs += part.log_space_pairs

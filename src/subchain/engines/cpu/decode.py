@@ -26,7 +26,8 @@ from subchain.engines.cpu.partition import Partition, Tile, partition
 from subchain.engines.cpu.paths import states_array
 from subchain.engines.cpu.workspace import Workers
 from subchain.errors import impossible_error
-from subchain.propagation.viterbi import sweep, sweep_lanes, trace, trace_lanes
+from subchain.propagation.sampling import log_onward_of
+from subchain.propagation.viterbi import arriving, best_before, sweep, sweep_lanes, trace, trace_lanes
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -108,8 +109,7 @@ class _Decoder:
         n_states = messages.surrogate.n_states
         with np.errstate(divide="ignore"):
             self.log_initial = np.log(messages.surrogate.initial)
-            self.log_transition = np.log(messages.transition)
-        self.log_transposed = np.ascontiguousarray(self.log_transition.T)
+        self.log_transition, _, self.log_into = messages.kernels.log_forms
         self.before = np.full((len(cut.start), n_states), np.nan)
         self.last = np.full((len(cut.start), n_states), np.nan)
         self.impossible: dict[int, int] = {}
@@ -144,16 +144,16 @@ class _Decoder:
         nothing = np.zeros_like(self.log_initial)
         _, delta = self.messages.log_likelihood(np.arange(start, start + length))
         first, stop = self.cut.start[piece] - start, self.stop[piece] - start
-        arriving = self.log_initial
+        entering = self.log_initial
         if not self.cut.is_first[piece]:
             sweep(delta[:first], self.log_transition, nothing)
             self.before[piece] = delta[first - 1]
-            arriving = self._arriving(delta[first - 1])
-        lost = sweep(delta[first:stop], self.log_transition, arriving)
+            entering = self._arriving(delta[first - 1])
+        lost = sweep(delta[first:stop], self.log_transition, entering)
         self.last[piece] = delta[stop - 1] + lost
         sweep(delta[stop:], self.log_transition, self._arriving(delta[stop - 1]))
         path = np.empty(length, dtype=self.states.dtype)
-        trace(delta, self.log_transposed, nothing, path)
+        trace(delta, self.log_into, nothing, path)
         self.states[self.cut.start[piece] : self.stop[piece]] = path[first:stop]
 
     def _run_side_by_side(self, tile: Tile) -> None:
@@ -165,14 +165,13 @@ class _Decoder:
         inner = ~cut.is_first[pieces]
         early = cut.start[pieces] - tile.starts
         self.before[pieces[inner]] = delta[:, (tile.offsets[early - 1] + lanes)[inner]].T
-        trace_lanes(
-            delta, self.log_transposed, tile.offsets, tile.starts, cut.start[pieces], self.stop[pieces], self.states
-        )
+        trace_lanes(delta, self.log_into, tile.offsets, tile.starts, cut.start[pieces], self.stop[pieces], self.states)
 
     def _arriving(self, delta: Array) -> Array:
         """Log weights of the states that follow a position."""
-        arriving: Array = (delta + self.log_transposed).max(axis=1)
-        return arriving
+        found = np.empty_like(delta)
+        arriving(self.log_transition, delta, found)
+        return found
 
     # ---- borders -----------------------------------------------------------------------------------------------------
 
@@ -193,7 +192,8 @@ class _Decoder:
     def _leads_astray(self, pieces: Index) -> NDArray[np.bool_]:
         """Whether the path through each piece comes from another state than the one at the end of the piece before."""
         starts = self.cut.start[pieces]
-        best = np.argmax(self.last[pieces - 1] + self.log_transposed[self.states[starts]], axis=1)
+        best = np.empty(len(pieces), dtype=np.int64)
+        best_before(self.log_into, self.states[starts], self.last[pieces - 1].T, best)
         return np.asarray(best != self.states[starts - 1])
 
     def settle(self, doubts: _Doubts) -> None:
@@ -231,8 +231,8 @@ class _Decoder:
         start, stop = self.cut.start[piece], self.stop[piece]
         arrival = np.zeros_like(self.log_initial)
         if not self.cut.is_last[piece]:
-            arrival = self.log_transposed[self.states[stop]]
-        trace(self._sweep(piece), self.log_transposed, arrival, self.states[start:stop])
+            log_onward_of(self.log_into, self.states[stop], arrival)
+        trace(self._sweep(piece), self.log_into, arrival, self.states[start:stop])
 
     def _sweep(self, piece: int) -> Array:
         """Compute δ (n, K) of a piece from that of the piece before."""
@@ -303,8 +303,7 @@ def _spread(first: Index, stop: Index) -> Index:
 def _meeting_time(messages: Messages, starts: Index, steps: int) -> int | None:
     """Steps until δ started at `starts + steps` agrees with δ started at `starts`; None if `steps` are not enough."""
     _, logs = messages.log_likelihood((starts[:, None] + np.arange(2 * steps)).ravel())
-    with np.errstate(divide="ignore"):
-        log_transition = np.log(messages.transition)
+    log_transition = messages.kernels.log_forms.forward
     early = logs.reshape(len(starts), 2 * steps, -1)
     late = early[:, steps:].copy()
     nothing = np.zeros(early.shape[2])

@@ -17,10 +17,11 @@ from subchain.data.sequences import Sequences
 from subchain.engines.base import BufferGrowth, WordBoundary, WordChain, WordMinibatches, WordTable
 from subchain.engines.cpu import buffers, decode, fused_updates, in_order, left_out, passes, paths
 from subchain.engines.cpu.consumers import Collect, Filter, Nothing, Smooth
+from subchain.engines.cpu.kernels import MANY_STATES, needs_matrix
 from subchain.engines.cpu.messages import Messages
 from subchain.engines.cpu.minibatches import run_minibatch
 from subchain.engines.cpu.occurrence import occurrence
-from subchain.engines.cpu.partition import MANY_STATES, TABLE_BYTES
+from subchain.engines.cpu.partition import TABLE_BYTES
 from subchain.engines.cpu.workspace import Workers, floating_type
 from subchain.engines.part import Part
 from subchain.engines.results import Approach, Consume, ConsumeFiltered, Keep, Occurrence, PassMemory, Scores
@@ -112,7 +113,8 @@ class CpuEngine:
     def occurrence(
         self, surrogate: Surrogate, part: Part, method: str = "pairs", n_samples: int = 1000, seed: int = 0
     ) -> Occurrence:
-        return occurrence(self.workers, self._messages(surrogate, part), method, n_samples, seed)
+        messages = self._messages(_with_matrix(surrogate, "the occurrence of transitions"), part)
+        return occurrence(self.workers, messages, method, n_samples, seed)
 
     # ---- subchains ---------------------------------------------------------------------------------------------------
 
@@ -120,6 +122,8 @@ class CpuEngine:
         self, surrogate: Surrogate, part: Part, batch: Minibatch, start: Array, stop: Array, keep: Keep | None = None,
         surplus: str | None = None,
     ) -> MinibatchRun:  # fmt: skip
+        if surplus is not None:
+            surrogate = _with_matrix(surrogate, "the occurrence of transitions")
         return run_minibatch(self.workers, self._messages(surrogate, part), batch, start, stop, keep, surplus)
 
     def approach(
@@ -130,6 +134,7 @@ class CpuEngine:
     def grow(
         self, surrogate: Surrogate, part: Part, batch: Minibatch, outside: Array, growth: BufferGrowth
     ) -> Approach:
+        surrogate = _with_matrix(surrogate, "a growing buffer")
         return buffers.grow(self._messages(surrogate, part), batch, outside, growth)
 
     def distances(self, surrogate: Surrogate, part: Part, starts: Index, steps: int) -> Array:
@@ -154,3 +159,7 @@ class CpuEngine:
 
     def pass_memory(self, data: Sequences, n_states: int, sums_bytes: int) -> PassMemory:
         return passes.pass_memory(data, n_states, sums_bytes, self.workers.n_jobs)
+
+
+def _with_matrix(surrogate: Surrogate, what: str) -> Surrogate:
+    return surrogate.replace(transition=needs_matrix(surrogate.transition, what))

@@ -23,13 +23,14 @@ from subchain.emissions.incremental_table import (
 )
 from subchain.numerics.special import exp_digamma
 from subchain.numerics.vectors import aligned
-from subchain.propagation.lanes.guards import read_guards, write_guards
+from subchain.propagation.guards import fill_silent, gather_guards, write_guards
 from subchain.propagation.lanes.recursions import (
     LARGEST_PRODUCT,
     LEAST_PRODUCT,
     advance,
     backward,
     forward,
+    mix,
     pair_sums,
     retreat,
 )
@@ -163,6 +164,7 @@ def update_words(kind, minibatches, chain, table, boundary, since):
     transition, mean, initial = np.empty_like(pairs), np.empty_like(pairs), np.empty((1, n_states))
     moved, divisors = np.empty_like(pairs), np.empty(n_states)
     start, stop = np.empty((n_states, size)), np.empty((n_states, size))
+    before, after = np.empty((n_states, size)), np.empty((n_states, size))
     begins, is_first, is_last = np.empty(size, np.int64), np.empty(size, np.bool_), np.empty(size, np.bool_)
     nothing_fixed = np.zeros((1, n_states))
     for update in range(pieces.shape[0]):
@@ -189,14 +191,15 @@ def update_words(kind, minibatches, chain, table, boundary, since):
             return update
         # what lies around the subchains
         if knows == GUARDS:
-            read_guards(
-                lasts, firsts, chosen, is_first, is_last, initial[0], stationary, transition, transposed, start, stop
-            )
+            gather_guards(lasts, firsts, chosen, is_first, is_last, before, after)
+            mix(transition, before, start)
+            mix(transposed, after, stop)
+            fill_silent(before, after, is_first, is_last, initial[0], stationary, start, stop)
         else:
             _enter_alone(initial[0], stationary, begins == buffer, start, stop)
         if knows == BUFFERS and buffer > 0:
-            before, after = local[columns : columns + margin], local[columns + margin :]
-            _enter_buffered(rows[:n_found], before, after, transition, transposed, start, stop)
+            left, right = local[columns : columns + margin], local[columns + margin :]
+            _enter_buffered(rows[:n_found], left, right, transition, transposed, start, stop)
         # the subchains
         gather(rows[:n_found], local[:columns], weighted)
         forward(weighted, transition, start, offsets, alpha, scale)

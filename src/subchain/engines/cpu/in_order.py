@@ -18,7 +18,6 @@ from subchain.engines.cpu.messages import Messages, Told
 from subchain.engines.cpu.partition import Partition, Tile, partition
 from subchain.engines.cpu.passes import run_pass
 from subchain.engines.cpu.workspace import Workers, Workspace
-from subchain.propagation import serial
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -60,9 +59,7 @@ class _Blocks:
         self.borders = Told(*np.empty((2, len(self.cut.start), n_states)))
         self.log_borders: dict[int, tuple[Array, Array]] = {}
         with np.errstate(divide="ignore"):
-            self.log_initial, self.log_transition = (
-                np.log(table) for table in (self.messages.surrogate.initial, self.messages.transition)
-            )
+            self.log_initial = np.log(messages.surrogate.initial)
         for pieces in np.split(np.arange(len(self.cut.start)), np.flatnonzero(self.cut.is_first)[1:]):
             if self.is_hard[pieces[0]]:
                 self._sweep_logs(pieces)
@@ -109,17 +106,17 @@ class _Blocks:
         for piece in pieces:
             self.log_borders[piece] = (predicted.copy(), future)
             logs = self._logs(piece)
-            serial.log_forward(logs, self.log_transition, predicted, np.empty_like(logs))
+            self.messages.kernels.log_forward(logs, predicted, np.empty_like(logs))
         for piece in pieces[::-1]:
             self.log_borders[piece] = (self.log_borders[piece][0], future.copy())
             logs = self._logs(piece)
-            serial.log_backward(logs, self.log_transition, future, np.empty_like(logs))
+            self.messages.kernels.log_backward(logs, future, np.empty_like(logs))
 
     def _log_marginals(self, piece: int) -> Array:
         predicted, future = self.log_borders[piece]
         logs = self._logs(piece)
         joint, after = np.empty_like(logs), np.empty_like(logs)
-        serial.log_forward(logs, self.log_transition, predicted.copy(), joint)
-        serial.log_backward(logs, self.log_transition, future.copy(), after)
+        self.messages.kernels.log_forward(logs, predicted.copy(), joint)
+        self.messages.kernels.log_backward(logs, future.copy(), after)
         joint += after
         return np.asarray(np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True)))

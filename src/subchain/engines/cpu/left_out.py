@@ -21,7 +21,6 @@ from subchain.engines.cpu.messages import Messages
 from subchain.engines.cpu.partition import Tile
 from subchain.engines.cpu.passes import run_pass
 from subchain.engines.cpu.workspace import Workers
-from subchain.propagation import serial
 
 Array = NDArray[np.float64]
 
@@ -68,15 +67,15 @@ class _GivenOthers(Consumer[set[int]]):
         predicted[:, : tile.lanes] = self.messages.surrogate.initial[:, None]
         if run.before is not None:
             inner = np.flatnonzero(~run.is_first)
-            predicted[:, inner] = self.messages.transposed @ run.before[inner].T
-        predicted[:, tile.lanes :] = self.messages.transposed @ alpha[:, _columns_before(tile)]
+            predicted[:, inner] = self.messages.operator.apply(run.before[inner].T)
+        predicted[:, tile.lanes :] = self.messages.operator.apply(alpha[:, _columns_before(tile)])
         return predicted
 
     def _future(self, run: TileRun) -> Array:
         """What the future says of each column's state, in any scale."""
         tile, weighted = run.filtered.tile, run.smoothed.weighted
         future = np.empty_like(weighted)
-        future[:, _columns_before(tile)] = self.messages.transition @ weighted[:, tile.lanes :]
+        future[:, _columns_before(tile)] = self.messages.operator.apply_transposed(weighted[:, tile.lanes :])
         future[:, tile.last_columns] = 1.0
         if run.after is not None:
             inner = np.flatnonzero(tile.starts + tile.lengths < self.messages.data.offsets[run.sequences + 1])
@@ -91,20 +90,16 @@ def _columns_before(tile: Tile) -> NDArray[np.int64]:
 
 
 def _log_messages(messages: Messages, sequence: int) -> Iterator[tuple[slice, Array, Array, Array]]:
-    """Blocks of one sequence, last to first: rows, log likelihoods, and the logs of past and future messages, (n, K).
-
-    A prediction obeys the recursion of a backward message, run from left to right over the transposed matrix.
-    """
+    """Blocks of one sequence, last to first: rows, log likelihoods, logs of past and future messages, all (n, K)."""
     chain = LogChain.of(messages, sequence)
-    log_transposed = np.ascontiguousarray(chain.log_transition.T)
     beta = np.zeros(messages.surrogate.n_states)
     for block in range(len(chain.edges) - 2, -1, -1):
         rows = slice(chain.edges[block], chain.edges[block + 1])
         _, logs = messages.log_likelihood(np.arange(rows.start, rows.stop))
         predicted, future = np.empty_like(logs), np.empty_like(logs)
-        serial.log_backward(logs[::-1].copy(), log_transposed, chain.predicted[block].copy(), predicted)
-        serial.log_backward(logs, chain.log_transition, beta, future)
-        yield rows, logs, predicted[::-1], future
+        messages.kernels.log_predictions(logs, chain.predicted[block], predicted)
+        messages.kernels.log_backward(logs, beta, future)
+        yield rows, logs, predicted, future
 
 
 def _log_mean(logs: Array, log_weights: Array) -> Array:

@@ -133,7 +133,7 @@ class LegalMessages:
     @classmethod
     def where_it_pays(cls, messages: Messages) -> LegalMessages | None:
         """None where most states are legal, and where a chain cannot be cut."""
-        if messages.evidence is None or messages.part.hidden is not None:
+        if messages.evidence is None or messages.part.hidden is not None or messages.kernels.is_banded:
             return None
         legal = messages.evidence.lists(messages.data)
         if legal is None:
@@ -180,7 +180,7 @@ class LegalMessages:
         """Filtered marginals of all positions of a block, and smoothed ones if they are wanted."""
         block = self.block(pieces)
         legal, lists, messages = block.legal, block.lists, self.messages
-        initial, transition, transposed = self.initial, messages.transition, messages.transposed
+        initial, (transition, transposed, _) = self.initial, messages.kernels.forms
         likelihood, alpha = (space.table(name, 1, legal.n_entries)[0] for name in ("likelihood", "alpha"))
         scale, totals = space.table("scale", 1, len(block.values))[0], np.empty(len(pieces.starts))
         shift = messages.surrogate.emission.scaled_listed(block.values, legal, likelihood)

@@ -23,7 +23,8 @@ def best_paths(workers: Workers, messages: LegalMessages, states: NDArray[Any]) 
     """
     offsets = messages.messages.data.offsets
     with np.errstate(divide="ignore"):
-        log_initial, log_transition = np.log(messages.initial), np.log(messages.messages.transition)
+        log_initial = np.log(messages.initial)
+    log_transition = messages.messages.kernels.log_forms.forward
 
     def decode(pieces: Pieces) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         block = messages.block(pieces)

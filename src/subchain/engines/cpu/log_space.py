@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.engines.cpu.kernels import Kernels
 from subchain.engines.cpu.messages import Messages
-from subchain.propagation import serial
 from subchain.propagation.occurrence.pairs import add_log_surplus
 
 Array = NDArray[np.float64]
@@ -33,8 +33,9 @@ class LogBlock:
     positions, values : (n,) flat positions, and the observations there
     alpha, marginals : (K, n) filtered and smoothed marginals
     increments : (n,) log probability of each observation given those before it
-    pairs : (K, K) expected transitions within the block and the one that leads out of it
-    surplus : (K, K) what they add to `pairs` in the occurrence of transitions (`propagation.occurrence`)
+    pairs : expected transitions, in the operator's form, within the block and the one that leads out of it
+    surplus : (K, K) what they add to `pairs` in the occurrence of transitions (`propagation.occurrence`); None for a
+        band
     is_first : whether the block begins its sequence
     """
 
@@ -44,7 +45,7 @@ class LogBlock:
     marginals: Array
     increments: Array
     pairs: Array
-    surplus: Array
+    surplus: Array | None
     is_first: bool
 
 
@@ -55,7 +56,7 @@ class LogChain:
         self.messages = messages
         with np.errstate(divide="ignore"):
             self.log_initial = np.log(messages.surrogate.initial)
-            self.log_transition = np.log(messages.transition)
+        self.kernels = messages.kernels
         self.edges = [*range(start, stop, BLOCK), stop]
         self.predicted: list[Array] = []
         self._totals = [0.0]
@@ -74,7 +75,7 @@ class LogChain:
             self.predicted.append(alpha.copy())
             _, logs = self.messages.log_likelihood(np.arange(first, last))
             out = np.empty_like(logs)
-            serial.log_forward(logs, self.log_transition, alpha, out)
+            self.kernels.log_forward(logs, alpha, out)
             dead = np.flatnonzero(~(out > -np.inf).any(axis=1))
             if len(dead):
                 return -np.inf, first - start + int(dead[0])
@@ -86,7 +87,7 @@ class LogChain:
         positions = np.arange(self.edges[block], self.edges[block + 1])
         _, logs = self.messages.log_likelihood(positions)
         joint = np.empty_like(logs)
-        serial.log_forward(logs, self.log_transition, self.predicted[block].copy(), joint)
+        self.kernels.log_forward(logs, self.predicted[block].copy(), joint)
         return positions, joint
 
     def blocks(self) -> Iterator[LogBlock]:
@@ -98,13 +99,13 @@ class LogChain:
             positions = np.arange(self.edges[block], self.edges[block + 1])
             values, logs = self.messages.log_likelihood(positions)
             alpha, after = np.empty_like(logs), np.empty_like(logs)
-            serial.log_forward(logs, self.log_transition, self.predicted[block].copy(), alpha)
-            serial.log_backward(logs, self.log_transition, beta, after)
-            pairs, surplus = np.zeros((2, n_states, n_states))
+            self.kernels.log_forward(logs, self.predicted[block].copy(), alpha)
+            self.kernels.log_backward(logs, beta, after)
+            pairs = np.zeros_like(self.kernels.operator.weights)
             later_logs, later_beta = np.vstack((logs[1:], next_logs)), np.vstack((after[1:], next_beta))
-            joint = (alpha[: len(later_logs)], self.log_transition, later_logs, later_beta, self.log_total)
-            serial.log_pair_sums(*joint, pairs)
-            add_log_surplus(*joint, surplus)
+            joint = (alpha[: len(later_logs)], later_logs, later_beta, self.log_total)
+            self.kernels.log_pair_sums(*joint, pairs)
+            surplus = _surplus(self.kernels, *joint)
             # Logarithms of long chains are large and lose digits; the number of moves is known.
             pairs *= len(later_logs) / max(float(pairs.sum()), np.finfo(np.float64).tiny)
             so_far = np.logaddexp.reduce(alpha, axis=1)
@@ -119,6 +120,15 @@ class LogChain:
             next_logs, next_beta = logs[:1], after[:1]
 
 
+def _surplus(kernels: Kernels, alpha: Array, logs: Array, beta: Array, log_total: float) -> Array | None:
+    """See `LogBlock.surplus`; arguments as for `Kernels.log_pair_sums`."""
+    if kernels.is_banded:
+        return None
+    found = np.zeros_like(kernels.operator.weights)
+    add_log_surplus(alpha, kernels.log_forms.forward, logs, beta, log_total, found)
+    return found
+
+
 class LogPass(NamedTuple):
     """A short chain run at one go in log space.
 
@@ -127,7 +137,7 @@ class LogPass(NamedTuple):
     log_total : log normaliser of the forward messages, as in a scaled pass: without what comes after the chain
     impossible_at : first position that no path explains, or None
     marginals : (K, n)
-    pairs, surplus : (K, K) expected transitions, and their surplus
+    pairs : expected transitions, in the operator's form
     first_message, last_message : (K,) what the chain tells its neighbours
     """
 
@@ -135,35 +145,31 @@ class LogPass(NamedTuple):
     impossible_at: int | None
     marginals: Array
     pairs: Array
-    surplus: Array
     first_message: Array
     last_message: Array
 
 
-def log_pass(logs: Array, transition: Array, start: Array, stop: Array) -> LogPass:
+def log_pass(logs: Array, kernels: Kernels, start: Array, stop: Array) -> LogPass:
     """Forward-backward in log space over log likelihoods (n, K), between weights (K,) that come from outside."""
     with np.errstate(divide="ignore"):
-        log_transition, predicted, future = np.log(transition), np.log(start), np.log(stop)
+        predicted, future = np.log(start), np.log(stop)
     alpha, beta = np.empty_like(logs), np.empty_like(logs)
-    pairs, surplus = np.zeros_like(transition), np.zeros_like(transition)
-    serial.log_forward(logs, log_transition, predicted, alpha)
-    serial.log_backward(logs, log_transition, future, beta)
+    pairs = np.zeros_like(kernels.operator.weights)
+    kernels.log_forward(logs, predicted, alpha)
+    kernels.log_backward(logs, future, beta)
     both = alpha + beta
     total = float(np.logaddexp.reduce(both[-1]))
     if not np.isfinite(total):
         dead = np.flatnonzero(~(alpha > -np.inf).any(axis=1))
         where = int(dead[0]) if len(dead) else len(logs) - 1
-        return LogPass(-np.inf, where, np.zeros_like(logs.T), pairs, surplus, start, stop)
-    joint = (alpha[:-1], log_transition, logs[1:], beta[1:], total)
-    serial.log_pair_sums(*joint, pairs)
-    add_log_surplus(*joint, surplus)
+        return LogPass(-np.inf, where, np.zeros_like(logs.T), pairs, start, stop)
+    kernels.log_pair_sums(alpha[:-1], logs[1:], beta[1:], total, pairs)
     marginals = np.exp(both - np.logaddexp.reduce(both, axis=1, keepdims=True)).T
     return LogPass(
         float(np.logaddexp.reduce(alpha[-1])),
         None,
         np.ascontiguousarray(marginals),
         pairs,
-        surplus,
         np.exp(logs[0] + beta[0] - np.logaddexp.reduce(logs[0] + beta[0])),
         np.exp(alpha[-1] - np.logaddexp.reduce(alpha[-1])),
     )

@@ -14,15 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.engines.cpu.borders import Borders, disagreement
-from subchain.engines.cpu.partition import MANY_STATES, Partition, Tile
+from subchain.engines.cpu.kernels import Kernels
+from subchain.engines.cpu.partition import Partition, Tile
 from subchain.engines.cpu.workspace import Workspace, empty_table
 from subchain.engines.part import Observed, Part
 from subchain.engines.surrogate import Surrogate
-from subchain.propagation import serial
-from subchain.propagation.lanes import products
-from subchain.propagation.lanes import recursions as lanes
 from subchain.propagation.layout import Walks
-from subchain.propagation.underflow import LEAST_MARGINAL, LEAST_SCALE, Growth, covering, growth, reachable
+from subchain.propagation.underflow import LEAST_MARGINAL, LEAST_SCALE, Growth
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -73,19 +71,18 @@ class Messages(Observed):
     def __init__(self, surrogate: Surrogate, part: Part, dtype: np.dtype[Any]) -> None:
         super().__init__(surrogate, part)
         self.dtype = dtype
-        self.transition = np.ascontiguousarray(surrogate.transition)
-        self.transposed = np.ascontiguousarray(surrogate.transition.T)
-        self.kernels = lanes if surrogate.n_states < MANY_STATES else products
+        self.operator = surrogate.transition
+        self.kernels = Kernels(surrogate.transition)
 
-    @cached_property
-    def covers(self) -> NDArray[np.bool_]:
-        """Which states cover which, (K, K); see `propagation.underflow.covering`."""
-        return covering(self.transition)
-
-    @cached_property
+    @property
     def every_way(self) -> bool:
         """Whether nothing that is lost to underflow can matter later."""
-        return bool(self.covers.all())
+        return self.kernels.every_way
+
+    @cached_property
+    def possible(self) -> NDArray[np.bool_]:
+        """States (K,) that a chain can ever be in."""
+        return self.kernels.reached(self.surrogate.initial)
 
     def workspace(self) -> Workspace:
         """Return tables for one worker."""
@@ -111,7 +108,7 @@ class Messages(Observed):
         start = self._start(tile, cut, told)
         filtered = Filtered(tile, values, likelihood, alpha, scale, shift, totals, None)
         if not smooth or not self.every_way:
-            self.kernels.forward(likelihood, self.transition, start, tile.offsets, alpha, scale)
+            self.kernels.forward(likelihood, start, tile.offsets, alpha, scale)
             self.kernels.log_totals(scale, shift, tile.offsets, totals)
         if not self.every_way:
             filtered.lost = self._lost(filtered, start, cut, is_cut=told is not None)
@@ -126,7 +123,7 @@ class Messages(Observed):
         start[:] = self.surrogate.initial[:, None]
         if told is not None:
             inner = ~cut.is_first[tile.pieces]
-            start[:, inner] = self.transposed @ told.before[inner].T
+            start[:, inner] = self.operator.apply(told.before[inner].T)
         return start
 
     def _smooth(
@@ -142,11 +139,10 @@ class Messages(Observed):
         alpha, scale, offsets = filtered.alpha, filtered.scale, tile.offsets
         if self.every_way:
             self.kernels.forward_backward(
-                weighted, self.transition, self.transposed, start, stop, offsets, filtered.shift, alpha, scale,
-                marginals, filtered.log_totals,
+                weighted, start, stop, offsets, filtered.shift, alpha, scale, marginals, filtered.log_totals
             )  # fmt: skip
         else:
-            self.kernels.backward(weighted, self.transposed, stop, offsets, alpha, scale, marginals)
+            self.kernels.backward(weighted, stop, offsets, alpha, scale, marginals)
         if told is not None:
             meeting = (alpha[:, tile.last_columns] * stop).sum(axis=0)
             filtered.log_totals[~(meeting >= LEAST_MARGINAL)] = np.nan
@@ -157,14 +153,10 @@ class Messages(Observed):
         tile, follows = filtered.tile, None
         if is_cut:
             # what underflowed before the piece is not in its start: count every state that the chain can have reached
-            reach = reachable(self.transition)
-            possible = np.any(reach[self.surrogate.initial > 0.0], axis=0, keepdims=True)
-            start = start + LEAST_MARGINAL * possible.T
+            start = start + LEAST_MARGINAL * self.possible[:, None]
             follows = ~cut.is_first[tile.pieces]
         walks = Walks(tile.lengths, np.arange(tile.lanes), tile.offsets, tile.starts)
-        return growth(
-            filtered.likelihood, start, self.transition, self.covers, walks, filtered.alpha, filtered.scale, follows
-        )
+        return self.kernels.growth(filtered.likelihood, start, walks, filtered.alpha, filtered.scale, follows)
 
     # ---- borders -----------------------------------------------------------------------------------------------------
 
@@ -193,14 +185,14 @@ class Messages(Observed):
         flat = np.full((n_states, count), 1.0 / n_states, dtype=self.dtype)
         stop = flat if len(later) else flat[:, :0]
         last, before, offsets = np.empty_like(flat), np.empty_like(flat), np.arange(lead + 1) * count
-        self.kernels.approach(likelihood, self.transition, self.transposed, flat, stop, offsets, last, before)
+        self.kernels.approach(likelihood, flat, stop, offsets, last, before)
         told.before[earlier] = last[:, : len(earlier)].T
         told.after[later] = before[:, len(earlier) :].T
         return told
 
     def before_first(self, smoothed: Smoothed, lanes: int) -> Array:
         """Backward messages (lanes, K) of the positions before the lanes, each summing to one."""
-        message = self.transition @ smoothed.weighted[:, :lanes]
+        message = self.operator.apply_transposed(smoothed.weighted[:, :lanes])
         total = message.sum(axis=0)
         return np.asarray((message / np.where(total > 0.0, total, 1.0)).T)
 
@@ -218,7 +210,7 @@ class Messages(Observed):
                 total = alpha.sum()
                 alpha /= total if total > 0.0 else 1.0
                 likelihood = likelihood[1:]
-            serial.advance(likelihood, self.transition, alpha)
+            self.kernels.advance_row(likelihood, alpha)
             before[i + 1] = alpha
         return before
 
@@ -230,7 +222,7 @@ class Messages(Observed):
         beta = np.full(self.surrogate.n_states, 1.0 / self.surrogate.n_states)
         after = np.empty((len(pieces), len(beta)))
         for i in range(len(pieces) - 1, 0, -1):
-            serial.recede(self._rows(cut, pieces[i]), self.transposed, beta)
+            self.kernels.recede_row(self._rows(cut, pieces[i]), beta)
             after[i - 1] = beta
         return after
 
@@ -269,6 +261,6 @@ class Messages(Observed):
         ends = []
         for start in (np.full((n_states, count), 1.0 / n_states, dtype=self.dtype), lean):
             alpha, scale = np.empty_like(likelihood), np.empty(steps * count, dtype=self.dtype)
-            self.kernels.forward(likelihood, self.transition, start, offsets, alpha, scale)
+            self.kernels.forward(likelihood, start, offsets, alpha, scale)
             ends.append(alpha.T.reshape(steps, count, n_states))
         return ends

@@ -17,7 +17,7 @@ from subchain.propagation.lanes import recursions as lanes
 from subchain.propagation.layout import Walks
 from subchain.propagation.occurrence.methods import absence_in, conditionals, expected_transitions
 from subchain.propagation.occurrence.pairs import add_surplus
-from subchain.propagation.underflow import LEAST_SCALE, growth
+from subchain.propagation.underflow import LEAST_SCALE
 
 Array = NDArray[np.float64]
 
@@ -28,7 +28,7 @@ def run_minibatch(
 ) -> MinibatchRun:  # fmt: skip
     """Run all subchains of a minibatch between messages from outside; see `Engine.minibatch`."""
     n_states = messages.surrogate.n_states
-    wide = tile_lanes(int(batch.lengths[0]), n_states, batch.n_observations)
+    wide = tile_lanes(int(batch.lengths[0]), n_states, batch.n_observations, messages.kernels.is_wide)
     slices = [slice(at, min(at + wide, batch.size)) for at in range(0, batch.size, wide)]
     runs = workers.map(lambda part: _Lanes(messages, batch, part, start, stop).run(keep, surplus), slices)
     if len(runs) == 1:
@@ -81,12 +81,14 @@ class _Lanes:
         sums = self.messages.surrogate.emission.zeros()
         self.messages.surrogate.emission.accumulate(values, self.marginals, sums)
         pairs = self._pairs(hard_pairs, pair_weights)
-        statistics = HMMStatistics.of(initial, pairs, sums, float(self.log_totals.sum()), float(self.tile.columns))
+        chain = self.messages.operator.sums(initial, pairs)
+        total, columns = float(self.log_totals.sum()), float(self.tile.columns)
+        statistics = HMMStatistics(chain, sums, log_normalizer=total, n_observations=columns)
         return MinibatchRun(statistics, self.log_totals, ends, more)
 
     def _surplus(self, method: str, weights: Array | None) -> Array:
         """See `propagation.occurrence`; lanes that were run in log space are left out."""
-        transition, tile = np.ascontiguousarray(self.messages.transition), self.tile
+        transition, tile = self.messages.operator.dense(), self.tile
         found = np.zeros_like(transition)
         each = np.ones(tile.lanes) if weights is None else weights
         if method == "pairs":
@@ -104,20 +106,18 @@ class _Lanes:
     def _forward_backward(self, shift: Array) -> NDArray[np.bool_]:
         """Fill the tables; say which lanes underflow."""
         messages, kernels, tile = self.messages, self.messages.kernels, self.tile
-        transition, transposed, offsets = messages.transition, messages.transposed, tile.offsets
-        alpha, scale = self.alpha, self.scale
+        alpha, scale, offsets = self.alpha, self.scale, tile.offsets
         if messages.every_way:
             kernels.forward_backward(
-                self.weighted, transition, transposed, self.start, self.stop, offsets, shift, alpha, scale,
-                self.marginals, self.log_totals,
+                self.weighted, self.start, self.stop, offsets, shift, alpha, scale, self.marginals, self.log_totals
             )  # fmt: skip
             is_hard = np.zeros(tile.lanes, dtype=np.bool_)
         else:
-            kernels.forward(self.weighted, transition, self.start, offsets, alpha, scale)
+            kernels.forward(self.weighted, self.start, offsets, alpha, scale)
             kernels.log_totals(scale, shift, offsets, self.log_totals)
             walks = Walks(tile.lengths, np.arange(tile.lanes), offsets, tile.starts)
-            is_hard = growth(self.weighted, self.start, transition, messages.covers, walks, alpha, scale).matters()
-            kernels.backward(self.weighted, transposed, self.stop, offsets, alpha, scale, self.marginals)
+            is_hard = kernels.growth(self.weighted, self.start, walks, alpha, scale).matters()
+            kernels.backward(self.weighted, self.stop, offsets, alpha, scale, self.marginals)
         is_hard |= ~np.isfinite(self.log_totals)
         if not scale.min() >= LEAST_SCALE:
             lane_of = np.arange(tile.columns) - np.repeat(offsets[:-1], np.diff(offsets))
@@ -134,9 +134,9 @@ class _Lanes:
         """Expected moves; those of lanes that were worked out in log space are given."""
         if weights is not None:
             lanes.weigh(self.weighted, self.tile.offsets, weights)
-        pairs = np.zeros_like(self.messages.transition)
+        pairs = np.zeros_like(self.messages.operator.weights)
         self.messages.kernels.pair_sums(self.alpha, self.weighted, self.tile.offsets, pairs)
-        pairs *= self.messages.transition
+        pairs *= self.messages.operator.weights
         for lane, found in hard_pairs.items():
             pairs += found if weights is None else weights[lane] * found
         return pairs
@@ -147,7 +147,7 @@ class _Lanes:
         positions = tile.starts[lane] + np.arange(tile.lengths[lane])
         columns = tile.offsets[: len(positions)] + lane
         _, logs = messages.log_likelihood(positions)
-        found = log_pass(logs, messages.transition, self.start[:, lane], self.stop[:, lane])
+        found = log_pass(logs, messages.kernels, self.start[:, lane], self.stop[:, lane])
         if found.impossible_at is not None:
             sequence = int(self.batch.sequences[tile.pieces[lane]])
             first = int(messages.data.offsets[sequence])

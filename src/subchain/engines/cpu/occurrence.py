@@ -43,7 +43,7 @@ class _Ask(Consumer[Occurrence]):
 
     def __init__(self, messages: Messages, method: str, n_samples: int, seed: int) -> None:
         weights = messages.part.weights
-        self.transition = messages.transition
+        self.transition = np.ascontiguousarray(messages.operator.dense())
         self.weights = np.ones(messages.data.n_sequences) if weights is None else weights
         self.method = method
         self.n_samples = n_samples
@@ -87,4 +87,5 @@ class _Ask(Consumer[Occurrence]):
         weight = self.weights[sequence]
         if block.is_first:
             result.first += weight * absence(block.marginals[:, 0])
+        assert block.surplus is not None, "occurrence is asked of matrices"
         result.moves += weight * (block.pairs + block.surplus)

@@ -18,9 +18,6 @@ from numpy.typing import NDArray
 
 Index = NDArray[np.int64]
 
-#: From this number of states on, a step is a matrix product.
-MANY_STATES = 1024
-
 #: Size of a tile's (K, columns) tables: a few of them stay near the core, and a tile is worth the calls that run it.
 TABLE_BYTES = 3 << 19
 #: Most columns of a tile if there are enough for several tiles.
@@ -28,6 +25,8 @@ SHARE = 1 / 4
 #: Lanes that fill the vector units, or the matrix units where a step is a matrix product; the latter if memory allows.
 MIN_LANES, WIDE_LANES, WIDE_BYTES = 16, 256, 32 << 20
 MAX_LANES = 4096
+#: Bytes of a table of so few lanes; beyond them there are fewer still.
+MOST_BYTES = 256 << 20
 #: Lanes come in whole cache lines. The rows of a table are not a multiple of a page of columns apart if that can be
 #: helped: entries at this distance compete for the same places in the cache.
 LINE, PAGE = 8, 512
@@ -130,8 +129,13 @@ class Partition:
         return not bool(self.is_first.all())
 
 
-def partition(offsets: Index, chosen: Index, piece: int, n_states: int, sums_bytes: int) -> Partition:
-    """Cut the chosen sequences evenly into pieces of at most `piece` positions, arranged in tiles and groups."""
+def partition(
+    offsets: Index, chosen: Index, piece: int, n_states: int, sums_bytes: int, *, is_wide: bool = False
+) -> Partition:
+    """Cut the chosen sequences evenly into pieces of at most `piece` positions, arranged in tiles and groups.
+
+    `is_wide` asks for the many lanes that matrix products need.
+    """
     lengths = np.diff(offsets)[chosen]
     present = lengths > 0
     chosen, lengths = chosen[present], lengths[present]
@@ -142,27 +146,27 @@ def partition(offsets: Index, chosen: Index, piece: int, n_states: int, sums_byt
     start = offsets[sequence] + rank * even + np.minimum(rank, longer)
     length = even + (rank < longer)
     is_last = rank == np.repeat(counts, counts) - 1
-    tiles = _arrange(start, length, n_states)
+    tiles = _arrange(start, length, n_states, is_wide)
     return Partition(sequence, start, length, rank == 0, is_last, tiles, _groups(tiles, n_states, sums_bytes))
 
 
-def _arrange(start: Index, length: Index, n_states: int) -> list[Tile]:
+def _arrange(start: Index, length: Index, n_states: int, is_wide: bool) -> list[Tile]:
     order = np.argsort(-length, kind="stable")
     total = int(length.sum())
     tiles, at = [], 0
     while at < len(order):
-        lanes = tile_lanes(int(length[order[at]]), n_states, total)
+        lanes = tile_lanes(int(length[order[at]]), n_states, total, is_wide)
         pieces = order[at : at + lanes]
         tiles.append(Tile(pieces, start[pieces], length[pieces]))
         at += lanes
     return tiles
 
 
-def tile_lanes(longest: int, n_states: int, total: int) -> int:
+def tile_lanes(longest: int, n_states: int, total: int, is_wide: bool) -> int:
     """Number of pieces of a tile whose longest has this length, out of so many positions in all."""
     columns = min(TABLE_BYTES // (8 * n_states), max(int(SHARE * total), 1 << 15))
-    least = MIN_LANES
-    if n_states >= MANY_STATES:
+    least = MIN_LANES if 8 * MIN_LANES * n_states * longest <= MOST_BYTES else LINE
+    if is_wide:
         least = min(WIDE_LANES, max(WIDE_BYTES // (8 * n_states * longest), MIN_LANES))
     lanes = min(max(columns // longest, least), MAX_LANES) // LINE * LINE
     is_crowded = lanes * longest % PAGE == 0 and lanes > least

@@ -16,6 +16,7 @@ from subchain.data.sequences import Sequences
 from subchain.engines.cpu.borders import Borders
 from subchain.engines.cpu.consumers import Consumer, LegalConsumer
 from subchain.engines.cpu.groups import GroupRun, run_group
+from subchain.engines.cpu.kernels import MANY_STATES
 from subchain.engines.cpu.listed import LegalMessages, Pieces
 from subchain.engines.cpu.log_space import LogChain
 from subchain.engines.cpu.messages import Messages
@@ -211,12 +212,12 @@ def choose_cut(messages: Messages, chosen: Index) -> tuple[Partition, int | None
     data, n_states = messages.data, messages.surrogate.n_states
     sums_bytes = sum(array.nbytes for array in messages.surrogate.emission.zeros().arrays().values())
     lengths = data.lengths[chosen]
-    longest = int(lengths.max(initial=0))
+    longest, is_wide = int(lengths.max(initial=0)), messages.kernels.is_wide
     if longest <= WHOLE:
-        return partition(data.offsets, chosen, max(longest, 1), n_states, sums_bytes), 0
+        return partition(data.offsets, chosen, max(longest, 1), n_states, sums_bytes, is_wide=is_wide), 0
     lead = _lead(messages, chosen[lengths > WHOLE])
     piece = 2 * WHOLE + 1 if lead is None else piece_length(lead, int(lengths.sum()))
-    return partition(data.offsets, chosen, piece, n_states, sums_bytes), lead
+    return partition(data.offsets, chosen, piece, n_states, sums_bytes, is_wide=is_wide), lead
 
 
 def _lead(messages: Messages, long: Index) -> int | None:
@@ -240,7 +241,8 @@ def pass_memory(data: Sequences, n_states: int, sums_bytes: int, n_jobs: int) ->
     """Bytes of a pass over data that are cut as a chain with a typical mixing time would be."""
     longest = int(data.lengths.max(initial=0))
     piece = max(longest, 1) if longest <= WHOLE else piece_length(TYPICAL_LEAD, data.n_observations)
-    cut = partition(data.offsets, np.arange(data.n_sequences), piece, n_states, sums_bytes)
+    is_wide = n_states >= MANY_STATES
+    cut = partition(data.offsets, np.arange(data.n_sequences), piece, n_states, sums_bytes, is_wide=is_wide)
     columns = max((tile.columns for tile in cut.tiles), default=0)
     value_bytes = 8 * data.n_features
     tile_bytes = columns * (3 * 8 * n_states + TILE_VECTORS * 8 + 2 * value_bytes)

@@ -20,7 +20,7 @@ from subchain.engines.cpu.passes import run_pass
 from subchain.engines.cpu.workspace import Workers
 from subchain.errors import InputError
 from subchain.propagation.layout import Walks
-from subchain.propagation.sampling import draw, draw_log, enter, follow, key_of
+from subchain.propagation.sampling import draw, draw_log, enter, follow, key_of, log_onward_of
 
 Index = NDArray[np.int64]
 
@@ -77,13 +77,13 @@ class _Survey(Consumer[list[_Entries]]):
         return []
 
     def tile(self, result: list[_Entries], run: TileRun) -> None:
-        alpha, transposed, is_last = run.filtered.alpha, self.messages.transposed, _is_last(run, self.messages)
+        alpha, into, is_last = run.filtered.alpha, self.messages.kernels.forms.into, _is_last(run, self.messages)
         whole, cut = np.flatnonzero(run.is_first & is_last), np.flatnonzero(~(run.is_first & is_last))
-        nothing, n_states = np.full(len(whole), -1), len(transposed)
+        nothing, n_states = np.full(len(whole), -1), len(alpha)
         first = np.empty((len(cut), len(self.states), n_states), dtype=np.min_scalar_type(n_states - 1))
         for path, states in enumerate(self.states):
-            draw(alpha, transposed, _walks(run, whole), nothing, self.key, path, states)
-            enter(alpha, transposed, _walks(run, cut), is_last[cut], self.key, path, first[:, path])
+            draw(alpha, into, _walks(run, whole), nothing, self.key, path, states)
+            enter(alpha, into, _walks(run, cut), is_last[cut], self.key, path, first[:, path])
         if len(cut):
             result.append(_Entries(run.filtered.tile.pieces[cut], is_last[cut], first))
 
@@ -104,11 +104,11 @@ class _Write(Consumer[None]):
         return None
 
     def tile(self, result: None, run: TileRun) -> None:
-        alpha, transposed = run.filtered.alpha, self.messages.transposed
+        alpha, into = run.filtered.alpha, self.messages.kernels.forms.into
         cut = np.flatnonzero(~(run.is_first & _is_last(run, self.messages)))
         walks, following = _walks(run, cut), self.following[run.filtered.tile.pieces[cut]]
         for path, states in enumerate(self.states):
-            draw(alpha, transposed, walks, following[:, path], self.key, path, states)
+            draw(alpha, into, walks, following[:, path], self.key, path, states)
 
     def hard(self, result: None, sequence: int, block: LogBlock) -> None:
         pass
@@ -143,13 +143,13 @@ def _following(maps: list[_Entries]) -> Index:
 def _draw_hard(messages: Messages, sequence: int, key: NDArray[np.uint64], states: NDArray[Any]) -> None:
     """Draw a sequence in log space, block by block from its end."""
     chain = LogChain.of(messages, sequence)
-    log_transposed = np.ascontiguousarray(chain.log_transition.T)
+    log_into = messages.kernels.log_forms.into
     onward = np.zeros((len(states), len(chain.log_initial)))
     for block in range(len(chain.predicted) - 1, -1, -1):
         positions, joint = chain.joint(block)
         for path, row in enumerate(states):
-            draw_log(joint, log_transposed, onward[path], positions[0], key, path, row)
-            onward[path] = log_transposed[row[positions[0]]]
+            draw_log(joint, log_into, onward[path], positions[0], key, path, row)
+            log_onward_of(log_into, row[positions[0]], onward[path])
 
 
 def states_array(out: NDArray[Any] | None, messages: Messages, shape: tuple[int, ...]) -> NDArray[Any]:

@@ -30,7 +30,7 @@ from subchain.numerics.vectors import aligned
 from subchain.propagation.collapsed.single_chain import padded
 from subchain.propagation.mean_field import FORBIDDEN, ROOM, sweep
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
-from subchain.transitions.base import Chain
+from subchain.transitions.base import ChainLaw
 
 if TYPE_CHECKING:
     from subchain.data.sequences import Sequences
@@ -176,7 +176,7 @@ class BlockSweeps:
     marginals : (N, K), changed in place
     """
 
-    def __init__(self, observed: Observed, logs: Chain, weights: Array | None, marginals: Array) -> None:
+    def __init__(self, observed: Observed, logs: ChainLaw, weights: Array | None, marginals: Array) -> None:
         self.observed = observed
         self.logs = logs
         self.weights = weights

@@ -370,7 +370,7 @@ class PieceVisitor:
         for table, marginal in (
             (start, run.ends.first_marginal * weights),
             (stop, run.ends.last_marginal * weights),
-            (surrogate.transition, run.statistics.pairs),
+            (surrogate.transition.dense(), run.statistics.pairs),
         ):
             with np.errstate(divide="ignore"):
                 expected += dot(marginal, np.log(table))

@@ -45,6 +45,11 @@ class Algorithm(Component, ABC):
     time_limit: float | None
     patience: int | None
 
+    @property
+    def needs_matrix(self) -> bool:
+        """Whether the algorithm works with all K² transitions, even if most of them are impossible."""
+        return False
+
     def check(self) -> None:
         """Raise an `InputError` if a setting is out of range."""
         if self.time_limit is not None:

@@ -77,7 +77,7 @@ class Drawn:
 
     def _values(self, walker: Walker, statistics: HMMStatistics, sweep: int) -> dict[str, Any]:
         """What is kept of a draw."""
-        visits = statistics.initial + statistics.pairs.sum(axis=0)
+        visits = statistics.visits
         chain = walker.draw_chain(statistics, sweep)
         found: dict[str, Any] = {"log_joint": self.log_joint[walker.number]} | walker.summary(visits)
         found["occupancy"] = np.sort(visits)[::-1] / max(visits.sum(), 1.0)

@@ -32,8 +32,9 @@ from subchain.propagation.collapsed.rows import (
     take_out_path,
 )
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
-from subchain.transitions.base import Chain
+from subchain.transitions.base import Chain, ChainLaw
 from subchain.transitions.dirichlet import DirichletChain
+from subchain.transitions.operators import Dense
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -184,8 +185,8 @@ class SampledSequences(Walker):
         super().restore(memory)
         self.point = self.prior.mean()
         if begins_stationary(self.prior.chain):
-            self.point.chain.transition = memory[f"transition.{self.number}"]
-            self.point.chain.initial = memory[f"initial.{self.number}"]
+            initial, moves = memory[f"initial.{self.number}"], memory[f"transition.{self.number}"]
+            self.point.chain = self.point.chain.with_weights(initial, moves)
 
     def memory(self) -> Memory:
         memory = super().memory()
@@ -214,7 +215,7 @@ class SampledSequences(Walker):
             self._fill(point.emission, sweep)
         return Moved(changed)
 
-    def draw_chain(self, statistics: HMMStatistics, sweep: int) -> Chain:
+    def draw_chain(self, statistics: HMMStatistics, sweep: int) -> ChainLaw:
         """That which the states were drawn with."""
         return self.point.chain
 
@@ -222,7 +223,9 @@ class SampledSequences(Walker):
         """Those which the states were drawn with."""
         return self.point.emission
 
-    def _draw_stationary(self, posterior: HMMPosterior, statistics: HMMStatistics, rng: np.random.Generator) -> Chain:
+    def _draw_stationary(
+        self, posterior: HMMPosterior, statistics: HMMStatistics, rng: np.random.Generator
+    ) -> ChainLaw:
         """Draw moves whose stationary distribution is that of the first states.
 
         Rows are proposed from what the moves alone say of them, one after the other, and accepted by what the first
@@ -234,7 +237,7 @@ class SampledSequences(Walker):
         for state, row in enumerate(proposal):
             changed = current.transition.copy()
             changed[state] = row
-            initial = chain.initial.mean(changed)
+            initial = chain.initial.mean(Dense(changed))
             seen = statistics.initial > 0.0
             with np.errstate(divide="ignore"):
                 gain = statistics.initial[seen] @ (np.log(initial[seen]) - np.log(current.initial[seen]))
@@ -278,8 +281,11 @@ class _RaisedEvidence(Evidence):
 
 def _raised(surrogate: Surrogate, power: float) -> Surrogate:
     """The model whose paths have the probabilities of this one's, raised to a power."""
-    moves, initial = surrogate.transition**power, surrogate.initial**power
-    return Surrogate(initial / initial.sum(), moves / moves.sum(axis=1).max(), _Raised(surrogate.emission, power))
+    moves, initial = surrogate.transition.mapped(lambda table: table**power), surrogate.initial**power
+    largest = moves.weights.sum(axis=1).max()
+    return Surrogate(
+        initial / initial.sum(), moves.mapped(lambda table: table / largest), _Raised(surrogate.emission, power)
+    )
 
 
 def _raised_evidence(evidence: Evidence | None, power: float) -> Evidence | None:

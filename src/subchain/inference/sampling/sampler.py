@@ -52,6 +52,10 @@ class Sampler(Algorithm):
     annealing: Annealing
     keep_states: bool
 
+    @property
+    def needs_matrix(self) -> bool:
+        return True
+
     @abstractmethod
     def walker(self, setting: Setting) -> Callable[[Setting, int, States], Walker]:
         """What makes the chains of a run; raise an `InputError` if there is nothing that could."""

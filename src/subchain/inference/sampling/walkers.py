@@ -32,7 +32,7 @@ from subchain.inference.sampling.joint import (
 from subchain.propagation.collapsed.draw_states import Choices
 from subchain.propagation.collapsed.rows import Rows
 from subchain.structures.chain.model import HMMPoint
-from subchain.transitions.base import Chain, ChainPosterior, ChainSums
+from subchain.transitions.base import ChainLaw, ChainPosterior, ChainSums
 
 Array = NDArray[np.float64]
 States = NDArray[np.int32]
@@ -218,7 +218,7 @@ class Walker(ABC):
             return 0.0
         return float(_sum_listed(legal.offsets, legal.states, legal.log_weights, self.states))
 
-    def draw_chain(self, statistics: HMMStatistics, sweep: int) -> Chain:
+    def draw_chain(self, statistics: HMMStatistics, sweep: int) -> ChainLaw:
         """A law of moves drawn given the present states, of which these are the statistics."""
         posterior: ChainPosterior = self.prior.chain.update(statistics.chain)
         return posterior.sample(self.setting.rng(self.number, sweep, 2))

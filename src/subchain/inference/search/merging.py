@@ -54,7 +54,7 @@ def merges(prior: HMMPosterior, statistics: HMMStatistics, most: int) -> list[Me
     Counts that stay with a passage between two states speak against a merge that frees the passage; so pairs are tried
     that promise a little less than nothing. States go into the one that is visited most.
     """
-    visits = statistics.initial + statistics.pairs.sum(axis=0)
+    visits = statistics.visits
     used = np.flatnonzero(visits > USED)
     found = _pairs(prior, statistics, used, most)
     found += [(lump.members, lump.gain) for lump in lumps(prior, statistics, used)[:most]]

@@ -43,7 +43,7 @@ def splits(
     chains: Chains, algorithm: Algorithm, prior: HMMPosterior, statistics: HMMStatistics, rng: np.random.Generator
 ) -> Iterator[Split]:
     """Splits of all states that are large enough, in random order, the larger ones rather first."""
-    visits = statistics.initial + statistics.pairs.sum(axis=0)
+    visits = statistics.visits
     free, large = int(np.argmin(visits)), np.flatnonzero(visits > LARGE)
     if visits[free] > FREE or not len(large):
         return

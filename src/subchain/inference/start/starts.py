@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from subchain.core.records import Sums
 from subchain.data.evidence import Evidence
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Emission, Likelihood
 from subchain.engines.statistics import HMMStatistics
 from subchain.inference.start.kmeans import cluster
+from subchain.transitions.sums import MOST_DENSE, BandedSums, ChainSums
 
 Index = NDArray[np.int64]
 
@@ -30,6 +32,8 @@ NEIGHBOURS, DIMENSIONS = 2, 64
 ANYWHERE = 0.1
 #: Share of an observation that is guessed to belong to any state: no state begins with a probability of exactly zero.
 DOUBT = 0.02
+#: Numbers of a table of guessed marginals.
+TABLE_VALUES = 1 << 24
 #: Evidence says something where it makes a state so many times as likely as if it said nothing.
 TELLING = 1.1
 
@@ -40,6 +44,7 @@ def start_statistics(
     reference: Likelihood,
     init: str,
     rng: np.random.Generator,
+    chain: ChainSums,
     evidence: Evidence | None = None,
 ) -> HMMStatistics:
     """HMMStatistics to begin with, by the rule called `init`, in agreement with states that are known.
@@ -47,6 +52,7 @@ def start_statistics(
     Parameters
     ----------
     reference : the family at some sensible point, which accumulates
+    chain : counts of nothing, in the form of the transitions
     init : "kmeans" (where distances mean something), "context" (k-means on observations and their neighbours, symbols
         included), "random" (nearest of K random observations), "exponential" (no look at the hidden structure at all),
         "auto" (k-means if possible, else exponential)
@@ -57,10 +63,11 @@ def start_statistics(
     if init == "context":
         features = _in_context(data, index, _of_symbols(data, index, rng) if features is None else features)
     if features is None or not len(features):
-        return _exponential(data, emission, reference, index, known, rng)
+        sums = _exponential(data, emission, reference, index, known, rng)
+        return HMMStatistics(_exponential_chain(data, chain, rng), sums)
     n_states = reference.n_states
     labels = _labels(features, _seen(data, reference, index), n_states, rng, init)
-    return _guessed(data, reference, index, labels if known is None else _in_agreement(labels, known))
+    return _guessed(data, reference, index, labels if known is None else _in_agreement(labels, known), chain)
 
 
 def _of_symbols(data: Sequences, index: Index, rng: np.random.Generator) -> NDArray[np.float64] | None:
@@ -142,19 +149,27 @@ def _in_agreement(labels: Index, known: NDArray[np.float64]) -> Index:
 def _exponential(
     data: Sequences, emission: Emission, reference: Likelihood, index: Index, known: NDArray[np.float64] | None,
     rng: np.random.Generator,
-) -> HMMStatistics:  # fmt: skip
-    n_states = reference.n_states
+) -> Sums:  # fmt: skip
+    """Sums of the family that are drawn at random, and those of observations whose states are known."""
     sums = emission.random_sums(data, reference, index, rng)
-    told = np.zeros(len(index), dtype=bool) if known is None else known.max(axis=0) > TELLING / n_states
+    told = np.zeros(len(index), dtype=bool) if known is None else known.max(axis=0) > TELLING / reference.n_states
     if known is not None and told.any():
         labelled = reference.zeros()
         reference.accumulate(np.take(data.values, index[told], axis=0), np.ascontiguousarray(known[:, told]), labelled)
         sums = sums + labelled.scale(data.n_observations / int(told.sum()))
-    return HMMStatistics.of(
-        initial=rng.exponential(data.n_sequences / n_states, n_states),
-        pairs=rng.exponential(max(data.n_observations, 1) / n_states**2, (n_states, n_states)),
-        emission=sums,
-    )
+    return sums
+
+
+def _exponential_chain(data: Sequences, chain: ChainSums, rng: np.random.Generator) -> ChainSums:
+    """Counts of first states and transitions that are drawn at random.
+
+    A band has the counts that a matrix would have, unless that would be too large.
+    """
+    n_states, mean = len(chain.initial), max(data.n_observations, 1) / len(chain.initial) ** 2
+    initial = rng.exponential(data.n_sequences / n_states, n_states)
+    if isinstance(chain, BandedSums) and n_states <= MOST_DENSE:
+        return chain.like(initial, chain.layout.gather(rng.exponential(mean, (n_states, n_states))))
+    return chain.like(initial, rng.exponential(mean, chain.pairs.shape))
 
 
 def _nearest_of_random(features: NDArray[np.float64], n_states: int, rng: np.random.Generator) -> Index:
@@ -163,18 +178,21 @@ def _nearest_of_random(features: NDArray[np.float64], n_states: int, rng: np.ran
     return distance.argmin(axis=1)
 
 
-def _guessed(data: Sequences, reference: Likelihood, index: Index, labels: Index) -> HMMStatistics:
+def _guessed(data: Sequences, reference: Likelihood, index: Index, labels: Index, chain: ChainSums) -> HMMStatistics:
     """HMMStatistics as if the sampled observations' states were the labels."""
     n_states = reference.n_states
     scale = data.n_observations / len(index)
     sums = reference.zeros()
-    marginals = (1.0 - DOUBT) * np.eye(n_states)[:, labels] + DOUBT / n_states
-    reference.accumulate(np.take(data.values, index, axis=0), marginals, sums)
+    rows = max(TABLE_VALUES // n_states, 1)
+    for first in range(0, len(index), rows):
+        here = labels[first : first + rows]
+        marginals = np.full((n_states, len(here)), DOUBT / n_states)
+        marginals[here, np.arange(len(here))] += 1.0 - DOUBT
+        reference.accumulate(np.take(data.values, index[first : first + rows], axis=0), marginals, sums)
     joined = np.diff(index) == 1
     joined &= ~np.isin(index[1:], data.offsets)
-    pairs = np.zeros((n_states, n_states))
-    np.add.at(pairs, (labels[:-1][joined], labels[1:][joined]), scale)
+    counted = chain.like(np.full(n_states, data.n_sequences / n_states), np.zeros_like(chain.pairs))
+    counted.count(labels[:-1][joined], labels[1:][joined], scale)
     moves = max(data.n_observations - data.n_sequences, 1)
-    pairs = (1.0 - ANYWHERE) * pairs + ANYWHERE * moves / n_states**2
-    initial = np.full(n_states, data.n_sequences / n_states)
-    return HMMStatistics.of(initial, pairs, sums.scale(scale))
+    pairs = (1.0 - ANYWHERE) * counted.pairs + ANYWHERE * moves / n_states**2
+    return HMMStatistics(chain.like(counted.initial, pairs), sums.scale(scale))

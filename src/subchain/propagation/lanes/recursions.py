@@ -32,7 +32,8 @@ from subchain.numerics.vectors import (
     store,
     zeros,
 )
-from subchain.propagation.compiled import kernel, part
+from subchain.propagation.band import wrapped
+from subchain.propagation.compiled import by_kind, kernel, part
 from subchain.propagation.lanes.sums import pair_sums, weigh
 
 #: Backward messages of states that are impossible before grow without limit; up to here they do no harm.
@@ -53,8 +54,7 @@ def _strip(n_states):
     return max(AT_HAND // (16 * n_states * WIDTH), 1) * WIDTH
 
 
-@part
-def _panels(matrix):
+def _dense_panels(matrix):
     """A (K, K) matrix with its columns in fours: four columns' entries side by side, K rows, then the next four.
 
     The last columns are filled up with zeros.
@@ -67,8 +67,12 @@ def _panels(matrix):
     return panels
 
 
-@part
-def _mix(panels, k, source, row, lane, n_states):
+def _band_panels(matrix):
+    """A band is in the order in which it is read."""
+    return matrix
+
+
+def _dense_mix(panels, k, source, row, lane, n_states):
     """Σ_j matrix[j, k] · source[row + j], and the same for k + 1, k + 2 and k + 3; k is a multiple of four."""
     p, q, r, s = zeros(), zeros(), zeros(), zeros()
     panel = k // 4 * n_states
@@ -79,6 +83,29 @@ def _mix(panels, k, source, row, lane, n_states):
         r += spread(panels, panel + j, 2) * x
         s += spread(panels, panel + j, 3) * x
     return p, q, r, s
+
+
+@part
+def _band_row(first, weights, k, source, row, lane, n_states):
+    """Σ_c weights[k, c] · source[row + first[k] + c]."""
+    out = zeros()
+    for c in range(weights.shape[1]):
+        out += spread(weights, k, c) * load(source, row + wrapped(first[k] + c, n_states), lane, None)
+    return out
+
+
+def _band_mix(panels, k, source, row, lane, n_states):
+    """The same for a band; rows beyond the last one are those of the last."""
+    first, weights, last = panels.first, panels.weights, n_states - 1
+    return (
+        _band_row(first, weights, k, source, row, lane, n_states),
+        _band_row(first, weights, min(k + 1, last), source, row, lane, n_states),
+        _band_row(first, weights, min(k + 2, last), source, row, lane, n_states),
+        _band_row(first, weights, min(k + 3, last), source, row, lane, n_states),
+    )
+
+
+_panels, _mix = by_kind(_dense_panels, _band_panels), by_kind(_dense_mix, _band_mix)
 
 
 # ---- forward ---------------------------------------------------------------------------------------------------------
@@ -157,7 +184,7 @@ def forward(likelihood, transition, start, offsets, alpha, scale):
     Parameters
     ----------
     likelihood : (K, n)
-    transition : (K, K)
+    transition : (K, K), or the band of its transpose
     start : (K, lanes) weights of the first position's states before its observation is seen
     offsets : (steps + 1,)
     alpha : (K, n) output, each column sums to one
@@ -331,7 +358,7 @@ def backward(likelihood, transposed, stop, offsets, alpha, scale, marginals):
     Parameters
     ----------
     likelihood : (K, n) in: likelihoods; out: likelihood · β / scale, the backward message weighted by its observation
-    transposed : (K, K) the transition matrix transposed
+    transposed : (K, K) the transition matrix transposed, or the band of the matrix itself
     stop : (K, lanes) backward message of each lane's last position, in any scale
     offsets, alpha, scale : as written by `forward`
     marginals : (K, n) output, each column sums to one
@@ -429,7 +456,7 @@ def advance(likelihood, transition, start, offsets, last):
     Parameters
     ----------
     likelihood : (K, n)
-    transition : (K, K)
+    transition : (K, K), or the band of its transpose
     start : (K, lanes) weights of the first position's states before its observation is seen
     offsets : (steps + 1,), no step has fewer lanes than the one before
     last : (K, lanes) output, each column sums to one; lanes of no length are left alone
@@ -469,7 +496,7 @@ def retreat(likelihood, transposed, stop, offsets, before):
     Parameters
     ----------
     likelihood : (K, n)
-    transposed : (K, K) the transition matrix transposed
+    transposed : (K, K) the transition matrix transposed, or the band of the matrix itself
     stop : (K, lanes) backward message of each lane's last position, in any scale
     offsets : (steps + 1,), no step has more lanes than the one before
     before : (K, lanes) output, each column sums to one; lanes of no length are left alone

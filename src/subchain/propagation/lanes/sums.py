@@ -7,6 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from subchain.numerics.vectors import WIDTH, first, load, total, zeros
+from subchain.propagation.band import wrapped
 from subchain.propagation.compiled import kernel, part
 
 #: Columns that are multiplied and summed at a time, so that their rows stay in the first-level cache.
@@ -87,6 +88,24 @@ def pair_sums(alpha, weighted, offsets, sums):
                 _pair_tile(alpha, weighted, block, states, j, k, padded)
         start = stop
     sums += padded[:n_states, :n_states]
+
+
+@kernel
+def band_pair_sums(alpha, weighted, offsets, first, sums):
+    """The same for the entries of a band alone: `sums` (K, width), whose rows begin at the columns `first`."""
+    n_states, width = sums.shape
+    segments = np.empty((offsets.shape[0], 3), dtype=np.int64)
+    n_segments = _segments(offsets, segments)
+    for segment in range(n_segments):
+        before, at, count = segments[segment, 0], segments[segment, 1], segments[segment, 2]
+        for j in range(n_states):
+            x = alpha[j, before : before + count]
+            for c in range(width):
+                y = weighted[wrapped(first[j] + c, n_states), at : at + count]
+                total = 0.0
+                for column in range(count):
+                    total += x[column] * y[column]
+                sums[j, c] += total
 
 
 @kernel

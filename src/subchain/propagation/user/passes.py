@@ -119,7 +119,7 @@ def log_smooth(chains: Chains, sequence: int, joint: Array) -> tuple[Array, Arra
     """
     logs, log_transition = chains.log_likelihood[chains.rows(sequence)], log(chains.transition)
     future, pairs = np.empty_like(logs), np.zeros_like(log_transition)
-    serial.log_backward(logs, log_transition, np.zeros(chains.n_states), future)
+    serial.log_backward(logs, np.ascontiguousarray(log_transition.T), np.zeros(chains.n_states), future)
     total = float(np.logaddexp.reduce(joint[-1]))
     serial.log_pair_sums(joint[:-1], log_transition, logs[1:], future[1:], total, pairs)
     both = joint + future

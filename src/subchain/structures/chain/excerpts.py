@@ -14,7 +14,7 @@ from subchain.numerics import simplex
 from subchain.propagation.occurrence.pairs import absence
 from subchain.propagation.underflow import LEAST_TRANSITION
 from subchain.structures.chain.model import HMMPoint
-from subchain.transitions.stationary import stationary_distribution
+from subchain.transitions.stationary import stationary_of
 
 if TYPE_CHECKING:
     from subchain.structures.chain.structure import Chains
@@ -46,10 +46,12 @@ class Excerpt:
         """Expected statistics of all the data, as far as the excerpt tells; likewise their log normaliser."""
         run, gains = self._run(weights, self.batch), self.grid.gains(self.batch.size)
         found, counted = run.statistics, self._counted()
-        return HMMStatistics.of(
-            found.initial * gains.initial, found.pairs * gains.pairs, found.emission.scale(gains.emission),
-            float(counted @ run.log_totals) * gains.emission, float(counted @ self.batch.lengths) * gains.emission,
-        )  # fmt: skip
+        return HMMStatistics(
+            found.chain.weighed(gains.initial, gains.pairs),
+            found.emission.scale(gains.emission),
+            log_normalizer=float(counted @ run.log_totals) * gains.emission,
+            n_observations=float(counted @ self.batch.lengths) * gains.emission,
+        )
 
     def surplus(self, weights: HMMPoint, method: str = "pairs") -> tuple[Array, Array]:
         """How much −log probabilities that first states, and moves, never happen exceed their expected numbers."""
@@ -87,9 +89,14 @@ class Excerpt:
     ) -> MinibatchRun:
         n_states = weights.n_states
         start, anywhere = np.empty((n_states, batch.size)), np.full(n_states, 1.0 / n_states)
-        moves = np.where(weights.transition > 0.0, np.maximum(weights.transition, LEAST_TRANSITION), 0.0)
-        on_average = stationary_distribution(simplex.normalized(moves, 1))
+        moves = weights.chain.operator.mapped(_never_quite_zero)
+        on_average = stationary_of(moves.mapped(lambda table: simplex.normalized(table, 1)))
         start[:] = ((1.0 - ANYWHERE) * on_average + ANYWHERE * anywhere)[:, None]
         start[:, batch.is_first] = weights.initial[:, None]
         surrogate, chains = weights.surrogate(), self.chains
         return chains.engine.minibatch(surrogate, chains, batch, start, np.ones_like(start), keep, surplus)
+
+
+def _never_quite_zero(moves: Array) -> Array:
+    """Weights of possible transitions, none so small that it may as well be impossible."""
+    return np.where(moves > 0.0, np.maximum(moves, LEAST_TRANSITION), 0.0)

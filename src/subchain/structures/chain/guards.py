@@ -23,7 +23,7 @@ from subchain.core.parts import Memory
 from subchain.engines.subchains import Grid, Minibatch, MinibatchRun, Subchains
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import InputError, unknown_name
-from subchain.propagation.lanes.guards import read_guards, write_guards
+from subchain.propagation.guards import fill_silent, gather_guards, write_guards
 from subchain.structures.chain.boundaries import Boundary, OpenBoundary
 from subchain.transitions.incremental import IncrementalChain
 
@@ -86,13 +86,11 @@ class OpenGuards(OpenBoundary):
     def enter(
         self, chains: Chains, surrogate: Surrogate, batch: Minibatch, chain: IncrementalChain
     ) -> tuple[Array, Array]:
-        transition = np.ascontiguousarray(surrogate.transition)
-        start = np.empty((surrogate.n_states, batch.size))
-        stop = np.empty_like(start)
-        read_guards(
-            self.lasts, self.firsts, batch.pieces, batch.is_first, batch.is_last, surrogate.initial,
-            chain.stationary(), transition, np.ascontiguousarray(transition.T), start, stop,
-        )  # fmt: skip
+        moves = surrogate.transition
+        before, after = np.empty((2, surrogate.n_states, batch.size))
+        gather_guards(self.lasts, self.firsts, batch.pieces, batch.is_first, batch.is_last, before, after)
+        start, stop = moves.apply(before), moves.apply_transposed(after)
+        fill_silent(before, after, batch.is_first, batch.is_last, surrogate.initial, chain.stationary(), start, stop)
         return start, stop
 
     def leave(self, batch: Minibatch, run: MinibatchRun) -> None:

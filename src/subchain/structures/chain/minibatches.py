@@ -131,9 +131,11 @@ class ChainMinibatches:
         if self.boundary.growth is not None:
             self._growths.append(self.boundary.growth)
         found = run.statistics
-        sums = ChainSums(gains.initial * found.initial, gains.pairs * found.pairs)
         scaled = HMMStatistics(
-            sums, found.emission, log_normalizer=found.log_normalizer, n_observations=found.n_observations
+            found.chain.weighed(gains.initial, gains.pairs),
+            found.emission,
+            log_normalizer=found.log_normalizer,
+            n_observations=found.n_observations,
         )
         return Fresh(scaled, {"chain": 1.0, "emission": gains.emission})
 

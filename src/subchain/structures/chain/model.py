@@ -12,7 +12,8 @@ from subchain.emissions.base import Parameters
 from subchain.emissions.base import Posterior as EmissionPosterior
 from subchain.engines.statistics import HMMStatistics
 from subchain.engines.surrogate import Surrogate
-from subchain.transitions.base import Chain, ChainPosterior
+from subchain.transitions.banded_rows import weights_like
+from subchain.transitions.base import ChainLaw, ChainPosterior
 
 #: Expected number of visits below which a state counts as empty.
 EMPTY = 1e-8
@@ -22,7 +23,7 @@ EMPTY = 1e-8
 class HMMPoint(Point):
     """One HMM, or weights that stand in for one: a chain and emissions."""
 
-    chain: Chain
+    chain: ChainLaw
     emission: Parameters
 
     @property
@@ -41,7 +42,7 @@ class HMMPoint(Point):
 
     def surrogate(self) -> Surrogate:
         """Return the weights in the form that engines take."""
-        return Surrogate(self.chain.initial, self.chain.transition, self.emission)
+        return Surrogate(self.chain.initial, self.chain.operator, self.emission)
 
 
 @dataclasses.dataclass
@@ -58,10 +59,10 @@ class HMMPosterior(Posterior):
         mode: HMMPoint = self.mode()
         if previous is None:
             return mode, []
-        unvisited, unleft = statistics.visits < EMPTY, statistics.pairs.sum(axis=1) < EMPTY
+        unvisited, unleft = statistics.visits < EMPTY, statistics.chain.pairs.sum(axis=1) < EMPTY
         if unvisited.any():
             mode.emission = mode.emission.keep_states(unvisited, previous.emission)
         if unleft.any():
-            mode.chain.transition[unleft] = previous.chain.transition[unleft]
+            mode.chain.weights[unleft] = weights_like(mode.chain, previous.chain)[unleft]
         events = [f"state {k} has no observations left; it keeps its parameters" for k in np.flatnonzero(unvisited)]
         return mode, events

@@ -7,8 +7,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from subchain.propagation.lanes.recursions import mix
-
 #: Smaller entries become zero: numbers near the end of the singles are slow to compute with.
 SMALLEST = 1e-37
 
@@ -43,21 +41,22 @@ def _is_silent(guards, lane):
 
 
 @njit(nogil=True, cache=True)
-def read_guards(lasts, firsts, pieces, is_first, is_last, initial, stationary, transition, transposed, start, stop):
-    """`start` and `stop` of the given pieces of a grid, from what their neighbours left."""
-    guards = np.empty_like(start)
-    _fetch(lasts, firsts, pieces, guards)
-    _gather(lasts, pieces - 1, is_first, guards)
-    mix(transition, guards, start)
-    for lane in range(pieces.shape[0]):
+def gather_guards(lasts, firsts, pieces, is_first, is_last, before, after):
+    """What the neighbours of the given pieces of a grid left, as columns of `before` and `after`, both (K, M)."""
+    _fetch(lasts, firsts, pieces, before)
+    _gather(lasts, pieces - 1, is_first, before)
+    _gather(firsts, pieces + 1, is_last, after)
+
+
+@njit(nogil=True, cache=True)
+def fill_silent(before, after, is_first, is_last, initial, stationary, start, stop):
+    """Set `start` and `stop` (K, M) of pieces that have no neighbour, or one that was never visited."""
+    for lane in range(is_first.shape[0]):
         if is_first[lane]:
             start[:, lane] = initial
-        elif _is_silent(guards, lane):
+        elif _is_silent(before, lane):
             start[:, lane] = stationary
-    _gather(firsts, pieces + 1, is_last, guards)
-    mix(transposed, guards, stop)
-    for lane in range(pieces.shape[0]):
-        if is_last[lane] or _is_silent(guards, lane):
+        if is_last[lane] or _is_silent(after, lane):
             stop[:, lane] = 1.0
 
 

@@ -1,0 +1,206 @@
+# mypy: disable-error-code="no-untyped-def"
+"""Banded matrices in compact form, and how far states of a banded chain reach.
+
+A band keeps, for each of K rows, `width` neighbouring entries and the column of the first of them; columns continue at
+zero after K − 1, so that rows on a circle are bands too. What is not in the band is zero. Memory and the time of a
+product with a vector are O(K · width).
+
+A kernel that computes out[k] = Σ_j x[j] · A[j, k] takes the matrix A where this is dense, and the band of Aᵀ, whose row
+k lists the states that lead to k, where it is banded; a kernel that computes Σ_k A[j, k] · x[k] takes Aᵀ, or the band
+of A.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.propagation.compiled import kernel, part
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+
+class Band(NamedTuple):
+    """Rows of a banded matrix.
+
+    Attributes
+    ----------
+    first : (K,) column of each row's first entry
+    weights : (K, width) entry c of row k stands in column (first[k] + c) modulo K
+    """
+
+    first: Index
+    weights: Array
+
+
+@part
+def wrapped(column, n_states):
+    """A column that may lie beyond the last one, on the circle of all columns."""
+    return column - n_states if column >= n_states else column
+
+
+@kernel
+def columns_of(first, width):
+    """Columns (K, width) of all entries of a band."""
+    n_states = first.shape[0]
+    out = np.empty((n_states, width), dtype=np.int64)
+    for k in range(n_states):
+        for c in range(width):
+            out[k, c] = wrapped(first[k] + c, n_states)
+    return out
+
+
+@kernel
+def transpose(band, first, out):
+    """Entries (K, width') of the transposed band, whose rows begin at `first`."""
+    n_states = out.shape[0]
+    out[:] = 0.0
+    for j in range(n_states):
+        for c in range(band.weights.shape[1]):
+            k = wrapped(band.first[j] + c, n_states)
+            place = j - first[k] if j >= first[k] else j - first[k] + n_states
+            if place < out.shape[1]:
+                out[k, place] = band.weights[j, c]
+
+
+@kernel
+def product(band, table, out):
+    """Σ_c weights[k, c] · table[first[k] + c] for all columns of a (K, n) table."""
+    n_states = out.shape[0]
+    for k in range(n_states):
+        row = out[k]
+        row[:] = 0.0
+        for c in range(band.weights.shape[1]):
+            weight, other = band.weights[k, c], table[wrapped(band.first[k] + c, n_states)]
+            for column in range(row.shape[0]):
+                row[column] += weight * other[column]
+
+
+@kernel
+def outer_sums(before, after, first, sums):
+    """Add Σ_n before[j, n] · after[first[j] + c, n] to `sums` (K, width); tables are (K, n)."""
+    n_states = sums.shape[0]
+    for j in range(n_states):
+        for c in range(sums.shape[1]):
+            row, total = after[wrapped(first[j] + c, n_states)], 0.0
+            for column in range(before.shape[1]):
+                total += before[j, column] * row[column]
+            sums[j, c] += total
+
+
+# ---- what can be reached ---------------------------------------------------------------------------------------------
+
+
+class Spans(NamedTuple):
+    """Which states of a banded chain can be reached from which, as intervals; bounds are states, all (K,).
+
+    Attributes
+    ----------
+    low, high : all states from low to high are reached, after enough steps and from then on; none if low > high
+    least, most : no state below least or above most is ever reached
+    """
+
+    low: Index
+    high: Index
+    least: Index
+    most: Index
+
+    @property
+    def all_cover_all(self) -> bool:
+        """Whether every state eventually reaches every state that any other reaches in the same number of steps."""
+        return bool(self.low.max() <= self.least.min() and self.high.min() >= self.most.max())
+
+
+#: Sweeps after which intervals that still grow are taken to be as wide as can be.
+SWEEPS = 64
+
+
+def spans(band: Band, least_weight: float) -> Spans:
+    """Intervals of reachable states in O(K · width), where entries below `least_weight` count as zero.
+
+    Bounds are exact for rows without gaps that contain the diagonal, and on the safe side for others: fewer states are
+    said to be reached surely, and more possibly.
+    """
+    n_states = len(band.first)
+    states = np.arange(n_states)
+    columns = columns_of(band.first, band.weights.shape[1])
+    counts = band.weights >= least_weight
+    is_wrapped = bool((counts & (columns < band.first[:, None])).any())
+    if is_wrapped:
+        onward = [_holds(band, step, least_weight) for step in (0, 1, n_states - 1)]
+        everywhere = onward[0] and (onward[1] or onward[2])
+        low = np.zeros(n_states, dtype=np.int64) if everywhere else np.full(n_states, n_states)
+        return Spans(low, np.full(n_states, n_states - 1), np.zeros_like(low), np.full(n_states, n_states - 1))
+    least = np.minimum(np.where(counts, columns, n_states).min(axis=1), states)
+    most = np.maximum(np.where(counts, columns, -1).max(axis=1), states)
+    low, high = states.copy(), states.copy()
+    _runs(band.first, counts, low, high)
+    if not _close(low, high):
+        low[:], high[:] = n_states, -1
+    if not _close(least, most):
+        least[:], most[:] = 0, n_states - 1
+    return Spans(low, high, least, most)
+
+
+def _holds(band: Band, step: int, least_weight: float) -> bool:
+    """Whether every state can go `step` ahead on the circle."""
+    n_states, width = len(band.first), band.weights.shape[1]
+    place = (np.arange(n_states) + step - band.first) % n_states
+    inside = place < width
+    return bool(inside.all() and (band.weights[np.arange(n_states), place] >= least_weight).all())
+
+
+@kernel
+def _runs(first, counts, low, high):
+    """The entries around each row's diagonal without a gap between them; low > high where the diagonal is zero."""
+    for j in range(low.shape[0]):
+        place = j - first[j]
+        if not (0 <= place < counts.shape[1] and counts[j, place]):
+            low[j], high[j] = low.shape[0], -1
+            continue
+        c = place
+        while c > 0 and counts[j, c - 1]:
+            c -= 1
+        low[j] = first[j] + c
+        c = place
+        while c + 1 < counts.shape[1] and counts[j, c + 1]:
+            c += 1
+        high[j] = first[j] + c
+
+
+@kernel
+def _close(low, high):
+    """Widen the intervals of direct successors to all that these reach; return whether they have stopped growing."""
+    n_states = low.shape[0]
+    begin, end = low.copy(), high.copy()
+    for sweep in range(SWEEPS):
+        grown = False
+        for i in range(n_states):
+            j = i if sweep % 2 == 0 else n_states - 1 - i
+            for m in range(begin[j], end[j] + 1):
+                if low[m] <= high[m] and (low[m] < low[j] or high[m] > high[j]):
+                    low[j], high[j] = min(low[j], low[m]), max(high[j], high[m])
+                    grown = True
+        if not grown:
+            return True
+    return False
+
+
+@kernel
+def reached(into, possible, least_weight):
+    """Mark, in place, all states that can be reached from those that are marked; `into` is the transposed band."""
+    n_states = possible.shape[0]
+    grown, sweep = True, 0
+    while grown:
+        grown = False
+        for i in range(n_states):
+            k = i if sweep % 2 == 0 else n_states - 1 - i
+            if not possible[k]:
+                for c in range(into.weights.shape[1]):
+                    if into.weights[k, c] >= least_weight and possible[wrapped(into.first[k] + c, n_states)]:
+                        possible[k] = grown = True
+                        break
+        sweep += 1

@@ -1,0 +1,202 @@
+"""Transition weights as an operator: what engines and inference may ask of them, whatever form they are kept in.
+
+`Dense` keeps a (K, K) matrix. `Banded` keeps the entries of a band around the diagonal (or on a circle), (K, width), so
+that a chain whose states lead to few others costs O(K · width) in time and memory. Expected counts of transitions have
+the form of the weights that they belong to: (K, K), or (K, width).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.propagation import band as bands
+from subchain.propagation.band import Band
+from subchain.transitions.layout import Layout
+from subchain.transitions.sums import BandedSums, ChainSums
+
+Array = NDArray[np.float64]
+
+
+class TransitionOperator(Protocol):
+    """Weights A of transitions between K states; rows may sum to less than one.
+
+    Attributes
+    ----------
+    weights : in the operator's own form, which is also that of counts
+    """
+
+    weights: Array
+
+    @property
+    def n_states(self) -> int: ...
+
+    def apply(self, table: Array) -> Array:
+        """Carry the columns of a (K, n) table one step forward: Σ_j A[j, k] · table[j]."""
+        ...
+
+    def apply_transposed(self, table: Array) -> Array:
+        """Carry the columns of a (K, n) table one step back: Σ_k A[j, k] · table[k]."""
+        ...
+
+    def sums(self, initial: Array, pairs: Array) -> ChainSums:
+        """Return counts of first states, (K,), and of transitions, in the operator's form, as statistics."""
+        ...
+
+    def zeros(self) -> ChainSums:
+        """Return counts of nothing."""
+        ...
+
+    def accumulate(self, before: Array, after: Array, sums: Array) -> None:
+        """Add Σ_n before[j, n] · after[k, n] to counts in the operator's form; tables are (K, n)."""
+        ...
+
+    def weight(self, i: int, j: int) -> float:
+        """Return A[i, j]."""
+        ...
+
+    def diagonal(self) -> Array:
+        """Return the weights (K,) of staying in each state."""
+        ...
+
+    def dense(self) -> Array:
+        """Return A as a matrix (K, K)."""
+        ...
+
+    def mapped(self, function: Callable[[Array], Array]) -> TransitionOperator:
+        """Return the operator with a function applied to every weight; zeros outside its form stay zeros."""
+        ...
+
+
+class Dense:
+    """Weights as a matrix, (K, K).
+
+    Examples
+    --------
+    >>> moves = Dense(np.array([[0.9, 0.1], [0.0, 1.0]]))
+    >>> moves.apply(np.array([[0.5], [0.5]])).ravel()
+    array([0.45, 0.55])
+    """
+
+    def __init__(self, weights: Array) -> None:
+        self.weights = weights
+
+    @property
+    def n_states(self) -> int:
+        return len(self.weights)
+
+    @cached_property
+    def matrix(self) -> Array:
+        """The weights with rows one after the other in memory."""
+        return np.ascontiguousarray(self.weights)
+
+    @cached_property
+    def transposed(self) -> Array:
+        """The transposed matrix, rows one after the other in memory."""
+        return np.ascontiguousarray(self.weights.T)
+
+    def apply(self, table: Array) -> Array:
+        return np.asarray(self.transposed @ table)
+
+    def apply_transposed(self, table: Array) -> Array:
+        return np.asarray(self.matrix @ table)
+
+    def sums(self, initial: Array, pairs: Array) -> ChainSums:
+        return ChainSums(initial, pairs)
+
+    def zeros(self) -> ChainSums:
+        return ChainSums(np.zeros(self.n_states), np.zeros_like(self.weights))
+
+    def accumulate(self, before: Array, after: Array, sums: Array) -> None:
+        sums += before @ after.T
+
+    def weight(self, i: int, j: int) -> float:
+        return float(self.weights[i, j])
+
+    def diagonal(self) -> Array:
+        return np.diagonal(self.weights)
+
+    def dense(self) -> Array:
+        return self.weights
+
+    def mapped(self, function: Callable[[Array], Array]) -> Dense:
+        return Dense(function(self.weights))
+
+
+class Banded:
+    """Weights of a band, (K, width).
+
+    Examples
+    --------
+    >>> moves = Banded(Layout(np.array([0, 1, 1]), 2), np.array([[0.9, 0.1], [0.7, 0.3], [0.0, 1.0]]))
+    >>> moves.dense()
+    array([[0.9, 0.1, 0. ],
+           [0. , 0.7, 0.3],
+           [0. , 0. , 1. ]])
+    >>> moves.apply(np.array([[1.0], [1.0], [0.0]])).ravel()
+    array([0.9, 0.8, 0.3])
+    """
+
+    def __init__(self, layout: Layout, weights: Array) -> None:
+        self.layout = layout
+        self.weights = weights
+
+    @property
+    def n_states(self) -> int:
+        return self.layout.n_states
+
+    @cached_property
+    def out_of(self) -> Band:
+        """Weights of what each state leads to."""
+        return Band(self.layout.first, np.ascontiguousarray(self.weights))
+
+    @cached_property
+    def into(self) -> Band:
+        """Weights of what leads to each state."""
+        turned = self.layout.turned
+        weights = np.empty((self.n_states, turned.width))
+        bands.transpose(self.out_of, turned.first, weights)
+        return Band(turned.first, weights)
+
+    def apply(self, table: Array) -> Array:
+        return _product(self.into, table)
+
+    def apply_transposed(self, table: Array) -> Array:
+        return _product(self.out_of, table)
+
+    def sums(self, initial: Array, pairs: Array) -> BandedSums:
+        return BandedSums(initial, pairs, self.layout.first)
+
+    def zeros(self) -> BandedSums:
+        return self.sums(np.zeros(self.n_states), np.zeros_like(self.weights))
+
+    def accumulate(self, before: Array, after: Array, sums: Array) -> None:
+        bands.outer_sums(np.ascontiguousarray(before), np.ascontiguousarray(after), self.layout.first, sums)
+
+    def weight(self, i: int, j: int) -> float:
+        place = (j - self.layout.first[i]) % self.n_states
+        return float(self.weights[i, place]) if place < self.layout.width else 0.0
+
+    def diagonal(self) -> Array:
+        return np.asarray((self.weights * self.layout.diagonal()).sum(axis=1))
+
+    def dense(self) -> Array:
+        return self.layout.spread(self.weights)
+
+    def mapped(self, function: Callable[[Array], Array]) -> Banded:
+        return Banded(self.layout, function(self.weights))
+
+
+def as_operator(given: Array | TransitionOperator) -> TransitionOperator:
+    """Return an operator; a matrix becomes a dense one."""
+    return Dense(given) if isinstance(given, np.ndarray) else given
+
+
+def _product(band: Band, table: Array) -> Array:
+    out = np.empty_like(table, order="C")
+    bands.product(band, np.ascontiguousarray(table), out)
+    return out
