@@ -72,7 +72,7 @@ class OccurrenceInText(Experiment):
                         yield from self._row(corpus, n_states, iterations, seed)
 
     def _row(self, corpus: Corpus, n_states: int, iterations: int, seed: int) -> Iterator[Row]:
-        surrogate, engine = learned(corpus, n_states, iterations, seed).posterior_.predictive(), CpuEngine()
+        surrogate, engine = learned(corpus, n_states, iterations, seed).posterior_.predictive().surrogate(), CpuEngine()
         truth = engine.occurrence(surrogate, Part(corpus.data), "exact").probability
         self.maps.setdefault((corpus.name, n_states, iterations), truth)
         samples = SAMPLES[:2] if self.quick else SAMPLES

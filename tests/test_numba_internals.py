@@ -27,6 +27,7 @@ INTERNALS = {
         "numba.core": {"types"},
         "numba.core.typing.templates": {"ConcreteTemplate", "infer_global", "signature"},
     },
+    "propagation/compiled.py": {"numba.core": {"types"}},
 }
 
 

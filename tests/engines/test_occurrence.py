@@ -119,7 +119,7 @@ def test_pairs_are_nearly_exact_in_text() -> None:
         progress=False,
     )  # fmt: skip
     with pytest.warns(ConvergenceWarning):
-        surrogate = model.fit(data).posterior_.predictive()
+        surrogate = model.fit(data).posterior_.predictive().surrogate()
     truth = ENGINE.occurrence(surrogate, Part(data), method="exact").probability
     assert truth.min() < 0.5
     errors = {

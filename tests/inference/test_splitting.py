@@ -87,7 +87,7 @@ def test_a_stretch_has_the_statistics_of_its_positions() -> None:
         own = excerpt.statistics_of(surrogate, stretch)
         start = int(excerpt.batch.starts[stretch])
         part = Sequences(problem.structure.data.values[start : start + 20])
-        assert own.pairs == pytest.approx(problem.structure.engine.statistics(surrogate, Part(part)).pairs)
+        assert own.pairs == pytest.approx(problem.structure.engine.statistics(surrogate.surrogate(), Part(part)).pairs)
         assert occupancy[stretch] == pytest.approx(own.initial + own.pairs.sum(axis=0))
 
 
@@ -97,7 +97,7 @@ def test_the_surplus_of_an_excerpt_of_everything_is_that_of_the_data(weighted: b
     weights = np.linspace(0.5, 2.0, 12) if weighted else None
     problem, prior, statistics = fitted("categorical", weights=weights)
     surrogate, whole = prior.update(statistics).predictive(), problem.structure
-    found = problem.structure.engine.occurrence(surrogate, whole, method)
+    found = problem.structure.engine.occurrence(surrogate.surrogate(), whole, method)
     expected = whole.statistics(surrogate)
     first, moves = Excerpt(problem.structure, 1000, 1000, np.random.default_rng(0)).surplus(surrogate, method)
     assert first == pytest.approx(found.first - expected.initial, rel=1e-9, abs=1e-9)

@@ -143,7 +143,7 @@ class TestInARun:
         prior, statistics = model.prior_, model.statistics_
 
         def measured(posterior: HMMPosterior) -> tuple[float, Any]:
-            found = engine.statistics(posterior.expected_log(), Part(data))
+            found = engine.statistics(posterior.expected_log().surrogate(), Part(data))
             return found.log_normalizer - posterior.kl(prior), found
 
         chain, emission = (
