@@ -67,7 +67,7 @@ def test_the_version_has_one_source() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "cli.conversation",
+        "cli.output",
         "data.reading",
         *(f"datasets.{module}" for module in ("alice", "chains", "paths", "published", "synthetic", "writing")),
         "tasks.colours",
