@@ -109,3 +109,12 @@ def test_a_page_whose_last_line_is_not_true_fails(
     monkeypatch.chdir(page.parent)
     with pytest.raises(AssertionError, match=complaint):
         pages.run(page)
+
+
+def test_files_and_folders_on_the_page_of_the_architecture_exist() -> None:
+    text = PAGES["docs/architecture.md"].read_text(encoding="utf8")
+    named = {name.rstrip("/") for name in re.findall(r"`([\w/.-]+(?:\.py|\.toml|\.md|/))`", text)}
+    folders = [pages.ROOT / name for name in ("src", "tests", "docs", "experiments", "benchmarks")]
+    there = [path.as_posix() for folder in folders for path in (folder, *folder.rglob("*"))]
+    there += [path.as_posix() for path in pages.ROOT.glob("*.*")]
+    assert [name for name in sorted(named) if not any(path.endswith(f"/{name}") for path in there)] == []
