@@ -26,7 +26,7 @@ FEW = 8
 
 
 def measure(n_states: int, kind: str, task: str) -> dict[str, float]:
-    """Processor seconds of a task (EM: of an iteration), and bytes of anonymous memory at the peak beyond those before."""
+    """Processor seconds of a task (EM: of an iteration), and peak bytes of anonymous memory beyond those before."""
     import numpy as np
 
     from benchmarks.memory import AnonymousPeak
