@@ -43,7 +43,7 @@ class IncrementalPart(Protocol):
         """Return a copy of the current sums."""
 
     def memory(self) -> Memory:
-        """Return the arrays that are needed besides the sums to continue bit by bit."""
+        """Return the arrays that an exact continuation needs besides the sums."""
 
     def restore(self, memory: Memory) -> None:
         """Set the state to that of `memory`."""
@@ -142,9 +142,11 @@ class Posterior(Record):
         return self.point_type(**{name: getattr(part, kind)() for name, part in self.parts().items()})
 
     def mean(self) -> Any:
+        """Return the posterior means of all parts."""
         return self.weights("mean")
 
     def mode(self) -> Any:
+        """Return the modes of all parts."""
         return self.weights("mode")
 
     def next_mode(self, statistics: Any, previous: Any) -> tuple[Any, list[str]]:
@@ -152,12 +154,15 @@ class Posterior(Record):
         return self.mode(), []
 
     def expected_log(self) -> Any:
+        """Return exp E[log θ] of all parts."""
         return self.weights("expected_log")
 
     def predictive(self) -> Any:
+        """Return the predictive weights of all parts."""
         return self.weights("predictive")
 
     def sample(self, rng: np.random.Generator) -> Any:
+        """Draw the parameters of all parts."""
         return self.point_type(**{name: part.sample(rng) for name, part in self.parts().items()})
 
     # ---- densities ---------------------------------------------------------------------------------------------------
@@ -244,7 +249,7 @@ class IncrementalPosterior:
         return self._make(**sums, n_observations=self._n_observations)
 
     def memory(self) -> Memory:
-        """Return the arrays that are needed besides the statistics to continue bit by bit."""
+        """Return the arrays that an exact continuation needs besides the statistics."""
         return {f"{name}.{key}": a for name, part in self.parts.items() for key, a in part.memory().items()}
 
     def restore(self, memory: Memory) -> None:

@@ -79,7 +79,7 @@ class FitCall:
         if self.start_point is None:
             self.raw = as_sequences(x)
             self.data = self.emission.prepare(self.raw)
-            self.emission.check(_worth_checking(self.data, self.algorithm))
+            self.emission.check(_data_to_check(self.data, self.algorithm))
         else:
             start = model.init
             known = start.vocabularies_  # empty for a model from parameters, whose symbols are codes
@@ -263,7 +263,7 @@ def _suited(prior: TransitionPrior, algorithm: Algorithm) -> TransitionPrior:
         ) from None
 
 
-def _worth_checking(data: Sequences, algorithm: Algorithm) -> Sequences:
+def _data_to_check(data: Sequences, algorithm: Algorithm) -> Sequences:
     """Return the data to check: all of them, or excerpts of a large file that a stochastic run may not read in full."""
     rows = EXCERPTS * EXCERPT_ROWS
     large = data.values.nbytes > LARGE_FILE and data.n_observations > rows and is_memory_mapped(data.values)

@@ -219,6 +219,7 @@ class _TrackScan:
         self.known[where] += np.add.reduceat(known.astype(np.float64), begins, axis=0)
 
     def summary(self) -> TrackSummary:
+        """Return the results of the track."""
         mean = np.where(self.known > 0, self.sums / np.maximum(self.known, 1.0), np.nan)
         nothing = self.known == 0
         bounds = (np.where(nothing, np.nan, bound) for bound in (self.smallest, self.largest))

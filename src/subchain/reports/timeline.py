@@ -84,7 +84,7 @@ def _numbers(subject: Subject, packing: Packing) -> list[dict[str, Any]]:
 
 
 def _bounds(bins: Array) -> tuple[float, float]:
-    """Smallest and largest value that are drawn: nearly all of them."""
+    """Return the smallest and the largest drawn value, without the OUTLIERS on both sides."""
     least, most = bins[:, 0][~np.isnan(bins[:, 0])], bins[:, 2][~np.isnan(bins[:, 2])]
     if not len(least):
         return 0.0, 1.0
