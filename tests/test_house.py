@@ -34,7 +34,6 @@ LONG_FUNCTIONS = {
     "cli/fit.py fit": 113,
     "cli/predict.py predict": 98,
     "inference/collapsed/cvi_states.py update_state": 92,
-    "models/fitting.py FitCall.__init__": 65,
 }
 MANY_PARAMETERS = {
     "engines/cpu/buffers.py _grow_all": 15,

@@ -76,18 +76,7 @@ class FitCall:
         self.emission = resolve_emission(model.emission)
         self.transition = _suited(resolve_transition(model.transition), self.algorithm)
         self.start_point = self._given_start(n_states)
-        if self.start_point is None:
-            self.raw = as_sequences(x)
-            self.data = self.emission.prepare(self.raw)
-            self.emission.check(_data_to_check(self.data, self.algorithm))
-        else:
-            start = model.init
-            known = start.vocabularies_  # empty for a model from parameters, whose symbols are codes
-            is_read = any(known) or start.columns_ is not None
-            self.raw = as_sequences_like(x, known, start.columns_, start.grouped_by_) if is_read else as_sequences(x)
-            self.data = self.emission.prepare(self.raw)
-            self.emission = self.emission.sized_as(self.start_point.emission)
-            self.emission.check_against(self.data, self.start_point.emission)
+        self._read(x)
         self._check_observed()
         flat = self.algorithm.flat
         likely = self.emission.prior(self.data, n_states, flat=False).mean()
@@ -119,8 +108,23 @@ class FitCall:
         if isinstance(self.algorithm, Stochastic) and needs_trial(whole, self.algorithm):
             measure(self.problem, self.algorithm, self.starts()[0]())
 
+    def _read(self, x: Any) -> None:
+        """Convert and check the data; if `init` is a model, with its vocabularies, columns and number of symbols."""
+        if self.start_point is None:
+            self.raw = as_sequences(x)
+            self.data = self.emission.prepare(self.raw)
+            self.emission.check(_data_to_check(self.data, self.algorithm))
+            return
+        start = self.model.init
+        known = start.vocabularies_  # empty for a model from parameters, whose symbols are codes
+        is_read = any(known) or start.columns_ is not None
+        self.raw = as_sequences_like(x, known, start.columns_, start.grouped_by_) if is_read else as_sequences(x)
+        self.data = self.emission.prepare(self.raw)
+        self.emission = self.emission.sized_as(self.start_point.emission)
+        self.emission.check_against(self.data, self.start_point.emission)
+
     def _chain(self, n_states: int, *, flat: bool) -> ChainPosterior:
-        """The prior of the chain, with whole rows where the algorithm needs them."""
+        """Return the prior of the chain, with a dense transition matrix if the algorithm needs one."""
         chain = self.transition.prior(n_states, flat=flat)
         return with_matrix(chain, type(self.algorithm).__name__) if self.algorithm.needs_matrix else chain
 
