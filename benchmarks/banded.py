@@ -26,7 +26,7 @@ FEW = 8
 
 
 def measure(n_states: int, kind: str, task: str) -> dict[str, float]:
-    """Processor seconds of a task (EM: of an iteration), and peak bytes of anonymous memory beyond those before."""
+    """Processor seconds of a task (EM: of an iteration), and bytes of memory at the peak beyond those before."""
     import numpy as np
 
     from benchmarks.memory import AnonymousPeak
@@ -42,8 +42,11 @@ def measure(n_states: int, kind: str, task: str) -> dict[str, float]:
     mask = banded(n_states)
 
     def fitted(x: Any, n_iterations: int) -> Any:
-        prior, algorithm = Dirichlet(mask=mask), EM(max_iter=n_iterations, tolerance=0.0)
-        emission = Categorical(n_categories=N_SYMBOLS)
+        prior, algorithm = (
+            Dirichlet(2.0, mask=mask, initial_concentration=2.0),
+            EM(max_iter=n_iterations, tolerance=0.0),
+        )
+        emission = Categorical(2.0, n_categories=N_SYMBOLS)
         return HMM(n_states, emission, prior, algorithm, random_state=0, n_jobs=1, progress=False).fit(x)
 
     def run(x: Any) -> float:

@@ -278,5 +278,5 @@ class NaiveEngine:
     def running(self):
         return contextlib.nullcontext()
 
-    def pass_memory(self, data, n_states, sums_bytes):
-        return PassMemory(3 * 8 * n_states * int(data.lengths.max(initial=0)), sums_bytes, 0)
+    def pass_memory(self, data, transition, sums_bytes):
+        return PassMemory(3 * 8 * transition.n_states * int(data.lengths.max(initial=0)), sums_bytes, 0)

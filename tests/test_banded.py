@@ -115,6 +115,13 @@ def test_a_run_of_a_band_that_is_resumed_ends_in_the_same_bits(tmp_path: Any):
     assert first.trace_.objective == whole.trace_.objective
 
 
+def test_large_masks_go_into_files_and_come_back(tmp_path: Any):
+    mask = left_right(400, 1)
+    fit(mask, EM(max_iter=1), [np.arange(9) % 5]).save(tmp_path / "model")
+    assert (tmp_path / "model").stat().st_size < 500_000
+    np.testing.assert_array_equal(HMM.load(tmp_path / "model").transition.mask, mask)
+
+
 @pytest.mark.parametrize("mask", [left_right(3000, 1), banded(3000, 1)])
 def test_thousands_of_states_take_the_room_of_their_band(mask: Any):
     """A matrix of 3,000 states has 72 megabytes; nothing of that kind is made."""

@@ -25,6 +25,7 @@ from subchain.engines.statistics import HMMStatistics
 from subchain.engines.subchains import Minibatch, MinibatchRun
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import InputError
+from subchain.transitions.operators import TransitionOperator
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -159,8 +160,8 @@ class Engine(Protocol):
         """Return a context that surrounds a fit: what the engine needs, or keeps out of its way, meanwhile."""
         ...
 
-    def pass_memory(self, data: Sequences, n_states: int, sums_bytes: int) -> PassMemory:
-        """Estimate the bytes that a pass takes, one set of sums taking `sums_bytes`."""
+    def pass_memory(self, data: Sequences, transition: TransitionOperator, sums_bytes: int) -> PassMemory:
+        """Estimate the bytes that a pass takes with such transitions, one set of sums taking `sums_bytes`."""
         ...
 
 

@@ -77,10 +77,11 @@ def memory_estimate(model: HMM, x: Any) -> MemoryEstimate:
     n_states = int(model.n_states)
     emission = resolve_emission(model.emission)
     zeros = emission.prior(data, n_states, flat=False).mean().zeros()
-    sums_bytes = sum(array.nbytes for array in zeros.arrays().values()) + 8 * n_states**2
     transition = resolve_transition(model.transition)
+    moves = transition.prior(n_states, flat=False).mean().operator
+    sums_bytes = sum(array.nbytes for array in zeros.arrays().values()) + moves.weights.nbytes
     copies = 2 if transition.searches else 1  # a search over numbers of states keeps a copy to return to
-    of_pass = resolve_engine(model.engine, model.n_jobs).pass_memory(data, n_states, sums_bytes)
+    of_pass = resolve_engine(model.engine, model.n_jobs).pass_memory(data, moves, sums_bytes)
     has_features = emission.features(data, np.arange(1)) is not None
     return MemoryEstimate(
         **of_pass._asdict(),

@@ -7,10 +7,13 @@ are already imported; nothing in a file can run code.
 from __future__ import annotations
 
 import os
+import zlib
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from subchain.core.classes import find_class, user_module
 from subchain.core.components import Component
@@ -20,6 +23,8 @@ from subchain.inference.run.algorithm import Algorithm
 from subchain.structures.chain.boundaries import Boundary
 from subchain.transitions.base import TransitionPrior
 
+#: Entries of an array that are written as numbers; longer ones (such as masks of many states) are packed.
+LONG = 1 << 16
 #: Base classes of the components that settings may contain.
 BASES: tuple[type, ...] = (Emission, TransitionPrior, Algorithm, Boundary)
 
@@ -33,7 +38,10 @@ def describe(value: Any, n_states: int) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray):
-        return {"array": value.tolist(), "dtype": value.dtype.str}
+        if value.size <= LONG:
+            return {"array": value.tolist(), "dtype": value.dtype.str}
+        packed = b64encode(zlib.compress(value.tobytes())).decode()
+        return {"array": packed, "dtype": value.dtype.str, "shape": list(value.shape)}
     if isinstance(value, (list, tuple)):
         return [describe(item, n_states) for item in value]
     if isinstance(value, Component):
@@ -57,7 +65,7 @@ def build(plain: Any) -> Any:
     if not isinstance(plain, dict):
         return plain
     if "array" in plain:
-        return np.array(plain["array"], dtype=plain["dtype"])
+        return _array(plain)
     kind = find_class(plain["component"], plain.get("module"), _components(*BASES))
     if kind is None:
         raise FileFormatError(
@@ -72,3 +80,11 @@ def _components(*bases: type) -> Iterator[type]:
     for base in bases:
         yield base
         yield from _components(*base.__subclasses__())
+
+
+def _array(plain: dict[str, Any]) -> NDArray[Any]:
+    """Return the array of a setting, from numbers or from packed bytes."""
+    if not isinstance(plain["array"], str):
+        return np.array(plain["array"], dtype=plain["dtype"])
+    contents = zlib.decompress(b64decode(plain["array"]))
+    return np.frombuffer(contents, dtype=plain["dtype"]).reshape(plain["shape"]).copy()

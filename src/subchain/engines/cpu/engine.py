@@ -28,6 +28,7 @@ from subchain.engines.results import Approach, Consume, ConsumeFiltered, Keep, O
 from subchain.engines.statistics import HMMStatistics
 from subchain.engines.subchains import Minibatch, MinibatchRun
 from subchain.engines.surrogate import Surrogate
+from subchain.transitions.operators import TransitionOperator
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -157,8 +158,8 @@ class CpuEngine:
     def running(self) -> AbstractContextManager[object]:
         return self.workers.alone()
 
-    def pass_memory(self, data: Sequences, n_states: int, sums_bytes: int) -> PassMemory:
-        return passes.pass_memory(data, n_states, sums_bytes, self.workers.n_jobs)
+    def pass_memory(self, data: Sequences, transition: TransitionOperator, sums_bytes: int) -> PassMemory:
+        return passes.pass_memory(data, transition, sums_bytes, self.workers.n_jobs)
 
 
 def _with_matrix(surrogate: Surrogate, what: str) -> Surrogate:

@@ -24,6 +24,7 @@ from subchain.engines.cpu.partition import Index, Partition, partition
 from subchain.engines.cpu.workspace import Workers
 from subchain.engines.results import PassMemory, Scores
 from subchain.propagation.underflow import Growth
+from subchain.transitions.operators import Banded, TransitionOperator
 
 Array = NDArray[np.float64]
 Result = TypeVar("Result")
@@ -237,11 +238,12 @@ def _lead(messages: Messages, long: Index) -> int | None:
     return None
 
 
-def pass_memory(data: Sequences, n_states: int, sums_bytes: int, n_jobs: int) -> PassMemory:
+def pass_memory(data: Sequences, transition: TransitionOperator, sums_bytes: int, n_jobs: int) -> PassMemory:
     """Bytes of a pass over data that are cut as a chain with a typical mixing time would be."""
     longest = int(data.lengths.max(initial=0))
     piece = max(longest, 1) if longest <= WHOLE else piece_length(TYPICAL_LEAD, data.n_observations)
-    is_wide = n_states >= MANY_STATES
+    n_states = transition.n_states
+    is_wide = n_states >= MANY_STATES and not isinstance(transition, Banded)
     cut = partition(data.offsets, np.arange(data.n_sequences), piece, n_states, sums_bytes, is_wide=is_wide)
     columns = max((tile.columns for tile in cut.tiles), default=0)
     value_bytes = 8 * data.n_features
