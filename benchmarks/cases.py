@@ -58,8 +58,8 @@ class Case:
     def multiply_adds(self) -> int:
         """Multiply-adds that one observation needs in one iteration, the fewest that are known.
 
-        Forward messages, backward messages and pair sums take K² each: the matrix of moves is dense. On top comes what
-        the family needs to weigh an observation, and to add it to the statistics.
+        Forward messages, backward messages and pair sums take K² each: the transition matrix is dense. On top comes
+        what the family needs to weigh an observation, and to add it to the statistics.
         """
         return 3 * self.n_states**2 + self._likelihood() + self._statistics()
 

@@ -3,8 +3,8 @@
     python -m benchmarks.throughput --cases a,b,c --repeats 3 --json throughput.json
 
 One number: observations a second of one full training iteration, that is expected statistics of all the data and new
-parameters, best of several. Start-up and compilation are left out for everybody. Every measurement has a process of its
-own.
+parameters, best of several. Start-up and compilation are left out for all packages. Every measurement has a process of
+its own.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def main(arguments: list[str] | None = None) -> None:
 def race(
     case: Case, contenders: list[Contender], pace: Pace, limits: Limits, tell: Callable[[str], None]
 ) -> list[Entry]:
-    """Draw a problem and let everybody train on it."""
+    """Draw a problem and let every package train on it."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "problem.npz")
         tell(f"({case.name}) drawing {case.n_observations:,} observations")

@@ -220,7 +220,7 @@ DOCSTRING = """Counts, see :func:`count`.
 
 Attributes
 ----------
-pairs : (K, K) expected moves
+pairs : (K, K) expected transitions
     from row to column
 x : array, list of arrays, or path
     The data.
@@ -235,7 +235,7 @@ TIDY = """Counts, see `count`.
 Attributes
 ----------
 pairs
-    (K, K) expected moves
+    (K, K) expected transitions
     from row to column
 x : array, list of arrays, or path
     The data.

@@ -1,8 +1,8 @@
 """Docstrings as the reference wants them: where the place of a type holds a description, it becomes one.
 
-Many of our docstrings say what a value is on the line of its name, `pairs : (K, K) expected moves`, with no type: the
-annotation has it. A reader of the NumPy style takes such words for a type, and would set them as code. Also roles of
-Sphinx, :func:`name`, lose their prefix.
+Many of our docstrings say what a value is on the line of its name, `pairs : (K, K) expected transitions`, with no type:
+the annotation has it. A reader of the NumPy style takes such words for a type, and would set them as code. Also roles
+of Sphinx, :func:`name`, lose their prefix.
 """
 
 from __future__ import annotations
