@@ -9,13 +9,13 @@ from __future__ import annotations
 import dataclasses
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.datasets import categorical_chain, gaussian_chain
-from subchain.datasets.chains import CategoricalChain, GaussianChain
+if TYPE_CHECKING:
+    from subchain.datasets.chains import CategoricalChain, GaussianChain
 
 Array = NDArray[np.float64]
 SEED = 20_240_607
@@ -163,6 +163,8 @@ def draw(case: Case) -> Problem:
 
 
 def _draw_categorical(case: Case, rng: np.random.Generator) -> Problem:
+    from subchain.datasets import categorical_chain
+
     lengths = [case.length] * case.n_sequences
     chain = categorical_chain(
         lengths=lengths, n_states=case.n_states, n_symbols=case.width, stickiness=0.5, random_state=SEED
@@ -172,6 +174,8 @@ def _draw_categorical(case: Case, rng: np.random.Generator) -> Problem:
 
 
 def _draw_gaussian(case: Case, rng: np.random.Generator) -> Problem:
+    from subchain.datasets import gaussian_chain
+
     lengths = [case.length] * case.n_sequences
     chain = gaussian_chain(
         lengths=lengths, n_states=case.n_states, n_features=case.width, stickiness=0.9, random_state=SEED
