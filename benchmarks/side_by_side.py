@@ -276,8 +276,29 @@ def main(arguments: list[str] | None = None) -> None:
             raise SystemExit(f"{version.path} is no checkout: it has no folder src/subchain")
     rounds = options.rounds or (3 if options.quick else 4)
     clock = options.clock or ("processor" if options.jobs == 1 else "wall")
-    began = time.perf_counter()
-    rows = measure_all(options, versions, rounds, began)
+    progress, rows, began = Console(stderr=True, style="dim"), [], time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        setup = Setup(Path(folder), options.quick, options.jobs, options.length)
+        chosen = [workload for workload in WORKLOADS if _asked_for(workload.group, workload.title, options.cases)]
+        if options.quick:
+            chosen = [workload for workload in chosen if workload.is_quick]
+        if chosen:
+            workers = [Worker(version, setup) for version in versions]
+            for workload in chosen:
+                progress.print(f"{time.perf_counter() - began:5.0f} s  {workload.title}")
+                rows.append(take_turns(workload, workers, rounds))
+            for worker in workers:
+                worker.close()
+        for title, program in STARTUP.items():
+            if _asked_for("startup", title, options.cases):
+                progress.print(f"{time.perf_counter() - began:5.0f} s  {title}")
+                for version in versions:  # fills the caches
+                    fresh(version, program, setup)
+                rows.append(start_in_turns(title, versions, rounds, lambda v, p=program: fresh(v, p, setup)))
+        if _asked_for("startup", COMPILING, options.cases) and not options.quick:
+            progress.print(f"{time.perf_counter() - began:5.0f} s  {COMPILING}")
+            program = FITS["categorical"]
+            rows.append(start_in_turns(COMPILING, versions, 1, lambda v: fresh(v, program, setup, compiled=False)))
     if not rows:
         raise SystemExit("nothing was chosen; --list shows all cases")
     show(wide_console(), rows, versions, clock)
@@ -287,36 +308,6 @@ def main(arguments: list[str] | None = None) -> None:
         versions_record = {version.name: str(version.path) for version in versions}
         record |= {"versions": versions_record, "rows": [dataclasses.asdict(row) for row in rows]}
         options.json.write_text(json.dumps(record, indent=1))
-
-
-def measure_all(options: argparse.Namespace, versions: list[Version], rounds: int, began: float) -> list[Row]:
-    """Measure the workloads that were asked for, then the start-up."""
-    progress, rows = Console(stderr=True, style="dim"), []
-
-    def tell(title: str) -> None:
-        progress.print(f"{time.perf_counter() - began:5.0f} s  {title}")
-
-    with tempfile.TemporaryDirectory() as folder:
-        setup = Setup(Path(folder), options.quick, options.jobs, options.length)
-        chosen = [workload for workload in WORKLOADS if _asked_for(workload.group, workload.title, options.cases)]
-        chosen = [workload for workload in chosen if workload.is_quick or not options.quick]
-        workers = [Worker(version, setup) for version in versions] if chosen else []
-        for workload in chosen:
-            tell(workload.title)
-            rows.append(take_turns(workload, workers, rounds))
-        for worker in workers:
-            worker.close()
-        for title, program in STARTUP.items():
-            if _asked_for("startup", title, options.cases):
-                tell(title)
-                for version in versions:  # fills the caches
-                    fresh(version, program, setup)
-                rows.append(start_in_turns(title, versions, rounds, lambda v, p=program: fresh(v, p, setup)))
-        if _asked_for("startup", COMPILING, options.cases) and not options.quick:
-            tell(COMPILING)
-            program = FITS["categorical"]
-            rows.append(start_in_turns(COMPILING, versions, 1, lambda v: fresh(v, program, setup, compiled=False)))
-    return rows
 
 
 def _asked_for(group: str, title: str, cases: list[str]) -> bool:

@@ -197,7 +197,8 @@ def _real_updates(boundary: tuple[str, dict[str, Any]], updates: int) -> Callabl
 
 # ---- collapsed inference on sentences --------------------------------------------------------------------------------
 
-SENTENCES = 5_000
+#: Few, so that fresh memory for what is kept of each does not hide what the sweeps take.
+SENTENCES = 1_500
 
 
 def _sentences(kind: str, settings: dict[str, Any], iterations: int, *, with_dictionary: bool = False) -> Any:
@@ -365,16 +366,16 @@ WORKLOADS: list[Workload] = [
         Workload("stochastic", f"SVI, D = 4, {border}", "µs/update", _real_updates((border, settings), 450))
         for border, settings in (("Stationary", {}), ("Buffer", {"size": 10}), ("GrowBuffer", {}), ("Guards", {}))
     ),
-    Workload("collapsed", "CVI, sentences", "µs/position", _sentences("CVI", {"cluster": "sequence"}, 5)),
+    Workload("collapsed", "CVI, sentences", "µs/position", _sentences("CVI", {"cluster": "sequence"}, 15)),
     Workload(
         "collapsed", "CVI, sentences, dictionary", "µs/position",
-        _sentences("CVI", {"cluster": "sequence"}, 10, with_dictionary=True),
+        _sentences("CVI", {"cluster": "sequence"}, 40, with_dictionary=True),
     ),
-    Workload("collapsed", "Gibbs, words", "µs/position", _sentences("Gibbs", {}, 30)),
+    Workload("collapsed", "Gibbs, words", "µs/position", _sentences("Gibbs", {}, 100)),
     Workload(
-        "collapsed", "Gibbs, words, dictionary", "µs/position", _sentences("Gibbs", {}, 100, with_dictionary=True)
+        "collapsed", "Gibbs, words, dictionary", "µs/position", _sentences("Gibbs", {}, 250, with_dictionary=True)
     ),
-    Workload("collapsed", "Gibbs, sentences", "µs/position", _sentences("Gibbs", {"block": "sequence"}, 10)),
+    Workload("collapsed", "Gibbs, sentences", "µs/position", _sentences("Gibbs", {"block": "sequence"}, 30)),
     *(
         Workload("states", f"{kind}, single states, {family}", "µs/position", _positions(kind, settings, family, n))
         for kind, settings in STATES.items()
