@@ -276,38 +276,57 @@ def main(arguments: list[str] | None = None) -> None:
             raise SystemExit(f"{version.path} is no checkout: it has no folder src/subchain")
     rounds = options.rounds or (3 if options.quick else 4)
     clock = options.clock or ("processor" if options.jobs == 1 else "wall")
-    progress, rows, began = Console(stderr=True, style="dim"), [], time.perf_counter()
+    began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         setup = Setup(Path(folder), options.quick, options.jobs, options.length)
-        chosen = [workload for workload in WORKLOADS if _asked_for(workload.group, workload.title, options.cases)]
-        if options.quick:
-            chosen = [workload for workload in chosen if workload.is_quick]
-        if chosen:
-            workers = [Worker(version, setup) for version in versions]
-            for workload in chosen:
-                progress.print(f"{time.perf_counter() - began:5.0f} s  {workload.title}")
-                rows.append(take_turns(workload, workers, rounds))
-            for worker in workers:
-                worker.close()
-        for title, program in STARTUP.items():
-            if _asked_for("startup", title, options.cases):
-                progress.print(f"{time.perf_counter() - began:5.0f} s  {title}")
-                for version in versions:  # fills the caches
-                    fresh(version, program, setup)
-                rows.append(start_in_turns(title, versions, rounds, lambda v, p=program: fresh(v, p, setup)))
-        if _asked_for("startup", COMPILING, options.cases) and not options.quick:
-            progress.print(f"{time.perf_counter() - began:5.0f} s  {COMPILING}")
-            program = FITS["categorical"]
-            rows.append(start_in_turns(COMPILING, versions, 1, lambda v: fresh(v, program, setup, compiled=False)))
+        rows = [*_workloads(options, versions, setup, rounds, began), *_starts(options, versions, setup, rounds, began)]
     if not rows:
         raise SystemExit("nothing was chosen; --list shows all cases")
     show(wide_console(), rows, versions, clock)
     print(f"{time.perf_counter() - began:.0f} s in all")
     if options.json:
-        record = {"machine": describe(), "rounds": rounds, "clock": clock, "jobs": options.jobs, "quick": options.quick}
+        record = {"rounds": rounds, "clock": clock, "jobs": options.jobs, "quick": options.quick}
         versions_record = {version.name: str(version.path) for version in versions}
         record |= {"versions": versions_record, "rows": [dataclasses.asdict(row) for row in rows]}
-        options.json.write_text(json.dumps(record, indent=1))
+        options.json.write_text(json.dumps(record | {"machine": describe()}, indent=1))
+
+
+def _tell(began: float, title: str) -> None:
+    Console(stderr=True, style="dim").print(f"{time.perf_counter() - began:5.0f} s  {title}")
+
+
+def _workloads(
+    options: argparse.Namespace, versions: list[Version], setup: Setup, rounds: int, began: float
+) -> list[Any]:
+    """Measurements of the chosen workloads."""
+    chosen = [workload for workload in WORKLOADS if _asked_for(workload.group, workload.title, options.cases)]
+    if options.quick:
+        chosen = [workload for workload in chosen if workload.is_quick]
+    if not chosen:
+        return []
+    rows, workers = [], [Worker(version, setup) for version in versions]
+    for workload in chosen:
+        _tell(began, workload.title)
+        rows.append(take_turns(workload, workers, rounds))
+    for worker in workers:
+        worker.close()
+    return rows
+
+
+def _starts(options: argparse.Namespace, versions: list[Version], setup: Setup, rounds: int, began: float) -> list[Any]:
+    """Measurements of fresh processes, with and without compiled code."""
+    rows = []
+    for title, program in STARTUP.items():
+        if _asked_for("startup", title, options.cases):
+            _tell(began, title)
+            for version in versions:  # fills the caches
+                fresh(version, program, setup)
+            rows.append(start_in_turns(title, versions, rounds, lambda v, p=program: fresh(v, p, setup)))
+    if _asked_for("startup", COMPILING, options.cases) and not options.quick:
+        _tell(began, COMPILING)
+        program = FITS["categorical"]
+        rows.append(start_in_turns(COMPILING, versions, 1, lambda v: fresh(v, program, setup, compiled=False)))
+    return rows
 
 
 def _asked_for(group: str, title: str, cases: list[str]) -> bool:
