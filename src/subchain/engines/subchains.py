@@ -2,8 +2,8 @@
 
 A grid cuts every sequence into stretches of one length (the last may be shorter). A minibatch is a handful of them.
 What lies beyond a stretch enters as two tables: the weights of its first states before anything in it is seen
-(`start`), and the backward messages of its last positions (`stop`). Where these come from is the business of a
-boundary.
+(`start`), and the backward messages of its last positions (`stop`). A boundary
+(`structures.chain.boundaries`) makes both.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Gibbs(Sampler):
         stuck; take sequences.
     parameters : "collapsed" or "sampled"
         Whether parameters are summed out, or drawn given the states in turn with these; only sequences can be drawn
-        given parameters. Summed out they stand in nobody's way, but every state, or sequence, has to wait for the one
+        given parameters. Summed out, mixing is better, but every state, or sequence, has to wait for the one
         before; drawn, all sequences can be drawn at a time.
     n_samples : int
         Draws of each chain that are kept.

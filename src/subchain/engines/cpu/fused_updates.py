@@ -1,4 +1,4 @@
-"""Many stochastic updates at one go, for categorical emissions: what `Updates._update` does, compiled as a whole.
+"""Many stochastic updates of categorical emissions in one compiled call.
 
 An update of a thousand words takes fifty microseconds; called piece by piece from Python it would take three times as
 long. The pieces are the same functions in the same order, so the numbers are the same. What is out of the ordinary (a

@@ -130,7 +130,7 @@ def _surplus(kernels: Kernels, alpha: Array, logs: Array, beta: Array, log_total
 
 
 class LogPass(NamedTuple):
-    """A short chain run at one go in log space.
+    """Forward-backward over one short chain in log space.
 
     Attributes
     ----------

@@ -15,7 +15,7 @@ from subchain.inference.collapsed.cvi_words import WordVisitor
 from subchain.inference.collapsed.listed_counts import add_border, add_moves, add_words
 from subchain.propagation.compiled import kernel, part
 
-#: Clusters after which somebody may interrupt.
+#: Clusters between two checks for an interruption.
 AT_ONCE = 5_000
 #: Marginals below this add nothing to an entropy.
 NEGLIGIBLE = 1e-13

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-#: Positions between which somebody may interrupt.
+#: Positions between two checks for an interruption.
 AT_ONCE = 20_000
 #: The least weight of a legal state.
 LEAST = 1e-300

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-#: Clusters after which somebody may interrupt.
+#: Clusters between two checks for an interruption.
 AT_ONCE = 2_000
 #: Marginals below this add nothing to an entropy.
 NEGLIGIBLE = 1e-13

@@ -34,7 +34,7 @@ from subchain.transitions.hdp.collapsed_top import CollapsedChain
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-#: Values of a table of marginals that are spelt out at a time.
+#: Entries of a table of marginals that are expanded at a time.
 BLOCK_VALUES = 1 << 20
 #: Passes between two looks at how probable it is that moves happen at all.
 LOOK = 5
@@ -43,7 +43,7 @@ ROUNDING = 1e-9
 
 
 class Ledger:
-    """Counts that make the surrogates, and everybody's share in them.
+    """The expected counts, and what each cluster has contributed to them.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class Ledger:
         self.add_up()
 
     def begin(self, statistics: HMMStatistics) -> None:
-        """Begin with the counts of a start, in which nobody has a share yet; all legal states are as likely."""
+        """Begin with the counts of a start, to which no cluster has contributed; legal states are equally likely."""
         shares = self.shares
         if shares.is_compressed:
             counts = np.diff(shares.offsets)
@@ -228,7 +228,7 @@ class Ledger:
     # ---- results of a run --------------------------------------------------------------------------------------------
 
     def moved(self) -> None:
-        """The counts have changed: what was spelt out is out of date."""
+        """Note that the counts have changed: derived values are out of date."""
         self._known.clear()
 
     @property

@@ -37,7 +37,7 @@ class Shares:
     n_states : number of states
     clusters : who has shares
     listed : whether expected moves are kept for pairs of legal states only
-    folder : where the tables live, in files with names that nobody else has, or None for memory
+    folder : folder of the files that hold the tables, under unique names, or None for memory
 
     Attributes
     ----------
@@ -178,7 +178,7 @@ class Shares:
 
     @contextlib.contextmanager
     def trying(self) -> Iterator[None]:
-        """While this is open, copies are made that nobody needs afterwards."""
+        """Delete the copies that are made while this context is open when it ends."""
         known = list(self._copies)
         try:
             yield

@@ -1,6 +1,6 @@
 """Iterations of collapsed inference: passes that visit one cluster after the other.
 
-How a cluster is visited is the business of a visitor. `PieceVisitor` is for any family and any prior over the chain: it
+A visitor updates the clusters. `PieceVisitor` is for any family and any prior over the chain: it
 takes pieces out of the ledger, runs them as lanes, and puts them back. Words have visitors of their own, compiled
 (`cvi_words.py`), and so have single states (`cvi_states.py`).
 """
@@ -55,7 +55,7 @@ class Visitor(Protocol):
 
     Attributes
     ----------
-    at_once : clusters after which somebody may interrupt
+    at_once : clusters between two checks for an interruption
     """
 
     at_once: int

@@ -76,7 +76,7 @@ class Algorithm(Component, ABC):
 
     @abstractmethod
     def n_iterations(self, problem: Problem) -> int | None:
-        """How many iterations a run has at most; None if nobody knows."""
+        """Return the largest number of iterations of a run; None if no limit is known beforehand."""
 
     def why_stop(self, problem: Problem, state: RunState) -> Status | None:
         """Why a run that stands at `state` ends now; None if it goes on."""

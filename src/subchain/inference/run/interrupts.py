@@ -29,7 +29,7 @@ class Postponed:
         self.asked = True
 
     def check(self) -> None:
-        """Raise KeyboardInterrupt if somebody has asked for one."""
+        """Raise KeyboardInterrupt if Ctrl-C was pressed."""
         if self.asked:
             self.asked = False
             raise KeyboardInterrupt

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Results(Protocol):
-    """What a run has found so far; spelt out when it is asked for, which may take time.
+    """What a run has found so far; properties may be computed when they are read.
 
     Attributes
     ----------

@@ -12,7 +12,7 @@ from subchain.inference.run.loop import RunState
 
 
 class Progress:
-    """A line with iteration, speed, objective and time left; does nothing where nobody looks.
+    """A line with iteration, speed, objective and time left; does nothing without a terminal.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from subchain.data.sequences import Sequences
 
 Array = NDArray[np.float64]
 
-#: Values that are spelt out or hashed at a time.
+#: Values that are expanded or hashed at a time.
 BLOCK_VALUES = 1 << 20
 
 

@@ -2,7 +2,7 @@
 
 Top weights and concentrations are part of the chain. A sweep draws the rows of moves given the counts, a slice for
 every move, as many further states as the slices may reach, parameters of all emissions, and then all paths at once.
-States that nobody has are forgotten, the others put in order of use, and the top drawn anew (`franchise.py`).
+Unused states are dropped, the others sorted by use, and the top level is drawn anew (`hierarchy.py`).
 
 Where something is known of the states, they have names, and there are exactly n_states of them. None is then forgotten
 or reordered.
@@ -143,7 +143,7 @@ class BeamWalker(Walker):
         return np.vstack((pairs, initial))
 
     def _settle(self, top: Top, sweep: int) -> None:
-        """Forget states that nobody has, put the others in order of use, and draw the top given the counts.
+        """Drop unused states, sort the others by use, and draw the top level given the counts.
 
         `sweep` is the number of sweeps that have been done.
         """
@@ -185,7 +185,7 @@ class BeamWalker(Walker):
         return Moved(changed)
 
     def _draw_parameters(self, top: Top, temperature: float, rng: np.random.Generator) -> Parameters:
-        """Parameters of what all states emit, those that nobody has yet included."""
+        """Emission parameters of all states, unused ones included."""
         prior = _of_size(self.setting.problem.prior.emission, top.n_states)
         sums = emission_sums(prior.mean(), self.values, self.states)
         found: Parameters = prior.update(sums if temperature == 1.0 else sums.scale(1.0 / temperature)).sample(rng)

@@ -1,8 +1,8 @@
-"""Gibbs sampling with any family of emissions and any law of moves.
+"""Gibbs sampling with any family of emissions and any prior over the transitions.
 
-States and sequences are drawn from predictive distributions, which every conjugate family has; one after the other,
-in Python, so that this is for small data and for what nobody has compiled. Where the parameters are drawn instead of
-summed out, whole sequences follow by the engine's path sampling, which is fast for every family.
+States and sequences are drawn one after the other in Python, from the predictive distributions that every conjugate
+family has: for small data, and for families without compiled kernels. Where the parameters are drawn instead of summed
+out, the engine samples whole paths, which is fast for every family.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class Reported(Protocol):
     """What `Drawn` tells of every kept draw, and asks for the result."""
 
     def note(self, walker: Walker, statistics: HMMStatistics, log_joint: float) -> None:
-        """A chain has made a draw with these statistics, which are nobody else's; chains may do so at the same time."""
+        """Record a draw of a chain; the statistics may be kept, and several threads may call this at once."""
 
     def statistics(self, walkers: list[Walker], log_joints: Array) -> HMMStatistics:
         """The statistics to report, given the log joints of all draws, (chains, draws)."""

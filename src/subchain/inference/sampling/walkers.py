@@ -77,7 +77,7 @@ class Setting:
 
     @cached_property
     def rows(self) -> Rows:
-        """The prior of the moves; nobody counts in it."""
+        """Prior of the transitions, without any counts."""
         return empty_rows(self.problem.prior.chain)
 
     @cached_property

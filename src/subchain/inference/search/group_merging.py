@@ -1,6 +1,6 @@
 """Lumps: groups of states that go on alike and together do the work of one.
 
-States that share one regime between them, each with a corner of its observations, cannot be told apart by where they
+States that share one regime between them, each with a corner of its observations, cannot be distinguished by where they
 lead to; no two of them alone make a better state, and all of them together do. Groups come from a tree of the states by
 how alike their rows are; what a group is worth as one state is told by expected counts, as for pairs.
 """

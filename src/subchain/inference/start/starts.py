@@ -1,6 +1,6 @@
 """Where runs begin.
 
-A start is a set of statistics, as if somebody had guessed the hidden states: at random, by clustering the
+A start is a set of statistics, those of guessed hidden states: at random, by clustering the
 observations, or by exponential draws. Or it is another model, whose parameters are taken as they are.
 """
 

@@ -1,4 +1,4 @@
-"""How long subchains should be, where nobody said.
+"""The length of subchains, where none was given, from the mixing time of the chain.
 
 A subchain that is much longer than the chain's memory pays little for its ends; one that is longer still sees fewer
 places for the same work. So a few updates are tried first, with subchains of a middling length, and the model that

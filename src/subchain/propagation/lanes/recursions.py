@@ -395,7 +395,7 @@ def backward(likelihood, transposed, stop, offsets, alpha, scale, marginals):
 
 @kernel
 def forward_backward(likelihood, transition, transposed, start, stop, offsets, shift, alpha, scale, marginals, totals):
-    """`forward`, `log_totals` into `totals` and `backward` at one go."""
+    """Run `forward`, `log_totals` into `totals`, and `backward` in one call."""
     forward(likelihood, transition, start, offsets, alpha, scale)
     log_totals(scale, shift, offsets, totals)
     backward(likelihood, transposed, stop, offsets, alpha, scale, marginals)
@@ -551,7 +551,7 @@ def mix(matrix, table, out):
 
 @kernel
 def approach(likelihood, transition, transposed, start, stop, offsets, last, before):
-    """`advance` and `retreat` over the same positions at one go, the latter if `stop` has lanes."""
+    """Run `advance`, and `retreat` if `stop` has lanes, over the same positions in one call."""
     advance(likelihood, transition, start, offsets, last)
     if stop.shape[1]:
         retreat(likelihood, transposed, stop, offsets, before)

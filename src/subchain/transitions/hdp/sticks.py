@@ -74,7 +74,7 @@ class Shared(NamedTuple):
 
 @dataclasses.dataclass
 class SticksChain(Record, NoOccurrence):
-    """Posterior of all sticks; the same class for the prior of the moment.
+    """Posterior of all sticks; the same class for the prior with its current hyperparameters.
 
     Attributes
     ----------
