@@ -19,8 +19,9 @@ from subchain.engines.cpu.log_space import LogBlock
 from subchain.engines.cpu.messages import Messages
 from subchain.engines.cpu.per_position import log_chain, log_joint, states_array
 from subchain.errors import impossible_error
+from subchain.numerics.random import key_of
 from subchain.propagation.layout import Walks
-from subchain.propagation.sampling import draw, draw_log, enter, follow, key_of
+from subchain.propagation.sampling import draw, draw_log, enter, follow
 
 Index = NDArray[np.int64]
 

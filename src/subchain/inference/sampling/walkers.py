@@ -30,6 +30,7 @@ from subchain.inference.sampling.joint import (
     empty_rows,
     log_joint_of_emissions,
 )
+from subchain.numerics.random import key_of
 from subchain.propagation.collapsed.draw_states import Choices
 from subchain.propagation.collapsed.rows import Rows
 from subchain.transitions.base import Chain, ChainPosterior
@@ -141,7 +142,7 @@ class Walker(ABC):
         self.reference = setting.reference
         self.data = setting.problem.whole.data
         self.values: NDArray[Any] = self.data.values
-        self.key = np.random.SeedSequence([setting.seed, number]).generate_state(2, np.uint64)
+        self.key = key_of(np.random.SeedSequence([setting.seed, number]))
 
     def begin(self, point: Point) -> None:
         """Prepare for the first sweep of a run that starts at a point."""
