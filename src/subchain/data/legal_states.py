@@ -125,9 +125,9 @@ def spread_out(
     states: NDArray[np.int32],
     n_states: int,
 ) -> NDArray[np.float64]:
-    """Marginals of neighbouring positions as a table (K, n); `entries` are those of the legal states, in order."""
+    """Copy marginals of neighbouring positions into a table (K, n); `entries` are those of the legal states, in order."""
     if not len(offsets):
-        return np.ascontiguousarray(entries.reshape(last - first, n_states).T)
+        return entries.reshape(last - first, n_states).T.copy()
     table = np.zeros((n_states, last - first))
     low, high = offsets[first], offsets[last]
     table[states[low:high], np.repeat(np.arange(last - first), np.diff(offsets[first : last + 1]))] = entries

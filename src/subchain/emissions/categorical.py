@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numba import njit
@@ -31,6 +31,9 @@ from subchain.emissions.incremental import Incremental
 from subchain.errors import InputError
 from subchain.numerics import simplex
 from subchain.numerics.vectors import WIDTH, first, load, store, turned
+
+if TYPE_CHECKING:
+    from subchain.emissions.collapsed.counts import EmissionCounts
 
 #: Weights below exp(−690) would round to zero, which means impossible and not just unheard of.
 SMALLEST_LOG = -690.0
@@ -260,6 +263,11 @@ class CategoricalParameters(CategoricalLikelihood, Parameters):
     def expectation(self) -> NDArray[np.float64]:
         return self.probabilities
 
+    def fixed_counts(self, values: Values) -> EmissionCounts:
+        from subchain.emissions.collapsed.categorical import fixed_table
+
+        return fixed_table(self.weights, values)
+
     def fill(self, values: Values, marginals: Table) -> Values:
         """Codes with every missing one replaced by the most probable symbol."""
         filled, missing = values.copy(), is_missing(as_vector(values))
@@ -312,6 +320,11 @@ class DirichletTable(Conjugate):
         from subchain.emissions.incremental_table import IncrementalTable
 
         return IncrementalTable(self, sums)
+
+    def counts(self, sums: CategoricalSums, values: Values) -> EmissionCounts:
+        from subchain.emissions.collapsed.categorical import learned_table
+
+        return learned_table(self.concentration, sums, values)
 
 
 #: Concentrations that are learned.

@@ -24,15 +24,13 @@ from subchain.core.statistics import Statistics
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import InputError, unknown_name
 from subchain.inference.batch.passes import Iterated
-from subchain.inference.collapsed.ledger import Ledger
-from subchain.inference.collapsed.visits import Visits
 from subchain.inference.run.algorithm import Lists, whole_number
 from subchain.inference.run.loop import RunState
 from subchain.inference.run.posterior import ModelPosterior, Point
 from subchain.inference.run.problem import Problem
 
 if TYPE_CHECKING:
-    from subchain.inference.run.loop import Stepper
+    from subchain.inference.collapsed.visits import Visits
 
 CLUSTERS = ("auto", "sequence", "state", "subchain")
 #: A sequence that is more than this share of the data has to be cut: the rest would not tell enough.
@@ -187,12 +185,16 @@ class CVI(Iterated):
         settings = super().identity()
         return settings | {"storage": settings["storage"] is not None}
 
-    def stepper(self, problem: Problem, state: RunState) -> Stepper:
+    def stepper(self, problem: Problem, state: RunState) -> Visits:
+        from subchain.inference.collapsed.visits import Visits  # compiled kernels, which other algorithms do not need
+
         return Visits(problem, self, state)
 
     def marginals(self, problem: Problem, state: RunState) -> Lists:
-        ledger = state.results if isinstance(state.results, Ledger) else Visits(problem, self, state).ledger
-        return np.asarray(ledger.shares.marginals), ledger.shares.offsets, ledger.shares.states
+        from subchain.inference.collapsed.ledger import Ledger
+
+        ledger = state.results if isinstance(state.results, Ledger) else self.stepper(problem, state).ledger
+        return np.asarray(ledger.shares.marginals), ledger.shares.legal.offsets, ledger.shares.legal.states
 
     def surrogate(self, posterior: ModelPosterior, point: Point) -> Surrogate:
         return posterior.predictive()

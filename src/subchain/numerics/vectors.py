@@ -133,6 +133,11 @@ def minus(values: Any, others: Any) -> Any:
     return values - others
 
 
+def times(values: Any, factor: Any) -> Any:
+    """The product of a vector and a number."""
+    return values * factor
+
+
 def total(values: Any) -> Any:
     """Sum of the entries."""
     return values.sum()
@@ -239,6 +244,11 @@ def _type_all_within(context):
 @type_callable(minus)
 def _type_minus(context):
     return lambda values, others: _VECTOR
+
+
+@type_callable(times)
+def _type_times(context):
+    return lambda values, factor: _VECTOR
 
 
 @type_callable(exponential)
@@ -419,6 +429,11 @@ def _all_within(context, builder, sig, args):
 @lower_builtin(minus, Vector, Vector)
 def _minus(context, builder, sig, args):
     return builder.fsub(*args)
+
+
+@lower_builtin(times, Vector, types.Float)
+def _times(context, builder, sig, args):
+    return builder.fmul(args[0], _spread(builder, args[1], _DOUBLES))
 
 
 #: ln 2 in two parts, the first with zeros at its end, so that its multiples are exact.

@@ -1,10 +1,10 @@
 """Priors over the hidden chain: where it begins and how it moves."""
 
 from subchain.errors import unknown_name
+from subchain.numerics.stationary import stationary_distribution
 from subchain.transitions.base import Chain, ChainPosterior, FrozenChain, TransitionPrior, check_chain
 from subchain.transitions.dirichlet import Dirichlet, DirichletChain
 from subchain.transitions.hdp.prior import HDP
-from subchain.transitions.stationary import stationary_distribution
 from subchain.transitions.topology import banded, cyclic, left_right
 
 TRANSITIONS: dict[str, type[TransitionPrior]] = {"dirichlet": Dirichlet, "hdp": HDP}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,9 @@ from subchain.core.hyperparameters import FixedHyperparameters
 from subchain.core.records import Record, states_on
 from subchain.errors import InputError
 from subchain.numerics.simplex import log_weight, logs
+
+if TYPE_CHECKING:
+    from subchain.propagation.collapsed.rows import RowPrior
 
 Array = NDArray[np.float64]
 
@@ -87,7 +90,8 @@ class ChainPosterior(Protocol):
     def update_hyperparameters(self, initial: Array, pairs: Array, rate: float) -> ChainPosterior: ...
     def log_hyperprior(self) -> float: ...
     def n_free(self) -> int: ...
-    def incremental(self, initial: Array, pairs: Array) -> Any: ...  # transitions.moving.IncrementalChain
+    def incremental(self, initial: Array, pairs: Array) -> Any: ...  # transitions.incremental.IncrementalChain
+    def row_prior(self) -> RowPrior: ...  # an `InputError` where rows are not independent Dirichlet distributions
     def take(self, order: NDArray[np.int64]) -> ChainPosterior: ...
 
 
@@ -127,6 +131,12 @@ class FrozenChain(Record, FixedHyperparameters):
         from subchain.transitions.incremental import IncrementalChain
 
         return IncrementalChain(self, initial, pairs)
+
+    def row_prior(self) -> RowPrior:
+        from subchain.propagation.collapsed.rows import RowPrior
+
+        fixed = np.vstack((self.chain.transition, self.chain.initial))
+        return RowPrior(np.zeros_like(fixed), fixed)
 
 
 class TransitionPrior(Component, ABC):

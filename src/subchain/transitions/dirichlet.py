@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,9 @@ from subchain.numerics import simplex
 from subchain.transitions.base import Chain, TransitionPrior
 from subchain.transitions.incremental import IncrementalDirichlet
 from subchain.transitions.initial import GivenInitial, Initial, LearnedInitial, StationaryInitial
+
+if TYPE_CHECKING:
+    from subchain.propagation.collapsed.rows import RowPrior
 
 Array = NDArray[np.float64]
 
@@ -134,6 +137,17 @@ class DirichletChain(Record, FixedHyperparameters):
 
     def incremental(self, initial: Array, pairs: Array) -> IncrementalDirichlet:
         return IncrementalDirichlet(self, initial, pairs)
+
+    def row_prior(self) -> RowPrior:
+        """What is known of the rows beforehand, for counts of collapsed inference."""
+        from subchain.propagation.collapsed.rows import RowPrior
+
+        concentration, law = self.initial.row(self.rows.concentration.shape[1])
+        return RowPrior(
+            np.vstack((self.rows.concentration, concentration)),
+            np.vstack((self.rows.fixed, law)),
+            self.initial.is_stationary,
+        )
 
 
 class Dirichlet(TransitionPrior):

@@ -1,18 +1,21 @@
-"""The hidden chain's posterior that moves in small steps, for stochastic inference; see `emissions.moving`."""
+"""The hidden chain's posterior that changes in small steps, for stochastic and collapsed inference."""
 
 # mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from subchain.numerics.special import exp_digamma
+from subchain.numerics.stationary import stationary_distribution
 from subchain.transitions.base import Chain, ChainPosterior
-from subchain.transitions.stationary import stationary_distribution
+
+if TYPE_CHECKING:
+    from subchain.propagation.collapsed.rows import Rows
 
 Array = NDArray[np.float64]
 
@@ -31,8 +34,9 @@ class IncrementalChain:
 
     def __init__(self, prior: ChainPosterior, initial: Array, pairs: Array) -> None:
         self.prior = prior
-        self.initial = np.array(initial, dtype=np.float64)
-        self.pairs = np.array(pairs, dtype=np.float64)
+        #: Counts of transitions, and of first states in the last row, (K + 1, K).
+        self.table = np.vstack((pairs, initial)).astype(np.float64, copy=False)
+        self.pairs, self.initial = self.table[:-1], self.table[-1]
         self._posterior: ChainPosterior | None = None
 
     def surrogate(self, kind: str) -> Chain:
@@ -49,6 +53,15 @@ class IncrementalChain:
     def adopt(self, prior: Any) -> None:
         """Go on under another prior with the same counts."""
         self.prior, self._posterior = prior, None
+
+    def counts(self) -> Rows:
+        """Counts for the kernels of collapsed inference, which change those of this object in place."""
+        from subchain.propagation.collapsed.rows import count_rows
+
+        prior = self.prior.row_prior()
+        if prior.is_stationary:
+            prior.fixed[-1] = self.surrogate("predictive").initial
+        return count_rows(prior, self.table)
 
     def blend(self, keep: float, gain_initial: float, gain_pairs: float, initial: Array, pairs: Array) -> None:
         """Let fresh counts enter the old ones."""
@@ -121,7 +134,3 @@ class IncrementalDirichlet(IncrementalChain):
 
     def stationary(self) -> Array:
         return stationary_distribution(self._transition(MEAN))
-
-    def row_totals(self) -> Array:
-        """What each row of counts weighs, prior included."""
-        return np.asarray(self.pairs.sum(axis=1) + self.rows[0].sum(axis=1))

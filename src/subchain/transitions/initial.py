@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.records import Record
 from subchain.numerics import simplex
-from subchain.transitions.stationary import stationary_distribution
+from subchain.numerics.stationary import stationary_distribution
 
 Array = NDArray[np.float64]
 
@@ -23,6 +23,7 @@ Array = NDArray[np.float64]
 class LearnedInitial(Record):
     """A Dirichlet distribution over the first state."""
 
+    is_stationary: ClassVar[bool] = False
     concentration: Array
 
     def update(self, counts: Array) -> LearnedInitial:
@@ -59,9 +60,15 @@ class LearnedInitial(Record):
     def n_free(self) -> int:
         return len(self.concentration) - 1
 
+    def row(self, n_states: int) -> tuple[Array, Array]:
+        """Concentrations (K,), zeros if nothing is learned, and probabilities (K,) that are fixed."""
+        return self.concentration, np.zeros(n_states)
+
 
 class _NothingToLearn:
     """The verbs of an initial distribution without parameters of its own."""
+
+    is_stationary: ClassVar[bool] = False
 
     def update(self, counts: Array) -> Any:
         return self
@@ -93,6 +100,10 @@ class _NothingToLearn:
     def n_free(self) -> int:
         return 0
 
+    def row(self, n_states: int) -> tuple[Array, Array]:
+        """As in `LearnedInitial`; a stationary distribution follows from the other rows and is left open here."""
+        return np.zeros(n_states), np.ones(n_states)
+
 
 @dataclasses.dataclass
 class GivenInitial(_NothingToLearn, Record):
@@ -103,10 +114,15 @@ class GivenInitial(_NothingToLearn, Record):
     def mean(self, transition: Array) -> Array:
         return self.probabilities
 
+    def row(self, n_states: int) -> tuple[Array, Array]:
+        return np.zeros(n_states), self.probabilities
+
 
 @dataclasses.dataclass
 class StationaryInitial(_NothingToLearn, Record):
     """The stationary distribution of the transition matrix."""
+
+    is_stationary: ClassVar[bool] = True
 
     def mean(self, transition: Array) -> Array:
         return stationary_distribution(transition)

@@ -11,9 +11,9 @@ from subchain.engines.subchains import Grid, Keep, Minibatch, MinibatchRun, run_
 from subchain.engines.surrogate import Surrogate
 from subchain.inference.run.problem import Problem
 from subchain.numerics import simplex
+from subchain.numerics.stationary import stationary_distribution
 from subchain.propagation.occurrence.pairs import absence
 from subchain.propagation.underflow import LEAST_MOVE
-from subchain.transitions.stationary import stationary_distribution
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]

@@ -32,6 +32,7 @@ from subchain.inference.stochastic.boundaries import OpenBoundary, OpenBuffer
 from subchain.inference.stochastic.guards import OpenGuards, read_guards, write_guards
 from subchain.inference.stochastic.rates import Falling
 from subchain.numerics.special import exp_digamma
+from subchain.numerics.stationary import reduce_states, reduced_distribution
 from subchain.numerics.vectors import aligned
 from subchain.propagation.lanes.recursions import (
     LARGEST_PRODUCT,
@@ -44,7 +45,6 @@ from subchain.propagation.lanes.recursions import (
 )
 from subchain.propagation.underflow import LEAST_MOVE, LEAST_SCALE
 from subchain.transitions.incremental import MEAN, IncrementalDirichlet, dirichlet_rows
-from subchain.transitions.stationary import reduce_states, reduced_distribution
 
 if TYPE_CHECKING:
     from subchain.inference.stochastic.updates import Updates

@@ -33,6 +33,7 @@ from scipy.special import betaln, digamma, xlogy
 
 from subchain.core.hyperparameters import states_differ
 from subchain.core.records import Record, states_on
+from subchain.errors import InputError
 from subchain.numerics import simplex
 from subchain.transitions.base import Chain
 from subchain.transitions.hdp.hierarchy import BOUNDS, LEAST_WEIGHT, ROUNDS, Hierarchy, by_size, in_order, tables_behind
@@ -370,6 +371,9 @@ class SticksChain(Record):
 
     def incremental(self, initial: Array, pairs: Array) -> IncrementalChain:
         return IncrementalChain(self, initial, pairs)
+
+    def row_prior(self) -> Any:
+        raise InputError("sticks cannot be summed out; use HDP(construction='collapsed') or construction='direct'.")
 
 
 def _pieces(taken: Array) -> tuple[Array, Array]:
