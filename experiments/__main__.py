@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,8 +29,7 @@ DataFolder = Annotated[
 
 def list_experiments(data: DataFolder = None, as_json: options.AsJson = False) -> None:
     """List all experiments: the paper, the figure, and the data that each needs."""
-    with command_output(as_json) as out:
-        _use(data)
+    with command_output(as_json) as out, _data_from(data):
         from experiments.corpora import SOURCES, VARIABLE, data_folder, is_there
         from experiments.registry import EXPERIMENTS
 
@@ -73,8 +74,7 @@ def run_experiments(
 
     The exit code is 3 if data are missing, and 6 if a claim does not hold.
     """
-    with command_output(as_json) as out:
-        _use(data)
+    with command_output(as_json) as out, _data_from(data):
         from experiments.page import write_page
         from experiments.registry import EXPERIMENTS
         from subchain.cli.exit_codes import UnwritableError
@@ -107,17 +107,30 @@ def run_experiments(
         out.line(f"\npage written to {page}")
 
 
-def _use(data: Path | None) -> None:
-    """Look for data in this folder."""
-    if data is not None:
-        if not data.is_dir():
-            from subchain.cli.exit_codes import UnreadableError
+@contextmanager
+def _data_from(folder: Path | None) -> Iterator[None]:
+    """Look for data in this folder as long as a command runs; the environment is then as it was."""
+    from experiments.corpora import VARIABLE
 
-            raise UnreadableError(
-                f"--data {str(data)!r} is no folder; it should be one that holds a folder for each corpus. `python -m "
-                "experiments list` says which are needed, and where they come from."
-            )
-        os.environ["SUBCHAIN_DATA"] = str(data)
+    if folder is None:
+        yield
+        return
+    if not folder.is_dir():
+        from subchain.cli.exit_codes import UnreadableError
+
+        raise UnreadableError(
+            f"--data {str(folder)!r} is no folder; it should be one that holds a folder for each corpus. `python -m "
+            "experiments list` says which are needed, and where they come from."
+        )
+    before = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = str(folder)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[VARIABLE]
+        else:
+            os.environ[VARIABLE] = before
 
 
 def _run(out: Output, experiment: Experiment, output: Path) -> dict[str, Any]:

@@ -138,6 +138,17 @@ def test_mistakes_give_one_message(experiments: Any) -> None:
     assert "--all" in experiments("run", status=2).stderr
 
 
+@pytest.mark.parametrize("before", [None, "elsewhere"])
+def test_the_folder_of_one_command_is_not_that_of_the_next(
+    experiments: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, before: str | None
+) -> None:
+    monkeypatch.delenv("SUBCHAIN_DATA", raising=False)
+    if before is not None:
+        monkeypatch.setenv("SUBCHAIN_DATA", before)
+    experiments("list", "--data", folder)
+    assert os.environ.get("SUBCHAIN_DATA") == before
+
+
 def test_a_folder_of_data_that_does_not_exist_is_refused(experiments: Any) -> None:
     assert "is no folder" in experiments("list", "--data", "nowhere", status=3).stderr
 
