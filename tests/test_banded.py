@@ -69,6 +69,13 @@ def test_a_band_learns_what_a_matrix_learns(narrow: Any, mask: str, algorithm: s
     np.testing.assert_allclose(found.trace_.objective, wide.trace_.objective, rtol=1e-9)
 
 
+def streamed(model: HMM) -> Any:
+    stream = model.stream(lag=2)
+    for symbol in sequences()[0]:
+        stream.update(int(symbol))
+    return np.concatenate((stream.probabilities, stream.predicted, stream.smoothed, [stream.log_likelihood]))
+
+
 @pytest.mark.parametrize("mask", MASKS)
 def test_a_band_answers_what_a_matrix_answers(narrow: Any, mask: str, tmp_path: Any):
     x = sequences()
@@ -84,6 +91,8 @@ def test_a_band_answers_what_a_matrix_answers(narrow: Any, mask: str, tmp_path: 
             lambda model: np.concatenate(model.score_samples(x)),
             lambda model: model.forecast(x[0], 3).states,
             lambda model: model.sample(30, random_state=2).states,
+            lambda model: model.sample(20, given=x[0], random_state=2).states,
+            streamed,
             lambda model: model.dwell_times_[model.dwell_times_ < 1e6],
             lambda model: model.state_occupancy_,
             lambda model: model.expected_statistics(x).pairs,

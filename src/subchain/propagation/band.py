@@ -55,9 +55,8 @@ def columns_of(first, width):
 
 @kernel
 def transpose(band, first, out):
-    """Entries (K, width') of the transposed band, whose rows begin at `first`."""
+    """Write the transposed band, whose rows begin at `first`, into `out` (K, width'); others stay as they are."""
     n_states = out.shape[0]
-    out[:] = 0.0
     for j in range(n_states):
         for c in range(band.weights.shape[1]):
             k = wrapped(band.first[j] + c, n_states)
@@ -89,6 +88,32 @@ def outer_sums(before, after, first, sums):
             for column in range(before.shape[1]):
                 total += before[j, column] * row[column]
             sums[j, c] += total
+
+
+@kernel
+def walk(initial, band, points, states):
+    """Draw a path of a Markov chain: each of `points` (n,) in [0, 1) chooses a state; `states` (n,) output.
+
+    States are taken in their order, as a matrix would have them.
+    """
+    n_states, width = band.weights.shape
+    for position in range(points.shape[0]):
+        before = states[position - 1] if position else -1
+        first, count = (band.first[before], width) if position else (0, n_states)
+        beyond = max(first + count - n_states, 0)  # entries that continue at state zero, and so come first
+        total = 0.0
+        for c in range(count):
+            total += band.weights[before, c] if position else initial[c]
+        running, state = 0.0, 0
+        for i in range(count):
+            c = (i + count - beyond) % count
+            weight = band.weights[before, c] if position else initial[c]
+            if weight > 0.0:
+                state = wrapped(first + c, n_states)
+                running += weight
+                if running > points[position] * total:
+                    break
+        states[position] = state
 
 
 # ---- what can be reached ---------------------------------------------------------------------------------------------

@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 
 from subchain.datasets.paths import sample_chain
 from subchain.errors import InputError
+from subchain.propagation.band import walk
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
 from subchain.tasks.forecast import next_states
 from subchain.tasks.question import Question
-from subchain.transitions import Chain
+from subchain.transitions.base import ChainLaw
+from subchain.transitions.operators import Banded
 
 
 class Sample(NamedTuple):
@@ -32,14 +34,24 @@ class Sample(NamedTuple):
 
 def sample(point: HMMPoint, n: int, rng: np.random.Generator) -> Sample:
     """Draw a sequence of n observations from the model."""
-    states = sample_chain(point.chain.initial, point.chain.transition, count("n", n), rng).astype(np.int64)
+    states = _sample_states(point.chain, count("n", n), rng)
     return Sample(point.emission.sample(states, rng), states)
+
+
+def _sample_states(chain: ChainLaw, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw a path of n hidden states, (n,)."""
+    if not isinstance(chain.operator, Banded):
+        return sample_chain(chain.initial, chain.transition, n, rng).astype(np.int64)
+    states = np.empty(n, dtype=np.int64)
+    walk(chain.initial, chain.operator.out_of, rng.random(n), states)
+    return states
 
 
 def sample_onward(question: Question, n: int, rng: np.random.Generator) -> list[Sample]:
     """Draw n observations that continue each sequence."""
-    transition, emission = question.point.chain.transition, question.point.emission
-    return [sample(HMMPoint(Chain(first, transition), emission), n, rng) for first in next_states(question)]
+    chain, emission = question.point.chain, question.point.emission
+    onward = (chain.with_weights(first, chain.weights) for first in next_states(question))
+    return [sample(HMMPoint(law, emission), n, rng) for law in onward]
 
 
 def sample_paths(question: Question, n: int, seed: np.random.SeedSequence) -> NDArray[Any]:

@@ -53,9 +53,8 @@ class Stream:
         self._family = family
         self._vocabulary = vocabulary
         self._emission = point.emission
-        self._transition = point.chain.transition
+        self._transition = point.chain.operator
         with np.errstate(divide="ignore"):
-            self._log_transition = np.log(point.chain.transition)
             self._predicted = np.log(point.chain.initial)
         self._marginals = point.chain.initial
         self._recent: deque[tuple[Array, Array]] = deque(maxlen=int(lag) + 1)
@@ -114,18 +113,18 @@ class Stream:
             return None
         future = np.zeros(len(self._predicted))
         for _, logs in list(self._recent)[:0:-1]:
-            future = np.logaddexp.reduce(self._log_transition + (logs + future), axis=1)
+            future = self._transition.log_apply_transposed(logs + future)
         joint = self._recent[0][0] + future
         return np.asarray(np.exp(joint - np.logaddexp.reduce(joint)))
 
     def _predict(self, marginal: Array) -> Array:
         """Return the log state probabilities one step after log marginals (K,)."""
-        scaled = np.exp(marginal) @ self._transition
+        scaled = self._transition.apply(np.exp(marginal)[:, None])[:, 0]
         with np.errstate(divide="ignore"):
             logs = np.log(scaled)
         small = np.flatnonzero(scaled < SMALLEST)
         if len(small):
-            logs[small] = np.logaddexp.reduce(marginal[:, None] + self._log_transition[:, small], axis=0)
+            logs[small] = self._transition.log_apply(marginal)[small]
         return np.asarray(logs)
 
     def _log_likelihood(self, x: Any) -> Array:

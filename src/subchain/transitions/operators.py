@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.numerics import simplex
 from subchain.propagation import band as bands
 from subchain.propagation.band import Band
 from subchain.transitions.layout import Layout
@@ -43,6 +44,14 @@ class TransitionOperator(Protocol):
         """Carry the columns of a (K, n) table one step back: Σ_k A[j, k] · table[k]."""
         ...
 
+    def log_apply(self, logs: Array) -> Array:
+        """Return the logarithm of `apply` for log weights (K,), which may differ by more than a double can hold."""
+        ...
+
+    def log_apply_transposed(self, logs: Array) -> Array:
+        """Return the logarithm of `apply_transposed` for log weights (K,)."""
+        ...
+
     def sums(self, initial: Array, pairs: Array) -> ChainSums:
         """Return counts of first states, (K,), and of transitions, in the operator's form, as statistics."""
         ...
@@ -68,7 +77,7 @@ class TransitionOperator(Protocol):
         ...
 
     def mapped(self, function: Callable[[Array], Array]) -> TransitionOperator:
-        """Return the operator with a function applied to every weight; zeros outside its form stay zeros."""
+        """Return the operator with a function applied to every weight, (n, m) tables of them at a time."""
         ...
 
 
@@ -105,6 +114,16 @@ class Dense:
     def apply_transposed(self, table: Array) -> Array:
         return np.asarray(self.matrix @ table)
 
+    @cached_property
+    def _logs(self) -> Array:
+        return simplex.logs(self.matrix)
+
+    def log_apply(self, logs: Array) -> Array:
+        return np.asarray(np.logaddexp.reduce(logs[:, None] + self._logs, axis=0))
+
+    def log_apply_transposed(self, logs: Array) -> Array:
+        return np.asarray(np.logaddexp.reduce(self._logs + logs, axis=1))
+
     def sums(self, initial: Array, pairs: Array) -> ChainSums:
         return ChainSums(initial, pairs)
 
@@ -128,7 +147,7 @@ class Dense:
 
 
 class Banded:
-    """Weights of a band, (K, width).
+    """Weights of a band, (K, width); all others are `outside`, zero unless they are logarithms.
 
     Examples
     --------
@@ -141,9 +160,10 @@ class Banded:
     array([0.9, 0.8, 0.3])
     """
 
-    def __init__(self, layout: Layout, weights: Array) -> None:
+    def __init__(self, layout: Layout, weights: Array, outside: float = 0.0) -> None:
         self.layout = layout
         self.weights = weights
+        self.outside = outside
 
     @property
     def n_states(self) -> int:
@@ -158,7 +178,7 @@ class Banded:
     def into(self) -> Band:
         """Weights of what leads to each state."""
         turned = self.layout.turned
-        weights = np.empty((self.n_states, turned.width))
+        weights = np.full((self.n_states, turned.width), self.outside)
         bands.transpose(self.out_of, turned.first, weights)
         return Band(turned.first, weights)
 
@@ -167,6 +187,12 @@ class Banded:
 
     def apply_transposed(self, table: Array) -> Array:
         return _product(self.out_of, table)
+
+    def log_apply(self, logs: Array) -> Array:
+        return _log_product(self.into, self.layout.turned, logs)
+
+    def log_apply_transposed(self, logs: Array) -> Array:
+        return _log_product(self.out_of, self.layout, logs)
 
     def sums(self, initial: Array, pairs: Array) -> BandedSums:
         return BandedSums(initial, pairs, self.layout.first)
@@ -179,7 +205,7 @@ class Banded:
 
     def weight(self, i: int, j: int) -> float:
         place = (j - self.layout.first[i]) % self.n_states
-        return float(self.weights[i, place]) if place < self.layout.width else 0.0
+        return float(self.weights[i, place]) if place < self.layout.width else self.outside
 
     def diagonal(self) -> Array:
         return np.asarray((self.weights * self.layout.diagonal()).sum(axis=1))
@@ -188,12 +214,17 @@ class Banded:
         return self.layout.spread(self.weights)
 
     def mapped(self, function: Callable[[Array], Array]) -> Banded:
-        return Banded(self.layout, function(self.weights))
+        outside = float(function(np.full((1, 1), self.outside))[0, 0])
+        return Banded(self.layout, function(self.weights), outside)
 
 
 def as_operator(given: Array | TransitionOperator) -> TransitionOperator:
     """Return an operator; a matrix becomes a dense one."""
     return Dense(given) if isinstance(given, np.ndarray) else given
+
+
+def _log_product(band: Band, layout: Layout, logs: Array) -> Array:
+    return np.asarray(np.logaddexp.reduce(simplex.logs(band.weights) + logs[layout.columns], axis=1))
 
 
 def _product(band: Band, table: Array) -> Array:

@@ -30,14 +30,14 @@ class GroupRun(NamedTuple, Generic[Result]):
     result : what the consumer made of the messages
     pieces : (n,) pieces of the group
     log_totals : (n,) their log normalisers
-    lost : bounds on what they lost to underflow, (n,) each
+    lost : bounds on what they lost to underflow, (n,) each; None where nothing was
     borders : messages at their borders, (n, K) each; None where no chain was cut
     """
 
     result: Result
     pieces: Index
     log_totals: Array
-    lost: Growth
+    lost: Growth | None
     borders: BorderMessages | None
 
 
@@ -60,7 +60,7 @@ def run_group(
     consumer : what the messages are for
     """
     space, result = messages.workspace(), consumer.begin()
-    pieces, totals, lost, found = [], [], [], []
+    pieces, totals, lost, found, any_lost = [], [], [], [], False
     for tile in cut.tiles[group]:
         told = None
         if borders is not None:
@@ -73,7 +73,8 @@ def run_group(
         pieces.append(tile.pieces)
         totals.append(filtered.log_totals)
         lost.append(Growth.nothing(tile.lanes) if filtered.lost is None else filtered.lost)
+        any_lost = any_lost or filtered.lost is not None
         consumer.tile(result, TileRun(filtered, smoothed, cut, told, messages.kernels))
     tables = BorderMessages(*map(np.concatenate, zip(*found, strict=True))) if found else None
-    growth = Growth(*map(np.concatenate, zip(*lost, strict=True)))
+    growth = Growth(*map(np.concatenate, zip(*lost, strict=True))) if any_lost else None
     return GroupRun(result, np.concatenate(pieces), np.concatenate(totals), growth, tables)

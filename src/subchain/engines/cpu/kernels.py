@@ -147,22 +147,10 @@ class Kernels:
     # ---- log space ---------------------------------------------------------------------------------------------------
 
     @cached_property
-    def log_operator(self) -> TransitionOperator:
-        """The operator of log weights; −inf within its form where a weight is zero."""
-        with np.errstate(divide="ignore"):
-            return self.operator.mapped(np.log)
-
-    @cached_property
     def log_forms(self) -> Forms:
         """Log weights as kernels take them."""
-        forms = Forms.of(self.log_operator)
-        if isinstance(self.log_operator, Banded):  # what a transposed band has beyond the band itself is impossible
-            into = self.forms.into
-            assert isinstance(into, Band)
-            with np.errstate(divide="ignore"):
-                logs = Band(into.first, np.log(into.weights))
-            return Forms(logs, forms.backward, logs)
-        return forms
+        with np.errstate(divide="ignore"):
+            return Forms.of(self.operator.mapped(np.log))
 
     def log_forward(self, logs: Array, alpha: Array, out: Array) -> None:
         serial.log_forward(logs, self.log_forms.forward, alpha, out)

@@ -157,9 +157,10 @@ class _Scaled(Generic[Result]):
         piece_totals, lost = np.empty(n_pieces), Growth.nothing(n_pieces)
         for run in runs:
             piece_totals[run.pieces] = run.log_totals
-            for whole, part in zip(lost, run.lost, strict=True):
+            for whole, part in zip(lost, run.lost or (), strict=False):
                 whole[run.pieces] = part
-        piece_totals[lost.matters_along(~cut.is_first)] = np.nan
+        if any(run.lost is not None for run in runs):
+            piece_totals[lost.matters_along(~cut.is_first)] = np.nan
         np.add.at(totals, cut.sequence, piece_totals)
         return [run.result for run in runs]
 
