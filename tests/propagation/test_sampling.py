@@ -6,20 +6,12 @@ from chains import nearly_periodic, random_rows, sticky
 from hypothesis import given
 from hypothesis import strategies as st
 
+from subchain.numerics.random import key_of
 from subchain.propagation import filter
 from subchain.propagation.layout import end_to_end
-from subchain.propagation.sampling import draw, draw_log, enter, follow, key_of, uniforms
+from subchain.propagation.sampling import draw, draw_log, enter, follow
 
 KEY = key_of(np.random.SeedSequence(42))
-
-
-@given(path=st.integers(0, 2**40), first=st.integers(0, 2**40), count=st.integers(1, 40))
-def test_uniform_numbers_are_those_of_numpy(path: int, first: int, count: int):
-    generator = np.random.Philox(key=KEY, counter=[first // 4, path, 0, 0])
-    expected = np.random.Generator(generator).random(first % 4 + count)[first % 4 :]
-    found = np.empty(count)
-    uniforms(KEY, path, first, found)
-    np.testing.assert_array_equal(found, expected)
 
 
 def filtered(n_positions: int, transition, scale: float = 1.0):

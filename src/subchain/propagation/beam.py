@@ -17,7 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.propagation.collapsed.draw_states import kernel, part, stream, uniform
+from subchain.numerics.random import stream, uniform
+from subchain.propagation.compiled import ordered_kernel as kernel
+from subchain.propagation.compiled import ordered_part as part
 
 Array = NDArray[np.float64]
 

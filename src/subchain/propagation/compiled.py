@@ -1,4 +1,4 @@
-"""How kernels are compiled: without Python's lock, cached on disk, with arithmetic that may be reordered."""
+"""How kernels are compiled: without Python's lock, cached on disk, with arithmetic that may be reordered or not."""
 
 from __future__ import annotations
 
@@ -16,6 +16,14 @@ FASTMATH = {"contract", "reassoc", "nsz", "arcp", "afn"}
 kernel = njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
 #: A piece of a kernel, compiled into it, so that vectors stay in registers.
 part = njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy", forceinline=True)
+
+#: Products may be fused with sums, but sums are never reordered: exponentials and logarithms would lose their digits.
+ordered_kernel = njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
+#: A piece of such a kernel. It counts no references, since its arrays belong to the kernel: counting them would take
+#: longer than drawing a state.
+ordered_part = njit(  # type: ignore[call-overload]
+    nogil=True, cache=True, fastmath={"contract"}, error_model="numpy", forceinline=True, _nrt=False
+)
 
 
 def by_kind(dense: Callable[..., Any], banded: Callable[..., Any], *, reorders: bool = True) -> Callable[..., Any]:

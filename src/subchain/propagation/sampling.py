@@ -3,8 +3,8 @@
 
 The last state follows the last filtered marginal; every earlier state j has weight α_t(j) · A(j, k), where k is the
 state drawn after it. Each draw turns one uniform number into a state, and that number is a function of the seed, the
-path and the position alone: the output of the counter-based generator Philox 4x64 (Salmon et al. 2011). Therefore a
-path is the same for any number of workers, in any cut of the chain, and whatever other paths are drawn beside it.
+path and the position alone (`numerics.random`). Therefore a path is the same for any number of workers, in any cut of
+the chain, and whatever other paths are drawn beside it.
 
 A chain that is cut into pieces is drawn in two steps. `enter` finds for each piece and each state that may follow it
 the state with which the path would begin the piece; walks that meet stay together, so soon there is one. These maps,
@@ -16,64 +16,13 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from subchain.numerics.random import stream, uniform
 from subchain.propagation.band import wrapped
 from subchain.propagation.compiled import by_kind
 
 # Rounding must not be reordered: two kernels that look at the same weights have to draw the same state.
 kernel = njit(nogil=True, cache=True, error_model="numpy")
-
-_LOW = np.uint64(0xFFFFFFFF)
-_HALF = np.uint64(32)
-_FIRST_FACTOR, _SECOND_FACTOR = np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157)
-_FIRST_WEYL, _SECOND_WEYL = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBB67AE8584CAA73B)
-
-
-def key_of(seed: np.random.SeedSequence) -> NDArray[np.uint64]:
-    """The generator's key for a seed."""
-    return np.asarray(seed.generate_state(2, np.uint64), dtype=np.uint64)
-
-
-# ---- uniform numbers -------------------------------------------------------------------------------------------------
-
-
-@kernel
-def _high_product(a, b):
-    """Upper half of the product of two 64-bit numbers."""
-    a_low, a_high = a & _LOW, a >> _HALF
-    b_low, b_high = b & _LOW, b >> _HALF
-    middle = a_high * b_low + (a_low * b_low >> _HALF)
-    return a_high * b_high + (middle >> _HALF) + (((middle & _LOW) + a_low * b_high) >> _HALF)
-
-
-@kernel
-def _four(key, path, block, points):
-    """Four uniform numbers in [0, 1): ten rounds of Philox on the counter (block + 1, path, 0, 0), as NumPy counts."""
-    a, b, c, d = np.uint64(block) + np.uint64(1), np.uint64(path), np.uint64(0), np.uint64(0)
-    first, second = key[0], key[1]
-    for _ in range(10):
-        a, b, c, d = (
-            _high_product(_SECOND_FACTOR, c) ^ b ^ first,
-            _SECOND_FACTOR * c,
-            _high_product(_FIRST_FACTOR, a) ^ d ^ second,
-            _FIRST_FACTOR * a,
-        )
-        first += _FIRST_WEYL
-        second += _SECOND_WEYL
-    for place, word in enumerate((a, b, c, d)):
-        points[place] = (word >> np.uint64(11)) * (1.0 / 9007199254740992.0)
-
-
-@kernel
-def uniforms(key, path, first, out):
-    """The uniform numbers of a path at the positions from `first` on."""
-    points = np.empty(4)
-    for place in range(out.shape[0]):
-        position = first + place
-        if place == 0 or position % 4 == 0:
-            _four(key, path, position // 4, points)
-        out[place] = points[position % 4]
 
 
 # ---- one state -------------------------------------------------------------------------------------------------------
@@ -182,19 +131,14 @@ def draw(alpha, transposed, walks, following, key, path, states):
     key, path : which uniform numbers to use
     states : (N,) output
     """
-    points = np.empty(4)
+    begin = stream(key, path)
     for lane in range(walks.lengths.shape[0]):
         state = following[lane]
         last = walks.lengths[lane] - 1
         for step in range(last, -1, -1):
             position = walks.origins[lane] + step
-            if step == last or position % 4 == 3:
-                _four(key, path, position // 4, points)
-            column = walks.columns[lane] + walks.offsets[step]
-            if state < 0:
-                state = _pick(alpha, column, points[position % 4])
-            else:
-                state = _pick_before(transposed, state, alpha, column, points[position % 4])
+            column, point = walks.columns[lane] + walks.offsets[step], uniform(begin, position)
+            state = _pick(alpha, column, point) if state < 0 else _pick_before(transposed, state, alpha, column, point)
             states[position] = state
 
 
@@ -209,7 +153,7 @@ def enter(alpha, transposed, walks, is_last, key, path, entries):
     entries : (lanes, K) output; all the same where the piece ends its sequence
     """
     n_states = alpha.shape[0]
-    points = np.empty(4)
+    begin = stream(key, path)
     now = np.empty(n_states, dtype=np.int64)
     drawn = np.empty(n_states, dtype=np.int64)
     for lane in range(walks.lengths.shape[0]):
@@ -218,9 +162,7 @@ def enter(alpha, transposed, walks, is_last, key, path, entries):
         last = walks.lengths[lane] - 1
         for step in range(last, -1, -1):
             position, column = walks.origins[lane] + step, walks.columns[lane] + walks.offsets[step]
-            if step == last or position % 4 == 3:
-                _four(key, path, position // 4, points)
-            point = points[position % 4]
+            point = uniform(begin, position)
             if step == last and is_last[lane]:
                 now[0] = _pick(alpha, column, point)
                 have_met = True
@@ -269,12 +211,10 @@ def draw_log(log_alpha, log_transposed, log_onward, origin, key, path, states):
     states : (N,) output
     """
     n_states = log_alpha.shape[1]
-    weights = np.empty((n_states, 1))
-    points = np.empty(4)
+    weights, begin = np.empty((n_states, 1)), stream(key, path)
     onward = log_onward.copy()
     for step in range(log_alpha.shape[0] - 1, -1, -1):
         position = origin + step
-        _four(key, path, position // 4, points)
-        state = _log_pick(log_alpha, step, onward, points[position % 4], weights)
+        state = _log_pick(log_alpha, step, onward, uniform(begin, position), weights)
         states[position] = state
         log_onward_of(log_transposed, state, onward)

@@ -19,8 +19,9 @@ from subchain.engines.cpu.messages import Messages
 from subchain.engines.cpu.passes import run_pass
 from subchain.engines.cpu.workspace import Workers
 from subchain.errors import InputError
+from subchain.numerics.random import key_of
 from subchain.propagation.layout import Walks
-from subchain.propagation.sampling import draw, draw_log, enter, follow, key_of, log_onward_of
+from subchain.propagation.sampling import draw, draw_log, enter, follow, log_onward_of
 
 Index = NDArray[np.int64]
 

@@ -21,8 +21,8 @@ from subchain.engines.statistics import HMMStatistics
 from subchain.engines.surrogate import Surrogate
 from subchain.inference.sampling.joint import begins_stationary, emission_sums, empty_rows, log_joint_of_emissions
 from subchain.inference.sampling.walkers import Moved, Walker
+from subchain.numerics.random import stream, uniform
 from subchain.propagation.collapsed.draw_paths import propose
-from subchain.propagation.collapsed.draw_states import stream, uniform
 from subchain.propagation.collapsed.rows import (
     count_moves,
     predictive,

@@ -29,6 +29,7 @@ from subchain.inference.sampling.joint import (
     empty_rows,
     log_joint_of_emissions,
 )
+from subchain.numerics.random import key_of
 from subchain.propagation.collapsed.draw_states import Choices
 from subchain.propagation.collapsed.rows import Rows
 from subchain.structures.chain.model import HMMPoint
@@ -141,7 +142,7 @@ class Walker(ABC):
         self.reference = setting.reference
         self.data = setting.problem.structure.data
         self.values: NDArray[Any] = self.data.values
-        self.key = np.random.SeedSequence([setting.seed, number]).generate_state(2, np.uint64)
+        self.key = key_of(np.random.SeedSequence([setting.seed, number]))
 
     def begin(self, point: HMMPoint) -> None:
         """Prepare for the first sweep of a run that starts at a point."""

@@ -17,7 +17,8 @@ from subchain.data.legal_states import no_restriction, spread_out
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Likelihood
 from subchain.engines.statistics import HMMStatistics
-from subchain.propagation.compiled import kernel, part
+from subchain.numerics.random import seeded_stream, uniform
+from subchain.propagation.compiled import kernel
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -25,19 +26,8 @@ Index = NDArray[np.int64]
 LOCAL_STARTS = ("posteriors", "states")
 #: Values of a table of marginals that are drawn at a time.
 BLOCK_VALUES = 1 << 22
-
-_WEYL = np.uint64(0x9E3779B97F4A7C15)
-_FIRST_FACTOR, _SECOND_FACTOR = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-
-
-@part
-def _uniform(counter):
-    """A uniform number in (0, 1) from a counter that moves on by `_WEYL` (splitmix64)."""
-    z = counter
-    z = (z ^ (z >> np.uint64(30))) * _FIRST_FACTOR
-    z = (z ^ (z >> np.uint64(27))) * _SECOND_FACTOR
-    z = z ^ (z >> np.uint64(31))
-    return ((z >> np.uint64(11)) + 0.5) * (1.0 / 9007199254740992.0)
+#: Stands for a random number that is zero: weights are divided by their sum.
+LEAST = 2.0**-54
 
 
 @kernel
@@ -61,7 +51,7 @@ def draw_local(
     base = legal_offsets[first_position] if restricted else first_position * n_states
     row = np.empty(n_states)
     for cluster in range(starts.shape[0]):
-        counter = np.uint64(seed) ^ (np.uint64(starts[cluster]) * _SECOND_FACTOR)
+        begin, number = seeded_stream(seed, starts[cluster]), 0
         moves, counted = pairs[into[cluster]], weights[cluster]
         for position in range(starts[cluster], starts[cluster] + lengths[cluster]):
             low = legal_offsets[position] if restricted else position * n_states
@@ -73,8 +63,8 @@ def draw_local(
                 before_count = low - before_low
                 before = before_low - base
             if kind == 1:
-                counter += _WEYL
-                chosen = min(int(_uniform(counter) * count), count - 1)
+                chosen = min(int(uniform(begin, number) * count), count - 1)
+                number += 1
                 for a in range(count):
                     marginals[now + a] = 1.0 if a == chosen else 0.0
                 if not is_first:
@@ -92,8 +82,8 @@ def draw_local(
             for b in range(1 if is_first else before_count):
                 summed = 0.0
                 for a in range(count):
-                    counter += _WEYL
-                    row[a] = _uniform(counter)
+                    row[a] = max(uniform(begin, number), LEAST)
+                    number += 1
                     summed += row[a]
                 weight = (1.0 if is_first else marginals[before + b]) / summed
                 for a in range(count):

@@ -20,8 +20,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.propagation.collapsed.draw_states import kernel, part, stream, uniform
+from subchain.numerics.random import stream, uniform
 from subchain.propagation.collapsed.rows import predictive, put_in_path, scaled_log, take_out_path
+from subchain.propagation.compiled import ordered_kernel as kernel
+from subchain.propagation.compiled import ordered_part as part
 
 Array = NDArray[np.float64]
 

@@ -22,9 +22,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from subchain.numerics.random import stream, uniform
 from subchain.numerics.vectors import (
     WIDTH,
     except_at,
@@ -40,22 +40,13 @@ from subchain.numerics.vectors import (
     store,
     zeros,
 )
+from subchain.propagation.compiled import ordered_kernel as kernel
+from subchain.propagation.compiled import ordered_part as part
 
 Array = NDArray[np.float64]
 
-#: Products may be fused with sums, but sums are never reordered: exponentials would lose their digits.
-kernel = njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
-#: A piece of a kernel, compiled into it. It counts no references: its arrays belong to the kernel. Counting them would
-#: take longer than a draw.
-part = njit(  # type: ignore[call-overload]
-    nogil=True, cache=True, fastmath={"contract"}, error_model="numpy", forceinline=True, _nrt=False
-)
-
 #: Positions ahead of the present one whose symbols' rows are asked for.
 AHEAD = 6
-
-_WEYL = np.uint64(0x9E3779B97F4A7C15)
-_FIRST_FACTOR, _SECOND_FACTOR = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 class Counts(NamedTuple):
@@ -97,29 +88,6 @@ class Choices(NamedTuple):
     offsets: NDArray[np.int64]
     states: NDArray[np.int32]
     weights: Array
-
-
-# ---- random numbers --------------------------------------------------------------------------------------------------
-
-
-@part
-def _mixed(x):
-    """The output function of splitmix64 (Steele, Lea and Flood 2014)."""
-    x = (x ^ (x >> np.uint64(30))) * _FIRST_FACTOR
-    x = (x ^ (x >> np.uint64(27))) * _SECOND_FACTOR
-    return x ^ (x >> np.uint64(31))
-
-
-@part
-def stream(key, sweep):
-    """Where the random numbers of a sweep begin; `key` (2,) belongs to the chain."""
-    return _mixed(_mixed(key[0] + np.uint64(sweep) * _WEYL) + key[1])
-
-
-@part
-def uniform(begin, position):
-    """The uniform number in [0, 1) of a position."""
-    return (_mixed(begin + np.uint64(position + 1) * _WEYL) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
 # ---- counting --------------------------------------------------------------------------------------------------------

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.propagation.collapsed.draw_states import kernel, part
+from subchain.propagation.compiled import ordered_kernel as kernel
+from subchain.propagation.compiled import ordered_part as part
 
 Array = NDArray[np.float64]
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from subchain.errors import InputError
+from subchain.numerics.random import key_of
 from subchain.propagation import sampling
 from subchain.propagation.layout import end_to_end
 from subchain.propagation.user.inputs import check
@@ -257,7 +258,7 @@ def sample_paths(
     if n < 0:
         raise InputError(f"n, the number of paths, must not be negative; got {n}.")
     chains = check(log_likelihood, initial, transition, lengths)
-    key = sampling.key_of(_seed_sequence(random_state))
+    key = key_of(_seed_sequence(random_state))
     scaled = scaled_filter(chains)
     paths = np.empty((n, len(chains.log_likelihood)), dtype=np.int64)
     easy = chains.of(scaled.easy)
