@@ -30,7 +30,7 @@ class Frozen(IncrementalChain):
     """A chain that stays, for boundaries that want to know its stationary distribution."""
 
     def __init__(self, transition: np.ndarray[Any, Any]) -> None:
-        from subchain.transitions.stationary import stationary_distribution
+        from subchain.numerics.stationary import stationary_distribution
 
         self._stationary = stationary_distribution(transition)
 

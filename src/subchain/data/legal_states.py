@@ -133,7 +133,7 @@ def spread_out(
     offsets, states : as in `LegalStates`; empty if all states are legal
     """
     if not len(offsets):
-        return np.ascontiguousarray(entries.reshape(last - first, n_states).T)
+        return entries.reshape(last - first, n_states).T.copy()
     table = np.zeros((n_states, last - first))
     low, high = offsets[first], offsets[last]
     table[states[low:high], np.repeat(np.arange(last - first), np.diff(offsets[first : last + 1]))] = entries

@@ -38,7 +38,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,9 @@ from subchain.emissions.incremental import Incremental
 from subchain.emissions.listed import exponentiate, pick, put
 from subchain.emissions.scaling import exponentiate_in_place
 from subchain.errors import InputError
+
+if TYPE_CHECKING:
+    from subchain.emissions.collapsed.counts import EmissionCounts
 
 Values = NDArray[Any]
 Table = NDArray[np.float64]
@@ -148,6 +151,15 @@ class Parameters(Record, Likelihood):
         filled = np.where(is_missing(values), expected, values)
         return filled.astype(values.dtype) if values.dtype.kind == "f" else filled
 
+    def fixed_counts(self, values: Values) -> EmissionCounts | None:
+        """What kernels of collapsed inference are given of this point if it does not change: all likelihoods at once.
+
+        None if there are too many.
+        """
+        from subchain.emissions.collapsed.counts import tabled_counts
+
+        return tabled_counts(self, values)
+
     def marginals(self) -> Any:
         """Return the distribution of each column in each state as one frozen scipy.stats distribution, (K, D).
 
@@ -176,6 +188,7 @@ class Posterior(Protocol):
     def begin(self, sums: Any) -> Posterior: ...
     def log_hyperprior(self) -> float: ...
     def incremental(self, sums: Any) -> Incremental: ...
+    def counts(self, sums: Any, values: Values) -> EmissionCounts | None: ...
 
 
 @dataclasses.dataclass
@@ -241,6 +254,13 @@ class Conjugate(Record, FixedHyperparameters, ABC):
         """Return the posterior given `sums`, with this distribution as the prior, for updates by small steps."""
         return Incremental(self, sums)
 
+    def counts(self, sums: Any, values: Values) -> EmissionCounts | None:
+        """Counts of all observations for the kernels of collapsed inference, to begin with those that made `sums`.
+
+        A family that has none (None) is visited in Python, one cluster after the other.
+        """
+        return None
+
 
 @dataclasses.dataclass
 class Frozen(Record, FixedHyperparameters):
@@ -273,6 +293,9 @@ class Frozen(Record, FixedHyperparameters):
 
     def incremental(self, sums: Any) -> Incremental:
         return Incremental(self, sums)
+
+    def counts(self, sums: Any, values: Values) -> EmissionCounts | None:
+        return self.parameters.fixed_counts(values)
 
 
 class Emission(Component, ABC):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numba import njit
@@ -31,6 +31,9 @@ from subchain.emissions.incremental import Incremental
 from subchain.errors import InputError
 from subchain.numerics import simplex
 from subchain.numerics.vectors import WIDTH, first, load, store, turned
+
+if TYPE_CHECKING:
+    from subchain.emissions.collapsed.counts import EmissionCounts
 
 #: Smallest log weight: exp of less could underflow to zero, which would mean impossible instead of improbable.
 SMALLEST_LOG = -690.0
@@ -267,6 +270,11 @@ class CategoricalParameters(CategoricalLikelihood, Parameters):
     def expectation(self) -> NDArray[np.float64]:
         return self.probabilities
 
+    def fixed_counts(self, values: Values) -> EmissionCounts:
+        from subchain.emissions.collapsed.categorical import fixed_table
+
+        return fixed_table(self.weights, values)
+
     def fill(self, values: Values, marginals: Table) -> Values:
         """Return the codes with each missing one replaced by the most probable symbol."""
         filled, missing = values.copy(), is_missing(as_vector(values))
@@ -319,6 +327,11 @@ class DirichletTable(Conjugate):
         from subchain.emissions.incremental_table import IncrementalTable
 
         return IncrementalTable(self, sums)
+
+    def counts(self, sums: CategoricalSums, values: Values) -> EmissionCounts:
+        from subchain.emissions.collapsed.categorical import learned_table
+
+        return learned_table(self.concentration, sums, values)
 
 
 #: Values of `concentration` that ask for a learned one.

@@ -24,8 +24,6 @@ from subchain.core.renamed import renamed_arguments
 from subchain.errors import InputError, unknown_name
 from subchain.inference.batch.passes import Iterated
 from subchain.inference.collapsed.cluster_visits import ClusterShares, ClusterVisits
-from subchain.inference.collapsed.ledger import Ledger
-from subchain.inference.collapsed.visits import Visits
 from subchain.inference.run.algorithm import Lists
 from subchain.inference.run.chains import chain_problem
 from subchain.inference.run.loop import RunState
@@ -34,6 +32,7 @@ from subchain.structures.chain.model import HMMPoint, HMMPosterior
 from subchain.structures.clusters import ClusterStructure
 
 if TYPE_CHECKING:
+    from subchain.inference.collapsed.visits import Visits
     from subchain.inference.run.loop import Stepper
 
 CLUSTERS = ("auto", "sequence", "state", "subchain")
@@ -198,6 +197,11 @@ class CVI(Iterated):
     def stepper(self, problem: Problem, state: RunState) -> Stepper:
         if isinstance(problem.structure, ClusterStructure):
             return ClusterVisits(problem, problem.structure, self, state)
+        return self._visits(problem, state)
+
+    def _visits(self, problem: Problem, state: RunState) -> Visits:
+        from subchain.inference.collapsed.visits import Visits  # compiled kernels, which other algorithms do not need
+
         return Visits(chain_problem(problem, "CVI"), self, state)
 
     def visit(self, structure: ClusterStructure, shares: ClusterShares, cluster: int) -> None:
@@ -213,12 +217,10 @@ class CVI(Iterated):
         shares.put(cluster, new)
 
     def marginals(self, problem: Problem, state: RunState) -> Lists:
-        ledger = (
-            state.results
-            if isinstance(state.results, Ledger)
-            else Visits(chain_problem(problem, "CVI"), self, state).ledger
-        )
-        return np.asarray(ledger.shares.marginals), ledger.shares.offsets, ledger.shares.states
+        from subchain.inference.collapsed.ledger import Ledger
+
+        ledger = state.results if isinstance(state.results, Ledger) else self._visits(problem, state).ledger
+        return np.asarray(ledger.shares.marginals), ledger.shares.legal.offsets, ledger.shares.legal.states
 
     def weights(self, posterior: HMMPosterior, point: HMMPoint) -> HMMPoint:
         return posterior.predictive()

@@ -19,9 +19,6 @@ from subchain.inference.run.chains import chain_problem
 from subchain.inference.run.loop import RunState
 from subchain.inference.run.problem import Problem
 from subchain.inference.sampling.cluster_sweeps import ClusterSweeps
-from subchain.inference.sampling.gibbs_any import AnySequences, AnyStates, SampledSequences
-from subchain.inference.sampling.gibbs_words import WordSequences, WordStates, has_plain_rows, has_words
-from subchain.inference.sampling.joint import begins_stationary
 from subchain.inference.sampling.reported import Averages, marginals_of
 from subchain.inference.sampling.sampler import Annealing, Sampler
 from subchain.inference.sampling.walkers import Setting, Walker
@@ -41,8 +38,8 @@ class Gibbs(Sampler):
     may differ between chains. All draws are in `model.samples_`, and `model.training_marginals_` tells how often each
     position had each state.
 
-    Words are drawn by compiled sweeps. For other families take sequences and sampled parameters: everything else draws
-    one state or one sequence after the other in Python.
+    Built-in families are drawn by compiled sweeps. For a family without counts of its own take sequences and sampled
+    parameters: everything else draws one state or one sequence after the other in Python.
 
     Parameters
     ----------
@@ -143,19 +140,20 @@ class Gibbs(Sampler):
         return structure.draw(point, np.arange(structure.n_clusters), rng)
 
     def walker(self, setting: Setting) -> type[Walker]:
-        """The kind of chain that does what the settings say to such data."""
-        problem = setting.problem
-        self.refuse_weights(problem)
+        """Return the kind of chain that does what the settings ask for; refuse data that none can draw."""
+        self.refuse_weights(setting.problem)
         if self.parameters == "sampled":
+            from subchain.inference.sampling.sampled_walker import SampledSequences
+
             return SampledSequences
-        if begins_stationary(problem.prior.chain):
+        if setting.is_stationary:
             raise InputError(
-                "Gibbs: where chains begin in the stationary distribution of their moves, the moves cannot be summed "
+                "Gibbs: where chains begin in the stationary distribution of their transitions, these cannot be summed "
                 "out; use Gibbs(block='sequence', parameters='sampled')."
             )
-        if self.block == "sequence":
-            return WordSequences if has_words(problem) else AnySequences
-        return WordStates if has_words(problem) and has_plain_rows(problem) else AnyStates
+        from subchain.inference.sampling.collapsed_walkers import SequenceWalker, StateWalker
+
+        return SequenceWalker if self.block == "sequence" else StateWalker
 
     def reported(self, walkers: list[Walker], room: int) -> Averages:
         return Averages(walkers, room)

@@ -1,6 +1,7 @@
 """Priors over the hidden Markov chain: its initial distribution and its transition matrix."""
 
 from subchain.errors import unknown_name
+from subchain.numerics.stationary import stationary_distribution
 from subchain.transitions.base import (
     Chain,
     ChainPosterior,
@@ -11,7 +12,6 @@ from subchain.transitions.base import (
 )
 from subchain.transitions.dirichlet import Dirichlet, DirichletChain
 from subchain.transitions.hdp.prior import HDP
-from subchain.transitions.stationary import stationary_distribution
 from subchain.transitions.topology import banded, cyclic, left_right
 
 TRANSITIONS: dict[str, type[TransitionPrior]] = {"dirichlet": Dirichlet, "hdp": HDP}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,9 @@ from subchain.errors import InputError
 from subchain.numerics.simplex import log_weight, logs
 from subchain.transitions.operators import Dense, TransitionOperator
 from subchain.transitions.sums import ChainSums as ChainSums
+
+if TYPE_CHECKING:
+    from subchain.propagation.collapsed.rows import RowPrior
 
 Array = NDArray[np.float64]
 
@@ -158,7 +161,8 @@ class ChainPosterior(Protocol):
     def begin(self, sums: ChainSums) -> ChainPosterior: ...
     def log_hyperprior(self) -> float: ...
     def n_free(self) -> int: ...
-    def incremental(self, sums: ChainSums) -> Any: ...  # transitions.moving.IncrementalChain
+    def incremental(self, sums: ChainSums) -> Any: ...  # transitions.incremental.IncrementalChain
+    def row_prior(self) -> RowPrior: ...  # an `InputError` where rows are not independent Dirichlet distributions
     def take(self, order: NDArray[np.int64]) -> ChainPosterior: ...
 
 
@@ -201,6 +205,12 @@ class FrozenChain(Record, FixedHyperparameters, NoOccurrence):
         from subchain.transitions.incremental import IncrementalChain
 
         return IncrementalChain(self, sums)
+
+    def row_prior(self) -> RowPrior:
+        from subchain.propagation.collapsed.rows import RowPrior
+
+        fixed = np.vstack((self.chain.transition, self.chain.initial))
+        return RowPrior(np.zeros_like(fixed), fixed)
 
 
 class UnsuitedPriorError(InputError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +23,9 @@ from subchain.transitions.incremental import IncrementalDirichlet
 from subchain.transitions.initial import GivenInitial, Initial, LearnedInitial, StationaryInitial
 from subchain.transitions.layout import Layout, Square, band_of
 from subchain.transitions.operators import Dense, TransitionOperator
+
+if TYPE_CHECKING:
+    from subchain.propagation.collapsed.rows import RowPrior
 
 Array = NDArray[np.float64]
 
@@ -152,6 +155,17 @@ class DirichletChain(Record, FixedHyperparameters, NoOccurrence):
 
     def incremental(self, sums: ChainSums) -> IncrementalDirichlet:
         return IncrementalDirichlet(self, sums)
+
+    def row_prior(self) -> RowPrior:
+        """What is known of the rows beforehand, for counts of collapsed inference."""
+        from subchain.propagation.collapsed.rows import RowPrior
+
+        concentration, law = self.initial.row(self.rows.concentration.shape[1])
+        return RowPrior(
+            np.vstack((self.rows.concentration, concentration)),
+            np.vstack((self.rows.fixed, law)),
+            self.initial.is_stationary,
+        )
 
 
 class Dirichlet(TransitionPrior):

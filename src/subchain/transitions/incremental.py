@@ -1,10 +1,10 @@
-"""The hidden chain's posterior that moves in small steps, for stochastic inference; see `emissions.moving`."""
+"""The hidden chain's posterior that changes in small steps, for stochastic and collapsed inference."""
 
 # mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import njit
@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from subchain.numerics.special import exp_digamma
 from subchain.transitions.base import ChainLaw, ChainPosterior, ChainSums
 from subchain.transitions.stationary import stationary_of
+
+if TYPE_CHECKING:
+    from subchain.propagation.collapsed.rows import Rows
 
 Array = NDArray[np.float64]
 
@@ -61,6 +64,20 @@ class IncrementalChain:
 
     def restore(self, memory: dict[str, NDArray[Any]]) -> None:
         """Undo `memory`."""
+
+    def counts(self) -> Rows:
+        """Return counts for the kernels of collapsed inference, which change those of this object in place.
+
+        For dense transitions only. First states become the last row of one table, (K + 1, K).
+        """
+        from subchain.propagation.collapsed.rows import count_rows
+
+        table = np.vstack((self.pairs, self.initial))
+        self.pairs, self.initial = table[:-1], table[-1]
+        prior = self.prior.row_prior()
+        if prior.is_stationary:
+            prior.fixed[-1] = self.surrogate("predictive").initial
+        return count_rows(prior, table)
 
     def blend(self, keep: float, gain: float, fresh: ChainSums) -> None:
         """Replace the counts S by keep · S + gain · fresh."""
@@ -135,7 +152,3 @@ class IncrementalDirichlet(IncrementalChain):
     def stationary(self) -> Array:
         prior: Any = self.prior
         return stationary_of(prior.moves(self._transition(MEAN)))
-
-    def row_totals(self) -> Array:
-        """What each row of counts weighs, prior included."""
-        return np.asarray(self.pairs.sum(axis=1) + self.rows[0].sum(axis=1))

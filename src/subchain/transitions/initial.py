@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 class LearnedInitial(Record):
     """Dirichlet distribution over the initial distribution; `concentration` is (K,)."""
 
+    is_stationary: ClassVar[bool] = False
     concentration: Array
 
     def update(self, counts: Array) -> LearnedInitial:
@@ -61,9 +62,15 @@ class LearnedInitial(Record):
     def n_free(self) -> int:
         return len(self.concentration) - 1
 
+    def row(self, n_states: int) -> tuple[Array, Array]:
+        """Concentrations (K,), zeros if nothing is learned, and probabilities (K,) that are fixed."""
+        return self.concentration, np.zeros(n_states)
+
 
 class _NothingToLearn:
     """Mixin for initial distributions without learned parameters; subclasses define `mean`."""
+
+    is_stationary: ClassVar[bool] = False
 
     def update(self, counts: Array) -> Any:
         return self
@@ -95,6 +102,10 @@ class _NothingToLearn:
     def n_free(self) -> int:
         return 0
 
+    def row(self, n_states: int) -> tuple[Array, Array]:
+        """As in `LearnedInitial`; a stationary distribution follows from the other rows and is left open here."""
+        return np.zeros(n_states), np.ones(n_states)
+
 
 @dataclasses.dataclass
 class GivenInitial(_NothingToLearn, Record):
@@ -105,10 +116,15 @@ class GivenInitial(_NothingToLearn, Record):
     def mean(self, moves: TransitionOperator) -> Array:
         return self.probabilities
 
+    def row(self, n_states: int) -> tuple[Array, Array]:
+        return np.zeros(n_states), self.probabilities
+
 
 @dataclasses.dataclass
 class StationaryInitial(_NothingToLearn, Record):
     """Stationary distribution of the transition matrix as the initial distribution."""
+
+    is_stationary: ClassVar[bool] = True
 
     def mean(self, moves: TransitionOperator) -> Array:
         return stationary_of(moves)

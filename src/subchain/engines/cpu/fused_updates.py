@@ -22,6 +22,7 @@ from subchain.emissions.incremental_table import (
     weigh_rows,
 )
 from subchain.numerics.special import exp_digamma
+from subchain.numerics.stationary import reduce_states, reduced_distribution
 from subchain.numerics.vectors import aligned
 from subchain.propagation.guards import fill_silent, gather_guards, write_guards
 from subchain.propagation.lanes.recursions import (
@@ -36,7 +37,6 @@ from subchain.propagation.lanes.recursions import (
 )
 from subchain.propagation.underflow import LEAST_SCALE, LEAST_TRANSITION
 from subchain.transitions.incremental import MEAN, dirichlet_rows
-from subchain.transitions.stationary import reduce_states, reduced_distribution
 
 #: What is known of the rest of a chain: `WordBoundary.kind`.
 BUFFERS, GUARDS = 1, 2

@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 
 from subchain.core.parts import Memory
 from subchain.data.legal_states import LegalStates
-from subchain.emissions.categorical import DirichletTable
+from subchain.emissions.base import Likelihood
 from subchain.emissions.incremental import Incremental
 from subchain.engines.statistics import HMMStatistics
-from subchain.engines.subchains import Minibatch
 from subchain.errors import InputError
-from subchain.inference.collapsed.clusters import Clusters, positions_of
+from subchain.inference.collapsed.clusters import Clusters
 from subchain.inference.collapsed.missing_coordinates import has_holes
 from subchain.inference.collapsed.shares import OwnSums, Shares
 from subchain.inference.run.algorithm import Algorithm
@@ -47,15 +46,16 @@ class Ledger:
 
     Attributes
     ----------
-    chain, emission : the posteriors that the counts make, ready to move
+    chain : the posterior of transitions that the counts make, ready to change
+    emission : `EmissionCounts`, or `Incremental` for families that have none
     shares, clusters : who has put in what
     measures : whether entropies are wanted
     since : (2,) log normalisers and entropies of the clusters since the last report
     """
 
     def __init__(
-        self, problem: ChainProblem, algorithm: Algorithm, clusters: Clusters, legal: LegalStates | None, listed: bool,
-        folder: Any, prior: HMMPosterior,
+        self, problem: ChainProblem, algorithm: Algorithm, clusters: Clusters, legal: LegalStates | None, folder: Any,
+        prior: HMMPosterior,
     ) -> None:  # fmt: skip
         whole, self.problem = problem.structure, problem
         self.present = prior
@@ -64,10 +64,10 @@ class Ledger:
         self.data, self.evidence = whole.data, whole.evidence
         mean = prior.mean()
         self.n_states = len(mean.chain.initial)
-        self.reference = self.accumulator = mean.emission
+        self.reference = mean.emission
         #: Moves that can happen at all; neighbours that are believed independent may seem to make others.
         self.possible = mean.chain.transition > 0.0
-        self.shares = Shares(legal, self.n_states, clusters, listed, folder)
+        self.shares = Shares(legal, self.n_states, clusters, folder)
         #: What clusters have put into the emission's sums, where their marginals do not tell.
         self.own: OwnSums | None = None
         if has_holes(self.reference, self.data.values):
@@ -91,20 +91,20 @@ class Ledger:
         clusters, shares = self.clusters, self.shares
         draw_local(
             LOCAL_STARTS.index(kind), np.uint64(seed), clusters.starts, clusters.lengths,
-            self._weights(clusters.sequences), 0, shares.offsets, shares.states, self.n_states, shares.marginals,
-            shares.pairs, clusters.share_of, shares.blocks, shares.moves,
+            clusters.weights_of(clusters.sequences), 0, shares.legal, self.n_states, shares.marginals, shares.pairs,
+            clusters.share_of, (shares.blocks, shares.moves),
         )  # fmt: skip
         shares.pairs *= self.possible
         if self.own is not None:
             for cluster in range(clusters.size):
-                self.own.put(cluster, self._accumulate(clusters.batch(clusters.pieces(cluster)), shares))
+                self.own.put(cluster, self.accumulate(self.reference, clusters.pieces(cluster), shares))
         self.add_up()
 
     def begin(self, statistics: HMMStatistics) -> None:
         """Begin with the counts of a start, to which no cluster has contributed; legal states are equally likely."""
         shares = self.shares
         if shares.is_compressed:
-            counts = np.diff(shares.offsets)
+            counts = np.diff(shares.legal.offsets)
             shares.marginals[:] = np.repeat(1.0 / counts, counts)
         else:
             shares.marginals[:] = 1.0 / self.n_states
@@ -112,33 +112,34 @@ class Ledger:
 
     def _move_from(self, statistics: HMMStatistics) -> None:
         self.chain = self.present.chain.incremental(statistics.chain)
-        prior = self.present.emission
-        if isinstance(prior, DirichletTable):
-            counts: Any = statistics.emission
-            self.emission = prior.incremental(counts)
-            self.accumulator = self.emission.surrogate("predictive")
-        else:
-            self.emission, self.accumulator = Incremental(prior, statistics.emission), self.reference
+        self._count_emissions(statistics.emission)
         self.moved()
 
-    # ---- one cluster -------------------------------------------------------------------------------------------------
+    def _count_emissions(self, sums: Any) -> None:
+        prior = self.present.emission
+        counts = prior.counts(sums, self.data.values) if self.own is None else None
+        self.emission = Incremental(prior, sums) if counts is None else counts
 
-    def emission_share(self, cluster: int, batch: Minibatch) -> Any:
-        """What a cluster, whose pieces are given, has put into the emission's sums."""
-        return self._accumulate(batch, self.shares) if self.own is None else self.own.of(cluster)
+    # ---- one cluster of a family that is visited in Python ------------------------------------------------------------
+
+    def emission_share(self, cluster: int) -> Any:
+        """What a cluster has put into the emission's sums."""
+        if self.own is not None:
+            return self.own.of(cluster)
+        return self.accumulate(self.reference, self.clusters.pieces(cluster), self.shares)
 
     def keep_emission_share(self, cluster: int, sums: Any) -> None:
-        """Remember what a cluster puts in, if that cannot be told later."""
+        """Keep what a cluster puts in, if that does not follow from its marginals."""
         if self.own is not None:
             self.own.put(cluster, sums)
 
-    def _accumulate(self, batch: Minibatch, shares: Shares) -> Any:
-        positions = positions_of(batch.starts, batch.lengths)
-        marginals = shares.read(positions)
-        if batch.user_weights is not None:
-            marginals *= np.repeat(batch.user_weights, batch.lengths)
-        sums = self.accumulator.zeros()
-        self.accumulator.accumulate(np.take(self.data.values, positions, axis=0), marginals, sums)
+    def accumulate(self, likelihood: Likelihood, pieces: Index, shares: Shares) -> Any:
+        """The emission's sums of pieces with these marginals, as a likelihood sees them."""
+        positions = self.clusters.positions(pieces)
+        weights = self.clusters.weights_of(self.clusters.sequences[pieces])
+        marginals = shares.read(positions) * np.repeat(weights, self.clusters.lengths[pieces])
+        sums = likelihood.zeros()
+        likelihood.accumulate(np.take(self.data.values, positions, axis=0), marginals, sums)
         return sums
 
     # ---- sums --------------------------------------------------------------------------------------------------------
@@ -149,15 +150,9 @@ class Ledger:
 
     def _sum(self) -> HMMStatistics:
         clusters, shares = self.clusters, self.shares
-        total = HMMStatistics.zeros(self.n_states, self.reference.zeros())
-        if self.own is not None:
-            total.emission = self.own.total()
-        else:
-            for first, last in self._blocks():
-                table = self._weighed_table(first, last)
-                self.reference.accumulate(np.asarray(self.data.values[first:last]), table, total.emission)
+        total = HMMStatistics.zeros(self.n_states, self._sum_emissions())
         begins = clusters.starts[clusters.is_first]
-        weights = self._weights(clusters.sequences[clusters.is_first])
+        weights = clusters.weights_of(clusters.sequences[clusters.is_first])
         total.chain.initial += shares.read(begins) @ weights
         total.chain.pairs += shares.all_pairs()
         inner = np.flatnonzero(~clusters.is_first)
@@ -166,14 +161,19 @@ class Ledger:
         total.n_observations = float(self.data.n_observations)
         return total
 
+    def _sum_emissions(self) -> Any:
+        if self.own is not None:
+            return self.own.total()
+        sums = self.reference.zeros()
+        for first, last in self._blocks():
+            table = self._weighed_table(first, last)
+            self.reference.accumulate(np.asarray(self.data.values[first:last]), table, sums)
+        return sums
+
     def _blocks(self) -> Iterator[tuple[int, int]]:
         rows = max(BLOCK_VALUES // self.n_states, 1)
         n = self.data.n_observations
         return ((first, min(first + rows, n)) for first in range(0, n, rows))
-
-    def _weights(self, sequences: Index) -> Array:
-        weights = self.clusters.weights
-        return np.ones(len(sequences)) if weights is None else weights[sequences]
 
     def border_pairs(self, pieces: Index) -> Array:
         """Expected moves into the given pieces from the pieces before them, which are believed independent.
@@ -181,7 +181,7 @@ class Ledger:
         What they seem to make of moves that cannot happen is left out.
         """
         at = self.clusters.starts[pieces]
-        weights = self._weights(self.clusters.sequences[pieces])
+        weights = self.clusters.weights_of(self.clusters.sequences[pieces])
         total = np.zeros((self.n_states, self.n_states))
         _add_outer(np.ascontiguousarray(self.shares.read(at - 1).T), self.shares.read(at).T.copy(), weights, total)
         return np.asarray(total * self.possible)
@@ -214,7 +214,7 @@ class Ledger:
             return 0.0
         if weights is None:
             return dot(shares.marginals, shares.log_weights)
-        positions = np.repeat(np.arange(self.data.n_observations), np.diff(shares.offsets))
+        positions = np.repeat(np.arange(self.data.n_observations), np.diff(shares.legal.offsets))
         of_sequence = np.searchsorted(self.data.offsets, positions, side="right") - 1
         return dot(shares.marginals * weights[of_sequence], shares.log_weights)
 
@@ -234,8 +234,9 @@ class Ledger:
     @property
     def statistics(self) -> HMMStatistics:
         if "statistics" not in self._known:
+            sums = self.emission.sums()
             self._known["statistics"] = HMMStatistics.of(
-                self.chain.initial.copy(), self.chain.pairs.copy(), self.emission.sums(), 0.0,
+                self.chain.initial.copy(), self.chain.pairs.copy(), self._sum_emissions() if sums is None else sums, 0.0,
                 float(self.data.n_observations),
             )  # fmt: skip
         found: HMMStatistics = self._known["statistics"]
@@ -260,7 +261,8 @@ class Ledger:
             self.present = dataclasses.replace(self.present, chain=self._observed(self.present.chain))
         self.present = self.present.update_hyperparameters(self.statistics)
         self.chain.adopt(self.present.chain)
-        self.emission.adopt(self.present.emission)
+        if self.present.emission.is_learned:
+            self._count_emissions(self.emission.sums())
         self.moved()
 
     def _observed(self, chain: CollapsedChain) -> CollapsedChain:

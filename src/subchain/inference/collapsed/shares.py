@@ -1,7 +1,7 @@
 """What clusters have put into the counts: kept so that it can be taken out again, in memory or in files.
 
-A cluster's marginals tell what it has put into the emissions' sums, but for families whose sums depend on more; its
-expected moves cannot be told from marginals, so they are kept too.
+A cluster's marginals determine what it has put into the emissions' sums, but for families whose sums depend on more; its
+expected transitions do not follow from marginals, so they are kept too.
 """
 
 from __future__ import annotations
@@ -22,46 +22,62 @@ from subchain.core.records import build_record
 from subchain.data.legal_states import LegalStates, no_restriction, spread_out
 from subchain.errors import InputError
 from subchain.inference.collapsed.clusters import Clusters
-from subchain.inference.collapsed.listed_counts import add_moves, move_blocks
+from subchain.propagation.collapsed.dense_pieces import DenseMarginals
+from subchain.propagation.collapsed.listed_pieces import ListedMarginals, Lists, move_blocks, sum_moves
+from subchain.propagation.collapsed.pieces import Legal
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
+#: Factors of evidence that are smaller than this, relative to the largest of a position, are taken for this.
+LEAST_FACTOR = 1e-300
+
+
+def legal_lists(legal: LegalStates | None) -> tuple[Legal, Array]:
+    """Legal states for kernels, and the largest log weight that evidence gives at each position, (N,) or empty."""
+    if legal is None:
+        return Legal(*no_restriction(), np.empty(0)), np.empty(0)
+    logs = legal.log_weights
+    if logs is None or not len(logs):
+        return Legal(legal.offsets, legal.states, np.empty(0)), np.empty(0)
+    largest = np.maximum.reduceat(logs, legal.offsets[:-1])
+    factors = np.exp(logs - np.repeat(largest, np.diff(legal.offsets)))
+    return Legal(legal.offsets, legal.states, np.maximum(factors, LEAST_FACTOR)), largest
+
 
 class Shares:
-    """What the clusters have put in: marginals of all positions, and expected moves of each cluster.
+    """What the clusters have put in: marginals of all positions, and expected transitions of each cluster.
 
     Parameters
     ----------
     legal : legal states, or None if every state is legal everywhere
     n_states : number of states
     clusters : who has shares
-    listed : whether expected moves are kept for pairs of legal states only
     folder : folder of the files that hold the tables, under unique names, or None for memory
 
     Attributes
     ----------
+    legal : the legal states for kernels; empty arrays if every state is legal
+    log_scale : what evidence adds to the log normalisers of all clusters beside the factors in `legal`
     marginals : (entries,) one number for each legal state of each position, or for all states of each
-    pairs : (S, K, K) expected moves of each cluster, see `Clusters.share_of`
-    moves, blocks : (entries,), (N + 1,) the same as lists, see `listed_counts`; then `pairs` has a single, empty row
+    pairs : (S, K, K) expected transitions of each cluster, see `Clusters.share_of`
+    moves, blocks : (entries,), (N + 1,) the same as lists and where each position's begin, see `listed_pieces`; where
+        lists would be longer than tables, `moves` is empty. With lists, `pairs` has a single, empty row.
     """
 
-    def __init__(self, legal: LegalStates | None, n_states: int, clusters: Clusters, listed: bool, folder: Any) -> None:
+    def __init__(self, legal: LegalStates | None, n_states: int, clusters: Clusters, folder: Any) -> None:
         self.n_states = n_states
-        self.offsets, self.states = no_restriction() if legal is None else (legal.offsets, legal.states)
         self.log_weights = None if legal is None else legal.log_weights
-        #: What soft evidence multiplies likelihoods by, the largest at each position being one; empty without any.
-        self.factors, self.log_scale = np.empty(0), 0.0
-        if self.log_weights is not None and len(self.log_weights):
-            largest = np.maximum.reduceat(self.log_weights, self.offsets[:-1])
-            self.factors = np.exp(self.log_weights - np.repeat(largest, np.diff(self.offsets)))
-            self.log_scale = float(largest.sum())
+        self.legal, largest = legal_lists(legal)
+        counted = np.repeat(clusters.weights_of(clusters.sequences), clusters.lengths)
+        self.log_scale = float(largest @ counted) if len(largest) else 0.0
         entries = int(clusters.lengths.sum()) * n_states if legal is None else legal.n_entries
         self.blocks = np.empty(0, dtype=np.int64)
         n_pairs, n_moves = clusters.n_shares * n_states**2, 0
-        if listed:
-            self.blocks = move_blocks(clusters.starts, clusters.lengths, self.offsets)
-            n_pairs, n_moves = n_states**2, int(self.blocks[-1])
+        if legal is not None:
+            self.blocks = move_blocks(clusters.starts, clusters.lengths, legal.offsets)
+            if self.blocks[-1] <= n_pairs:
+                n_pairs, n_moves = n_states**2, int(self.blocks[-1])
         self._sizes = entries, n_pairs, n_moves
         self.path = None if folder is None else Path(folder) / f"{secrets.token_hex(8)}.shares"
         self._copies: list[int] = []
@@ -71,7 +87,16 @@ class Shares:
 
     @property
     def is_compressed(self) -> bool:
-        return len(self.offsets) > 0
+        return len(self.legal.offsets) > 0
+
+    @property
+    def kernel(self) -> DenseMarginals | ListedMarginals:
+        """The shares for kernels, which write new ones."""
+        new = self.new
+        if not self.is_compressed:
+            return DenseMarginals(self.rows, self.pairs, new.rows, new.pairs)
+        old = Lists(self.marginals, self.pairs, self.moves)
+        return ListedMarginals(self.legal, self.blocks, old, Lists(new.marginals, new.pairs, new.moves))
 
     @property
     def nbytes(self) -> int:
@@ -113,15 +138,14 @@ class Shares:
                 self.path.with_name(self.path.name + ".new").unlink(missing_ok=True)
 
     def all_pairs(self) -> Array:
-        """Expected moves inside all clusters together."""
-        if len(self.blocks):
-            return self.listed_pairs(0, len(self.blocks) - 1)
-        return np.asarray(self.pairs.sum(axis=0))
+        """Expected transitions inside all clusters together."""
+        return np.asarray(self.pairs.sum(axis=0)) + self.listed_pairs(0, len(self.blocks) - 1)
 
     def listed_pairs(self, first: int, last: int) -> Array:
-        """Expected moves between positions, those between clusters left out, where they are kept as lists."""
-        total, rows = np.zeros((self.n_states, self.n_states)), np.zeros(self.n_states)
-        add_moves(1.0, first, last, self.offsets, self.states, self.blocks, self.moves, total, rows)
+        """Expected transitions between positions, those between clusters left out, where they are kept as lists."""
+        total = np.zeros((self.n_states, self.n_states))
+        if len(self.moves):
+            sum_moves(first, last, self.legal, self.blocks, self.moves, self.blocks[first], total)
         return total
 
     # ---- positions ---------------------------------------------------------------------------------------------------
@@ -134,10 +158,10 @@ class Shares:
     def table(self, first: int, last: int) -> Array:
         """Marginals of neighbouring positions, (K, n)."""
         if self.is_compressed:
-            entries = self.marginals[self.offsets[first] : self.offsets[last]]
+            entries = self.marginals[self.legal.offsets[first] : self.legal.offsets[last]]
         else:
             entries = self.marginals[first * self.n_states : last * self.n_states]
-        return spread_out(entries, first, last, self.offsets, self.states, self.n_states)
+        return spread_out(entries, first, last, self.legal.offsets, self.legal.states, self.n_states)
 
     def read(self, positions: Index) -> Array:
         """Marginals of any positions, (K, n)."""
@@ -145,7 +169,7 @@ class Shares:
             return np.ascontiguousarray(self.rows[positions].T)
         table = np.zeros((self.n_states, len(positions)))
         entries, columns = self._entries(positions)
-        table[self.states[entries], columns] = self.marginals[entries]
+        table[self.legal.states[entries], columns] = self.marginals[entries]
         return table
 
     def write(self, positions: Index, table: Array) -> None:
@@ -154,14 +178,14 @@ class Shares:
             self.rows[positions] = table.T
             return
         entries, columns = self._entries(positions)
-        self.marginals[entries] = table[self.states[entries], columns]
+        self.marginals[entries] = table[self.legal.states[entries], columns]
 
     def _entries(self, positions: Index) -> tuple[Index, Index]:
         """Entries of positions, and the column that each belongs to."""
-        counts = self.offsets[positions + 1] - self.offsets[positions]
+        counts = self.legal.offsets[positions + 1] - self.legal.offsets[positions]
         columns = np.repeat(np.arange(len(positions)), counts)
         within = np.arange(len(columns)) - np.repeat(np.cumsum(counts) - counts, counts)
-        return self.offsets[positions][columns] + within, columns
+        return self.legal.offsets[positions][columns] + within, columns
 
     # ---- files -------------------------------------------------------------------------------------------------------
 

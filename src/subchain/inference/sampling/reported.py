@@ -51,7 +51,7 @@ class Averages:
 
     def __init__(self, walkers: list[Walker], room: int) -> None:
         setting = walkers[0].setting
-        self._lists = setting.choices
+        self._lists = setting.legal_lists
         n_positions, n_states = setting.problem.structure.data.n_observations, setting.reference.n_states
         entries = (n_positions, n_states) if setting.legal is None else (setting.legal.n_entries,)
         self._tally = np.zeros((len(walkers), *entries), dtype=np.min_scalar_type(room))

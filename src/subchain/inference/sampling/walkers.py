@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -24,22 +24,16 @@ from subchain.emissions.base import Frozen, Parameters
 from subchain.engines.statistics import HMMStatistics
 from subchain.inference.collapsed.missing_coordinates import fill_holes, has_holes
 from subchain.inference.run.chains import ChainProblem
-from subchain.inference.sampling.joint import (
-    emission_sums,
-    empty_rows,
-    log_joint_of_emissions,
-)
+from subchain.inference.sampling.joint import emission_sums, log_joint_of_emissions
 from subchain.numerics.random import key_of
-from subchain.propagation.collapsed.draw_states import Choices
-from subchain.propagation.collapsed.rows import Rows
 from subchain.structures.chain.model import HMMPoint
 from subchain.transitions.base import ChainLaw, ChainPosterior, ChainSums
 
+if TYPE_CHECKING:
+    from subchain.propagation.collapsed.pieces import Legal
+
 Array = NDArray[np.float64]
 States = NDArray[np.int32]
-
-#: Weights of evidence that are smaller than this, relative to the largest of a position, are taken for this.
-LEAST_WEIGHT = 1e-300
 
 
 class Moved(NamedTuple):
@@ -77,31 +71,27 @@ class Setting:
         return found
 
     @cached_property
-    def rows(self) -> Rows:
-        """Prior of the transitions, without any counts."""
-        return empty_rows(self.problem.prior.chain)
-
-    @cached_property
     def has_holes(self) -> bool:
         """Whether missing coordinates have to be drawn."""
         return has_holes(self.reference, np.asarray(self.problem.structure.data.values))
 
     @cached_property
-    def choices(self) -> Choices:
+    def legal_lists(self) -> Legal:
         """The legal states for kernels."""
-        if self.legal is None:
-            return Choices(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0))
-        offsets, logs = self.legal.offsets, self.legal.log_weights
-        if logs is None:
-            return Choices(offsets, self.legal.states, np.empty(0))
-        largest = np.maximum.reduceat(logs, offsets[:-1]) if len(logs) else logs
-        weights = np.exp(logs - np.repeat(largest, np.diff(offsets)))
-        return Choices(offsets, self.legal.states, np.maximum(weights, LEAST_WEIGHT))
+        from subchain.inference.collapsed.shares import legal_lists
+
+        return legal_lists(self.legal)[0]
+
+    @cached_property
+    def is_stationary(self) -> bool:
+        """Whether chains begin in the stationary distribution of their transitions."""
+        return bool(getattr(getattr(self.problem.prior.chain, "initial", None), "is_stationary", False))
 
     @property
     def anything_goes(self) -> bool:
         """Whether every legal state may follow every other and have any observation."""
-        possible = (self.rows.concentration > 0.0) | (self.rows.fixed > 0.0)
+        prior = self.problem.prior.chain.row_prior()
+        possible = (prior.concentration > 0.0) | (prior.fixed > 0.0)
         return bool(possible.all()) and not isinstance(self.problem.prior.emission, Frozen)
 
     def draw_legal(self, number: int) -> States:

@@ -32,8 +32,7 @@ LEAST = 2.0**-54
 
 @kernel
 def draw_local(
-    kind, seed, starts, lengths, weights, first_position, legal_offsets, legal_states, n_states, marginals, pairs, into,
-    blocks, listed,
+    kind, seed, starts, lengths, weights, first_position, legal, n_states, marginals, pairs, into, lists,
 ):  # fmt: skip
     """Draw the marginals of clusters.
 
@@ -42,11 +41,15 @@ def draw_local(
     kind : 0 "posteriors", 1 "states"
     starts, lengths, weights : (n,) where the clusters lie, and how often each counts
     first_position : position that `marginals` begins with
-    legal_offsets, legal_states : as in `LegalStates`, or empty if every state is legal
+    legal : offsets and states as in `LegalStates`, or empty if every state is legal
     marginals : (entries,) or, without legal states, (positions · K,), filled
-    pairs, into : (S, K, K) expected moves, to which those of cluster i are added in row into[i]
-    blocks, listed : where expected moves go instead, one for each pair of legal states; see `listed_counts`
+    pairs, into : (S, K, K) expected transitions, to which those of cluster i are added in row into[i]
+    lists : where expected transitions go instead, one for each pair of legal states, unless the second is empty: where
+        those into each position begin, and what they are (see `propagation.collapsed.listed_pieces`)
     """
+    legal_offsets, legal_states = legal[0], legal[1]
+    blocks, listed = lists
+    as_lists = listed.shape[0] > 0
     restricted = legal_offsets.shape[0] > 0
     base = legal_offsets[first_position] if restricted else first_position * n_states
     row = np.empty(n_states)
@@ -70,7 +73,7 @@ def draw_local(
                 if not is_first:
                     k = legal_states[low + chosen] if restricted else chosen
                     for b in range(before_count):
-                        if blocks.shape[0]:
+                        if as_lists:
                             for a in range(count):
                                 share = marginals[before + b] * marginals[now + a]
                                 listed[blocks[position] + b * count + a] = counted * share
@@ -91,7 +94,7 @@ def draw_local(
                     marginals[now + a] += share
                     if is_first:
                         continue
-                    if blocks.shape[0]:
+                    if as_lists:
                         listed[blocks[position] + b * count + a] = counted * share
                     else:
                         j = legal_states[before_low + b] if restricted else b
@@ -127,8 +130,8 @@ def local_statistics(
         entries = np.empty(size)
         into = np.zeros(len(sequences), dtype=np.int64)
         draw_local(
-            LOCAL_STARTS.index(kind), np.uint64(seed), starts, lengths, counted[sequences], first, offsets, states,
-            n_states, entries, pairs, into, np.empty(0, dtype=np.int64), np.empty(0),
+            LOCAL_STARTS.index(kind), np.uint64(seed), starts, lengths, counted[sequences], first, (offsets, states),
+            n_states, entries, pairs, into, (np.empty(0, dtype=np.int64), np.empty(0)),
         )  # fmt: skip
         table = spread_out(entries, first, last, offsets, states, n_states)
         if weights is not None:

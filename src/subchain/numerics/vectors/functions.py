@@ -117,6 +117,11 @@ def minus(values: Any, others: Any) -> Any:
     return values - others
 
 
+def times(values: Any, factor: Any) -> Any:
+    """Return the product of a vector and a number."""
+    return values * factor
+
+
 def total(values: Any) -> Any:
     """Return the sum of the entries."""
     return values.sum()

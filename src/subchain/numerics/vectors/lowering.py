@@ -26,6 +26,7 @@ from subchain.numerics.vectors.functions import (
     running,
     spread,
     store,
+    times,
     total,
     turned,
     zeros,
@@ -171,6 +172,11 @@ def _all_within(context, builder, sig, args):
 @lower_builtin(minus, Vector, Vector)
 def _minus(context, builder, sig, args):
     return builder.fsub(*args)
+
+
+@lower_builtin(times, Vector, types.Float)
+def _times(context, builder, sig, args):
+    return builder.fmul(args[0], _spread(builder, args[1], DOUBLES))
 
 
 @lower_builtin(running, Vector)

@@ -29,6 +29,7 @@ from subchain.numerics.vectors.functions import (
     running,
     spread,
     store,
+    times,
     total,
     turned,
     zeros,
@@ -126,6 +127,11 @@ def _type_all_within(context):
 @type_callable(minus)
 def _type_minus(context):
     return lambda values, others: VECTOR
+
+
+@type_callable(times)
+def _type_times(context):
+    return lambda values, factor: VECTOR
 
 
 @type_callable(exponential)

@@ -1,7 +1,10 @@
-"""Moves with the parameters summed out: what the next move of a chain is, given the moves that were counted.
+"""Transitions with their probabilities summed out: Dirichlet rows and what was counted in them.
 
-Rows may be learned, fixed, or both: a free entry has a share of what the fixed ones leave of its row, in proportion to
-its count and prior; a fixed entry is what it is, and a forbidden one is zero. Row K is the law of first states.
+A row may be learned, fixed, or both: a free entry has a share of what the fixed ones leave of its row, in proportion to
+its count and concentration; a fixed entry is what it is, and a forbidden one is zero. Row K is that of first states.
+
+Counts are whole numbers where states are drawn and expected numbers elsewhere. What was taken out of expected numbers may
+leave a little less than nothing, which counts as nothing.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -13,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.propagation.compiled import ordered_kernel as kernel
-from subchain.propagation.compiled import ordered_part as part
+from subchain.numerics.stationary import reduce_states, reduced_distribution
+from subchain.propagation.compiled import ordered_kernel, ordered_part, rare
 
 Array = NDArray[np.float64]
 
@@ -22,46 +25,108 @@ Array = NDArray[np.float64]
 LEAST, MOST = 1e-200, 1e200
 
 
-class Rows(NamedTuple):
-    """Counts of moves, and what was known of them before.
+class RowPrior(NamedTuple):
+    """What is known of all rows beforehand.
 
     Attributes
     ----------
-    counts : (K + 1, K) of free entries; zero elsewhere
-    totals : (K + 1,) sum of each row's counts
-    concentration : (K + 1, K), zero where an entry is not free
+    concentration : (K + 1, K), zero where an entry is not free; row K for first states
+    fixed : (K + 1, K) probabilities of entries that are not free
+    is_stationary : whether first states follow the stationary distribution of the other rows instead of row K
+    """
+
+    concentration: Array
+    fixed: Array
+    is_stationary: bool = False
+
+
+class Rows(NamedTuple):
+    """Counts of transitions, and what was known of them before.
+
+    Attributes
+    ----------
+    counts : (K + 1, K); none where an entry is forbidden
+    totals : (K + 1,) what was counted in the free entries of each row
+    concentration, fixed : as in `RowPrior`
     prior_totals : (K + 1,) sum of each row's concentration
-    fixed : (K + 1, K), the probability of entries that are not free
     shares : (K + 1,) what the fixed entries leave of each row
+    is_full : whether all entries of the first K rows are free
+    has_fixed : whether any of them is fixed
+    is_uniform : whether rows are learned as a whole, but for transitions that cannot happen, or all fixed as a whole
+    learns_first, is_stationary : whether row K is learned; whether it is the stationary distribution of the others
     """
 
     counts: Array
     totals: Array
     concentration: Array
-    prior_totals: Array
     fixed: Array
+    prior_totals: Array
     shares: Array
+    is_full: bool
+    has_fixed: bool
+    is_uniform: bool
+    learns_first: bool
+    is_stationary: bool
 
 
-@part
-def _entry(rows, j, k, added, added_in_all):
-    """Predictive probability of a move, with more moves of this kind, and from this state, than were counted."""
+def count_rows(prior: RowPrior, counts: Array) -> Rows:
+    """Rows with the given counts (K + 1, K), which are changed in place from now on."""
+    free = prior.concentration > 0.0
+    fixed = np.where(free, 0.0, prior.fixed)
+    return Rows(
+        counts,
+        np.where(free, counts, 0.0).sum(axis=1),
+        np.ascontiguousarray(prior.concentration),
+        fixed,
+        prior.concentration.sum(axis=1),
+        1.0 - np.where(free.any(axis=1), fixed.sum(axis=1), 0.0),
+        bool(free[:-1].all()),
+        bool(fixed[:-1].any()),
+        not (fixed[:-1].any() and free[:-1].any()),
+        bool(free[-1].any()),
+        prior.is_stationary,
+    )
+
+
+# ---- single entries --------------------------------------------------------------------------------------------------
+
+
+@ordered_part
+def entry(rows, j, k):
+    """Predictive probability of a transition."""
     prior = rows.concentration[j, k]
     if not prior > 0.0:
         return rows.fixed[j, k]
-    total = rows.totals[j] + added_in_all + rows.prior_totals[j]
-    return rows.shares[j] * (prior + rows.counts[j, k] + added) / total
+    return rows.shares[j] * (prior + max(rows.counts[j, k], 0.0)) / (max(rows.totals[j], 0.0) + rows.prior_totals[j])
 
 
-@part
-def count_move(rows, j, k, sign):
-    """Add or take away a move, if anything is to be learned from it."""
+@ordered_part
+def count(rows, j, k, amount):
+    """Count a transition so many times, if it can happen."""
     if rows.concentration[j, k] > 0.0:
-        rows.counts[j, k] += sign
-        rows.totals[j] += sign
+        rows.counts[j, k] += amount
+        rows.totals[j] += amount
+    elif rows.fixed[j, k] > 0.0:
+        rows.counts[j, k] += amount
 
 
-@part
+@rare
+def stationary_first(chances, n_states, out):
+    """Write the stationary distribution of a transition matrix into the first row of `out`, if there is only one."""
+    matrix = np.empty((n_states, n_states))
+    for j in range(n_states):
+        for k in range(n_states):
+            matrix[j, k] = chances[j, k]
+    if reduce_states(matrix):
+        found = reduced_distribution(matrix)
+        for k in range(n_states):
+            out[0, k] = found[k]
+
+
+# ---- drawn states ----------------------------------------------------------------------------------------------------
+
+
+@ordered_part
 def scaled_log(product, log_total):
     """Move a product into the logarithm of all of them if it comes near the end of the doubles."""
     if LEAST < product < MOST:
@@ -69,75 +134,60 @@ def scaled_log(product, log_total):
     return 1.0, log_total + np.log(product)
 
 
-@kernel
-def count_moves(rows, states, offsets, sign):
-    """Add or take away the moves of whole sequences."""
-    for sequence in range(offsets.shape[0] - 1):
-        before = rows.counts.shape[1]
-        for position in range(offsets[sequence], offsets[sequence + 1]):
-            count_move(rows, before, states[position], sign)
-            before = states[position]
-
-
-@kernel
+@ordered_kernel
 def predictive(rows, out):
-    """Predictive probabilities of all moves, (K + 1, K)."""
-    for j in range(out.shape[0]):
-        total = rows.totals[j] + rows.prior_totals[j]
-        scale = rows.shares[j] / total if total > 0.0 else 0.0
-        for k in range(out.shape[1]):
-            prior = rows.concentration[j, k]
-            out[j, k] = scale * (prior + rows.counts[j, k]) if prior > 0.0 else rows.fixed[j, k]
+    """Predictive probabilities of all transitions, (K + 1, K) in the first columns of `out`."""
+    for j in range(rows.counts.shape[0]):
+        for k in range(rows.counts.shape[1]):
+            out[j, k] = entry(rows, j, k)
 
 
-@kernel
-def replace_state(rows, before, old, after, legal, out):
-    """Take a state out of its chain, and weigh by its moves alone what may take its place.
-
-    Parameters
-    ----------
-    rows : Rows, in place: the moves into and out of the state are no longer counted
-    before, after : the states beside it, K before the first position and −1 after the last
-    legal, out : (n,) states, and their weights
-    """
-    count_move(rows, before, old, -1.0)
-    if after >= 0:
-        count_move(rows, old, after, -1.0)
-    for i in range(legal.shape[0]):
-        k = legal[i]
-        out[i] = _entry(rows, before, k, 0.0, 0.0)
-        if after >= 0:
-            # the move into the state is one more of those that leave `before`
-            once_more = 1.0 if before == k and rows.concentration[k, k] > 0.0 else 0.0
-            out[i] *= _entry(rows, k, after, once_more if after == k else 0.0, once_more)
+@ordered_part
+def take_out_state_of(rows, before, old, after):
+    """Take the transitions into and out of a state out; `before` is K at the first position, `after` K at the last."""
+    count(rows, before, old, -1.0)
+    if after < rows.counts.shape[1]:
+        count(rows, old, after, -1.0)
 
 
-@kernel
+@ordered_part
 def put_state(rows, before, state, after):
-    """Count the moves into and out of a state."""
-    count_move(rows, before, state, 1.0)
-    if after >= 0:
-        count_move(rows, state, after, 1.0)
+    """Count the transitions into and out of a state."""
+    count(rows, before, state, 1.0)
+    if after < rows.counts.shape[1]:
+        count(rows, state, after, 1.0)
 
 
-@kernel
+@ordered_part
+def weigh_state_of(rows, before, k, after):
+    """Weight of state k between two others, its transitions not being counted."""
+    weight = entry(rows, before, k)
+    if after < rows.counts.shape[1]:
+        # the transition into the state is one more of those that leave `before`
+        count(rows, before, k, 1.0)
+        weight *= entry(rows, k, after)
+        count(rows, before, k, -1.0)
+    return weight
+
+
+@ordered_kernel
 def take_out_path(rows, path):
-    """Take the moves of one sequence out of the counts; return their log probability given all others."""
+    """Take the transitions of one sequence out of the counts; return their log probability given all others."""
     product, log_total = 1.0, 0.0
     for position in range(path.shape[0] - 1, -1, -1):
         before = path[position - 1] if position > 0 else rows.counts.shape[1]
-        count_move(rows, before, path[position], -1.0)
-        product, log_total = scaled_log(product * _entry(rows, before, path[position], 0.0, 0.0), log_total)
+        count(rows, before, path[position], -1.0)
+        product, log_total = scaled_log(product * entry(rows, before, path[position]), log_total)
     return log_total + np.log(product)
 
 
-@kernel
+@ordered_kernel
 def put_in_path(rows, path):
-    """Count the moves of one sequence; return their log probability given all others."""
+    """Count the transitions of one sequence; return their log probability given all others."""
     product, log_total = 1.0, 0.0
     before = rows.counts.shape[1]
     for position in range(path.shape[0]):
-        product, log_total = scaled_log(product * _entry(rows, before, path[position], 0.0, 0.0), log_total)
-        count_move(rows, before, path[position], 1.0)
+        product, log_total = scaled_log(product * entry(rows, before, path[position]), log_total)
+        count(rows, before, path[position], 1.0)
         before = path[position]
     return log_total + np.log(product)

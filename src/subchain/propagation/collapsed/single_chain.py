@@ -16,6 +16,8 @@ from subchain.propagation.compiled import kernel, part
 
 #: States are padded to a multiple of this.
 PADDING = 2 * WIDTH
+#: Smallest normaliser, and smallest filtered marginal, that are safely above the end of the doubles.
+LEAST_SCALE, LEAST_MARGINAL = 1e-100, 1e-290
 
 
 @kernel
@@ -113,6 +115,8 @@ def transpose(matrix, n_states, every, out):
 def forward_backward(transition, transposed, start, stop, likelihood, n, n_states, alpha, weighted, marginals, scale):
     """Marginals of n positions between messages from outside; return the log normaliser.
 
+    It is nan where a normaliser comes near the end of the doubles: then the tables are not to be used.
+
     Parameters
     ----------
     transition, transposed : (K, P), (P, P)
@@ -130,6 +134,8 @@ def forward_backward(transition, transposed, start, stop, likelihood, n, n_state
         else:
             product(alpha, position - 1, transition, n_states, alpha, position)
         norm = weigh_row(alpha, position, likelihood, position)
+        if not norm >= LEAST_SCALE:
+            return np.nan
         running *= norm
         if not 1e-150 <= running <= 1e150:
             log_total += np.log(running)
@@ -141,6 +147,8 @@ def forward_backward(transition, transposed, start, stop, likelihood, n, n_state
     meeting = 0.0
     for k in range(n_states):
         meeting += alpha[n - 1, k] * stop[0, k]
+    if not meeting >= LEAST_SCALE:
+        return np.nan
     for k in range(stop.shape[1]):
         marginals[n - 1, k] = stop[0, k] / meeting
     log_total += np.log(meeting)
@@ -183,3 +191,24 @@ def add_pair_sums(alpha, weighted, n, n_states, out):
                 if row < count:
                     store(out, j + row, k, None, load(out, j + row, k, None) + one)
                     store(out, j + row, k + WIDTH, None, load(out, j + row, k + WIDTH, None) + two)
+
+
+@kernel
+def loses_states(transition, start, likelihood, n, n_states, alpha):
+    """Whether a state that can be reached has underflowed in a filtered pass.
+
+    Where all transitions are possible this does no harm: the states that are left lead to all others. Elsewhere the lost
+    state may be the one that explains what comes later, and the chain has to be run in log space.
+    """
+    for position in range(n):
+        for k in range(n_states):
+            if alpha[position, k] >= LEAST_MARGINAL or likelihood[position, k] == 0.0:
+                continue
+            if position == 0:
+                if start[0, k] > 0.0:
+                    return True
+                continue
+            for j in range(n_states):
+                if alpha[position - 1, j] > 0.0 and transition[j, k] > 0.0:
+                    return True
+    return False

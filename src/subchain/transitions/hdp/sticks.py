@@ -35,6 +35,7 @@ from scipy.special import betaln, digamma, xlogy
 
 from subchain.core.hyperparameters import states_differ
 from subchain.core.records import Record, states_on
+from subchain.errors import InputError
 from subchain.numerics import simplex
 from subchain.transitions.base import Chain, ChainSums, NoOccurrence
 from subchain.transitions.hdp.hierarchy import BOUNDS, LEAST_WEIGHT, ROUNDS, Hierarchy, by_size, in_order, tables_behind
@@ -383,6 +384,9 @@ class SticksChain(Record, NoOccurrence):
 
     def incremental(self, sums: ChainSums) -> IncrementalChain:
         return IncrementalChain(self, sums)
+
+    def row_prior(self) -> Any:
+        raise InputError("sticks cannot be summed out; use HDP(construction='collapsed') or construction='direct'.")
 
 
 def _pieces(taken: Array) -> tuple[Array, Array]:

@@ -1,0 +1,1 @@
+"""Counts of families for the compiled visits of collapsed inference: what each has counted, and its two verbs."""

@@ -1,0 +1,143 @@
+"""Visitors: they hand clusters to the kernels that give them new marginals.
+
+Counts of built-in families are compiled, and a kernel visits many clusters in one call. A family without counts of its own
+is visited in Python: its share is taken out, the predictive likelihoods of the cluster are put into a table, the same
+kernel runs the cluster, and its new share is put back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.emissions.collapsed.counts import EmissionCounts, TabledLogs
+from subchain.errors import InputError, impossible_error
+from subchain.inference.collapsed.ledger import Ledger
+from subchain.propagation.collapsed import marginal_states  # noqa: F401  (implements the steps of `visit_states`)
+from subchain.propagation.collapsed.pieces import How, visit_pieces
+from subchain.propagation.collapsed.rows import Rows
+from subchain.propagation.collapsed.states import Ends, visit_states
+from subchain.transitions.base import ChainSums
+
+if TYPE_CHECKING:
+    from subchain.inference.cvi import CVI
+
+Index = NDArray[np.int64]
+
+
+class Visitor(Protocol):
+    """Visits clusters.
+
+    Attributes
+    ----------
+    at_once : clusters between which a run may be interrupted
+    """
+
+    at_once: int
+
+    def visit(self, clusters: Index, *, excludes: bool, puts_back: bool) -> None:
+        """Give clusters new marginals under the counts, with or without their own shares in them; put these back."""
+
+
+class PieceVisitor:
+    """Visits sequences or subchains."""
+
+    #: Positions between which a run may be interrupted, where visits are compiled.
+    positions_at_once = 50_000
+
+    def __init__(self, algorithm: CVI, ledger: Ledger) -> None:
+        self.algorithm = algorithm
+        self.ledger = ledger
+        self.check(ledger.present.chain.incremental(_nothing(ledger.n_states)).counts())
+        self._rows_of_positions = np.zeros(0, dtype=np.int64)
+
+    def check(self, rows: Rows) -> None:
+        """Raise an `InputError` if such transitions cannot be visited."""
+        has_neighbours = not bool(self.ledger.clusters.is_first.all())
+        if self.algorithm.by_counts and has_neighbours and not rows.concentration[:-1].any():
+            raise InputError(
+                "CVI: neighbour_weighting='counts' weighs rows by their counts, which frozen transitions do not have; "
+                "use neighbour_weighting='probabilities'."
+            )
+
+    @property
+    def at_once(self) -> int:
+        clusters = self.ledger.clusters
+        if not isinstance(self.ledger.emission, EmissionCounts):
+            return max(100 // self.algorithm.cluster_size, 1)
+        return max(self.positions_at_once * clusters.size // max(int(clusters.lengths.sum()), 1), 1)
+
+    def visit(self, clusters: Index, *, excludes: bool, puts_back: bool) -> None:
+        emission = self.ledger.emission
+        how = How(excludes, puts_back, self.algorithm.by_counts, self.ledger.measures)
+        rows = self.ledger.chain.counts()
+        if isinstance(emission, EmissionCounts):
+            self._run(clusters, rows, emission.kernel, how)
+        else:
+            for cluster in clusters.tolist():
+                self._visit_in_python(cluster, rows, how)
+
+    def _run(self, clusters: Index, rows: Rows, emissions: Any, how: How) -> None:
+        lost = self.kernel(clusters, rows, emissions, how)
+        if lost >= 0:
+            offsets = self.ledger.data.offsets
+            sequence = int(np.searchsorted(offsets, lost, side="right")) - 1
+            raise impossible_error({sequence: int(lost - offsets[sequence])})
+
+    def kernel(self, clusters: Index, rows: Rows, emissions: Any, how: How) -> int:
+        """Visit clusters; return a position that no state explains, −1 if there is none."""
+        ledger = self.ledger
+        return int(visit_pieces(ledger.shares.kernel, clusters, ledger.clusters.kernel, rows, emissions, how, ledger.since))
+
+    def _visit_in_python(self, cluster: int, rows: Rows, how: How) -> None:
+        ledger, emission = self.ledger, self.ledger.emission
+        pieces = ledger.clusters.pieces(cluster)
+        own = ledger.emission_share(cluster)
+        if how.excludes:
+            emission.blend(1.0, -1.0, own)
+        surrogate = emission.surrogate("predictive")
+        self._run(np.array([cluster]), rows, self._tabled(surrogate, ledger.clusters.positions(pieces)), how)
+        new = ledger.accumulate(surrogate, pieces, ledger.shares.new)
+        ledger.keep_emission_share(cluster, new)
+        if how.excludes != how.puts_back:
+            emission.blend(1.0, 1.0 if how.excludes else -1.0, own)
+        if how.puts_back:
+            emission.blend(1.0, 1.0, new)
+
+    def _tabled(self, surrogate: Any, positions: Index) -> TabledLogs:
+        """Log likelihoods of some positions for a kernel."""
+        data = self.ledger.data
+        if not len(self._rows_of_positions):
+            self._rows_of_positions = np.zeros(data.n_observations, dtype=np.int64)
+        self._rows_of_positions[positions] = np.arange(len(positions))
+        logs = surrogate.log_likelihood(np.take(data.values, positions, axis=0))
+        return TabledLogs(np.ascontiguousarray(logs.T), self._rows_of_positions)
+
+
+class StateVisitor(PieceVisitor):
+    """Visits single positions with the thesis's expected counts of transitions (algorithm 1)."""
+
+    def check(self, rows: Rows) -> None:
+        if not rows.is_full:
+            raise InputError(
+                "CVI(cluster='state') needs Dirichlet rows without masked, fixed or frozen transitions; use "
+                "cluster='sequence' or cluster='subchain'."
+            )
+        if self.ledger.clusters.weights is not None:
+            raise InputError("CVI(cluster='state') takes no sample_weight; use cluster='sequence'.")
+        if self.algorithm.neighbour_weighting == "probabilities":
+            raise InputError(
+                "CVI(cluster='state'): neighbour_weighting='probabilities' goes with corrections=False; the "
+                "corrections are those of neighbour_weighting='counts'."
+            )
+
+    def kernel(self, clusters: Index, rows: Rows, emissions: Any, how: How) -> int:
+        ledger = self.ledger
+        ends = Ends(ledger.clusters.is_first, ledger.clusters.is_last)
+        return int(visit_states(ledger.shares.kernel, clusters, ends, rows, emissions, how, ledger.since))
+
+
+def _nothing(n_states: int) -> ChainSums:
+    return ChainSums(np.zeros(n_states), np.zeros((n_states, n_states)))

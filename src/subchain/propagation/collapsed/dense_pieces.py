@@ -1,0 +1,508 @@
+"""Steps of a visit with posterior marginals over all states: the states fill the vectors.
+
+Tables are position-major with the K states padded to P (`single_chain`). A cluster's inner transitions are left out while
+its own transition matrix is made; the counts themselves change once, when the new transitions take the place of the old.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.numerics.vectors import (
+    WIDTH,
+    aligned,
+    all_within,
+    first,
+    largest,
+    load,
+    logarithm,
+    minus,
+    spread,
+    store,
+    times,
+    total,
+    zeros,
+)
+from subchain.propagation.collapsed.log_space import rescue_piece
+from subchain.propagation.collapsed.pieces import (
+    most_positions,
+    piece_room,
+    put_back,
+    run_piece,
+    take_out,
+    weight_of,
+)
+from subchain.propagation.collapsed.rows import stationary_first
+from subchain.propagation.collapsed.single_chain import (
+    add_pair_sums,
+    forward_backward,
+    loses_states,
+    padded,
+    transpose,
+)
+from subchain.propagation.collapsed.verbs import add_rows, implements, weigh_rows
+from subchain.propagation.compiled import bare_part, ordered_kernel, ordered_part
+
+Array = NDArray[np.float64]
+
+#: Marginals below this add nothing to an entropy.
+NEGLIGIBLE = 1e-13
+#: Stands for weights of zero, which have no logarithm.
+_LEAST = np.full((1, 1), 1e-300)
+
+
+class DenseMarginals(NamedTuple):
+    """Posterior marginals (N, K) and inner transitions of clusters (S, K, K): what was put in, and what is now."""
+
+    marginals: Array
+    pairs: Array
+    new_marginals: Array
+    new_pairs: Array
+
+
+class DenseRoom(NamedTuple):
+    """Tables of a visit.
+
+    Attributes
+    ----------
+    likelihood, alpha, weighted : (longest, P) of the present piece
+    fresh : (positions of a cluster, P) new marginals
+    scale : (1, longest) normalisers
+    moves : (K, P) counts of transitions without the cluster, prior included; those of fixed entries without one
+    row_totals : (1, P) what the free entries of each row sum to
+    chances, transposed : (K, P), (P, P) predictive probabilities
+    moved : (K, P) pair sums, to be multiplied by `chances`
+    start, stop, initial : (1, P) messages from both sides, and probabilities of first states
+    left : (1, P) scratch
+    every : (P,) 0, 1, 2, …, K − 1, and then K − 1 again
+    expected : (1,) expected log weights of the cluster
+    done : (1,) positions of the cluster that have been run
+    """
+
+    likelihood: Array
+    alpha: Array
+    weighted: Array
+    fresh: Array
+    scale: Array
+    moves: Array
+    row_totals: Array
+    chances: Array
+    transposed: Array
+    moved: Array
+    start: Array
+    stop: Array
+    initial: Array
+    left: Array
+    every: NDArray[np.int64]
+    expected: Array
+    done: NDArray[np.int64]
+
+
+@implements(piece_room, DenseMarginals)
+def _piece_room(shares, order, pieces, rows):
+    n_states = rows.counts.shape[1]
+    width = padded(n_states)
+    longest, most = most_positions(order, pieces)
+    likelihood, alpha, weighted = aligned(longest, width), aligned(longest, width), aligned(longest, width)
+    moves, moved, transposed = aligned(n_states, width), aligned(n_states, width), aligned(width, width)
+    # neighbours and fixed entries need to know how often transitions happened
+    chances = moves if pieces.is_first.all() and not rows.has_fixed else aligned(n_states, width)
+    start, stop, initial = aligned(1, width), aligned(1, width), aligned(1, width)
+    likelihood[:], moves[:], start[:], stop[:], initial[:] = 0.0, 0.0, 0.0, 0.0, 0.0
+    return DenseRoom(
+        likelihood, alpha, weighted, aligned(most, width), np.empty((1, longest)), moves, aligned(1, width), chances,
+        transposed, moved, start, stop, initial, aligned(1, width), np.minimum(np.arange(width), n_states - 1),
+        np.empty(1), np.empty(1, np.int64),
+    )  # fmt: skip
+
+
+# ---- take out, predict -----------------------------------------------------------------------------------------------
+
+
+@implements(take_out, DenseMarginals)
+def _take_out(shares, cluster, pieces, rows, emissions, how, room):
+    room.expected[0], room.done[0] = 0.0, 0
+    _moves_without(
+        rows, shares.pairs[pieces.share_of[cluster]], 1.0 if how.excludes else 0.0, room.moves, room.row_totals
+    )
+    for k in range(rows.counts.shape[1]):
+        room.initial[0, k] = rows.counts[rows.counts.shape[1], k]
+    if how.excludes:
+        for piece in range(cluster, pieces.starts.shape[0], pieces.size):
+            at, gain = pieces.starts[piece], weight_of(pieces, piece)
+            add_rows(emissions, at, pieces.stops[piece], shares.marginals, at, -gain)
+            _take_out_ends(shares.marginals, piece, gain, pieces, rows, room)
+    _predict(rows, room)
+
+
+@bare_part
+def _tail(n_states):
+    """First state of the last, incomplete vector."""
+    return n_states - n_states % WIDTH
+
+
+@bare_part
+def _remainder(table, own, row, column, mask, share, nothing):
+    """A vector of counts without the share of them that is to be left out; never below zero."""
+    return largest(minus(load(table, row, column, mask), times(load(own, row, column, mask), share)), nothing)
+
+
+@bare_part
+def _moves_without(rows, own, share, moves, row_totals):
+    """Counts of transitions without a cluster's inner share, plus the prior; the sum of each row into `row_totals`."""
+    n_states = rows.counts.shape[1]
+    tail = _tail(n_states)
+    nothing = zeros()
+    for j in range(n_states):
+        summed = zeros()
+        for k in range(0, tail, WIDTH):
+            left = _remainder(rows.counts, own, j, k, None, share, nothing) + load(rows.concentration, j, k, None)
+            store(moves, j, k, None, left)
+            summed += left
+        if tail < n_states:
+            mask = first(n_states - tail)
+            left = _remainder(rows.counts, own, j, tail, mask, share, nothing) + load(rows.concentration, j, tail, mask)
+            store(moves, j, tail, None, left)
+            summed += left
+        row_totals[0, j] = total(summed)
+
+
+@bare_part
+def _add_border(before, i, after, l, gain, rows, counts):
+    """Count the transition between two independent pieces: gain · before[i, j] · after[l, k], where it can happen."""
+    n_states = rows.counts.shape[1]
+    tail = _tail(n_states)
+    for j in range(n_states):
+        weight = gain * before[i, j]
+        if rows.is_full:
+            for k in range(0, tail, WIDTH):
+                store(counts, j, k, None, load(counts, j, k, None) + times(load(after, l, k, None), weight))
+            for k in range(tail, n_states):  # one by one: masked stores are slow
+                counts[j, k] += weight * after[l, k]
+            continue
+        for k in range(n_states):
+            if rows.concentration[j, k] > 0.0 or rows.fixed[j, k] > 0.0:
+                counts[j, k] += weight * after[l, k]
+
+
+@bare_part
+def _take_out_ends(marginals, piece, gain, pieces, rows, room):
+    """Take a piece's first state, and the transitions from and to its neighbours, out of what is predicted from."""
+    at, end = pieces.starts[piece], pieces.stops[piece]
+    if pieces.is_first[piece]:
+        for k in range(marginals.shape[1]):
+            room.initial[0, k] -= gain * marginals[at, k]
+    else:
+        _add_border(marginals, at - 1, marginals, at, -gain, rows, room.moves)
+    if not pieces.is_last[piece]:
+        _add_border(marginals, end - 1, marginals, end, -gain, rows, room.moves)
+    if not (pieces.is_first[piece] and pieces.is_last[piece]):
+        room.row_totals[0, 0] = -1.0  # to be summed anew
+
+
+@bare_part
+def _clamp_row(rows, j, moves):
+    """Let no free entry of a row fall below its prior; return the sum of the free entries."""
+    n_states, summed = rows.counts.shape[1], zeros()
+    tail = _tail(n_states)
+    for k in range(0, tail, WIDTH):
+        left = largest(load(moves, j, k, None), load(rows.concentration, j, k, None))
+        store(moves, j, k, None, left)
+        summed += left
+    if tail < n_states:
+        left = largest(load(moves, j, tail, None), load(rows.concentration, j, tail, first(n_states - tail)))
+        store(moves, j, tail, None, left)
+        summed += left
+    if not rows.has_fixed:
+        return total(summed)
+    whole = 0.0
+    for k in range(n_states):
+        if rows.concentration[j, k] > 0.0:
+            whole += moves[j, k]
+    return whole
+
+
+@bare_part
+def _predict(rows, room):
+    """Predictive probabilities of transitions and of first states."""
+    n_states = rows.counts.shape[1]
+    changed = rows.has_fixed or room.row_totals[0, 0] < 0.0
+    for j in range(n_states):
+        summed = _clamp_row(rows, j, room.moves) if changed else room.row_totals[0, j]
+        factor = rows.shares[j] / summed if summed > 0.0 else 0.0
+        for k in range(0, room.moves.shape[1], WIDTH):
+            store(room.chances, j, k, None, times(load(room.moves, j, k, None), factor))
+        if rows.has_fixed:
+            for k in range(n_states):
+                if not rows.concentration[j, k] > 0.0:
+                    room.chances[j, k] = rows.fixed[j, k]
+    transpose(room.chances, n_states, room.every, room.transposed)
+    room.moved[:] = 0.0
+    whole = 0.0
+    for k in range(n_states):
+        counted = max(room.initial[0, k], 0.0) if rows.learns_first else 0.0
+        room.initial[0, k] = counted + rows.concentration[n_states, k] + rows.fixed[n_states, k]
+        whole += room.initial[0, k]
+    for k in range(n_states):
+        room.initial[0, k] /= whole
+    if rows.is_stationary:
+        stationary_first(room.chances, n_states, room.initial)
+
+
+# ---- run -------------------------------------------------------------------------------------------------------------
+
+
+@implements(run_piece, DenseMarginals)
+def _run_piece(shares, piece, pieces, rows, emissions, how, room, since):
+    n_states = rows.counts.shape[1]
+    begin, end, gain = pieces.starts[piece], pieces.stops[piece], weight_of(pieces, piece)
+    n = end - begin
+    _surround(shares, piece, pieces, rows, how, room)
+    log_scale = weigh_rows(emissions, begin, end, n_states, room.likelihood)
+    smooth = room.fresh[room.done[0] : room.done[0] + n]
+    log_total = forward_backward(
+        room.chances, room.transposed, room.start, room.stop, room.likelihood, n, n_states, room.alpha, room.weighted,
+        smooth, room.scale,
+    )  # fmt: skip
+    fails = np.isnan(log_total)
+    if not fails and (not rows.is_full or rows.has_fixed):
+        fails = loses_states(room.chances, room.start, room.likelihood, n, n_states, room.alpha)
+    if fails:
+        log_total, expected = rescue_piece(
+            emissions, begin, end, room.chances, room.start, room.stop, smooth, gain, room.moved
+        )
+        log_scale = 0.0
+        if log_total == -np.inf:
+            return begin + np.int64(expected)
+    else:
+        if gain != 1.0:
+            _scale_rows(room.weighted, n, gain)
+        add_pair_sums(room.alpha, room.weighted, n, n_states, room.moved)
+        if how.measures:
+            expected = _expected_log(smooth[0], room.start, n_states) + _expected_log(smooth[n - 1], room.stop, n_states)
+            expected += _expected_logs(smooth, room.likelihood, n, n_states)
+    since[0] += gain * (log_total + log_scale)
+    if how.measures:
+        since[1] += gain * log_total
+        room.expected[0] += gain * expected
+    if _waits(how):
+        room.done[0] += n
+    else:
+        _write(shares, smooth, piece, gain, pieces, rows, how.puts_back, room)
+    return np.int64(-1)
+
+
+@bare_part
+def _waits(how):
+    """Whether new marginals must wait until all of the cluster have been found: the old ones are still counted."""
+    return how.puts_back and not how.excludes
+
+
+@bare_part
+def _scale_rows(table, n, factor):
+    for position in range(n):
+        for k in range(table.shape[1]):
+            table[position, k] *= factor
+
+
+@bare_part
+def _surround(shares, piece, pieces, rows, how, room):
+    """What a piece is told by its neighbours: weights of its first state, backward message of its last.
+
+    Where every cluster is one piece, the neighbours' own shares are left out of the transitions too.
+    """
+    n_states = rows.counts.shape[1]
+    begin, end = pieces.starts[piece], pieces.stops[piece]
+    share = weight_of(pieces, piece) if how.excludes and pieces.size == pieces.starts.shape[0] else 0.0
+    if pieces.is_first[piece]:
+        for k in range(room.start.shape[1]):
+            room.start[0, k] = room.initial[0, k]
+    else:
+        before = piece - 1
+        border = pieces.starts[before] if not pieces.is_first[before] else -1
+        _enter(shares, pieces.share_of[before], border, begin, share, rows, how.by_counts, room)
+    if pieces.is_last[piece]:
+        room.stop[0, :n_states] = 1.0
+    else:
+        after = piece + 1
+        border = pieces.stops[after] if not pieces.is_last[after] else -1
+        _leave(shares, pieces.share_of[after], border, end, share, rows, room)
+
+
+@bare_part
+def _left(shares, row, border, share, j, rows, room):
+    """Counts of a row without a neighbour's share, prior included, into `room.left`; return the sum of free entries.
+
+    The neighbour has put in the inner transitions of `row` and that into position `border`, if this is not −1. With a
+    share of zero nothing is left out, `share` being else how often the sequence counts. Entries that are neither free
+    nor fixed come out as zero.
+    """
+    n_states = rows.counts.shape[1]
+    summed = zeros()
+    lead, at = (share * shares.marginals[border - 1, j], border) if border >= 0 else (0.0, 0)
+    inner, own = 1.0 if share > 0.0 else 0.0, shares.pairs[row]
+    tail = _tail(n_states)
+    for k in range(0, tail, WIDTH):
+        left = minus(load(room.moves, j, k, None), times(load(own, j, k, None), inner))
+        left = minus(left, times(load(shares.marginals, at, k, None), lead))
+        left = largest(left, load(rows.concentration, j, k, None))
+        store(room.left, 0, k, None, left)
+        summed += left
+    if tail < n_states:
+        mask = first(n_states - tail)
+        left = minus(load(room.moves, j, tail, None), times(load(own, j, tail, mask), inner))
+        left = minus(left, times(load(shares.marginals, at, tail, mask), lead))
+        left = largest(left, load(rows.concentration, j, tail, mask))
+        store(room.left, 0, tail, None, left)
+        summed += left
+    if not rows.has_fixed:
+        return total(summed)
+    whole = 0.0
+    for k in range(n_states):
+        if rows.concentration[j, k] > 0.0:
+            whole += room.left[0, k]
+    return whole
+
+
+@bare_part
+def _enter(shares, row, border, begin, share, rows, by_counts, room):
+    """Weights of a piece's first state, given the marginals of the position before it (3.68)."""
+    n_states = rows.counts.shape[1]
+    room.start[:] = 0.0
+    for j in range(n_states):
+        before = shares.marginals[begin - 1, j]
+        summed = _left(shares, row, border, share, j, rows, room)
+        if by_counts:
+            before *= room.left[0, :n_states].sum() if rows.has_fixed else summed
+        factor = before * rows.shares[j] / summed if summed > 0.0 else 0.0
+        if rows.has_fixed:
+            for k in range(n_states):
+                is_free = rows.concentration[j, k] > 0.0
+                room.start[0, k] += factor * room.left[0, k] if is_free else before * rows.fixed[j, k]
+        else:
+            for k in range(0, n_states, WIDTH):
+                more = times(load(room.left, 0, k, None), factor)
+                store(room.start, 0, k, None, load(room.start, 0, k, None) + more)
+
+
+@bare_part
+def _leave(shares, row, border, end, share, rows, room):
+    """Backward message of a piece's last state, given the marginals of the position after it (3.69)."""
+    n_states = rows.counts.shape[1]
+    tail = _tail(n_states)
+    for j in range(n_states):
+        summed = _left(shares, row, border, share, j, rows, room)
+        free, fixed = zeros(), 0.0
+        if rows.has_fixed:
+            for k in range(n_states):
+                if not rows.concentration[j, k] > 0.0:
+                    room.left[0, k] = 0.0
+                    fixed += shares.marginals[end, k] * rows.fixed[j, k]
+        for k in range(0, tail, WIDTH):
+            free += load(room.left, 0, k, None) * load(shares.marginals, end, k, None)
+        if tail < n_states:
+            free += load(room.left, 0, tail, None) * load(shares.marginals, end, tail, first(n_states - tail))
+        room.stop[0, j] = fixed + (total(free) * rows.shares[j] / summed if summed > 0.0 else 0.0)
+
+
+@ordered_part
+def _add_expected(summed, weights, row, others, column, mask, nothing):
+    """Add weights · log(others), a vector of them, unless they weigh next to nothing."""
+    these = load(weights, row, column, mask)
+    if all_within(these, 0.0, NEGLIGIBLE):
+        return summed
+    return summed + these * logarithm(largest(load(others, row, column, None), nothing))
+
+
+@ordered_kernel
+def _expected_logs(weights, others, n_rows, n_states):
+    """Sum of weights · log(others) over the first rows of two tables, the second with padding."""
+    tail = n_states - n_states % WIDTH
+    summed, nothing = zeros(), spread(_LEAST, 0, 0)
+    for row in range(n_rows):
+        for k in range(0, tail, WIDTH):
+            summed = _add_expected(summed, weights, row, others, k, None, nothing)
+        if tail < n_states:
+            summed = _add_expected(summed, weights, row, others, tail, first(n_states - tail), nothing)
+    return total(summed)
+
+
+@bare_part
+def _expected_log(marginals, weights, n_states):
+    """Expected log weight of one state."""
+    expected = 0.0
+    for k in range(n_states):
+        if marginals[k] > NEGLIGIBLE:
+            expected += marginals[k] * np.log(weights[0, k])
+    return expected
+
+
+# ---- put back --------------------------------------------------------------------------------------------------------
+
+
+@implements(put_back, DenseMarginals)
+def _put_back(shares, cluster, pieces, rows, emissions, how, room, since):
+    n_states, at = rows.counts.shape[1], 0
+    for piece in range(cluster, pieces.starts.shape[0], pieces.size):
+        begin, end, gain = pieces.starts[piece], pieces.stops[piece], weight_of(pieces, piece)
+        if how.excludes != how.puts_back:  # what was taken out comes back, or the other way round
+            add_rows(emissions, begin, end, shares.marginals, begin, gain if how.excludes else -gain)
+        if _waits(how):
+            _write(shares, room.fresh[at : at + end - begin], piece, gain, pieces, rows, True, room)
+            at += end - begin
+        if how.puts_back:
+            add_rows(emissions, begin, end, shares.new_marginals, begin, gain)
+    row = pieces.share_of[cluster]
+    if row > 0:
+        gain = 1.0 if how.puts_back else 0.0
+        _replace_moves(room, shares.pairs[row], gain, shares.new_pairs[row], rows.counts)
+        if how.measures:
+            room.expected[0] += _expected_logs(shares.new_pairs[row], room.chances, n_states, n_states)
+    since[1] -= room.expected[0]
+
+
+@bare_part
+def _write(shares, smooth, piece, gain, pieces, rows, counts, room):
+    """Write the new marginals of a piece; count first states, or the transitions from and to its neighbours, if asked."""
+    begin, end, marginals, n_states = pieces.starts[piece], pieces.stops[piece], shares.marginals, rows.counts.shape[1]
+    if counts and pieces.is_first[piece]:
+        for k in range(n_states):
+            rows.counts[n_states, k] += gain * (smooth[0, k] - marginals[begin, k])
+    elif counts:
+        _subtract(smooth, 0, marginals, begin, room.left)
+        _add_border(marginals, begin - 1, room.left, 0, gain, rows, rows.counts)
+    if counts and not pieces.is_last[piece]:
+        _subtract(smooth, end - begin - 1, marginals, end - 1, room.left)
+        _add_border(room.left, 0, marginals, end, gain, rows, rows.counts)
+    for position in range(end - begin):
+        for k in range(n_states):
+            shares.new_marginals[begin + position, k] = smooth[position, k]
+
+
+@bare_part
+def _subtract(table, row, others, other, out):
+    """The difference of two rows."""
+    for k in range(others.shape[1]):
+        out[0, k] = table[row, k] - others[other, k]
+
+
+@bare_part
+def _replace_moves(room, own, gain, new, pairs):
+    """Turn pair sums into expected transitions, which take the place of the old ones."""
+    n_states = own.shape[0]
+    tail = _tail(n_states)
+    for j in range(n_states):
+        for k in range(0, tail, WIDTH):
+            fresh = load(room.moved, j, k, None) * load(room.chances, j, k, None)
+            change = minus(fresh, load(own, j, k, None))
+            store(pairs, j, k, None, load(pairs, j, k, None) + times(change, gain))
+            store(new, j, k, None, fresh)
+        for k in range(tail, n_states):
+            found = room.moved[j, k] * room.chances[j, k]
+            pairs[j, k] += gain * (found - own[j, k])
+            new[j, k] = found

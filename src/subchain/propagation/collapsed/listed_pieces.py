@@ -1,0 +1,504 @@
+"""Steps of a visit with posterior marginals over legal states alone, kept as lists.
+
+Counts are changed in place, entry by entry. Expected transitions into a position are a block of one number for every pair
+of a legal state of the position before and one of its own, blocks one after the other; the first position of a piece has
+none. Where states are few at most positions, these lists are kept too; where they are not, one table of all transitions is
+kept for each cluster.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.propagation.collapsed.log_space import log_messages, log_table
+from subchain.propagation.collapsed.pieces import (
+    Legal,
+    piece_room,
+    put_back,
+    run_piece,
+    take_out,
+    weight_of,
+)
+from subchain.propagation.collapsed.rows import count, entry, predictive, stationary_first
+from subchain.propagation.collapsed.single_chain import LEAST_MARGINAL, LEAST_SCALE
+from subchain.propagation.collapsed.verbs import add, has_logs, implements, scaled_exponential, weigh
+from subchain.propagation.compiled import bare_part, kernel, ordered_part, rare
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+#: Marginals below this add nothing to an entropy.
+NEGLIGIBLE = 1e-13
+
+
+class Lists(NamedTuple):
+    """What clusters have put in.
+
+    Attributes
+    ----------
+    marginals : (nnz,) one number for each legal state of each position
+    pairs : (S, K, K) inner transitions of each cluster; a single, empty row if `moves` are kept
+    moves : (entries,) the same as lists, or empty
+    """
+
+    marginals: Array
+    pairs: Array
+    moves: Array
+
+
+class ListedMarginals(NamedTuple):
+    """Posterior marginals of legal states and inner transitions: what was put in, and what is now.
+
+    `blocks` (N + 1,) is where the transitions into each position begin.
+    """
+
+    legal: Legal
+    blocks: Index
+    old: Lists
+    new: Lists
+
+
+class ListedRoom(NamedTuple):
+    """Lists of a visit: likelihoods, filtered marginals and backward messages of the present piece, the weights of its
+    transitions; new marginals and transitions of the cluster; messages from both sides; expected log weights; how many
+    entries and transitions of the cluster there are so far."""
+
+    likelihood: Array
+    alpha: Array
+    beta: Array
+    weights: Array
+    fresh: Array
+    fresh_moves: Array
+    start: Array
+    stop: Array
+    expected: Array
+    done: Index
+
+
+@kernel
+def move_blocks(starts, lengths, offsets):
+    """Where the expected transitions into each position begin, (N + 1,): pairs of legal states inside a piece."""
+    n = offsets.shape[0] - 1
+    out = np.zeros(n + 1, np.int64)
+    for piece in range(starts.shape[0]):
+        for position in range(starts[piece] + 1, starts[piece] + lengths[piece]):
+            before, after = offsets[position] - offsets[position - 1], offsets[position + 1] - offsets[position]
+            out[position + 1] = before * after
+    for position in range(n):
+        out[position + 1] += out[position]
+    return out
+
+
+@implements(piece_room, ListedMarginals)
+def _piece_room(shares, order, pieces, rows):
+    offsets, blocks, most, most_moves, all_entries, all_moves = shares.legal.offsets, shares.blocks, 1, 1, 1, 1
+    for cluster in order:
+        entries, moves = 0, 0
+        for piece in range(cluster, pieces.starts.shape[0], pieces.size):
+            own = offsets[pieces.stops[piece]] - offsets[pieces.starts[piece]]
+            own_moves = blocks[pieces.stops[piece]] - blocks[pieces.starts[piece]]
+            most, most_moves = max(most, own), max(most_moves, own_moves)
+            entries, moves = entries + own, moves + own_moves
+        all_entries, all_moves = max(all_entries, entries), max(all_moves, moves)
+    n_states = rows.counts.shape[1]
+    return ListedRoom(
+        np.empty(most), np.empty(most), np.empty(most), np.empty(most_moves), np.empty(all_entries),
+        np.empty(all_moves), np.zeros(n_states), np.ones(n_states), np.empty(1), np.empty(2, np.int64),
+    )  # fmt: skip
+
+
+# ---- counts ----------------------------------------------------------------------------------------------------------
+
+
+@bare_part
+def _add_moves(sign, first, last, legal, blocks, moves, rows):
+    """Add the transitions inside pieces between the positions `first` and `last`, kept as lists, to the counts."""
+    offsets, states = legal.offsets, legal.states
+    for position in range(first + 1, last):
+        at = blocks[position]
+        if blocks[position + 1] == at:
+            continue
+        for a in range(offsets[position - 1], offsets[position]):
+            j, left = states[a], 0.0
+            for b in range(offsets[position], offsets[position + 1]):
+                k = states[b]
+                rows.counts[j, k] += sign * moves[at]  # none that cannot happen
+                left += moves[at] if rows.is_full or rows.concentration[j, k] > 0.0 else 0.0
+                at += 1
+            rows.totals[j] += sign * left
+
+
+@bare_part
+def _add_border(sign, position, legal, marginals, rows):
+    """Add the transition into a piece that begins at `position`, as if it and the piece before were independent."""
+    offsets, states = legal.offsets, legal.states
+    for a in range(offsets[position - 1], offsets[position]):
+        for b in range(offsets[position], offsets[position + 1]):
+            count(rows, states[a], states[b], sign * marginals[a] * marginals[b])
+
+
+@bare_part
+def _add_table(sign, table, rows):
+    """Add a table of transitions to the counts."""
+    for j in range(table.shape[0]):
+        for k in range(table.shape[1]):
+            if table[j, k] != 0.0:
+                count(rows, j, k, sign * table[j, k])
+
+
+@bare_part
+def _add_ends(gain, piece, pieces, legal, marginals, rows):
+    """Add a piece's first state, or the transition into it, and that out of it."""
+    first = pieces.starts[piece]
+    if pieces.is_first[piece]:
+        for a in range(legal.offsets[first], legal.offsets[first + 1]):
+            count(rows, rows.counts.shape[1], legal.states[a], gain * marginals[a])
+    else:
+        _add_border(gain, first, legal, marginals, rows)
+    if not pieces.is_last[piece]:
+        _add_border(gain, pieces.stops[piece], legal, marginals, rows)
+
+
+@ordered_part
+def _add_piece(sign, piece, pieces, shares, lists, rows, emissions):
+    """Add all that a piece has put in but for transitions that are kept as one table for its cluster."""
+    first, last, gain = pieces.starts[piece], pieces.stops[piece], sign * weight_of(pieces, piece)
+    legal = shares.legal
+    for position in range(first, last):
+        for a in range(legal.offsets[position], legal.offsets[position + 1]):
+            add(emissions, position, legal.states[a], gain * lists.marginals[a])
+    if lists.moves.shape[0]:
+        _add_moves(sign, first, last, legal, shares.blocks, lists.moves, rows)
+    _add_ends(gain, piece, pieces, legal, lists.marginals, rows)
+
+
+@implements(take_out, ListedMarginals)
+def _take_out(shares, cluster, pieces, rows, emissions, how, room):
+    room.expected[0], room.done[:] = 0.0, 0
+    if how.excludes:
+        for piece in range(cluster, pieces.starts.shape[0], pieces.size):
+            _add_piece(-1.0, piece, pieces, shares, shares.old, rows, emissions)
+        if pieces.share_of[cluster] > 0 and not shares.old.moves.shape[0]:
+            _add_table(-1.0, shares.old.pairs[pieces.share_of[cluster]], rows)
+
+
+@implements(put_back, ListedMarginals)
+def _put_back(shares, cluster, pieces, rows, emissions, how, room, since):
+    legal, blocks, old, new, at, at_move = shares.legal, shares.blocks, shares.old, shares.new, 0, 0
+    row = pieces.share_of[cluster]
+    as_table = row > 0 and not shares.old.moves.shape[0]
+    if as_table and how.excludes != how.puts_back:
+        _add_table(1.0 if how.excludes else -1.0, old.pairs[row], rows)
+    if as_table:
+        new.pairs[row] = 0.0
+    for piece in range(cluster, pieces.starts.shape[0], pieces.size):
+        first, last = pieces.starts[piece], pieces.stops[piece]
+        if how.excludes != how.puts_back:  # what was taken out comes back, or the other way round
+            _add_piece(1.0 if how.excludes else -1.0, piece, pieces, shares, old, rows, emissions)
+        if how.puts_back and not how.excludes:
+            for a in range(legal.offsets[last] - legal.offsets[first]):
+                new.marginals[legal.offsets[first] + a] = room.fresh[at + a]
+            for a in range(blocks[last] - blocks[first] if new.moves.shape[0] else 0):
+                new.moves[blocks[first] + a] = room.fresh_moves[at_move + a]
+        if as_table:
+            sum_moves(first, last, legal, blocks, room.fresh_moves, at_move, new.pairs[row])
+        at += legal.offsets[last] - legal.offsets[first]
+        at_move += blocks[last] - blocks[first]
+        if how.puts_back:
+            _add_piece(1.0, piece, pieces, shares, new, rows, emissions)
+    if as_table and how.puts_back:
+        _add_table(1.0, new.pairs[row], rows)
+    since[1] -= room.expected[0]
+
+
+@kernel
+def sum_moves(first, last, legal, blocks, moves, at, out):
+    """Add the transitions between two positions, those inside pieces, from entry `at` of a list on, to a table."""
+    for position in range(first + 1, last):
+        if blocks[position + 1] == blocks[position]:
+            continue
+        for a in range(legal.offsets[position - 1], legal.offsets[position]):
+            for b in range(legal.offsets[position], legal.offsets[position + 1]):
+                out[legal.states[a], legal.states[b]] += moves[at]
+                at += 1
+
+
+# ---- run -------------------------------------------------------------------------------------------------------------
+
+
+@implements(run_piece, ListedMarginals)
+def _run_piece(shares, piece, pieces, rows, emissions, how, room, since):
+    first, last, gain = pieces.starts[piece], pieces.stops[piece], weight_of(pieces, piece)
+    legal, blocks = shares.legal, shares.blocks
+    log_scale = _weigh_entries(first, last, legal, emissions, room)
+    _weigh_moves(first, last, legal, rows, room.weights)
+    _surround(shares, piece, pieces, rows, how, room)
+    fresh, fresh_moves = room.fresh[room.done[0] :], room.fresh_moves[room.done[1] :]
+    if not how.puts_back or how.excludes:  # the old ones are not counted any more, or kept elsewhere
+        fresh = shares.new.marginals[legal.offsets[first] :]
+        if shares.new.moves.shape[0]:
+            fresh_moves = shares.new.moves[blocks[first] :]
+    room.done[0] += legal.offsets[last] - legal.offsets[first]
+    room.done[1] += blocks[last] - blocks[first]
+    log_total = _forward(first, last, legal, rows, room)
+    if np.isnan(log_total):
+        log_total, expected = _rescue_piece(emissions, first, last, legal, rows, room, fresh, fresh_moves)
+        if log_total == -np.inf:
+            return first + np.int64(expected)
+        since[0] += gain * log_total
+    else:
+        log_meeting, expected = _backward(first, last, legal, blocks, room, fresh, fresh_moves)
+        since[0] += gain * (log_total + log_scale + log_meeting)
+        log_total = log_meeting  # the likelihoods were divided by what makes up the rest
+    since[1] += gain * log_total
+    room.expected[0] += gain * expected
+    if gain != 1.0:
+        for a in range(blocks[last] - blocks[first]):
+            fresh_moves[a] *= gain
+    return np.int64(-1)
+
+
+@ordered_part
+def _weigh_entries(first, last, legal, emissions, room):
+    """Predictive weights of observations in their legal states, evidence included; return the log of their scale.
+
+    Factors go to `likelihood`, logarithms to `alpha` until they have been scaled.
+    """
+    low, log_scale = legal.offsets[first], 0.0
+    for position in range(first, last):
+        here, there, top = legal.offsets[position] - low, legal.offsets[position + 1] - low, -np.inf
+        for a in range(here, there):
+            factor, log = weigh(emissions, position, legal.states[low + a])
+            if legal.factors.shape[0]:
+                factor *= legal.factors[low + a]
+            room.likelihood[a] = factor
+            if has_logs(emissions):
+                room.alpha[a] = log
+                top = max(top, log)
+        if has_logs(emissions):
+            for a in range(here, there):
+                room.likelihood[a] *= scaled_exponential(room.alpha[a], top)
+            log_scale += top if top > -np.inf else 0.0
+    return log_scale
+
+
+@bare_part
+def _weigh_moves(first, last, legal, rows, weights):
+    """Predictive weights of the transitions between legal states, position by position."""
+    at, offsets, states = 0, legal.offsets, legal.states
+    for position in range(first + 1, last):
+        for a in range(offsets[position - 1], offsets[position]):
+            j = states[a]
+            factor = rows.shares[j] / (max(rows.totals[j], 0.0) + rows.prior_totals[j])
+            for b in range(offsets[position], offsets[position + 1]):
+                k = states[b]
+                weights[at] = (max(rows.counts[j, k], 0.0) + rows.concentration[j, k]) * factor
+                if rows.has_fixed and not rows.concentration[j, k] > 0.0:
+                    weights[at] = rows.fixed[j, k]
+                at += 1
+
+
+@rare
+def _stationary_start(rows, start):
+    """Weights of a sequence's first state where chains begin in their stationary distribution."""
+    n_states = start.shape[0]
+    chances = np.empty((n_states + 1, n_states))
+    predictive(rows, chances)
+    stationary_first(chances, n_states, start.reshape(1, n_states))
+
+
+@bare_part
+def _first_states(rows, start):
+    """Weights of a sequence's first state."""
+    n_states = start.shape[0]
+    factor = rows.shares[n_states] / (max(rows.totals[n_states], 0.0) + rows.prior_totals[n_states])
+    for k in range(n_states):
+        counted = (rows.concentration[n_states, k] + max(rows.counts[n_states, k], 0.0)) * factor
+        start[k] = counted if rows.learns_first else rows.fixed[n_states, k]
+    if rows.is_stationary:
+        _stationary_start(rows, start)
+
+
+@bare_part
+def _add_neighbour(sign, piece, border, pieces, shares, rows):
+    """Add the inner transitions of a neighbour, and that into position `border` unless it is −1."""
+    first, last = pieces.starts[piece], pieces.stops[piece]
+    if shares.old.moves.shape[0]:
+        _add_moves(sign, first, last, shares.legal, shares.blocks, shares.old.moves, rows)
+    else:
+        _add_table(sign, shares.old.pairs[pieces.share_of[piece]], rows)
+    if border >= 0:
+        _add_border(sign * weight_of(pieces, piece), border, shares.legal, shares.old.marginals, rows)
+
+
+@bare_part
+def _surround(shares, piece, pieces, rows, how, room):
+    """What a piece is told by its neighbours: weights of its first state, backward message of its last.
+
+    Where every cluster is one piece, the neighbours' own shares are taken out meanwhile.
+    """
+    without = how.excludes and pieces.size == pieces.starts.shape[0]
+    if pieces.is_first[piece]:
+        _first_states(rows, room.start)
+    else:
+        border = -1 if pieces.is_first[piece - 1] else pieces.starts[piece - 1]
+        if without:
+            _add_neighbour(-1.0, piece - 1, border, pieces, shares, rows)
+        _enter(pieces.starts[piece], shares.legal, shares.old.marginals, rows, how.by_counts, room.start)
+        if without:
+            _add_neighbour(1.0, piece - 1, border, pieces, shares, rows)
+    if pieces.is_last[piece]:
+        room.stop[:] = 1.0
+    else:
+        border = -1 if pieces.is_last[piece + 1] else pieces.stops[piece + 1]
+        if without:
+            _add_neighbour(-1.0, piece + 1, border, pieces, shares, rows)
+        _leave(pieces.stops[piece], shares.legal, shares.old.marginals, rows, room.stop)
+        if without:
+            _add_neighbour(1.0, piece + 1, border, pieces, shares, rows)
+
+
+@bare_part
+def _enter(first, legal, marginals, rows, by_counts, start):
+    """Weights of a piece's first state, given the marginals of the position before (3.68)."""
+    offsets, states = legal.offsets, legal.states
+    for b in range(offsets[first], offsets[first + 1]):
+        start[states[b]] = 0.0
+    for a in range(offsets[first - 1], offsets[first]):
+        j, weight = states[a], marginals[a]
+        if by_counts:
+            summed = rows.counts[j].sum() if rows.has_fixed else max(rows.totals[j], 0.0)
+            weight *= summed + rows.prior_totals[j]
+        for b in range(offsets[first], offsets[first + 1]):
+            start[states[b]] += weight * entry(rows, j, states[b])
+
+
+@bare_part
+def _leave(last, legal, marginals, rows, stop):
+    """Backward message of a piece's last state, given the marginals of the position after it (3.69)."""
+    offsets, states = legal.offsets, legal.states
+    for a in range(offsets[last - 1], offsets[last]):
+        message = 0.0
+        for b in range(offsets[last], offsets[last + 1]):
+            message += marginals[b] * entry(rows, states[a], states[b])
+        stop[states[a]] = message
+
+
+@bare_part
+def _forward(first, last, legal, rows, room):
+    """Filtered marginals; divides the likelihoods by the normalisers and returns the sum of their logarithms.
+
+    It is nan where doubles do not suffice: a normaliser nearly vanishes, or a state is lost where not all transitions
+    are possible, so that others may not lead to where it does.
+    """
+    offsets, likelihood, alpha, weights = legal.offsets, room.likelihood, room.alpha, room.weights
+    log_total, low, at, is_safe = 0.0, offsets[first], 0, rows.is_full and not rows.has_fixed
+    for position in range(first, last):
+        before = offsets[position - 1] if position > first else low
+        now, after = offsets[position], offsets[position + 1]
+        norm, is_lost = 0.0, False
+        for b in range(now, after):
+            if position == first:
+                predicted = room.start[legal.states[b]]
+            else:
+                predicted = 0.0
+                for a in range(before, now):
+                    predicted += alpha[a - low] * weights[at + (a - before) * (after - now) + b - now]
+            alpha[b - low] = predicted * likelihood[b - low]
+            norm += alpha[b - low]
+            if not is_safe and predicted > 0.0 and likelihood[b - low] > 0.0 and alpha[b - low] < LEAST_MARGINAL:
+                is_lost = True
+        if is_lost or not norm >= LEAST_SCALE:
+            return np.nan
+        if position > first:
+            at += (now - before) * (after - now)
+        log_total += np.log(norm)
+        for b in range(now, after):
+            alpha[b - low] /= norm
+            likelihood[b - low] /= norm
+    return log_total
+
+
+@bare_part
+def _backward(first, last, legal, blocks, room, marginals, moves):
+    """Write new marginals and transitions; return the log of where both messages meet, and the expected log weight.
+
+    `beta` is the backward message of a position, and then that times its likelihood.
+    """
+    offsets, states, likelihood, alpha, beta = legal.offsets, legal.states, room.likelihood, room.alpha, room.beta
+    low, block = offsets[first], blocks[first]
+    meeting, expected = 0.0, 0.0
+    for a in range(offsets[last - 1], offsets[last]):
+        meeting += alpha[a - low] * room.stop[states[a]]
+    for a in range(offsets[last - 1], offsets[last]):
+        beta[a - low] = room.stop[states[a]] / meeting
+    for position in range(last - 1, first - 1, -1):
+        for b in range(offsets[position], offsets[position + 1]):
+            marginal = alpha[b - low] * beta[b - low]
+            beta[b - low] *= likelihood[b - low]
+            marginals[b - low] = marginal
+            if marginal > NEGLIGIBLE:
+                expected += marginal * np.log(likelihood[b - low])
+                if position == first:
+                    expected += marginal * np.log(room.start[states[b]])
+                if position == last - 1:
+                    expected += marginal * np.log(room.stop[states[b]])
+        if position == first:
+            break
+        at = blocks[position] - block
+        for a in range(offsets[position - 1], offsets[position]):
+            message = 0.0
+            for b in range(offsets[position], offsets[position + 1]):
+                onward = room.weights[at] * beta[b - low]
+                message += onward
+                moves[at] = alpha[a - low] * onward
+                if moves[at] > NEGLIGIBLE:
+                    expected += moves[at] * np.log(room.weights[at])
+                at += 1
+            beta[a - low] = message
+    return np.log(meeting), expected
+
+
+@rare
+def _rescue_piece(emissions, first, last, legal, rows, room, marginals, moves):
+    """The same in log space, over tables of all states; return the log normaliser and the expected log weight.
+
+    If nothing is possible: −inf, and the number of the first position that no state explains.
+    """
+    offsets, states, n_states = legal.offsets, legal.states, rows.counts.shape[1]
+    low, at, expected = offsets[first], 0, 0.0
+    logs = log_table(emissions, first, last, n_states)
+    known = np.full(logs.shape, -np.inf)
+    for position in range(first, last):
+        for a in range(offsets[position], offsets[position + 1]):
+            factor = legal.factors[a] if legal.factors.shape[0] else 1.0
+            known[position - first, states[a]] = logs[position - first, states[a]] + np.log(factor)
+    chances = np.empty((n_states + 1, n_states))
+    predictive(rows, chances)
+    alpha, beta, log_moves, log_total, lost = log_messages(known, chances[:n_states], room.start, room.stop)
+    if lost >= 0:
+        return -np.inf, float(lost)
+    for position in range(first, last):
+        i = position - first
+        for b in range(offsets[position], offsets[position + 1]):
+            k = states[b]
+            marginals[b - low] = np.exp(alpha[i, k] + beta[i, k] - log_total)
+            if marginals[b - low] > NEGLIGIBLE:
+                expected += marginals[b - low] * known[i, k]
+                expected += marginals[b - low] * np.log(room.start[k]) if position == first else 0.0
+                expected += marginals[b - low] * np.log(room.stop[k]) if position == last - 1 else 0.0
+        if position == first:
+            continue
+        for a in range(offsets[position - 1], offsets[position]):
+            for b in range(offsets[position], offsets[position + 1]):
+                step = log_moves[states[a], states[b]]
+                onward = step + known[i, states[b]] + beta[i, states[b]] - log_total
+                moves[at] = np.exp(alpha[i - 1, states[a]] + onward)
+                expected += moves[at] * step if moves[at] > NEGLIGIBLE else 0.0
+                at += 1
+    return log_total, expected

@@ -1,0 +1,103 @@
+"""Pieces that defeat scaled probabilities, in log space: rare, slow, and right."""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+import numpy as np
+
+from subchain.propagation.collapsed.verbs import weigh
+from subchain.propagation.compiled import rare
+from subchain.propagation.serial import log_backward, log_forward
+
+
+@rare
+def log_table(emissions, begin, end, n_states):
+    """Log weights of observations in all states, (n, K)."""
+    logs = np.empty((end - begin, n_states))
+    for position in range(begin, end):
+        for k in range(n_states):
+            factor, log = weigh(emissions, position, k)
+            logs[position - begin, k] = log + np.log(factor)
+    return logs
+
+
+@rare
+def log_messages(logs, chances, start, stop):
+    """Forward and backward messages between those from outside, all in log space, and the log normaliser.
+
+    Parameters
+    ----------
+    logs : (n, K) log weights of observations
+    chances : (K, ·) transition probabilities
+    start, stop : (K,) weights of the first state, backward message of the last
+
+    Returns
+    -------
+    alpha, beta, log_moves, log_total, lost : the last is where no state is possible, −1 if there is always one
+    """
+    n, n_states = logs.shape
+    log_moves = np.log(chances[:, :n_states])
+    alpha, beta = np.empty((n, n_states)), np.empty((n, n_states))
+    log_forward(logs, log_moves, np.log(start[:n_states]), alpha)
+    log_backward(logs, log_moves, np.log(stop[:n_states]), beta)
+    for position in range(n):
+        if alpha[position].max() == -np.inf:
+            return alpha, beta, log_moves, -np.inf, position
+    last = alpha[n - 1] + beta[n - 1]
+    top = last.max()
+    if top == -np.inf:
+        return alpha, beta, log_moves, -np.inf, n - 1
+    return alpha, beta, log_moves, top + np.log(np.exp(last - top).sum()), -1
+
+
+@rare
+def _log_marginals(alpha, beta, logs, start, stop, out):
+    """Marginals into the first columns of `out`; return their expected log weight but for that of transitions."""
+    n, n_states = alpha.shape
+    expected = 0.0
+    for position in range(n):
+        joint = alpha[position] + beta[position]
+        joint = np.exp(joint - joint.max())
+        norm = joint.sum()
+        for k in range(n_states):
+            marginal = joint[k] / norm
+            out[position, k] = marginal
+            if marginal > 0.0:
+                expected += marginal * logs[position, k]
+                expected += marginal * np.log(start[k]) if position == 0 else 0.0
+                expected += marginal * np.log(stop[k]) if position == n - 1 else 0.0
+    return expected
+
+
+@rare
+def rescue_piece(emissions, begin, end, chances, start, stop, marginals, gain, moved):
+    """Run a piece over all states anew.
+
+    Parameters
+    ----------
+    emissions, begin, end : counts of emissions, and the positions of the piece
+    chances, start, stop : (K, P), (1, P), (1, P) transition probabilities, messages from both sides
+    marginals : (n, P) output
+    gain, moved : how often the piece counts, and the pair sums (K, P), without the factor `chances`, to add to
+
+    Returns
+    -------
+    log_total, expected : the log normaliser and the expected log weight but for that of transitions; if nothing is
+        possible, −inf and the number of the first position that no state explains
+    """
+    logs = log_table(emissions, begin, end, chances.shape[0])
+    alpha, beta, log_moves, log_total, lost = log_messages(logs, chances, start[0], stop[0])
+    if lost >= 0:
+        return -np.inf, float(lost)
+    for position in range(1, logs.shape[0]):
+        for j in range(logs.shape[1]):
+            before = alpha[position - 1, j] - log_total
+            for k in range(logs.shape[1]):
+                if chances[j, k] > 0.0:
+                    pair = np.exp(before + log_moves[j, k] + logs[position, k] + beta[position, k])
+                    moved[j, k] += gain * pair / chances[j, k]
+    for position in range(logs.shape[0]):
+        for k in range(chances.shape[0], marginals.shape[1]):
+            marginals[position, k] = 0.0
+    return log_total, _log_marginals(alpha, beta, logs, start[0], stop[0], marginals)
