@@ -89,7 +89,7 @@ def shares_of(ledger: Ledger) -> Marginals:
     for piece, sequence in enumerate(layout.sequences):
         first, last = int(layout.starts[piece]), int(layout.starts[piece] + layout.lengths[piece])
         row = int(layout.share_of[piece])
-        if len(shares.blocks):
+        if len(shares.moves):
             pairs = shares.listed_pairs(first, last)[None] if last - first > 1 else nothing
         else:
             pairs = nothing if row in given else shares.pairs[row : row + 1].copy()

@@ -16,15 +16,32 @@ from subchain.data.legal_states import LegalStates
 from subchain.engines import CpuEngine
 from subchain.errors import ConvergenceWarning, InputError
 from subchain.inference.run.chains import ChainProblem
-from subchain.inference.sampling.gibbs_any import AnySequences, AnyStates, SampledSequences
-from subchain.inference.sampling.gibbs_words import WordSequences, WordStates
+from subchain.inference.sampling.collapsed_walkers import SequenceWalker, StateWalker
 from subchain.inference.sampling.joint import emission_sums, log_joint_of_emissions
 from subchain.inference.sampling.reported import marginals_of
+from subchain.inference.sampling.sampled_walker import SampledSequences
 from subchain.inference.sampling.walkers import Setting
 from subchain.structures.chain.model import HMMPosterior
 from subchain.structures.chain.structure import Chains
 
-COLLAPSED = [WordStates, WordSequences, AnyStates, AnySequences]
+
+class StatesInPython(StateWalker):
+    """As for a family without compiled counts."""
+
+    def _count(self):
+        super()._count()
+        self.emission = None
+
+
+class SequencesInPython(SequenceWalker):
+    """As for a family without compiled counts."""
+
+    def _count(self):
+        super()._count()
+        self.emission = None
+
+
+COLLAPSED = [StateWalker, SequenceWalker, StatesInPython, SequencesInPython]
 DATA = [[0, 1, 1], [2, 0]]
 ALPHA, FIRST, BETA = 0.5, 0.7, 0.4
 
@@ -100,7 +117,7 @@ def exact(data=DATA, n_states=2, legal=None):
 
 @pytest.mark.parametrize(
     ("kind", "replicates", "n_sweeps"),
-    [(WordStates, 4000, 5), (WordSequences, 4000, 5), (AnyStates, 500, 2), (AnySequences, 500, 2)],
+    [(StateWalker, 4000, 5), (SequenceWalker, 4000, 5), (StatesInPython, 500, 2), (SequencesInPython, 500, 2)],
 )
 @pytest.mark.parametrize("temperature", [1.0, 2.0, 0.5])
 def test_the_exact_posterior_is_left_alone(kind, replicates, n_sweeps, temperature):
@@ -129,8 +146,8 @@ FACTORS = [np.array([[1.0, 0.3, 1.0], [1.0, 0.0, 0.0], [0.5, 1.0, 0.0]]), np.arr
 @pytest.mark.parametrize(
     ("kind", "replicates", "temperature"),
     [
-        (WordStates, 4000, 1.0), (WordStates, 4000, 0.5), (WordSequences, 4000, 1.0), (WordSequences, 4000, 0.5),
-        (AnyStates, 500, 1.0), (AnySequences, 500, 0.5), (SampledSequences, 500, 1.0),
+        (StateWalker, 4000, 1.0), (StateWalker, 4000, 0.5), (SequenceWalker, 4000, 1.0), (SequenceWalker, 4000, 0.5),
+        (StatesInPython, 500, 1.0), (SequencesInPython, 500, 0.5), (SampledSequences, 500, 1.0),
     ],
 )  # fmt: skip
 def test_so_is_that_of_states_of_which_something_is_known(kind, replicates, temperature):
@@ -141,7 +158,9 @@ def test_so_is_that_of_states_of_which_something_is_known(kind, replicates, temp
     assert_leaves_alone(kind, problem, posterior.paths, probability, replicates, 3, temperature)
 
 
-@pytest.mark.parametrize(("kind", "replicates"), [(WordSequences, 4000), (AnyStates, 500), (AnySequences, 500)])
+@pytest.mark.parametrize(
+    ("kind", "replicates"), [(SequenceWalker, 4000), (StatesInPython, 500), (SequencesInPython, 500)]
+)
 def test_and_that_of_chains_whose_moves_are_partly_fixed(kind, replicates):
     fixed = np.array([[np.nan, np.nan, 0.2], [0.0, np.nan, np.nan], [0.5, 0.5, 0.0]])
     data = [[0, 1, 1], [2, -1]]
@@ -259,10 +278,10 @@ NAN = np.nan
 HOLES = np.array([[0.0, 0.0], [NAN, 0.0], [0.0, NAN], [NAN, NAN], [0.0, NAN], [0.0, NAN], [NAN, 0.0]])
 GAUSSIAN = Gaussian(mean=[0.0, 0.0], mean_strength=0.5, degrees=4.0, scale=np.eye(2))
 SIMULATIONS = {
-    "words": (WordStates, Categorical(0.6, n_categories=3), np.array([0, 0, -1, 0, 0, 0, 0]), 1800),
-    "sentences": (WordSequences, Categorical(0.6, n_categories=3), np.zeros(7, int), 1800),
-    "counts": (AnySequences, Poisson(shape=2.0, rate=1.0), np.zeros(7, int), 700),
-    "incomplete vectors": (AnyStates, GAUSSIAN, HOLES, 400),
+    "words": (StateWalker, Categorical(0.6, n_categories=3), np.array([0, 0, -1, 0, 0, 0, 0]), 1800),
+    "sentences": (SequenceWalker, Categorical(0.6, n_categories=3), np.zeros(7, int), 1800),
+    "counts": (SequencesInPython, Poisson(shape=2.0, rate=1.0), np.zeros(7, int), 700),
+    "incomplete vectors": (StatesInPython, GAUSSIAN, HOLES, 400),
     "incomplete vectors, drawn parameters": (SampledSequences, GAUSSIAN, HOLES, 600),
 }
 
@@ -299,19 +318,11 @@ def settings_of(**settings):
 
 
 @pytest.mark.parametrize(
-    ("settings", "emission", "transition", "kind"),
-    [
-        ({}, Categorical(), Dirichlet(), WordStates),
-        ({}, Categorical(), Dirichlet(mask=left_right(2)), WordStates),
-        ({}, Categorical(), Dirichlet(fixed=[[0.5, 0.5], [np.nan, np.nan]]), AnyStates),
-        ({}, Poisson(), Dirichlet(), AnyStates),
-        ({"block": "sequence"}, Categorical(), Dirichlet(initial=[0.5, 0.5]), WordSequences),
-        ({"block": "sequence"}, Poisson(), Dirichlet(), AnySequences),
-        (SAMPLED, Categorical(), Dirichlet(initial="stationary"), SampledSequences),
-    ],
-)  # fmt: skip
-def test_what_can_be_compiled_is(settings, emission, transition, kind):
-    setting = Setting.of(problem_of(DATA, emission, transition), 0)
+    ("settings", "kind"),
+    [({}, StateWalker), ({"block": "sequence"}, SequenceWalker), (SAMPLED, SampledSequences)],
+)
+def test_settings_decide_on_the_kind_of_chain(settings, kind):
+    setting = Setting.of(problem_of(DATA, Poisson(), Dirichlet()), 0)
     assert Gibbs(**settings).walker(setting) is kind
 
 
@@ -433,11 +444,11 @@ class TestAnnealing:
         problem = words([[0, 1, 1, 2, 0, 1], [2, 0, 1, 0]])
         cold = Gibbs(n_samples=1, burn_in=60, n_chains=1, annealing=(2.0, 0.01), keep_states=True, **settings)
         states = results_of(cold, problem).samples["states"][0, 0]
-        level = walker_at(WordStates, problem, states).log_joint()
+        level = walker_at(StateWalker, problem, states).log_joint()
         for position in range(len(states)):
             changed = states.copy()
             changed[position] = 1 - changed[position]
-            assert walker_at(WordStates, problem, changed).log_joint() <= level + 1e-9
+            assert walker_at(StateWalker, problem, changed).log_joint() <= level + 1e-9
 
 
 class TestResuming:

@@ -7,16 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
-from subchain.propagation.collapsed.draw_states import Counts, _other, _weigh_all, _weight, count_paths
+from subchain.emissions.categorical import CategoricalSums
+from subchain.emissions.collapsed.categorical import learned_table
+from subchain.propagation.collapsed.drawn_states import DrawnStates, _other, _weigh_all, _weigh_moves
+from subchain.propagation.collapsed.pieces import Legal
 from subchain.propagation.collapsed.rows import (
-    Rows,
-    count_moves,
+    RowPrior,
+    count_rows,
     predictive,
     put_in_path,
     put_state,
-    replace_state,
     take_out_path,
+    take_out_state_of,
+    weigh_state_of,
 )
+from subchain.propagation.collapsed.states import state_room
+from subchain.propagation.collapsed.verbs import locate, weigh_apart
 
 
 @st.composite
@@ -40,54 +46,47 @@ def offsets_of(paths):
 
 
 def counts_of(problem, paths):
-    """The tables that a kernel needs, filled by it."""
-    n_states, n_symbols = len(problem.alpha_initial), len(problem.beta)
-    width = -(-n_states // 8) * 8
-    tables = {name: np.zeros((rows, width)) for name, rows in (("moves", n_states + 1), ("symbols", n_symbols + 1))}
-    moves, back, symbols = tables["moves"], tables["moves"].copy(), tables["symbols"]
-    back[-1] = symbols[-1] = 1.0
-    prior_moves, prior_back, prior_symbols = np.zeros_like(moves), np.zeros_like(moves), np.zeros_like(symbols)
-    prior_moves[:, :n_states] = np.vstack((problem.alpha_rows, problem.alpha_initial))
-    prior_back[:-1, :n_states] = problem.alpha_rows.T
-    prior_symbols[:-1, :n_states] = problem.beta
-    totals, prior_totals = np.zeros((2, width)), np.ones((2, width))
-    prior_totals[:, :n_states] = problem.alpha_rows.sum(axis=1), problem.beta.sum(axis=0)
-    inverses = np.ones((2, width)), np.ones((2, width))
-    inverses[0][0], inverses[1][0] = 1.0 / prior_totals
-    found = Counts(
-        moves, back, symbols, prior_moves, prior_back, prior_symbols, totals, prior_totals, *inverses, np.ones(3)
+    """Counts of transitions and symbols for kernels."""
+    n_states = len(problem.alpha_initial)
+    rows = count_rows(
+        RowPrior(np.vstack((problem.alpha_rows, problem.alpha_initial)), np.zeros((n_states + 1, n_states))),
+        np.zeros((n_states + 1, n_states)),
     )
     states, values = (np.concatenate(part).astype(np.int32) for part in (paths, problem.data))
-    count_paths(found, states, values, offsets_of(paths))
-    return found, states, values
+    counts = np.zeros_like(problem.beta)
+    seen = values >= 0
+    np.add.at(counts, (values[seen], states[seen]), 1.0)
+    for path in paths:
+        put_in_path(rows, path)
+    return rows, learned_table(problem.beta, CategoricalSums(counts), values).kernel, states
 
 
 @njit
-def weigh_state(counts, states, values, first, stop, position, out):
+def weigh_state(shares, rows, emissions, first, stop, position, out):
     """Weights of the states of one position, by the two ways that draws take: rows of `out` (2, K)."""
-    n_states, n_symbols = counts.moves.shape[0] - 1, counts.symbols.shape[0] - 1
-    room = np.empty((2, counts.moves.shape[1]))
+    states, n_states = shares.states, rows.counts.shape[1]
+    room = state_room(shares, rows)
     before = np.int64(states[position - 1]) if position > first else n_states
     after = np.int64(states[position + 1]) if position + 1 < stop else n_states
-    old, symbol = np.int64(states[position]), np.int64(values[position])
-    if symbol < 0:
-        symbol = n_symbols
+    old, seen = np.int64(states[position]), locate(emissions, position)
     other = _other(before, old, after, n_states)
-    _weigh_all(counts, before, after, symbol, old, other, room)
+    _weigh_all(room, seen, before, after, old, other, emissions)
     for k in range(n_states):
-        out[1, k] = _weight(counts, before, k, after, symbol, old)
-        out[0, k] = out[1, k] if k in (old, np.int64(other)) else room[0, k]
+        out[1, k] = _weigh_moves(room, before, k, after, old) * weigh_apart(emissions, seen, k, old)[0]
+        out[0, k] = out[1, k] if k in (old, np.int64(other)) else room.weights[0, k]
 
 
 @given(problems())
 def test_weights_of_a_state_are_ratios_of_joint_probabilities(drawn):
     problem, paths = drawn
-    counts, states, values = counts_of(problem, paths)
+    rows, emissions, states = counts_of(problem, paths)
+    legal = Legal(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0))
+    shares = DrawnStates(states, states, legal, np.zeros(2, np.uint64), 0, 1.0)
     offsets, n_states = offsets_of(paths), len(problem.alpha_initial)
     for sequence, path in enumerate(paths):
         for t in range(len(path)):
             found = np.empty((2, n_states))
-            weigh_state(counts, states, values, *offsets[sequence : sequence + 2], offsets[sequence] + t, found)
+            weigh_state(shares, rows, emissions, *offsets[sequence : sequence + 2], offsets[sequence] + t, found)
             expected = naive.gibbs_conditional_by_ratio(paths, problem, sequence, t)
             for weights in found:
                 np.testing.assert_allclose(weights / weights.sum(), expected, rtol=1e-10)
@@ -107,9 +106,7 @@ def rows_of(draw, n_states=3):
     path = [int(rng.choice(np.flatnonzero(kind[-1] < 2)))]
     while len(path) < 6:
         path.append(int(rng.choice(np.flatnonzero(kind[path[-1]] < 2))))
-    counts, shares = np.zeros(kind.shape), 1.0 - fixed.sum(axis=1)
-    rows = Rows(counts, np.zeros(len(kind)), concentration, concentration.sum(axis=1), fixed, shares)
-    return rows, np.array(path), kind
+    return count_rows(RowPrior(concentration, fixed), np.zeros(kind.shape)), np.array(path), kind
 
 
 def log_probability(rows, path):
@@ -134,10 +131,10 @@ def test_a_path_is_as_probable_as_its_moves_one_after_the_other(drawn):
     rows, path, _ = drawn
     expected = log_probability(rows, path)
     assert put_in_path(rows, path) == pytest.approx(expected)
-    again = Rows(np.zeros_like(rows.counts), np.zeros_like(rows.totals), *rows[2:])
-    count_moves(again, path, np.array([0, len(path)]), 1.0)
-    np.testing.assert_array_equal(again.counts, rows.counts)
-    np.testing.assert_array_equal(again.totals, rows.counts.sum(axis=1))
+    counted, free = np.zeros_like(rows.counts), rows.concentration > 0.0
+    np.add.at(counted, ([len(counted) - 1, *path[:-1]], path), 1.0)
+    np.testing.assert_array_equal(rows.counts, counted)
+    np.testing.assert_array_equal(rows.totals, np.where(free, counted, 0.0).sum(axis=1))
     assert take_out_path(rows, path) == pytest.approx(expected)
     assert not rows.counts.any()
     assert not rows.totals.any()
@@ -160,9 +157,10 @@ def test_a_state_between_two_others_weighs_what_its_path_does(drawn, position):
     put_in_path(rows, path)
     counted, n_states = rows.counts.copy(), rows.counts.shape[1]
     before = path[position - 1] if position else n_states
-    after = path[position + 1] if position + 1 < len(path) else -1
-    weights, old = np.empty(n_states), path[position]
-    replace_state(rows, before, old, after, np.arange(n_states), weights)
+    after = path[position + 1] if position + 1 < len(path) else n_states
+    old = path[position]
+    take_out_state_of(rows, before, old, after)
+    weights = np.array([weigh_state_of(rows, before, k, after) for k in range(n_states)])
     logs = []
     for k in range(n_states):
         path[position] = k

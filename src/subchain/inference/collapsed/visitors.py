@@ -7,6 +7,7 @@ kernel runs the cluster, and its new share is put back.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -62,7 +63,7 @@ class PieceVisitor:
                 "use neighbour_weighting='probabilities'."
             )
 
-    @property
+    @cached_property
     def at_once(self) -> int:
         clusters = self.ledger.clusters
         if not isinstance(self.ledger.emission, EmissionCounts):

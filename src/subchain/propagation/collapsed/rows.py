@@ -70,9 +70,13 @@ class Rows(NamedTuple):
 
 
 def count_rows(prior: RowPrior, counts: Array) -> Rows:
-    """Rows with the given counts (K + 1, K), which are changed in place from now on."""
+    """Return rows with the given counts (K + 1, K), which are changed in place from now on.
+
+    Counts of transitions that cannot happen, as a rough start may have them, are dropped.
+    """
     free = prior.concentration > 0.0
     fixed = np.where(free, 0.0, prior.fixed)
+    counts[~(free | (fixed > 0.0))] = 0.0
     return Rows(
         counts,
         np.where(free, counts, 0.0).sum(axis=1),
