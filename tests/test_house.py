@@ -24,7 +24,8 @@ SOURCES = ROOT / "src" / "subchain"
 FILE, FUNCTION, KERNEL, PARAMETERS = 450, 60, 90, 12
 
 #: Names under which modules keep `njit` with their settings.
-COMPILERS = {"njit", "kernel", "part", "exact", "fused", "register_jitable"}
+COMPILERS = {"njit", "kernel", "part", "bare_part", "ordered_kernel", "ordered_part", "rare", "implements"}
+COMPILERS |= {"register_jitable"}
 
 LONG_FILES = {
     "propagation/lanes/recursions.py": 571,
@@ -33,19 +34,9 @@ LONG_FILES = {
 LONG_FUNCTIONS = {
     "cli/fit.py fit": 113,
     "cli/predict.py predict": 98,
-    "inference/collapsed/cvi_states.py update_state": 92,
 }
 MANY_PARAMETERS = {
     "engines/cpu/buffers.py _grow_all": 15,
-    "inference/collapsed/cvi_dense_states.py visit_dense_state_words": 19,
-    "inference/collapsed/cvi_listed.py _add_cluster": 16,
-    "inference/collapsed/cvi_listed.py _backward": 13,
-    "inference/collapsed/cvi_listed.py visit_legal_words": 29,
-    "inference/collapsed/cvi_states.py update_state": 19,
-    "inference/collapsed/cvi_states.py visit_state_words": 22,
-    "inference/collapsed/cvi_words.py _surround": 18,
-    "inference/collapsed/cvi_words.py visit_words": 26,
-    "inference/start/local_starts.py draw_local": 14,
     "propagation/lanes/growing.py grow_lane": 17,
     "propagation/underflow.py _search": 13,
     "selection/priors.py select_priors": 15,

@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from subchain.core.records import Sums, states_on
@@ -28,122 +27,15 @@ from subchain.emissions.checks import (
 )
 from subchain.emissions.hyperparameters import check_mode
 from subchain.emissions.incremental import Incremental
+from subchain.emissions.symbol_kernels import SMALL, add_up, gather, look_up, scale_lists, scatter
 from subchain.errors import InputError
 from subchain.numerics import simplex
-from subchain.numerics.vectors import WIDTH, first, load, store, turned
 
 if TYPE_CHECKING:
     from subchain.emissions.collapsed.counts import EmissionCounts
 
 #: Smallest log weight: exp of less could underflow to zero, which would mean impossible instead of improbable.
 SMALLEST_LOG = -690.0
-#: A symbol whose largest weight is between this and its inverse is used without scaling.
-SMALL = 1e-30
-
-
-@njit(nogil=True, cache=True)
-def _any_missing(symbols, n_categories):  # type: ignore[no-untyped-def]
-    """Return whether any symbol is −1 (missing); raise IndexError if one is not in the table."""
-    smallest, largest = 0, -1
-    for position in range(symbols.shape[0]):
-        smallest = min(smallest, symbols[position])
-        largest = max(largest, symbols[position])
-    if largest >= n_categories or smallest < -1:
-        raise InputError("the data hold a code beyond the symbols of the categorical emission; check the data.")
-    return smallest < 0
-
-
-@njit(nogil=True, cache=True)
-def gather(table, symbols, out):  # type: ignore[no-untyped-def]
-    """Set out[k, i] = table[symbols[i], k], or 1 where the symbol is −1; square blocks are transposed in registers."""
-    n_states, n = table.shape[1], symbols.shape[0]
-    any_missing = _any_missing(symbols, table.shape[0])
-    whole = n - n % WIDTH
-    for position in range(0, whole, WIDTH):
-        for k in range(0, n_states - WIDTH + 1, WIDTH):
-            columns = turned(table, symbols, position, k, None)
-            for i in range(WIDTH):
-                store(out, k + i, position, None, columns[i])
-        k = n_states - n_states % WIDTH
-        if k < n_states:
-            columns = turned(table, symbols, position, k, first(n_states - k))
-            for i in range(WIDTH):
-                if k + i < n_states:
-                    store(out, k + i, position, None, columns[i])
-    for position in range(0 if any_missing else whole, n):
-        symbol = symbols[position]
-        if symbol < 0:
-            for k in range(n_states):
-                out[k, position] = 1.0
-        elif position >= whole:
-            for k in range(n_states):
-                out[k, position] = table[symbol, k]
-
-
-@njit(nogil=True, cache=True, forceinline=True)
-def _add_to_row(counts, symbol, k, mask, marginals):  # type: ignore[no-untyped-def]
-    """Add a vector of marginals to the counts of a symbol from state k on, unless the symbol is missing."""
-    if symbol >= 0:
-        store(counts, symbol, k, mask, load(counts, symbol, k, mask) + marginals)
-
-
-@njit(nogil=True, cache=True)
-def scatter(counts, symbols, marginals):  # type: ignore[no-untyped-def]
-    """Add marginals[k, i] to counts[symbols[i], k], except where the symbol is −1; the reverse of `gather`."""
-    n_states, n = counts.shape[1], symbols.shape[0]
-    _any_missing(symbols, counts.shape[0])
-    whole = n - n % WIDTH if n_states >= WIDTH else 0
-    states = np.minimum(np.arange(n_states + WIDTH), n_states - 1)
-    for position in range(0, whole, WIDTH):
-        for k in range(0, n_states - WIDTH + 1, WIDTH):
-            rows = turned(marginals, states, k, position, None)
-            for i in range(WIDTH):
-                _add_to_row(counts, symbols[position + i], k, None, rows[i])
-        k = n_states - n_states % WIDTH
-        if k < n_states:
-            rows = turned(marginals, states, k, position, None)
-            for i in range(WIDTH):
-                _add_to_row(counts, symbols[position + i], k, first(n_states - k), rows[i])
-    for position in range(whole, n):
-        symbol = symbols[position]
-        if symbol >= 0:
-            for k in range(n_states):
-                counts[symbol, k] += marginals[k, position]
-
-
-@njit(nogil=True, cache=True)
-def look_up(table, symbols, offsets, states, out):  # type: ignore[no-untyped-def]
-    """Set out[e] = table[symbols[i], states[e]] for the entries e of each position i, or 1 where the symbol is −1."""
-    _any_missing(symbols, table.shape[0])
-    for position in range(symbols.shape[0]):
-        symbol = symbols[position]
-        for e in range(offsets[position], offsets[position + 1]):
-            out[e] = table[symbol, states[e]] if symbol >= 0 else 1.0
-
-
-@njit(nogil=True, cache=True)
-def scale_lists(entries, offsets, shift):  # type: ignore[no-untyped-def]
-    """Divide the entries of each position by their largest if that is below SMALL or above 1 / SMALL; set `shift`."""
-    for position in range(offsets.shape[0] - 1):
-        largest = 0.0
-        for e in range(offsets[position], offsets[position + 1]):
-            largest = max(largest, entries[e])
-        shift[position] = 0.0
-        if 0.0 < largest < SMALL or largest > 1.0 / SMALL:
-            shift[position] = np.log(largest)
-            for e in range(offsets[position], offsets[position + 1]):
-                entries[e] /= largest
-
-
-@njit(nogil=True, cache=True)
-def add_up(counts, symbols, offsets, states, marginals):  # type: ignore[no-untyped-def]
-    """Add marginals[e] to counts[symbols[i], states[e]], except where the symbol is −1; the reverse of `look_up`."""
-    _any_missing(symbols, counts.shape[0])
-    for position in range(symbols.shape[0]):
-        symbol = symbols[position]
-        if symbol >= 0:
-            for e in range(offsets[position], offsets[position + 1]):
-                counts[symbol, states[e]] += marginals[e]
 
 
 def as_symbols(values: Values) -> NDArray[np.int64]:

@@ -19,15 +19,13 @@ from numpy.typing import NDArray
 from subchain.core.records import Sums
 from subchain.emissions.base import Likelihood, Table, Values
 from subchain.emissions.categorical import (
-    SMALL,
     SMALLEST_LOG,
     CategoricalSums,
     DirichletTable,
     as_symbols,
-    gather,
-    scatter,
 )
 from subchain.emissions.incremental import Incremental
+from subchain.emissions.symbol_kernels import SMALL, gather, scatter
 from subchain.errors import InputError
 from subchain.numerics.special import exp_digamma
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from subchain.emissions.categorical import gather, scatter
 from subchain.emissions.incremental_table import (
     EXPECTED_LOG,
     LEAST_FACTOR,
@@ -21,6 +20,7 @@ from subchain.emissions.incremental_table import (
     distinct_symbols,
     weigh_rows,
 )
+from subchain.emissions.symbol_kernels import gather, scatter
 from subchain.numerics.special import exp_digamma
 from subchain.numerics.stationary import reduce_states, reduced_distribution
 from subchain.numerics.vectors import aligned

@@ -120,7 +120,7 @@ class Ledger:
         counts = prior.counts(sums, self.data.values) if self.own is None else None
         self.emission = Incremental(prior, sums) if counts is None else counts
 
-    # ---- one cluster of a family that is visited in Python ------------------------------------------------------------
+    # ---- one cluster of a family that is visited in Python -----------------------------------------------------------
 
     def emission_share(self, cluster: int) -> Any:
         """What a cluster has put into the emission's sums."""
@@ -236,8 +236,8 @@ class Ledger:
         if "statistics" not in self._known:
             sums = self.emission.sums()
             self._known["statistics"] = HMMStatistics.of(
-                self.chain.initial.copy(), self.chain.pairs.copy(), self._sum_emissions() if sums is None else sums, 0.0,
-                float(self.data.n_observations),
+                self.chain.initial.copy(), self.chain.pairs.copy(), self._sum_emissions() if sums is None else sums,
+                0.0, float(self.data.n_observations),
             )  # fmt: skip
         found: HMMStatistics = self._known["statistics"]
         return found

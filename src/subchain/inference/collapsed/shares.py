@@ -1,7 +1,7 @@
 """What clusters have put into the counts: kept so that it can be taken out again, in memory or in files.
 
-A cluster's marginals determine what it has put into the emissions' sums, but for families whose sums depend on more; its
-expected transitions do not follow from marginals, so they are kept too.
+A cluster's marginals determine what it has put into the emissions' sums, but for families whose sums depend on more;
+its expected transitions do not follow from marginals, so they are kept too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from subchain.data.legal_states import LegalStates, no_restriction, spread_out
 from subchain.errors import InputError
 from subchain.inference.collapsed.clusters import Clusters
 from subchain.propagation.collapsed.dense_pieces import DenseMarginals
-from subchain.propagation.collapsed.listed_pieces import ListedMarginals, Lists, move_blocks, sum_moves
+from subchain.propagation.collapsed.listed_counts import move_blocks, sum_moves
+from subchain.propagation.collapsed.listed_pieces import ListedMarginals, Lists
 from subchain.propagation.collapsed.pieces import Legal
 
 Array = NDArray[np.float64]

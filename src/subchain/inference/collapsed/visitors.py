@@ -1,14 +1,14 @@
 """Visitors: they hand clusters to the kernels that give them new marginals.
 
-Counts of built-in families are compiled, and a kernel visits many clusters in one call. A family without counts of its own
-is visited in Python: its share is taken out, the predictive likelihoods of the cluster are put into a table, the same
-kernel runs the cluster, and its new share is put back.
+Counts of built-in families are compiled, and a kernel visits many clusters in one call. A family without counts of its
+own is visited in Python: its share is taken out, the predictive likelihoods of the cluster are put into a table, the
+same kernel runs the cluster, and its new share is put back.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,20 +26,6 @@ if TYPE_CHECKING:
     from subchain.inference.cvi import CVI
 
 Index = NDArray[np.int64]
-
-
-class Visitor(Protocol):
-    """Visits clusters.
-
-    Attributes
-    ----------
-    at_once : clusters between which a run may be interrupted
-    """
-
-    at_once: int
-
-    def visit(self, clusters: Index, *, excludes: bool, puts_back: bool) -> None:
-        """Give clusters new marginals under the counts, with or without their own shares in them; put these back."""
 
 
 class PieceVisitor:
@@ -89,8 +75,8 @@ class PieceVisitor:
 
     def kernel(self, clusters: Index, rows: Rows, emissions: Any, how: How) -> int:
         """Visit clusters; return a position that no state explains, −1 if there is none."""
-        ledger = self.ledger
-        return int(visit_pieces(ledger.shares.kernel, clusters, ledger.clusters.kernel, rows, emissions, how, ledger.since))
+        shares, pieces = self.ledger.shares.kernel, self.ledger.clusters.kernel
+        return int(visit_pieces(shares, clusters, pieces, rows, emissions, how, self.ledger.since))
 
     def _visit_in_python(self, cluster: int, rows: Rows, how: How) -> None:
         ledger, emission = self.ledger, self.ledger.emission

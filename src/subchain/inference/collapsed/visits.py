@@ -17,7 +17,7 @@ from subchain.engines.statistics import HMMStatistics
 from subchain.errors import InputError
 from subchain.inference.collapsed.clusters import Clusters
 from subchain.inference.collapsed.ledger import Ledger
-from subchain.inference.collapsed.visitors import PieceVisitor, StateVisitor, Visitor
+from subchain.inference.collapsed.visitors import PieceVisitor, StateVisitor
 from subchain.inference.run.chains import ChainProblem
 from subchain.inference.run.interrupts import Postponed
 from subchain.inference.run.loop import RunState, Step, Trial
@@ -57,7 +57,7 @@ class Visits:
         prior: Any = state.results.prior or problem.prior
         self.ledger = Ledger(problem, algorithm, self.clusters, _legal(problem), algorithm.storage, prior)
         single_states = algorithm.cluster == "state" and algorithm.corrections
-        self.visitor: Visitor = (StateVisitor if single_states else PieceVisitor)(algorithm, self.ledger)
+        self.visitor = (StateVisitor if single_states else PieceVisitor)(algorithm, self.ledger)
         self.interruption = Postponed()
         spent = state.trace.seconds[-1] if state.trace.seconds else 0.0
         limit = math.inf if algorithm.time_limit is None else algorithm.time_limit

@@ -1,7 +1,7 @@
 """Gibbs sampling with the parameters summed out: one state, or one sequence, at a time given all others.
 
-The kernels are those of collapsed variational inference with drawn states instead of marginals. A family without compiled
-counts is drawn in Python, with predictive likelihoods in a table; this is slow, and for small data.
+The kernels are those of collapsed variational inference with drawn states instead of marginals. A family without
+compiled counts is drawn in Python, with predictive likelihoods in a table; this is slow, and for small data.
 """
 
 from __future__ import annotations
@@ -133,8 +133,8 @@ class SequenceWalker(CollapsedWalker):
     def _sweep_in_python(self, sweep: int, temperature: float, since: Array) -> None:
         sums, proposal, found = super(CollapsedWalker, self).sums(), self.states.copy(), np.zeros(2)
         drawn = self._drawn(sweep, temperature, proposal)
-        for number, (first, stop) in enumerate(zip(self.pieces.starts.tolist(), self.pieces.stops.tolist(), strict=True)):
-            here = slice(first, stop)
+        for number in range(len(self.pieces.starts)):
+            here = slice(int(self.pieces.starts[number]), int(self.pieces.stops[number]))
             values, old = np.asarray(self.values[here]), self.states[here].astype(np.int64)
             rest = sums - emission_sums(self.reference, values, old)
             others = self.prior.emission.update(rest)

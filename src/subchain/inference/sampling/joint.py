@@ -1,8 +1,8 @@
 """The joint probability of observations and hidden states, with the parameters summed out.
 
 For transitions and symbols it is a product of gamma functions of counts (equation 3.24 of Wang's thesis), which their
-priors compute (`log_evidence`). For emissions of any other conjugate family it follows from an identity: where q is the posterior
-itself, the variational bound is the evidence, so
+priors compute (`log_evidence`). For emissions of any other conjugate family it follows from an identity: where q is the
+posterior itself, the variational bound is the evidence, so
 
     log p(x | z) = E_q[log p(x | z, θ)] − KL(q ‖ prior).
 """
@@ -20,7 +20,6 @@ from subchain.emissions.base import Likelihood, Posterior
 
 Array = NDArray[np.float64]
 States = NDArray[np.integer]
-
 
 
 def one_hot(states: States, n_states: int) -> LegalStates:

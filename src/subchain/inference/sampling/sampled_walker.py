@@ -82,8 +82,8 @@ class SampledSequences(Walker):
     ) -> ChainLaw:
         """Draw transitions whose stationary distribution is that of the first states.
 
-        Rows are proposed from what the transitions alone say of them, one after the other, and accepted by what the first
-        states say of the stationary distribution that would follow (Metropolis and Hastings).
+        Rows are proposed from what the transitions alone say of them, one after the other, and accepted by what the
+        first states say of the stationary distribution that would follow (Metropolis and Hastings).
         """
         current, chain = self.point.chain, cast(DirichletChain, posterior.chain)
         proposal: Array = chain.rows.sample(rng)

@@ -1,7 +1,8 @@
 """Steps of a visit with posterior marginals over all states: the states fill the vectors.
 
-Tables are position-major with the K states padded to P (`single_chain`). A cluster's inner transitions are left out while
-its own transition matrix is made; the counts themselves change once, when the new transitions take the place of the old.
+Tables are position-major with the K states padded to P (`single_chain`). A cluster's inner transitions are left out
+while its own transition matrix is made; the counts themselves change once, when the new transitions take the place of
+the old.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -28,6 +29,7 @@ from subchain.numerics.vectors import (
     total,
     zeros,
 )
+from subchain.propagation.collapsed.dense_borders import add_border, surround, tail_of
 from subchain.propagation.collapsed.log_space import rescue_piece
 from subchain.propagation.collapsed.pieces import (
     most_positions,
@@ -141,12 +143,6 @@ def _take_out(shares, cluster, pieces, rows, emissions, how, room):
 
 
 @bare_part
-def _tail(n_states):
-    """First state of the last, incomplete vector."""
-    return n_states - n_states % WIDTH
-
-
-@bare_part
 def _remainder(table, own, row, column, mask, share, nothing):
     """A vector of counts without the share of them that is to be left out; never below zero."""
     return largest(minus(load(table, row, column, mask), times(load(own, row, column, mask), share)), nothing)
@@ -156,7 +152,7 @@ def _remainder(table, own, row, column, mask, share, nothing):
 def _moves_without(rows, own, share, moves, row_totals):
     """Counts of transitions without a cluster's inner share, plus the prior; the sum of each row into `row_totals`."""
     n_states = rows.counts.shape[1]
-    tail = _tail(n_states)
+    tail = tail_of(n_states)
     nothing = zeros()
     for j in range(n_states):
         summed = zeros()
@@ -173,24 +169,6 @@ def _moves_without(rows, own, share, moves, row_totals):
 
 
 @bare_part
-def _add_border(before, i, after, l, gain, rows, counts):
-    """Count the transition between two independent pieces: gain · before[i, j] · after[l, k], where it can happen."""
-    n_states = rows.counts.shape[1]
-    tail = _tail(n_states)
-    for j in range(n_states):
-        weight = gain * before[i, j]
-        if rows.is_full:
-            for k in range(0, tail, WIDTH):
-                store(counts, j, k, None, load(counts, j, k, None) + times(load(after, l, k, None), weight))
-            for k in range(tail, n_states):  # one by one: masked stores are slow
-                counts[j, k] += weight * after[l, k]
-            continue
-        for k in range(n_states):
-            if rows.concentration[j, k] > 0.0 or rows.fixed[j, k] > 0.0:
-                counts[j, k] += weight * after[l, k]
-
-
-@bare_part
 def _take_out_ends(marginals, piece, gain, pieces, rows, room):
     """Take a piece's first state, and the transitions from and to its neighbours, out of what is predicted from."""
     at, end = pieces.starts[piece], pieces.stops[piece]
@@ -198,9 +176,9 @@ def _take_out_ends(marginals, piece, gain, pieces, rows, room):
         for k in range(marginals.shape[1]):
             room.initial[0, k] -= gain * marginals[at, k]
     else:
-        _add_border(marginals, at - 1, marginals, at, -gain, rows, room.moves)
+        add_border(marginals, at - 1, marginals, at, -gain, rows, room.moves)
     if not pieces.is_last[piece]:
-        _add_border(marginals, end - 1, marginals, end, -gain, rows, room.moves)
+        add_border(marginals, end - 1, marginals, end, -gain, rows, room.moves)
     if not (pieces.is_first[piece] and pieces.is_last[piece]):
         room.row_totals[0, 0] = -1.0  # to be summed anew
 
@@ -209,7 +187,7 @@ def _take_out_ends(marginals, piece, gain, pieces, rows, room):
 def _clamp_row(rows, j, moves):
     """Let no free entry of a row fall below its prior; return the sum of the free entries."""
     n_states, summed = rows.counts.shape[1], zeros()
-    tail = _tail(n_states)
+    tail = tail_of(n_states)
     for k in range(0, tail, WIDTH):
         left = largest(load(moves, j, k, None), load(rows.concentration, j, k, None))
         store(moves, j, k, None, left)
@@ -262,7 +240,7 @@ def _run_piece(shares, piece, pieces, rows, emissions, how, room, since):
     n_states = rows.counts.shape[1]
     begin, end, gain = pieces.starts[piece], pieces.stops[piece], weight_of(pieces, piece)
     n = end - begin
-    _surround(shares, piece, pieces, rows, how, room)
+    surround(shares, piece, pieces, rows, how, room)
     log_scale = weigh_rows(emissions, begin, end, n_states, room.likelihood)
     smooth = room.fresh[room.done[0] : room.done[0] + n]
     log_total = forward_backward(
@@ -284,7 +262,8 @@ def _run_piece(shares, piece, pieces, rows, emissions, how, room, since):
             _scale_rows(room.weighted, n, gain)
         add_pair_sums(room.alpha, room.weighted, n, n_states, room.moved)
         if how.measures:
-            expected = _expected_log(smooth[0], room.start, n_states) + _expected_log(smooth[n - 1], room.stop, n_states)
+            expected = _expected_log(smooth[0], room.start, n_states)
+            expected += _expected_log(smooth[n - 1], room.stop, n_states)
             expected += _expected_logs(smooth, room.likelihood, n, n_states)
     since[0] += gain * (log_total + log_scale)
     if how.measures:
@@ -308,106 +287,6 @@ def _scale_rows(table, n, factor):
     for position in range(n):
         for k in range(table.shape[1]):
             table[position, k] *= factor
-
-
-@bare_part
-def _surround(shares, piece, pieces, rows, how, room):
-    """What a piece is told by its neighbours: weights of its first state, backward message of its last.
-
-    Where every cluster is one piece, the neighbours' own shares are left out of the transitions too.
-    """
-    n_states = rows.counts.shape[1]
-    begin, end = pieces.starts[piece], pieces.stops[piece]
-    share = weight_of(pieces, piece) if how.excludes and pieces.size == pieces.starts.shape[0] else 0.0
-    if pieces.is_first[piece]:
-        for k in range(room.start.shape[1]):
-            room.start[0, k] = room.initial[0, k]
-    else:
-        before = piece - 1
-        border = pieces.starts[before] if not pieces.is_first[before] else -1
-        _enter(shares, pieces.share_of[before], border, begin, share, rows, how.by_counts, room)
-    if pieces.is_last[piece]:
-        room.stop[0, :n_states] = 1.0
-    else:
-        after = piece + 1
-        border = pieces.stops[after] if not pieces.is_last[after] else -1
-        _leave(shares, pieces.share_of[after], border, end, share, rows, room)
-
-
-@bare_part
-def _left(shares, row, border, share, j, rows, room):
-    """Counts of a row without a neighbour's share, prior included, into `room.left`; return the sum of free entries.
-
-    The neighbour has put in the inner transitions of `row` and that into position `border`, if this is not −1. With a
-    share of zero nothing is left out, `share` being else how often the sequence counts. Entries that are neither free
-    nor fixed come out as zero.
-    """
-    n_states = rows.counts.shape[1]
-    summed = zeros()
-    lead, at = (share * shares.marginals[border - 1, j], border) if border >= 0 else (0.0, 0)
-    inner, own = 1.0 if share > 0.0 else 0.0, shares.pairs[row]
-    tail = _tail(n_states)
-    for k in range(0, tail, WIDTH):
-        left = minus(load(room.moves, j, k, None), times(load(own, j, k, None), inner))
-        left = minus(left, times(load(shares.marginals, at, k, None), lead))
-        left = largest(left, load(rows.concentration, j, k, None))
-        store(room.left, 0, k, None, left)
-        summed += left
-    if tail < n_states:
-        mask = first(n_states - tail)
-        left = minus(load(room.moves, j, tail, None), times(load(own, j, tail, mask), inner))
-        left = minus(left, times(load(shares.marginals, at, tail, mask), lead))
-        left = largest(left, load(rows.concentration, j, tail, mask))
-        store(room.left, 0, tail, None, left)
-        summed += left
-    if not rows.has_fixed:
-        return total(summed)
-    whole = 0.0
-    for k in range(n_states):
-        if rows.concentration[j, k] > 0.0:
-            whole += room.left[0, k]
-    return whole
-
-
-@bare_part
-def _enter(shares, row, border, begin, share, rows, by_counts, room):
-    """Weights of a piece's first state, given the marginals of the position before it (3.68)."""
-    n_states = rows.counts.shape[1]
-    room.start[:] = 0.0
-    for j in range(n_states):
-        before = shares.marginals[begin - 1, j]
-        summed = _left(shares, row, border, share, j, rows, room)
-        if by_counts:
-            before *= room.left[0, :n_states].sum() if rows.has_fixed else summed
-        factor = before * rows.shares[j] / summed if summed > 0.0 else 0.0
-        if rows.has_fixed:
-            for k in range(n_states):
-                is_free = rows.concentration[j, k] > 0.0
-                room.start[0, k] += factor * room.left[0, k] if is_free else before * rows.fixed[j, k]
-        else:
-            for k in range(0, n_states, WIDTH):
-                more = times(load(room.left, 0, k, None), factor)
-                store(room.start, 0, k, None, load(room.start, 0, k, None) + more)
-
-
-@bare_part
-def _leave(shares, row, border, end, share, rows, room):
-    """Backward message of a piece's last state, given the marginals of the position after it (3.69)."""
-    n_states = rows.counts.shape[1]
-    tail = _tail(n_states)
-    for j in range(n_states):
-        summed = _left(shares, row, border, share, j, rows, room)
-        free, fixed = zeros(), 0.0
-        if rows.has_fixed:
-            for k in range(n_states):
-                if not rows.concentration[j, k] > 0.0:
-                    room.left[0, k] = 0.0
-                    fixed += shares.marginals[end, k] * rows.fixed[j, k]
-        for k in range(0, tail, WIDTH):
-            free += load(room.left, 0, k, None) * load(shares.marginals, end, k, None)
-        if tail < n_states:
-            free += load(room.left, 0, tail, None) * load(shares.marginals, end, tail, first(n_states - tail))
-        room.stop[0, j] = fixed + (total(free) * rows.shares[j] / summed if summed > 0.0 else 0.0)
 
 
 @ordered_part
@@ -468,17 +347,17 @@ def _put_back(shares, cluster, pieces, rows, emissions, how, room, since):
 
 @bare_part
 def _write(shares, smooth, piece, gain, pieces, rows, counts, room):
-    """Write the new marginals of a piece; count first states, or the transitions from and to its neighbours, if asked."""
+    """Write new marginals of a piece; count its first state, or transitions from and to its neighbours, if asked."""
     begin, end, marginals, n_states = pieces.starts[piece], pieces.stops[piece], shares.marginals, rows.counts.shape[1]
     if counts and pieces.is_first[piece]:
         for k in range(n_states):
             rows.counts[n_states, k] += gain * (smooth[0, k] - marginals[begin, k])
     elif counts:
         _subtract(smooth, 0, marginals, begin, room.left)
-        _add_border(marginals, begin - 1, room.left, 0, gain, rows, rows.counts)
+        add_border(marginals, begin - 1, room.left, 0, gain, rows, rows.counts)
     if counts and not pieces.is_last[piece]:
         _subtract(smooth, end - begin - 1, marginals, end - 1, room.left)
-        _add_border(room.left, 0, marginals, end, gain, rows, rows.counts)
+        add_border(room.left, 0, marginals, end, gain, rows, rows.counts)
     for position in range(end - begin):
         for k in range(n_states):
             shares.new_marginals[begin + position, k] = smooth[position, k]
@@ -495,7 +374,7 @@ def _subtract(table, row, others, other, out):
 def _replace_moves(room, own, gain, new, pairs):
     """Turn pair sums into expected transitions, which take the place of the old ones."""
     n_states = own.shape[0]
-    tail = _tail(n_states)
+    tail = tail_of(n_states)
     for j in range(n_states):
         for k in range(0, tail, WIDTH):
             fresh = load(room.moved, j, k, None) * load(room.chances, j, k, None)

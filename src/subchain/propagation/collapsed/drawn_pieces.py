@@ -104,35 +104,39 @@ def _run_piece(shares, piece, pieces, rows, emissions, how, room, since):
 
 @implements(put_back, DrawnStates)
 def _put_back(shares, cluster, pieces, rows, emissions, how, room, since):
-    first, n = pieces.starts[cluster], pieces.stops[cluster] - pieces.starts[cluster]
-    old, new, differ = room.old[:n], room.new[:n], 0
-    log_ratio = room.logs[1]
-    if not np.isnan(log_ratio):
+    first, n, differ = pieces.starts[cluster], pieces.stops[cluster] - pieces.starts[cluster], 0
+    old, new, log_ratio = room.old[:n], room.new[:n], room.logs[1]
+    is_proposed = not np.isnan(log_ratio)
+    if is_proposed:
         for i in range(n):
             differ += old[i] != new[i]
-    accepts = differ == 0 and not np.isnan(log_ratio)
     log_level = np.log(max(uniform(room.begin[0], shares.states.shape[0] + pieces.share_of[cluster]), 1e-300))
+    accepts = is_proposed
     if differ > 0:
-        log_ratio += put_in_path(rows, new) + _put_in_emissions(emissions, first, room.new, n) - room.logs[0]
+        log_ratio += put_in_path(rows, new) + _put_in_emissions(emissions, first, new, n) - room.logs[0]
         if shares.legal.factors.shape[0]:
             log_ratio += _log_known(shares.legal, first, new) - _log_known(shares.legal, first, old)
         accepts = how.puts_back and log_level < log_ratio * shares.power
         if not accepts:
             take_out_path(rows, new)
-            _take_out_emissions(emissions, first, room.new, n)
+            _take_out_emissions(emissions, first, new, n)
     if differ == 0 or not accepts:
         put_in_path(rows, old)
-        _put_in_emissions(emissions, first, room.old, n)
-    if not how.puts_back:  # a proposal that is accepted elsewhere
+        _put_in_emissions(emissions, first, old, n)
+    if how.puts_back:
+        since[0] += differ if accepts else 0
+        since[1] += accepts
+        _write(shares.states, first, new if accepts else old)
+    else:  # a proposal that the caller accepts or refuses
         since[0], since[1] = log_ratio, log_level
-        for i in range(n):
-            shares.new_states[first + i] = new[i] if differ > 0 else old[i]
-        return
-    since[0] += differ if accepts else 0
-    since[1] += accepts
-    if accepts:
-        for i in range(n):
-            shares.states[first + i] = new[i]
+        _write(shares.new_states, first, new if differ > 0 else old)
+
+
+@bare_part
+def _write(states, first, path):
+    """Write a sequence's states."""
+    for i in range(path.shape[0]):
+        states[first + i] = path[i]
 
 
 # ---- what was seen along a path --------------------------------------------------------------------------------------
@@ -265,7 +269,7 @@ def _draw_backward(legal, room, n, n_states, first):
         level, reach, chosen = uniform(room.begin[0], first + i) * total, 0.0, np.int64(-1)
         for a in range(count):
             if room.kept[a] > 0.0:
-                chosen = a
+                chosen = np.int64(a)
                 reach += room.kept[a]
                 if reach > level:
                     break

@@ -10,8 +10,8 @@ Where all rows are learned, counts of transitions stay in place while a state is
 the weight of its own state and of at most one other (`_other`); these two are worked out by themselves and all the rest
 in vectors. Transitions are counted in both directions, so that those into the state after a position lie as close
 together as those out of the state before it. A row beyond the states holds the counts of first states, and rows of ones
-stand for the end of a sequence, so that there is one formula for all positions. Rows that are partly fixed take the plain
-way: take out, weigh, put back.
+stand for the end of a sequence, so that there is one formula for all positions. Rows that are partly fixed take the
+plain way: take out, weigh, put back.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -230,9 +230,10 @@ def _count_state(room, before, state, after, sign):
 def _other(before, old, after, n_states):
     """The state beside its own whose weight changes when a position is left out; −1 if there is none.
 
-    Its own two transitions may lie among those that another state's weight is made of: the one out of `old` if the state
-    before is `old` too and `after` is drawn, the one into `old` if `before` is drawn and the state after is `old`. And
-    if `before` is drawn between itself and itself, the first of two equal transitions makes the second more probable.
+    Its own two transitions may lie among those that another state's weight is made of: the one out of `old` if the
+    state before is `old` too and `after` is drawn, the one into `old` if `before` is drawn and the state after is
+    `old`. And if `before` is drawn between itself and itself, the first of two equal transitions makes the second more
+    probable.
     """
     if before == n_states or after == n_states:
         return -1
@@ -267,7 +268,7 @@ def _weigh_moves(room, before, k, after, old):
 
 @ordered_part
 def _weigh_all(room, seen, before, after, old, other, emissions):
-    """Weights of all states but two into row 0 of `weights`, zeros for these; return their sums by place in a vector."""
+    """Weights of all states but two into row 0 of `weights`, zeros for these; return their sums by place."""
     leaving = 1 if after == room.moves.shape[0] - 1 else 0
     added = zeros()
     for k in range(0, room.weights.shape[1], WIDTH):
@@ -359,11 +360,10 @@ def _draw_any(shares, position, before, old, after, emissions, point, room):
 
 
 @ordered_part
-def _draw_listed(shares, position, before, old, after, rows, emissions, point, room):
-    """Draw one of the legal states of a position, or of all; −1 if rounding left none."""
-    legal, power, weights, low = shares.legal, shares.power, room.weights, np.int64(0)
-    n, top, top_log = np.int64(room.moves.shape[0] - 1), 0.0, -np.inf
-    seen = locate(emissions, position)
+def _weigh_listed(shares, position, before, old, after, rows, emissions, room):
+    """Weights of a position's legal states, or of all, into row 0 of `weights`; return how many there are."""
+    legal, weights, low, n = shares.legal, room.weights, np.int64(0), np.int64(room.moves.shape[0] - 1)
+    top_log, seen = -np.inf, locate(emissions, position)
     if legal.offsets.shape[0]:
         low, n = legal.offsets[position], legal.offsets[position + 1] - legal.offsets[position]
     for i in range(n):
@@ -376,16 +376,22 @@ def _draw_listed(shares, position, before, old, after, rows, emissions, point, r
         else:
             factor *= weigh_state_of(rows, before, k, after)
         weights[0, i] = factor
-        top = max(top, factor)
         if has_logs(emissions):
             weights[1, i] = log
             top_log = max(top_log, log)
     if has_logs(emissions):
-        top = 0.0
         for i in range(n):
             weights[0, i] *= np.exp(weights[1, i] - top_log)
-            top = max(top, weights[0, i])
-    total = 0.0
+    return n
+
+
+@ordered_part
+def _draw_listed(shares, position, before, old, after, rows, emissions, point, room):
+    """Draw one of the legal states of a position, or of all; −1 if rounding left none."""
+    legal, power, weights, top, total = shares.legal, shares.power, room.weights, 0.0, 0.0
+    n = _weigh_listed(shares, position, before, old, after, rows, emissions, room)
+    for i in range(n):
+        top = max(top, weights[0, i])
     log_top = np.log(top) if power != 1.0 else 0.0
     for i in range(n):
         if power != 1.0:
@@ -394,10 +400,10 @@ def _draw_listed(shares, position, before, old, after, rows, emissions, point, r
     level, reach, last = point * total, 0.0, np.int64(-1)
     for i in range(n):
         if weights[0, i] > 0.0:
-            last = i
+            last = np.int64(i)
             reach += weights[0, i]
             if reach > level:
                 break
     if last < 0 or legal.offsets.shape[0] == 0:
         return last
-    return np.int64(legal.states[low + last])
+    return np.int64(legal.states[legal.offsets[position] + last])

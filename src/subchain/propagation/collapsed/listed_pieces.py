@@ -1,9 +1,9 @@
 """Steps of a visit with posterior marginals over legal states alone, kept as lists.
 
-Counts are changed in place, entry by entry. Expected transitions into a position are a block of one number for every pair
-of a legal state of the position before and one of its own, blocks one after the other; the first position of a piece has
-none. Where states are few at most positions, these lists are kept too; where they are not, one table of all transitions is
-kept for each cluster.
+Counts are changed in place, entry by entry. Expected transitions into a position are a block of one number for every
+pair of a legal state of the position before and one of its own, blocks one after the other; the first position of a
+piece has none. Where states are few at most positions, these lists are kept too; where they are not, one table of all
+transitions is kept for each cluster.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.propagation.collapsed.listed_counts import add_neighbour, add_piece, add_table, sum_moves
 from subchain.propagation.collapsed.log_space import log_messages, log_table
 from subchain.propagation.collapsed.pieces import (
     Legal,
@@ -24,10 +25,10 @@ from subchain.propagation.collapsed.pieces import (
     take_out,
     weight_of,
 )
-from subchain.propagation.collapsed.rows import count, entry, predictive, stationary_first
+from subchain.propagation.collapsed.rows import entry, predictive, stationary_first
 from subchain.propagation.collapsed.single_chain import LEAST_MARGINAL, LEAST_SCALE
-from subchain.propagation.collapsed.verbs import add, has_logs, implements, scaled_exponential, weigh
-from subchain.propagation.compiled import bare_part, kernel, ordered_part, rare
+from subchain.propagation.collapsed.verbs import has_logs, implements, scaled_exponential, weigh
+from subchain.propagation.compiled import bare_part, ordered_part, rare
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -80,20 +81,6 @@ class ListedRoom(NamedTuple):
     done: Index
 
 
-@kernel
-def move_blocks(starts, lengths, offsets):
-    """Where the expected transitions into each position begin, (N + 1,): pairs of legal states inside a piece."""
-    n = offsets.shape[0] - 1
-    out = np.zeros(n + 1, np.int64)
-    for piece in range(starts.shape[0]):
-        for position in range(starts[piece] + 1, starts[piece] + lengths[piece]):
-            before, after = offsets[position] - offsets[position - 1], offsets[position + 1] - offsets[position]
-            out[position + 1] = before * after
-    for position in range(n):
-        out[position + 1] += out[position]
-    return out
-
-
 @implements(piece_room, ListedMarginals)
 def _piece_room(shares, order, pieces, rows):
     offsets, blocks, most, most_moves, all_entries, all_moves = shares.legal.offsets, shares.blocks, 1, 1, 1, 1
@@ -112,120 +99,60 @@ def _piece_room(shares, order, pieces, rows):
     )  # fmt: skip
 
 
-# ---- counts ----------------------------------------------------------------------------------------------------------
-
-
-@bare_part
-def _add_moves(sign, first, last, legal, blocks, moves, rows):
-    """Add the transitions inside pieces between the positions `first` and `last`, kept as lists, to the counts."""
-    offsets, states = legal.offsets, legal.states
-    for position in range(first + 1, last):
-        at = blocks[position]
-        if blocks[position + 1] == at:
-            continue
-        for a in range(offsets[position - 1], offsets[position]):
-            j, left = states[a], 0.0
-            for b in range(offsets[position], offsets[position + 1]):
-                k = states[b]
-                rows.counts[j, k] += sign * moves[at]  # none that cannot happen
-                left += moves[at] if rows.is_full or rows.concentration[j, k] > 0.0 else 0.0
-                at += 1
-            rows.totals[j] += sign * left
-
-
-@bare_part
-def _add_border(sign, position, legal, marginals, rows):
-    """Add the transition into a piece that begins at `position`, as if it and the piece before were independent."""
-    offsets, states = legal.offsets, legal.states
-    for a in range(offsets[position - 1], offsets[position]):
-        for b in range(offsets[position], offsets[position + 1]):
-            count(rows, states[a], states[b], sign * marginals[a] * marginals[b])
-
-
-@bare_part
-def _add_table(sign, table, rows):
-    """Add a table of transitions to the counts."""
-    for j in range(table.shape[0]):
-        for k in range(table.shape[1]):
-            if table[j, k] != 0.0:
-                count(rows, j, k, sign * table[j, k])
-
-
-@bare_part
-def _add_ends(gain, piece, pieces, legal, marginals, rows):
-    """Add a piece's first state, or the transition into it, and that out of it."""
-    first = pieces.starts[piece]
-    if pieces.is_first[piece]:
-        for a in range(legal.offsets[first], legal.offsets[first + 1]):
-            count(rows, rows.counts.shape[1], legal.states[a], gain * marginals[a])
-    else:
-        _add_border(gain, first, legal, marginals, rows)
-    if not pieces.is_last[piece]:
-        _add_border(gain, pieces.stops[piece], legal, marginals, rows)
-
-
-@ordered_part
-def _add_piece(sign, piece, pieces, shares, lists, rows, emissions):
-    """Add all that a piece has put in but for transitions that are kept as one table for its cluster."""
-    first, last, gain = pieces.starts[piece], pieces.stops[piece], sign * weight_of(pieces, piece)
-    legal = shares.legal
-    for position in range(first, last):
-        for a in range(legal.offsets[position], legal.offsets[position + 1]):
-            add(emissions, position, legal.states[a], gain * lists.marginals[a])
-    if lists.moves.shape[0]:
-        _add_moves(sign, first, last, legal, shares.blocks, lists.moves, rows)
-    _add_ends(gain, piece, pieces, legal, lists.marginals, rows)
-
-
 @implements(take_out, ListedMarginals)
 def _take_out(shares, cluster, pieces, rows, emissions, how, room):
     room.expected[0], room.done[:] = 0.0, 0
     if how.excludes:
         for piece in range(cluster, pieces.starts.shape[0], pieces.size):
-            _add_piece(-1.0, piece, pieces, shares, shares.old, rows, emissions)
+            add_piece(-1.0, piece, pieces, shares, shares.old, rows, emissions)
         if pieces.share_of[cluster] > 0 and not shares.old.moves.shape[0]:
-            _add_table(-1.0, shares.old.pairs[pieces.share_of[cluster]], rows)
+            add_table(-1.0, shares.old.pairs[pieces.share_of[cluster]], rows)
 
 
 @implements(put_back, ListedMarginals)
 def _put_back(shares, cluster, pieces, rows, emissions, how, room, since):
-    legal, blocks, old, new, at, at_move = shares.legal, shares.blocks, shares.old, shares.new, 0, 0
-    row = pieces.share_of[cluster]
-    as_table = row > 0 and not shares.old.moves.shape[0]
-    if as_table and how.excludes != how.puts_back:
-        _add_table(1.0 if how.excludes else -1.0, old.pairs[row], rows)
+    old, new, row = shares.old, shares.new, pieces.share_of[cluster]
+    as_table = row > 0 and not old.moves.shape[0]
+    if how.excludes != how.puts_back:  # what was taken out comes back, or the other way round
+        gain = 1.0 if how.excludes else -1.0
+        for piece in range(cluster, pieces.starts.shape[0], pieces.size):
+            add_piece(gain, piece, pieces, shares, old, rows, emissions)
+        if as_table:
+            add_table(gain, old.pairs[row], rows)
     if as_table:
         new.pairs[row] = 0.0
+    room.done[:] = 0
     for piece in range(cluster, pieces.starts.shape[0], pieces.size):
-        first, last = pieces.starts[piece], pieces.stops[piece]
-        if how.excludes != how.puts_back:  # what was taken out comes back, or the other way round
-            _add_piece(1.0 if how.excludes else -1.0, piece, pieces, shares, old, rows, emissions)
-        if how.puts_back and not how.excludes:
-            for a in range(legal.offsets[last] - legal.offsets[first]):
-                new.marginals[legal.offsets[first] + a] = room.fresh[at + a]
-            for a in range(blocks[last] - blocks[first] if new.moves.shape[0] else 0):
-                new.moves[blocks[first] + a] = room.fresh_moves[at_move + a]
-        if as_table:
-            sum_moves(first, last, legal, blocks, room.fresh_moves, at_move, new.pairs[row])
-        at += legal.offsets[last] - legal.offsets[first]
-        at_move += blocks[last] - blocks[first]
+        _write(shares, piece, pieces, _waits(how), as_table, room)
         if how.puts_back:
-            _add_piece(1.0, piece, pieces, shares, new, rows, emissions)
+            add_piece(1.0, piece, pieces, shares, new, rows, emissions)
     if as_table and how.puts_back:
-        _add_table(1.0, new.pairs[row], rows)
+        add_table(1.0, new.pairs[row], rows)
     since[1] -= room.expected[0]
 
 
-@kernel
-def sum_moves(first, last, legal, blocks, moves, at, out):
-    """Add the transitions between two positions, those inside pieces, from entry `at` of a list on, to a table."""
-    for position in range(first + 1, last):
-        if blocks[position + 1] == blocks[position]:
-            continue
-        for a in range(legal.offsets[position - 1], legal.offsets[position]):
-            for b in range(legal.offsets[position], legal.offsets[position + 1]):
-                out[legal.states[a], legal.states[b]] += moves[at]
-                at += 1
+@bare_part
+def _waits(how):
+    """Whether new marginals must wait until all of the cluster have been found: the old ones are still counted."""
+    return how.puts_back and not how.excludes
+
+
+@bare_part
+def _write(shares, piece, pieces, waited, as_table, room):
+    """Write new marginals and transitions of a piece that have waited in the room, and sum the latter in a table."""
+    first, last, legal, blocks, new = (
+        pieces.starts[piece], pieces.stops[piece], shares.legal, shares.blocks, shares.new
+    )  # fmt: skip
+    entries, moves = legal.offsets[last] - legal.offsets[first], blocks[last] - blocks[first]
+    if waited:
+        for a in range(entries):
+            new.marginals[legal.offsets[first] + a] = room.fresh[room.done[0] + a]
+        for a in range(moves if new.moves.shape[0] else 0):
+            new.moves[blocks[first] + a] = room.fresh_moves[room.done[1] + a]
+    if as_table:
+        sum_moves(first, last, legal, blocks, room.fresh_moves, room.done[1], new.pairs[pieces.share_of[piece]])
+    room.done[0] += entries
+    room.done[1] += moves
 
 
 # ---- run -------------------------------------------------------------------------------------------------------------
@@ -239,7 +166,7 @@ def _run_piece(shares, piece, pieces, rows, emissions, how, room, since):
     _weigh_moves(first, last, legal, rows, room.weights)
     _surround(shares, piece, pieces, rows, how, room)
     fresh, fresh_moves = room.fresh[room.done[0] :], room.fresh_moves[room.done[1] :]
-    if not how.puts_back or how.excludes:  # the old ones are not counted any more, or kept elsewhere
+    if not _waits(how):  # the old ones are not counted any more, or kept elsewhere
         fresh = shares.new.marginals[legal.offsets[first] :]
         if shares.new.moves.shape[0]:
             fresh_moves = shares.new.moves[blocks[first] :]
@@ -325,18 +252,6 @@ def _first_states(rows, start):
 
 
 @bare_part
-def _add_neighbour(sign, piece, border, pieces, shares, rows):
-    """Add the inner transitions of a neighbour, and that into position `border` unless it is −1."""
-    first, last = pieces.starts[piece], pieces.stops[piece]
-    if shares.old.moves.shape[0]:
-        _add_moves(sign, first, last, shares.legal, shares.blocks, shares.old.moves, rows)
-    else:
-        _add_table(sign, shares.old.pairs[pieces.share_of[piece]], rows)
-    if border >= 0:
-        _add_border(sign * weight_of(pieces, piece), border, shares.legal, shares.old.marginals, rows)
-
-
-@bare_part
 def _surround(shares, piece, pieces, rows, how, room):
     """What a piece is told by its neighbours: weights of its first state, backward message of its last.
 
@@ -348,19 +263,19 @@ def _surround(shares, piece, pieces, rows, how, room):
     else:
         border = -1 if pieces.is_first[piece - 1] else pieces.starts[piece - 1]
         if without:
-            _add_neighbour(-1.0, piece - 1, border, pieces, shares, rows)
+            add_neighbour(-1.0, piece - 1, border, pieces, shares, rows)
         _enter(pieces.starts[piece], shares.legal, shares.old.marginals, rows, how.by_counts, room.start)
         if without:
-            _add_neighbour(1.0, piece - 1, border, pieces, shares, rows)
+            add_neighbour(1.0, piece - 1, border, pieces, shares, rows)
     if pieces.is_last[piece]:
         room.stop[:] = 1.0
     else:
         border = -1 if pieces.is_last[piece + 1] else pieces.stops[piece + 1]
         if without:
-            _add_neighbour(-1.0, piece + 1, border, pieces, shares, rows)
+            add_neighbour(-1.0, piece + 1, border, pieces, shares, rows)
         _leave(pieces.stops[piece], shares.legal, shares.old.marginals, rows, room.stop)
         if without:
-            _add_neighbour(1.0, piece + 1, border, pieces, shares, rows)
+            add_neighbour(1.0, piece + 1, border, pieces, shares, rows)
 
 
 @bare_part
@@ -424,6 +339,12 @@ def _forward(first, last, legal, rows, room):
     return log_total
 
 
+@ordered_part
+def _expected(weight, factor):
+    """An expected logarithm; what weighs next to nothing adds nothing."""
+    return weight * np.log(factor) if weight > NEGLIGIBLE else 0.0
+
+
 @bare_part
 def _backward(first, last, legal, blocks, room, marginals, moves):
     """Write new marginals and transitions; return the log of where both messages meet, and the expected log weight.
@@ -437,17 +358,12 @@ def _backward(first, last, legal, blocks, room, marginals, moves):
         meeting += alpha[a - low] * room.stop[states[a]]
     for a in range(offsets[last - 1], offsets[last]):
         beta[a - low] = room.stop[states[a]] / meeting
+        expected += _expected(alpha[a - low] * beta[a - low], room.stop[states[a]])
     for position in range(last - 1, first - 1, -1):
         for b in range(offsets[position], offsets[position + 1]):
-            marginal = alpha[b - low] * beta[b - low]
+            marginals[b - low] = alpha[b - low] * beta[b - low]
             beta[b - low] *= likelihood[b - low]
-            marginals[b - low] = marginal
-            if marginal > NEGLIGIBLE:
-                expected += marginal * np.log(likelihood[b - low])
-                if position == first:
-                    expected += marginal * np.log(room.start[states[b]])
-                if position == last - 1:
-                    expected += marginal * np.log(room.stop[states[b]])
+            expected += _expected(marginals[b - low], likelihood[b - low])
         if position == first:
             break
         at = blocks[position] - block
@@ -457,10 +373,11 @@ def _backward(first, last, legal, blocks, room, marginals, moves):
                 onward = room.weights[at] * beta[b - low]
                 message += onward
                 moves[at] = alpha[a - low] * onward
-                if moves[at] > NEGLIGIBLE:
-                    expected += moves[at] * np.log(room.weights[at])
+                expected += _expected(moves[at], room.weights[at])
                 at += 1
             beta[a - low] = message
+    for b in range(low, offsets[first + 1]):
+        expected += _expected(marginals[b - low], room.start[states[b]])
     return np.log(meeting), expected
 
 

@@ -1,11 +1,11 @@
 """Steps of a visit of single states with posterior marginals: mean field in collapsed space (algorithm 1 of Wang 2016).
 
-The transitions into and out of a state depend on two neighbours, of which only marginals are known. The expected count of
-transitions from an uncertain neighbour is the average over its states of the counts without the three transitions around
-it, plus the one transition that is known to share the neighbour's state (3.37, 3.39).
+The transitions into and out of a state depend on two neighbours, of which only marginals are known. The expected count
+of transitions from an uncertain neighbour is the average over its states of the counts without the three transitions
+around it, plus the one transition that is known to share the neighbour's state (3.37, 3.39).
 
-Over all states (`DenseMarginals`) two tables of transitions are kept, one of them transposed, so that transitions into a
-state and out of it are both products of a row of marginals with a matrix.
+Over all states (`DenseMarginals`) two tables of transitions are kept, one of them transposed, so that transitions into
+a state and out of it are both products of a row of marginals with a matrix.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -46,7 +46,8 @@ Array = NDArray[np.float64]
 
 #: The least weight of a state.
 LEAST = 1e-300
-#: Rows of the table of marginals around a position, what they become, the change of its own, and weights of what was seen.
+#: Rows of the table of marginals around a position, what they become, the change of its own, and weights of what was
+#: seen.
 FAR_BEFORE, BEFORE, OWN, AFTER, FAR_AFTER, INTO, OUT_OF, CHANGE, LIKELIHOOD, ROWS = range(10)
 
 
@@ -321,7 +322,8 @@ def _weigh_into_listed(shares, position, is_first, rows, excludes, near):
         j = states[b]
         if near[BEFORE, j] > 0.0:
             for a in range(low, high):
-                near[INTO, states[a]] += near[BEFORE, j] * (rows.counts[j, states[a]] + rows.concentration[j, states[a]])
+                k = states[a]
+                near[INTO, k] += near[BEFORE, j] * (rows.counts[j, k] + rows.concentration[j, k])
     if excludes:
         leads_in = _inner_listed(shares, offsets[position - 1], low, near, FAR_BEFORE)
         leads_here = _inner_listed(shares, offsets[position - 1], low, near, BEFORE)

@@ -1,8 +1,8 @@
 """One visit of clusters of pieces: take out, predict, run, put back.
 
 A *piece* is a sequence or a stretch of one; a *cluster* is one piece or several that are visited together. What the
-cluster has put into the counts is taken out, the rest makes a plain hidden Markov model, the pieces are run under it, and
-what they put in now is counted. What pieces put in is either posterior marginals (`DenseMarginals` over all states,
+cluster has put into the counts is taken out, the rest makes a plain hidden Markov model, the pieces are run under it,
+and what they put in now is counted. What pieces put in is either posterior marginals (`DenseMarginals` over all states,
 `ListedMarginals` over legal ones), as in collapsed variational inference, or drawn states (`DrawnStates`), as in Gibbs
 sampling. The steps of a visit are verbs of these; emissions are counted by verbs of their own (`verbs.py`).
 """
@@ -112,13 +112,14 @@ def take_out(shares, cluster, pieces, rows, emissions, how, room):
 def run_piece(shares, piece, pieces, rows, emissions, how, room, since):
     """Run a piece under the predictive model; what it finds goes to the room, behind what others of its cluster found.
 
-    Adds the log normaliser and the entropy to `since`. Returns the position that no state explains, −1 if there is none.
+    Adds the log normaliser and the entropy to `since`. Returns the position that no state explains, −1 if there is
+    none.
     """
 
 
 @step
 def put_back(shares, cluster, pieces, rows, emissions, how, room, since):
-    """Write the new share of a cluster, and count it if it is to be put back; otherwise leave the counts as they were."""
+    """Write the new share of a cluster; count it if it is to be put back, else leave the counts as they were."""
 
 
 @kernel

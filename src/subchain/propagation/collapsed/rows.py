@@ -3,8 +3,8 @@
 A row may be learned, fixed, or both: a free entry has a share of what the fixed ones leave of its row, in proportion to
 its count and concentration; a fixed entry is what it is, and a forbidden one is zero. Row K is that of first states.
 
-Counts are whole numbers where states are drawn and expected numbers elsewhere. What was taken out of expected numbers may
-leave a little less than nothing, which counts as nothing.
+Counts are whole numbers where states are drawn and expected numbers elsewhere. What was taken out of expected numbers
+may leave a little less than nothing, which counts as nothing.
 """
 
 # mypy: disable-error-code="no-untyped-def"

@@ -111,21 +111,9 @@ def transpose(matrix, n_states, every, out):
             out[k, j] = 0.0
 
 
-@kernel
-def forward_backward(transition, transposed, start, stop, likelihood, n, n_states, alpha, weighted, marginals, scale):
-    """Marginals of n positions between messages from outside; return the log normaliser.
-
-    It is nan where a normaliser comes near the end of the doubles: then the tables are not to be used.
-
-    Parameters
-    ----------
-    transition, transposed : (K, P), (P, P)
-    start, stop : (1, P) weights of the first state before anything is seen; backward message of the last
-    likelihood : (n, P)
-    alpha, weighted, marginals : (n, P), on return the filtered marginals, the backward messages times the likelihoods
-        over the normalisers (from which pair sums are made), and the smoothed marginals
-    scale : (1, n) room for normalisers
-    """
+@part
+def _filter(transition, start, likelihood, n, n_states, alpha, scale):
+    """Filtered marginals and one over their normalisers; return the log of the product of these, or nan."""
     log_total, running = 0.0, 1.0
     for position in range(n):
         if position == 0:
@@ -142,7 +130,27 @@ def forward_backward(transition, transposed, start, stop, likelihood, n, n_state
             running = 1.0
         scale[0, position] = 1.0 / norm
         scale_row(alpha, position, scale, position)
-    log_total += np.log(running)
+    return log_total + np.log(running)
+
+
+@kernel
+def forward_backward(transition, transposed, start, stop, likelihood, n, n_states, alpha, weighted, marginals, scale):
+    """Marginals of n positions between messages from outside; return the log normaliser.
+
+    It is nan where a normaliser comes near the end of the doubles: then the tables are not to be used.
+
+    Parameters
+    ----------
+    transition, transposed : (K, P), (P, P)
+    start, stop : (1, P) weights of the first state before anything is seen; backward message of the last
+    likelihood : (n, P)
+    alpha, weighted, marginals : (n, P), on return the filtered marginals, the backward messages times the likelihoods
+        over the normalisers (from which pair sums are made), and the smoothed marginals
+    scale : (1, n) room for normalisers
+    """
+    log_total = _filter(transition, start, likelihood, n, n_states, alpha, scale)
+    if np.isnan(log_total):
+        return np.nan
     # backward: `marginals` holds the backward message until it becomes the marginal
     meeting = 0.0
     for k in range(n_states):
@@ -197,8 +205,8 @@ def add_pair_sums(alpha, weighted, n, n_states, out):
 def loses_states(transition, start, likelihood, n, n_states, alpha):
     """Whether a state that can be reached has underflowed in a filtered pass.
 
-    Where all transitions are possible this does no harm: the states that are left lead to all others. Elsewhere the lost
-    state may be the one that explains what comes later, and the chain has to be run in log space.
+    Where all transitions are possible this does no harm: the states that are left lead to all others. Elsewhere the
+    lost state may be the one that explains what comes later, and the chain has to be run in log space.
     """
     for position in range(n):
         for k in range(n_states):

@@ -1,7 +1,7 @@
 """One visit of single states: take out, predict, renew, put back.
 
-What a position puts into the counts is its posterior marginal or its drawn state, as in `pieces.py`; the steps of a visit
-are verbs of these.
+What a position puts into the counts is its posterior marginal or its drawn state, as in `pieces.py`; the steps of a
+visit are verbs of these.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -51,7 +51,7 @@ def renew_state(shares, position, place, rows, emissions, how, tables, since):
 
 @step
 def put_back_state(shares, position, place, new, rows, emissions, how, tables, since):
-    """Write the new share of a position, and count it if it is to be put back; otherwise leave the counts as they were."""
+    """Write the new share of a position; count it if it is to be put back, else leave the counts as they were."""
 
 
 @step

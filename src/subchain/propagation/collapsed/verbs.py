@@ -1,8 +1,8 @@
 """Verbs that kernels of collapsed inference ask of counts, and how they are dispatched.
 
-A kernel is written once, for counts of any kind. What differs between kinds of counts (a table of words, Gaussian sums, a
-product of families) is a handful of functions, the *verbs*. Counts are named tuples of arrays, so that Numba knows their
-class when it compiles a kernel and puts the right functions into it: nothing is looked up while the kernel runs.
+A kernel is written once, for counts of any kind. What differs between kinds of counts (a table of words, Gaussian sums,
+a product of families) is a handful of functions, the *verbs*. Counts are named tuples of arrays, so that Numba knows
+their class when it compiles a kernel and puts the right functions into it: nothing is looked up while the kernel runs.
 
     @implements(add, PoissonCounts)
     def _add(counts, position, k, amount):
@@ -35,7 +35,7 @@ _ROOM = {"fastmath": FASTMATH, "error_model": "numpy"}
 LEAST_LOG, LEAST = -745.0, 5e-324
 
 
-def _declare(options: dict[str, Any], stub: Callable[..., Any]) -> Any:
+def _declare(options: Any, stub: Callable[..., Any]) -> Any:
     known: dict[type | None, Callable[..., Any]] = {}
 
     @functools.wraps(stub)
@@ -115,7 +115,7 @@ def _has_logs(counts):
 
 @verb
 def add_rows(counts, first, last, table, at, gain):
-    """Count the observations from `first` to `last` by the amounts in rows of a table, from row `at` on, times `gain`."""
+    """Count observations `first` … `last` − 1 by the amounts in rows `at`, `at` + 1, … of a table, times `gain`."""
 
 
 @implements(add_rows)
@@ -129,7 +129,7 @@ def _add_rows(counts, first, last, table, at, gain):
 
 @verb
 def weigh_rows(counts, first, last, n_states, out):
-    """Write predictive weights of observations in all states into the rows of a table; return the log of their scale."""
+    """Write predictive weights of observations in all states into rows of a table; return the log of their scale."""
 
 
 @implements(weigh_rows)
