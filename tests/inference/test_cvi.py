@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from subchain import HMM, VI, Categorical, Dirichlet
 from subchain.data import Sequences
 from subchain.inference import Algorithm
-from subchain.inference.collapsed.ledger import Ledger
 from subchain.inference.cvi import CVI
+from subchain.structures.chain.collapsed.ledger import ChainLedger
 
 Array = NDArray[np.float64]
 
@@ -46,14 +46,14 @@ Fit = Callable[..., Run]
 @pytest.fixture
 def fit(monkeypatch: pytest.MonkeyPatch) -> Fit:
     """Fits that remember the local posteriors they began with."""
-    kept: list[tuple[Marginals, Ledger, int]] = []
-    draw = Ledger.draw
+    kept: list[tuple[Marginals, ChainLedger, int]] = []
+    draw = ChainLedger.draw
 
-    def remember(ledger: Ledger, kind: str, seed: int) -> None:
+    def remember(ledger: ChainLedger, kind: str, seed: int) -> None:
         draw(ledger, kind, seed)
         kept.append((shares_of(ledger), ledger, seed))
 
-    monkeypatch.setattr(Ledger, "draw", remember)
+    monkeypatch.setattr(ChainLedger, "draw", remember)
 
     def run(
         algorithm: CVI, problem: naive.Problem, init: str = "posteriors", mask: Any = None, **knowledge: Any
@@ -77,7 +77,7 @@ def as_sequences(data: naive.Data) -> Sequences:
     return Sequences(np.concatenate([np.asarray(symbols) for symbols in data]), np.cumsum([0, *map(len, data)]))
 
 
-def shares_of(ledger: Ledger) -> Marginals:
+def shares_of(ledger: ChainLedger) -> Marginals:
     """The ledger's marginals as clusters.
 
     Pieces that are visited together share one table of moves, which the first of them is given here.

@@ -14,7 +14,7 @@ from subchain import CVI, HDP, HMM, Categorical
 from subchain.core import hyperparameters
 from subchain.data import Sequences
 from subchain.emissions.categorical import DirichletTable
-from subchain.inference.collapsed.ledger import LOOK, Ledger
+from subchain.structures.chain.collapsed.ledger import LOOK, ChainLedger
 
 Array = NDArray[np.float64]
 
@@ -34,20 +34,20 @@ def symbols() -> list[list[int]]:
 
 
 @pytest.fixture
-def begun(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Ledger, naive_collapsed.Marginals]]:
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[tuple[ChainLedger, naive_collapsed.Marginals]]:
     """Ledgers of fits, and the marginals that these began with."""
-    kept: list[tuple[Ledger, naive_collapsed.Marginals]] = []
-    draw = Ledger.draw
+    kept: list[tuple[ChainLedger, naive_collapsed.Marginals]] = []
+    draw = ChainLedger.draw
 
-    def remember(ledger: Ledger, kind: str, seed: int) -> None:
+    def remember(ledger: ChainLedger, kind: str, seed: int) -> None:
         draw(ledger, kind, seed)
         kept.append((ledger, marginals_of(ledger)))
 
-    monkeypatch.setattr(Ledger, "draw", remember)
+    monkeypatch.setattr(ChainLedger, "draw", remember)
     return kept
 
 
-def marginals_of(ledger: Ledger) -> naive_collapsed.Marginals:
+def marginals_of(ledger: ChainLedger) -> naive_collapsed.Marginals:
     """One chain a sequence; those that are visited together have one table of moves, which the first is given."""
     shares, clusters, found = ledger.shares, ledger.clusters, []
     given = {0}
@@ -93,7 +93,7 @@ def test_passes_under_a_prior_that_moves(
     of_symbols = float(naive_collapsed.log_polya(counts.emission.T, problem.beta.T).sum())
     objective = naive_hdp.log_worth(top, counts) + of_symbols + naive_collapsed.entropy(q)
 
-    chain: Any = ledger.present.chain
+    chain: Any = ledger.current_prior.chain
     for found, expected in (
         (ledger.statistics.initial, counts.initial),
         (ledger.statistics.pairs, counts.rows),

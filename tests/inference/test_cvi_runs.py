@@ -11,8 +11,8 @@ import pytest
 from subchain import CVI, EM, HMM, VI, Categorical, Dirichlet, Gaussian, Gibbs, TagDictionary
 from subchain.data import Sequences, as_sequences
 from subchain.errors import ConvergenceWarning, ImpossibleSequenceError, InputError
-from subchain.inference.collapsed.ledger import Ledger
 from subchain.inference.collapsed.visits import Visits
+from subchain.structures.chain.collapsed.ledger import ChainLedger
 
 
 @pytest.fixture(autouse=True)
@@ -38,13 +38,13 @@ def model(inference, n_states=3, **settings):
 @pytest.fixture
 def ledgers(monkeypatch):
     kept = []
-    made = Ledger.__init__
+    made = ChainLedger.__init__
 
     def remember(self, *arguments):
         made(self, *arguments)
         kept.append(self)
 
-    monkeypatch.setattr(Ledger, "__init__", remember)
+    monkeypatch.setattr(ChainLedger, "__init__", remember)
     return kept
 
 
@@ -73,9 +73,9 @@ def test_a_family_with_holes_keeps_its_own_sums(ledgers):
     values[rng.random(60) < 0.3, 0] = np.nan
     data = Sequences(values, np.arange(0, 61, 10))
     fitted = HMM(2, Gaussian(), inference=CVI(max_iter=25, tolerance=0.0), random_state=0).fit(data)
-    before = ledgers[0].present.update(ledgers[0].statistics).arrays()
+    before = ledgers[0].current_prior.update(ledgers[0].statistics).arrays()
     ledgers[0].add_up()  # sums may be about another origin, which makes no difference to the posterior
-    for name, array in ledgers[0].present.update(ledgers[0].statistics).arrays().items():
+    for name, array in ledgers[0].current_prior.update(ledgers[0].statistics).arrays().items():
         assert np.allclose(array, before[name], rtol=1e-9, atol=1e-9)
     assert np.isfinite(fitted.score(data))
 
@@ -312,11 +312,11 @@ def test_an_interrupted_pass_leaves_counts_and_shares_that_agree(order, monkeypa
     visited = Visits.visit_all
     passes = 0
 
-    def interrupt(self, clusters, in_turn):
+    def interrupt(self, clusters):
         nonlocal passes
         passes += 1
-        visit, calls = self.visitor.visit, 0
-        self.visitor.at_once = 10
+        visitor, calls = self.ledger.visitor, 0
+        visit, visitor.at_once = visitor.visit, 10
 
         def counting(some, **how):
             nonlocal calls
@@ -325,9 +325,9 @@ def test_an_interrupted_pass_leaves_counts_and_shares_that_agree(order, monkeypa
                 os.kill(os.getpid(), signal.SIGINT)
             visit(some, **how)
 
-        self.visitor.visit = counting
-        visited(self, clusters, in_turn)
-        self.visitor.visit = visit
+        visitor.visit = counting
+        visited(self, clusters)
+        visitor.visit = visit
 
     def fit(**arguments):
         with warnings.catch_warnings():

@@ -3,7 +3,7 @@
 import numpy as np
 
 from subchain import Categorical, Gaussian, Product
-from subchain.inference.collapsed.missing_coordinates import fill_holes, has_holes
+from subchain.structures.chain.collapsed.missing_coordinates import fill_holes, has_holes
 
 RNG = np.random.default_rng(0)
 MEANS = np.array([[0.0, 1.0, 2.0], [5.0, -5.0, 0.0]])

@@ -18,10 +18,10 @@ from subchain.data import Sequences
 from subchain.datasets.published import four_state
 from subchain.engines.statistics import HMMStatistics
 from subchain.inference.batch.passes import PassTrials
-from subchain.inference.collapsed.ledger import Ledger
 from subchain.inference.collapsed.visits import Visits
 from subchain.inference.search import search
 from subchain.inference.search.search import OneSearch, StateSearch, loosened
+from subchain.structures.chain.collapsed.ledger import ChainLedger
 
 
 @pytest.fixture(autouse=True)
@@ -184,10 +184,10 @@ def test_a_rejected_proposal_leaves_the_run_as_if_it_had_not_been_made(
         assert not list(tmp_path.glob("*.copy")), "copies of trials are cleared away"
 
 
-def assert_counts_are_the_shares(ledger: Ledger) -> None:
-    before = ledger.present.update(ledger.statistics).arrays()
+def assert_counts_are_the_shares(ledger: ChainLedger) -> None:
+    before = ledger.current_prior.update(ledger.statistics).arrays()
     ledger.add_up()
-    for key, array in ledger.present.update(ledger.statistics).arrays().items():
+    for key, array in ledger.current_prior.update(ledger.statistics).arrays().items():
         assert before[key] == pytest.approx(array, rel=1e-9, abs=1e-9), key
 
 
@@ -213,26 +213,26 @@ def test_an_interruption_during_a_search_leaves_whole_results(
 ) -> None:
     specification, data = example(family, "missing" if family == "gaussian" else "many")
     calls, ledgers = 0, []
-    visit_all, improve, made = Visits.visit_all, OneSearch.improve, Ledger.__init__
+    visit_all, improve, made = Visits.visit_all, OneSearch.improve, ChainLedger.__init__
     searching = False
 
-    def remember(self: Ledger, *arguments: Any) -> None:
+    def remember(self: ChainLedger, *arguments: Any) -> None:
         made(self, *arguments)
         ledgers.append(self)
 
-    def counted(self: Visits, clusters: Any, in_turn: bool) -> None:
+    def counted(self: Visits, clusters: Any) -> None:
         nonlocal calls
         calls += searching
         if calls == when:
             os.kill(os.getpid(), signal.SIGINT)
-        visit_all(self, clusters, in_turn)
+        visit_all(self, clusters)
 
     def searched(self: OneSearch, *arguments: Any, **settings: Any) -> Any:
         nonlocal searching
         searching = True
         return improve(self, *arguments, **settings)
 
-    monkeypatch.setattr(Ledger, "__init__", remember)
+    monkeypatch.setattr(ChainLedger, "__init__", remember)
     monkeypatch.setattr(Visits, "visit_all", counted)
     monkeypatch.setattr(OneSearch, "improve", searched)
     monkeypatch.setattr(StateSearch, "is_due", lambda self, trials, iteration: iteration == 3)

@@ -100,8 +100,8 @@ def choose(options: ModelOptions, data: Sequences) -> Choices:
 
 def check_options(options: ModelOptions) -> None:
     """Raise an `InputError` for invalid options, before any data are read."""
-    from subchain.inference.start.local_starts import LOCAL_STARTS
     from subchain.inference.start.starts import STARTS
+    from subchain.structures.chain.local_starts import LOCAL_STARTS
 
     _check_numbers(options)
     _is_infinite(options)

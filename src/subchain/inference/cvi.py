@@ -23,17 +23,14 @@ from subchain.core.hyperparameters import LATE, rows_differ
 from subchain.core.renamed import renamed_arguments
 from subchain.errors import InputError, unknown_name
 from subchain.inference.batch.passes import Iterated
-from subchain.inference.collapsed.cluster_visits import ClusterShares, ClusterVisits
+from subchain.inference.collapsed.visits import Visits
 from subchain.inference.run.algorithm import Lists
-from subchain.inference.run.chains import chain_problem
 from subchain.inference.run.loop import RunState
 from subchain.inference.run.problem import Problem
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
-from subchain.structures.clusters import ClusterStructure
 
 if TYPE_CHECKING:
-    from subchain.inference.collapsed.visits import Visits
-    from subchain.inference.run.loop import Stepper
+    from subchain.structures.cluster_ledger import ClusterLedger
 
 CLUSTERS = ("auto", "sequence", "state", "subchain")
 #: A sequence that is more than this share of the data has to be cut: the rest would not tell enough.
@@ -194,33 +191,27 @@ class CVI(Iterated):
         settings = super().identity()
         return settings | {"storage": settings["storage"] is not None}
 
-    def stepper(self, problem: Problem, state: RunState) -> Stepper:
-        if isinstance(problem.structure, ClusterStructure):
-            return ClusterVisits(problem, problem.structure, self, state)
-        return self._visits(problem, state)
+    def stepper(self, problem: Problem, state: RunState) -> Visits:
+        return Visits(problem, self, state)
 
-    def _visits(self, problem: Problem, state: RunState) -> Visits:
-        from subchain.inference.collapsed.visits import Visits  # compiled kernels, which other algorithms do not need
+    def visit(self, ledger: ClusterLedger, cluster: int, *, excludes: bool, puts_back: bool) -> None:
+        """Update one cluster given all others: S ← S − own + new; chains have compiled kernels that do the same."""
+        own, counts = ledger.of(cluster), ledger.model
+        if excludes:
+            counts.blend(1.0, -1.0, own)
+        weights = counts.weights("predictive")
+        new = ledger.structure.expected(weights, np.array([cluster]))
+        if excludes != puts_back:  # what was taken out comes back, or the other way round
+            counts.blend(1.0, 1.0 if excludes else -1.0, own)
+        if puts_back:
+            counts.blend(1.0, 1.0, new)
+        ledger.put(cluster, new, weights)
 
-        return Visits(chain_problem(problem, "CVI"), self, state)
-
-    def visit(self, structure: ClusterStructure, shares: ClusterShares, cluster: int) -> None:
-        """Update one cluster given all others: S ← S − own + new; chains have compiled visits that do the same."""
-        own, model = shares.of(cluster), shares.model
-        if self.exclude:
-            model.blend(1.0, -1.0, own)  # the counts without the cluster
-        weights = model.weights("predictive")
-        new = structure.expected(weights, np.array([cluster]))
-        if not self.exclude:
-            model.blend(1.0, -1.0, own)
-        model.blend(1.0, 1.0, new)
-        shares.put(cluster, new)
-
-    def marginals(self, problem: Problem, state: RunState) -> Lists:
-        from subchain.inference.collapsed.ledger import Ledger
-
-        ledger = state.results if isinstance(state.results, Ledger) else self._visits(problem, state).ledger
-        return np.asarray(ledger.shares.marginals), ledger.shares.legal.offsets, ledger.shares.legal.states
+    def marginals(self, problem: Problem, state: RunState) -> Lists | None:
+        results: Any = state.results
+        ledger = results if hasattr(results, "marginals") else Visits(problem, self, state).ledger
+        found: Lists | None = ledger.marginals()
+        return found
 
     def weights(self, posterior: HMMPosterior, point: HMMPoint) -> HMMPoint:
         return posterior.predictive()

@@ -25,13 +25,13 @@ from subchain.inference.run.loop import Known, RunState
 from subchain.inference.run.training import TrainingMarginals, contents_of, knowledge_of
 from subchain.inference.run.validation import Validation
 from subchain.inference.search.search import StateSearch
-from subchain.inference.start.local_starts import LOCAL_STARTS, local_statistics
 from subchain.inference.start.starts import STARTS, start_statistics
 from subchain.inference.stochastic.lengths import measure
 from subchain.inference.stochastic.settings import Stochastic
 from subchain.models.fitted import Fitted
 from subchain.models.settings import describe
 from subchain.numerics.seeds import seed_sequence
+from subchain.structures.chain.local_starts import LOCAL_STARTS, local_statistics
 from subchain.structures.chain.minibatches import needs_trial
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
 from subchain.structures.chain.structure import Chains

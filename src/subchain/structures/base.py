@@ -12,12 +12,14 @@ A structure whose data are independent clusters (documents, sentence pairs, sent
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.parts import IncrementalPosterior, Memory
+from subchain.core.records import Record
 from subchain.core.statistics import Statistics
 
 Array = NDArray[np.float64]
@@ -110,6 +112,80 @@ class Excerpt(Protocol):
         """Return expected statistics of all the data, estimated from the excerpt."""
 
 
+class Ledger(Protocol):
+    """The counts of collapsed inference, and what each cluster of the data has put into them; the results of a run.
+
+    Whatever a cluster has put into the counts can be taken out again exactly: they are the sum of all shares at any
+    time, to rounding, and are summed anew now and then so that rounding does not accumulate.
+
+    Attributes
+    ----------
+    size : number of clusters
+    at_once : clusters between two checks for an interruption
+    cursor, iteration : clusters of the present pass that have been visited; passes done
+    current_prior : the prior, whose hyperparameters may be learned
+    measures : whether entropies are wanted
+    since : (2,) log normalisers and entropies of the clusters that were visited since it was last set to zero
+    n_marginals : how many numbers describe what is hidden
+    log_scale : constant that is missing in the log normalisers
+    """
+
+    size: int
+    cursor: int
+    iteration: int
+    current_prior: Any
+    measures: bool
+    since: Array
+    n_marginals: int
+    log_scale: float
+
+    @property
+    def at_once(self) -> int: ...
+
+    def begin(self, statistics: Any) -> None:
+        """Begin with what all clusters would put in under the statistics of a start."""
+
+    def draw(self, kind: str, seed: int) -> None:
+        """Begin with drawn posteriors of what is hidden."""
+
+    def visit(self, clusters: Index, *, excludes: bool, puts_back: bool) -> None:
+        """Update clusters under the counts, with or without their own shares; put the new shares back, or keep them."""
+
+    def writing(self, in_place: bool) -> AbstractContextManager[None]:
+        """Write new shares over the old ones, or in their place when the context ends without an interruption."""
+
+    def trying(self) -> AbstractContextManager[None]:
+        """Open a context in which states of the ledger are kept and returned to."""
+
+    def add_up(self) -> None:
+        """Sum all shares anew."""
+
+    def update_hyperparameters(self) -> None:
+        """Update what is learned of the prior."""
+
+    def expected_log_joint(self) -> float:
+        """Return the log joint probability that the expected counts would have if they were whole; nan if unknown."""
+
+    @property
+    def checked(self) -> list[Record]:
+        """Records that must be finite."""
+
+    def marginals(self) -> tuple[Array, Index, NDArray[np.int32]] | None:
+        """Return the posterior marginals of hidden states as lists, see `LegalStates`; None if they are not kept."""
+
+    @property
+    def statistics(self) -> Any: ...
+    @property
+    def reported(self) -> Any: ...
+    @property
+    def point(self) -> Any: ...
+    @property
+    def prior(self) -> Any: ...
+    @property
+    def memory(self) -> Memory: ...
+    def restore(self, memory: Memory, statistics: Any) -> None: ...
+
+
 class Structure(Protocol):
     """The data of a run and what is hidden in them."""
 
@@ -128,3 +204,6 @@ class Structure(Protocol):
 
     def excerpt(self, length: int, size: int, rng: np.random.Generator) -> Excerpt:
         """Return `size` random units of at most `length` observations."""
+
+    def ledger(self, algorithm: Any, prior: Any) -> Ledger:
+        """Return the ledger of a collapsed run with the settings of `algorithm`."""

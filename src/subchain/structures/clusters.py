@@ -70,6 +70,11 @@ class ClusterStructure(ABC):
         chosen = rng.choice(self.n_clusters, min(size, self.n_clusters), replace=False)
         return ClusterExcerpt(self, np.sort(chosen))
 
+    def ledger(self, algorithm: Any, prior: Any) -> Any:
+        from subchain.structures.cluster_ledger import ClusterLedger
+
+        return ClusterLedger(self, algorithm, prior)
+
 
 class ClusterExcerpt:
     """Some clusters that stand for all."""

@@ -13,7 +13,7 @@ from subchain.inference.run.interrupts import Postponed
 from subchain.inference.run.loop import RunState, Step
 from subchain.inference.sampling.draws import Drawn
 from subchain.inference.sampling.walkers import Moved, Setting, Walker
-from subchain.inference.start.local_starts import LOCAL_STARTS
+from subchain.structures.chain.local_starts import LOCAL_STARTS
 from subchain.structures.chain.model import HMMPoint
 
 if TYPE_CHECKING:

@@ -22,10 +22,10 @@ from subchain.core.parts import Memory
 from subchain.data.legal_states import LegalStates
 from subchain.emissions.base import Frozen, Parameters
 from subchain.engines.statistics import HMMStatistics
-from subchain.inference.collapsed.missing_coordinates import fill_holes, has_holes
 from subchain.inference.run.chains import ChainProblem
 from subchain.inference.sampling.joint import emission_sums, log_joint_of_emissions
 from subchain.numerics.random import key_of
+from subchain.structures.chain.collapsed.missing_coordinates import fill_holes, has_holes
 from subchain.structures.chain.model import HMMPoint
 from subchain.transitions.base import ChainLaw, ChainPosterior, ChainSums
 
@@ -78,7 +78,7 @@ class Setting:
     @cached_property
     def legal_lists(self) -> Legal:
         """The legal states for kernels."""
-        from subchain.inference.collapsed.shares import legal_lists
+        from subchain.structures.chain.collapsed.shares import legal_lists
 
         return legal_lists(self.legal)[0]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +14,10 @@ from subchain.structures.base import Plan
 from subchain.structures.chain.excerpts import Excerpt
 from subchain.structures.chain.minibatches import ChainMinibatches, SubchainSettings, plan_of
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
+
+if TYPE_CHECKING:
+    from subchain.structures.chain.collapsed.ledger import ChainLedger
+    from subchain.structures.chain.collapsed.visitors import CollapsedSettings
 
 
 @dataclasses.dataclass
@@ -42,6 +47,11 @@ class Chains(Part):
 
     def excerpt(self, length: int, size: int, rng: np.random.Generator) -> Excerpt:
         return Excerpt(self, length, size, rng)
+
+    def ledger(self, algorithm: CollapsedSettings, prior: HMMPosterior) -> ChainLedger:
+        from subchain.structures.chain.collapsed.ledger import ChainLedger  # kernels that other algorithms do not need
+
+        return ChainLedger(self, algorithm, prior)
 
     def statistics(self, weights: HMMPoint) -> HMMStatistics:
         """Return the expected statistics of all sequences."""

@@ -21,11 +21,11 @@ from subchain.core.parts import Memory
 from subchain.core.records import build_record
 from subchain.data.legal_states import LegalStates, no_restriction, spread_out
 from subchain.errors import InputError
-from subchain.inference.collapsed.clusters import Clusters
 from subchain.propagation.collapsed.dense_pieces import DenseMarginals
 from subchain.propagation.collapsed.listed_counts import move_blocks, sum_moves
 from subchain.propagation.collapsed.listed_pieces import ListedMarginals, Lists
 from subchain.propagation.collapsed.pieces import Legal
+from subchain.structures.chain.collapsed.clusters import Clusters
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]

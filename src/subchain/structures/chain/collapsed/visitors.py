@@ -7,15 +7,15 @@ same kernel runs the cluster, and its new share is put back.
 
 from __future__ import annotations
 
+import os
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subchain.emissions.collapsed.counts import EmissionCounts, TabledLogs
 from subchain.errors import InputError, impossible_error
-from subchain.inference.collapsed.ledger import Ledger
 from subchain.propagation.collapsed import marginal_states  # noqa: F401  (implements the steps of `visit_states`)
 from subchain.propagation.collapsed.pieces import How, visit_pieces
 from subchain.propagation.collapsed.rows import Rows
@@ -23,9 +23,23 @@ from subchain.propagation.collapsed.states import Ends, visit_states
 from subchain.transitions.base import ChainSums
 
 if TYPE_CHECKING:
-    from subchain.inference.cvi import CVI
+    from subchain.structures.chain.collapsed.ledger import ChainLedger
 
 Index = NDArray[np.int64]
+
+
+class CollapsedSettings(Protocol):
+    """Settings of `CVI` that say what is visited at a time, and how neighbours are averaged over."""
+
+    cluster: str
+    cluster_size: int
+    corrections: bool
+    neighbour_weighting: str | None
+    storage: str | os.PathLike[str] | None
+
+    @property
+    def by_counts(self) -> bool: ...
+    def piece_length(self, lengths: Index) -> int | None: ...
 
 
 class PieceVisitor:
@@ -34,16 +48,16 @@ class PieceVisitor:
     #: Positions between which a run may be interrupted, where visits are compiled.
     positions_at_once = 50_000
 
-    def __init__(self, algorithm: CVI, ledger: Ledger) -> None:
-        self.algorithm = algorithm
+    def __init__(self, settings: CollapsedSettings, ledger: ChainLedger) -> None:
+        self.settings = settings
         self.ledger = ledger
-        self.check(ledger.present.chain.incremental(_nothing(ledger.n_states)).counts())
+        self.check(ledger.current_prior.chain.incremental(_nothing(ledger.n_states)).counts())
         self._rows_of_positions = np.zeros(0, dtype=np.int64)
 
     def check(self, rows: Rows) -> None:
         """Raise an `InputError` if such transitions cannot be visited."""
         has_neighbours = not bool(self.ledger.clusters.is_first.all())
-        if self.algorithm.by_counts and has_neighbours and not rows.concentration[:-1].any():
+        if self.settings.by_counts and has_neighbours and not rows.concentration[:-1].any():
             raise InputError(
                 "CVI: neighbour_weighting='counts' weighs rows by their counts, which frozen transitions do not have; "
                 "use neighbour_weighting='probabilities'."
@@ -53,12 +67,12 @@ class PieceVisitor:
     def at_once(self) -> int:
         clusters = self.ledger.clusters
         if not isinstance(self.ledger.emission, EmissionCounts):
-            return max(100 // self.algorithm.cluster_size, 1)
+            return max(100 // self.settings.cluster_size, 1)
         return max(self.positions_at_once * clusters.size // max(int(clusters.lengths.sum()), 1), 1)
 
     def visit(self, clusters: Index, *, excludes: bool, puts_back: bool) -> None:
         emission = self.ledger.emission
-        how = How(excludes, puts_back, self.algorithm.by_counts, self.ledger.measures)
+        how = How(excludes, puts_back, self.settings.by_counts, self.ledger.measures)
         rows = self.ledger.chain.counts()
         if isinstance(emission, EmissionCounts):
             self._run(clusters, rows, emission.kernel, how)
@@ -114,7 +128,7 @@ class StateVisitor(PieceVisitor):
             )
         if self.ledger.clusters.weights is not None:
             raise InputError("CVI(cluster='state') takes no sample_weight; use cluster='sequence'.")
-        if self.algorithm.neighbour_weighting == "probabilities":
+        if self.settings.neighbour_weighting == "probabilities":
             raise InputError(
                 "CVI(cluster='state'): neighbour_weighting='probabilities' goes with corrections=False; the "
                 "corrections are those of neighbour_weighting='counts'."

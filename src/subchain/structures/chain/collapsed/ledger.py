@@ -6,43 +6,48 @@ at any time, to rounding, and are summed anew now and then so that rounding does
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import dataclasses
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.parts import Memory
+from subchain.core.records import Record
 from subchain.data.legal_states import LegalStates
 from subchain.emissions.base import Likelihood
 from subchain.emissions.incremental import Incremental
 from subchain.engines.statistics import HMMStatistics
 from subchain.errors import InputError
-from subchain.inference.collapsed.clusters import Clusters
-from subchain.inference.collapsed.missing_coordinates import has_holes
-from subchain.inference.collapsed.shares import OwnSums, Shares
-from subchain.inference.run.algorithm import Algorithm
-from subchain.inference.run.chains import ChainProblem
-from subchain.inference.start.local_starts import LOCAL_STARTS, draw_local
 from subchain.propagation.compiled import kernel
+from subchain.structures.chain.collapsed.clusters import Clusters
+from subchain.structures.chain.collapsed.missing_coordinates import has_holes
+from subchain.structures.chain.collapsed.shares import OwnSums, Shares
+from subchain.structures.chain.collapsed.visitors import CollapsedSettings, PieceVisitor, StateVisitor
+from subchain.structures.chain.local_starts import LOCAL_STARTS, draw_local
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
-from subchain.transitions.base import ChainSums
+from subchain.transitions.base import Chain, ChainSums
 from subchain.transitions.hdp.collapsed_top import CollapsedChain
+
+if TYPE_CHECKING:
+    from subchain.structures.chain.structure import Chains
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 #: Entries of a table of marginals that are expanded at a time.
 BLOCK_VALUES = 1 << 20
-#: Passes between two looks at how probable it is that moves happen at all.
+#: Passes between two estimates of how probable it is that transitions happen at all.
 LOOK = 5
 #: Sums that should be zero may differ from it by this.
 ROUNDING = 1e-9
 
 
-class Ledger:
-    """The expected counts, and what each cluster has contributed to them.
+class ChainLedger:
+    """The expected counts of chains, and what each cluster has contributed to them; see `structures.base.Ledger`.
 
     Attributes
     ----------
@@ -53,31 +58,33 @@ class Ledger:
     since : (2,) log normalisers and entropies of the clusters since the last report
     """
 
-    def __init__(
-        self, problem: ChainProblem, algorithm: Algorithm, clusters: Clusters, legal: LegalStates | None, folder: Any,
-        prior: HMMPosterior,
-    ) -> None:  # fmt: skip
-        whole, self.problem = problem.structure, problem
-        self.present = prior
-        self.algorithm = algorithm
-        self.clusters = clusters
-        self.data, self.evidence = whole.data, whole.evidence
+    def __init__(self, chains: Chains, settings: CollapsedSettings, prior: HMMPosterior) -> None:
+        self.chains = chains
+        self.current_prior = prior
+        self.data = chains.data
+        length = settings.piece_length(self.data.lengths)
+        self.clusters = Clusters(self.data.offsets, length, settings.cluster_size, chains.weights)
+        self.size = self.clusters.size
         mean = prior.mean()
         self.n_states = len(mean.chain.initial)
+        self.n_marginals = self.data.n_observations * self.n_states
         self.reference = mean.emission
-        #: Moves that can happen at all; neighbours that are believed independent may seem to make others.
+        #: Transitions that are possible; neighbours that are taken to be independent may seem to make others.
         self.possible = mean.chain.transition > 0.0
-        self.shares = Shares(legal, self.n_states, clusters, folder)
-        #: What clusters have put into the emission's sums, where their marginals do not tell.
+        self.shares = Shares(_legal(chains), self.n_states, self.clusters, settings.storage)
+        self.log_scale = self.shares.log_scale
+        #: What clusters have put into the emission's sums, where it does not follow from their marginals.
         self.own: OwnSums | None = None
         if has_holes(self.reference, self.data.values):
-            self.own = OwnSums(self.reference.zeros(), clusters.size)
+            self.own = OwnSums(self.reference.zeros(), self.size)
         self.cursor, self.iteration = 0, 0
         self.measures = True
         self.since = np.zeros(2)
         self._known: dict[str, Any] = {}
         self.chain: Any = None
         self.emission: Any = None
+        by_state = settings.cluster == "state" and settings.corrections
+        self.visitor = (StateVisitor if by_state else PieceVisitor)(settings, self)
 
     # ---- beginnings --------------------------------------------------------------------------------------------------
 
@@ -85,7 +92,7 @@ class Ledger:
         """Begin with local posteriors that are drawn."""
         if kind == "states" and not self.possible.all():
             raise InputError(
-                "init='states' draws every state by itself and makes moves that the transition prior forbids; use "
+                "init='states' draws every state by itself and makes transitions that the prior forbids; use "
                 "init='posteriors' or init='exponential'."
             )
         clusters, shares = self.clusters, self.shares
@@ -101,7 +108,7 @@ class Ledger:
         self.add_up()
 
     def begin(self, statistics: HMMStatistics) -> None:
-        """Begin with the counts of a start, to which no cluster has contributed; legal states are equally likely."""
+        """Begin with the marginals under the counts of a start, to which no cluster has contributed."""
         shares = self.shares
         if shares.is_compressed:
             counts = np.diff(shares.legal.offsets)
@@ -109,16 +116,46 @@ class Ledger:
         else:
             shares.marginals[:] = 1.0 / self.n_states
         self._move_from(statistics)
+        self.visit(np.arange(self.size), excludes=False, puts_back=False)
+        self.since = np.zeros(2)
+        self.add_up()
 
     def _move_from(self, statistics: HMMStatistics) -> None:
-        self.chain = self.present.chain.incremental(statistics.chain)
+        self.chain = self.current_prior.chain.incremental(statistics.chain)
         self._count_emissions(statistics.emission)
         self.moved()
 
     def _count_emissions(self, sums: Any) -> None:
-        prior = self.present.emission
+        prior = self.current_prior.emission
         counts = prior.counts(sums, self.data.values) if self.own is None else None
         self.emission = Incremental(prior, sums) if counts is None else counts
+
+    # ---- visits ------------------------------------------------------------------------------------------------------
+
+    @property
+    def at_once(self) -> int:
+        return self.visitor.at_once
+
+    def visit(self, clusters: Index, *, excludes: bool, puts_back: bool) -> None:
+        """Give clusters new marginals under the counts, with or without their own shares in them; put these back."""
+        self.visitor.visit(clusters, excludes=excludes, puts_back=puts_back)
+        self.moved()
+
+    @contextlib.contextmanager
+    def writing(self, in_place: bool) -> Iterator[None]:
+        """Write new shares over the old ones, or in their place when the context ends without an exception."""
+        own = None if in_place else copy.deepcopy(self.own)
+        try:
+            with self.shares.writing(in_place):
+                yield
+        except KeyboardInterrupt:
+            if not in_place:
+                self.own = own
+            raise
+
+    def trying(self) -> contextlib.AbstractContextManager[None]:
+        """Delete copies of shares that are made while the context is open when it ends."""
+        return self.shares.trying()
 
     # ---- one cluster of a family that is visited in Python -----------------------------------------------------------
 
@@ -176,9 +213,9 @@ class Ledger:
         return ((first, min(first + rows, n)) for first in range(0, n, rows))
 
     def border_pairs(self, pieces: Index) -> Array:
-        """Expected moves into the given pieces from the pieces before them, which are believed independent.
+        """Expected transitions into the given pieces from those before, which are taken to be independent.
 
-        What they seem to make of moves that cannot happen is left out.
+        Impossible transitions are left out.
         """
         at = self.clusters.starts[pieces]
         weights = self.clusters.weights_of(self.clusters.sequences[pieces])
@@ -190,13 +227,13 @@ class Ledger:
         """Plug-in log joint of observations and states: what the counts would be worth if they were whole."""
         statistics = self.statistics
         pairs = np.where(self.possible, np.maximum(statistics.pairs, 0.0), 0.0)  # rounding is not evidence
-        of_moves = float(self.present.chain.log_evidence(ChainSums(np.maximum(statistics.initial, 0.0), pairs)))
+        of_moves = float(self.current_prior.chain.log_evidence(ChainSums(np.maximum(statistics.initial, 0.0), pairs)))
         of_data = self._of_emissions(statistics.emission) + self._expected_evidence()
-        return of_moves + of_data + self.present.log_hyperprior()
+        return of_moves + of_data + self.current_prior.log_hyperprior()
 
     def _of_emissions(self, sums: Any) -> float:
         """The same for the observations given the states; where sums do not tell, by the bound that is exact here."""
-        prior = self.present.emission
+        prior = self.current_prior.emission
         known = prior.log_evidence(sums)
         if known is not None:
             return float(known)
@@ -231,6 +268,14 @@ class Ledger:
         """Note that the counts have changed: derived values are out of date."""
         self._known.clear()
 
+    def marginals(self) -> tuple[Array, Index, NDArray[np.int32]]:
+        return np.asarray(self.shares.marginals), self.shares.legal.offsets, self.shares.legal.states
+
+    @property
+    def checked(self) -> list[Record]:
+        """What must be finite after a visit."""
+        return [Chain(self.chain.initial, self.chain.pairs)]
+
     @property
     def statistics(self) -> HMMStatistics:
         if "statistics" not in self._known:
@@ -247,27 +292,27 @@ class Ledger:
     @property
     def point(self) -> HMMPoint:
         if "point" not in self._known:
-            self._known["point"], _ = self.algorithm.point(self.present.update(self.statistics), self.statistics, None)
+            self._known["point"] = self.current_prior.update(self.statistics).mean()
         found: HMMPoint = self._known["point"]
         return found
 
     @property
     def prior(self) -> HMMPosterior | None:
-        return self.present if self.present.is_learned else None
+        return self.current_prior if self.current_prior.is_learned else None
 
     def update_hyperparameters(self) -> None:
-        """Move what is learned of the prior."""
-        if isinstance(self.present.chain, CollapsedChain) and self.iteration % LOOK == 1:
-            self.present = dataclasses.replace(self.present, chain=self._observed(self.present.chain))
-        self.present = self.present.update_hyperparameters(self.statistics)
-        self.chain.adopt(self.present.chain)
-        if self.present.emission.is_learned:
+        """Update what is learned of the prior."""
+        if isinstance(self.current_prior.chain, CollapsedChain) and self.iteration % LOOK == 1:
+            self.current_prior = dataclasses.replace(self.current_prior, chain=self._observed(self.current_prior.chain))
+        self.current_prior = self.current_prior.update_hyperparameters(self.statistics)
+        self.chain.adopt(self.current_prior.chain)
+        if self.current_prior.emission.is_learned:
             self._count_emissions(self.emission.sums())
         self.moved()
 
     def _observed(self, chain: CollapsedChain) -> CollapsedChain:
-        """The prior of the moves, having looked how probable it is that they happen at all."""
-        weights, chains = self.present.update(self.statistics).predictive(), self.problem.structure
+        """Return the prior of transitions, told how probable it is that each of them happens at all."""
+        weights, chains = self.current_prior.update(self.statistics).predictive(), self.chains
         found = chains.engine.occurrence(weights.surrogate(), chains, chain.occurrence_method)
         return chain.observe(found.first - self.chain.initial, found.moves - self.chain.pairs)
 
@@ -310,3 +355,11 @@ def dot(weights: Array, logs: Array) -> float:
     """Σ weights · logs, where what has no weight, but for rounding, counts nothing."""
     counts = weights > np.where(logs > -np.inf, 0.0, ROUNDING)
     return float(np.sum(np.where(counts, weights * np.where(counts, logs, 0.0), 0.0)))
+
+
+def _legal(chains: Chains) -> LegalStates | None:
+    """Legal states of all positions; None if all are legal everywhere."""
+    if chains.evidence is None:
+        return None
+    legal = chains.evidence.listed(chains.data)
+    return None if legal.share == 1.0 and legal.log_weights is None else legal

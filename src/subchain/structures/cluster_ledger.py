@@ -1,0 +1,145 @@
+"""The ledger of collapsed inference over independent clusters of any structure."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.core.parts import IncrementalPosterior, Memory, Posterior
+from subchain.core.records import Record, build_record
+from subchain.core.statistics import Statistics
+from subchain.errors import InputError
+from subchain.structures.clusters import ClusterStructure
+
+Index = NDArray[np.int64]
+
+
+class Visiting(Protocol):
+    """An algorithm that updates one cluster at a time: `CVI`."""
+
+    def visit(self, ledger: Any, cluster: int, *, excludes: bool, puts_back: bool) -> None: ...
+
+
+class ClusterLedger:
+    """The statistics that each cluster has contributed, and the posterior that all of them make; see `base.Ledger`.
+
+    Attributes
+    ----------
+    model : the posterior, ready to change
+    arrays : by name, what each cluster has contributed, (n_clusters, …)
+    """
+
+    at_once: ClassVar[int] = 1
+    log_scale: ClassVar[float] = 0.0
+
+    def __init__(self, structure: ClusterStructure, algorithm: Visiting, prior: Any) -> None:
+        self.structure = structure
+        self.algorithm = algorithm
+        self.current_prior: Any = prior
+        self.size, self.n_marginals = structure.n_clusters, structure.n_observations
+        self.cursor, self.iteration, self.measures, self.since = 0, 0, True, np.zeros(2)
+        self.model: IncrementalPosterior
+        self.schema: dict[str, Any] = {}
+        self.arrays: dict[str, NDArray[np.float64]] = {}
+
+    # ---- shares ------------------------------------------------------------------------------------------------------
+
+    def of(self, cluster: int) -> Any:
+        """Return what a cluster has contributed."""
+        return build_record(self.schema, {name: array[cluster].copy() for name, array in self.arrays.items()})
+
+    def put(self, cluster: int, statistics: Statistics, weights: Any) -> None:
+        """Record what a cluster contributes from now on, and the entropy of what is hidden in it under the weights."""
+        for name, array in statistics.arrays().items():
+            self.arrays[name][cluster] = array
+        if self.measures:
+            found = self.structure.entropy(weights, np.array([cluster]))
+            self.since += math.nan, math.nan if found is None else found
+
+    def add_up(self) -> None:
+        """Sum all contributions afresh."""
+        total: Any = build_record(self.schema, {name: array.sum(axis=0) for name, array in self.arrays.items()})
+        self.model = IncrementalPosterior(self.current_prior, total)
+
+    # ---- a run -------------------------------------------------------------------------------------------------------
+
+    def _allocate(self, statistics: Statistics) -> None:
+        """Prepare for statistics like these, to which no cluster has contributed yet."""
+        self.schema = statistics.schema()
+        self.arrays = {name: np.zeros((self.size, *array.shape)) for name, array in statistics.arrays().items()}
+        self.model = IncrementalPosterior(self.current_prior, statistics)
+
+    def begin(self, statistics: Statistics) -> None:
+        self._allocate(statistics)
+        self.visit(np.arange(self.size), excludes=False, puts_back=False)
+        self.since = np.zeros(2)
+        self.add_up()
+
+    def draw(self, kind: str, seed: int) -> None:
+        raise InputError(f"init={kind!r} draws hidden states of a chain; {type(self.structure).__name__} has none.")
+
+    def visit(self, clusters: Index, *, excludes: bool, puts_back: bool) -> None:
+        for cluster in clusters.tolist():
+            self.algorithm.visit(self, cluster, excludes=excludes, puts_back=puts_back)
+
+    @contextlib.contextmanager
+    def writing(self, in_place: bool) -> Iterator[None]:
+        before = {} if in_place else {name: array.copy() for name, array in self.arrays.items()}
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.arrays |= before
+            raise
+
+    def trying(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
+    def update_hyperparameters(self) -> None:
+        self.model.update_hyperparameters(1.0)
+        self.current_prior = self.model.prior
+
+    def expected_log_joint(self) -> float:
+        evidence = self.current_prior.log_evidence(self.statistics)
+        return math.nan if evidence is None else evidence + self.current_prior.log_hyperprior()
+
+    # ---- results -----------------------------------------------------------------------------------------------------
+
+    def marginals(self) -> None:
+        """Return None: only statistics are kept."""
+
+    @property
+    def checked(self) -> list[Record]:
+        return [self.statistics]
+
+    @property
+    def statistics(self) -> Any:
+        return self.model.statistics()
+
+    reported = statistics
+
+    @property
+    def point(self) -> Any:
+        return self.current_prior.update(self.statistics).mean()
+
+    @property
+    def prior(self) -> Posterior | None:
+        return self.current_prior if self.current_prior.is_learned else None
+
+    @property
+    def memory(self) -> Memory:
+        memory: Memory = {f"shares.{name}": array.copy() for name, array in self.arrays.items()}
+        memory |= {"cursor": np.array([self.cursor, self.iteration]), "since": self.since.copy()}
+        return memory | self.model.memory()
+
+    def restore(self, memory: Memory, statistics: Statistics) -> None:
+        self.cursor, self.iteration = (int(number) for number in memory["cursor"])
+        self.since = np.array(memory["since"])
+        self._allocate(statistics)
+        for name, array in self.arrays.items():
+            array[:] = memory[f"shares.{name}"]
+        self.model.restore(memory)
