@@ -82,7 +82,7 @@ def gibbs(
 ) -> dict[str, Any]:
     """Draws a second."""
     from subchain import HMM, Categorical, Dirichlet, Gibbs
-    from subchain.inference.sampling.walkers import Walker
+    from subchain.structures.chain.sampling.walkers import Walker
 
     data = sentences()
     allowed = dictionary(data) if with_dictionary else None

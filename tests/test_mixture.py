@@ -185,7 +185,7 @@ def test_a_visit_takes_the_cluster_out_first() -> None:
 
 
 def test_gibbs_draws_pairs_together_as_often_as_the_posterior_says() -> None:
-    gibbs = Gibbs(block="sequence", parameters="sampled", n_samples=3000, burn_in=100, n_chains=2)
+    gibbs = Gibbs(block="sequence", parameters="sampled", n_samples=3000, burn_in=100, n_chains=2, keep_states=True)
     drawn = fit(gibbs, problem_of()).best.results.memory["samples.hidden"]
     found = (drawn[..., :, None] == drawn[..., None, :]).mean(axis=(0, 1))
     hidden, logs = zip(*assignments(), strict=True)

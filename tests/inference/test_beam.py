@@ -15,9 +15,9 @@ from subchain.datasets.published import four_state
 from subchain.engines import CpuEngine
 from subchain.errors import ConvergenceWarning, InputError
 from subchain.inference.run.chains import ChainProblem
-from subchain.inference.sampling.beam_walker import BeamWalker
-from subchain.inference.sampling.walkers import Setting
 from subchain.structures.chain.model import HMMPosterior
+from subchain.structures.chain.sampling.beam_walker import BeamWalker
+from subchain.structures.chain.sampling.walkers import Setting
 from subchain.structures.chain.structure import Chains
 
 DATA = [np.array([0, 1, 0]), np.array([1, 1, 0, 0])]
@@ -33,7 +33,7 @@ def problem_of(values, offsets, emission, transition, n_states=3, *, named=False
 
 
 def walker_of(problem, states, seed=0, n_all=np.inf, shape=1.0, rate=1.0):
-    return BeamWalker(Setting.of(problem, seed), 0, np.asarray(states), n_all, shape, rate)
+    return BeamWalker(Setting(problem.structure, problem.prior, seed), 0, np.asarray(states), n_all, shape, rate)
 
 
 def quiet_fit(model, data, **arguments):
@@ -102,7 +102,7 @@ class Simulation:
     def setting(self, values, seed):
         whole = self.problem.structure
         part = Chains(Sequences(values, self.data.offsets), whole.evidence, engine=CpuEngine(1))
-        return Setting.of(ChainProblem(part, self.problem.prior), seed)
+        return Setting(part, self.problem.prior, seed)
 
     def hierarchy(self, rng):
         settings = self.settings
@@ -286,14 +286,14 @@ class TestResults:
         assert again.partial_fit(sentences).n_states_ == fitted.n_states_
 
     def test_threads_change_nothing(self, sentences, monkeypatch):
-        monkeypatch.setattr("subchain.inference.sampling.sweeps.SMALL", 0)
+        monkeypatch.setattr("subchain.structures.chain.sampling.walkers.SMALL", 0)
         one, two = (quiet_fit(model(n_jobs=n), sentences) for n in (1, 2))
         assert one.trace_.objective == two.trace_.objective
         np.testing.assert_array_equal(one.samples_["transition"], two.samples_["transition"])
 
     def test_pieces_change_nothing(self, sentences, monkeypatch):
         whole = quiet_fit(model(), sentences)
-        monkeypatch.setattr("subchain.inference.sampling.beam_walker.PIECE", 7)
+        monkeypatch.setattr("subchain.structures.chain.sampling.beam_walker.PIECE", 7)
         np.testing.assert_array_equal(whole.transition_, quiet_fit(model(), sentences).transition_)
 
     def test_concentrations_are_kept_where_they_are_learned(self, sentences):

@@ -16,12 +16,12 @@ from subchain.data.legal_states import LegalStates
 from subchain.engines import CpuEngine
 from subchain.errors import ConvergenceWarning, InputError
 from subchain.inference.run.chains import ChainProblem
-from subchain.inference.sampling.collapsed_walkers import SequenceWalker, StateWalker
-from subchain.inference.sampling.joint import emission_sums, log_joint_of_emissions
 from subchain.inference.sampling.reported import marginals_of
-from subchain.inference.sampling.sampled_walker import SampledSequences
-from subchain.inference.sampling.walkers import Setting
 from subchain.structures.chain.model import HMMPosterior
+from subchain.structures.chain.sampling.collapsed_walkers import SequenceWalker, StateWalker
+from subchain.structures.chain.sampling.joint import emission_sums, log_joint_of_emissions
+from subchain.structures.chain.sampling.sampled_walker import SampledSequences
+from subchain.structures.chain.sampling.walkers import Setting
 from subchain.structures.chain.structure import Chains
 
 
@@ -60,7 +60,7 @@ def words(data=DATA, n_states=2, **knowledge):
 
 
 def walker_at(kind, problem, states, seed=0):
-    walker = kind(Setting.of(problem, seed), 0, np.asarray(states))
+    walker = kind(Setting(problem.structure, problem.prior, seed), 0, np.asarray(states))
     walker.begin(problem.prior.mean())
     return walker
 
@@ -262,7 +262,7 @@ def geweke(kind, problem, n_steps, seed):
     point, states, values = draw()
     for step in range(n_steps):
         part = Chains(Sequences(values, data.offsets), engine=CpuEngine(1))
-        walker = kind(Setting.of(ChainProblem(part, problem.prior), 1000 * seed + step), 0, states)
+        walker = kind(Setting(part, problem.prior, 1000 * seed + step), 0, states)
         walker.begin(point)
         walker.sweep(step + 1, 1.0)
         statistics = walker.statistics()
@@ -322,8 +322,8 @@ def settings_of(**settings):
     [({}, StateWalker), ({"block": "sequence"}, SequenceWalker), (SAMPLED, SampledSequences)],
 )
 def test_settings_decide_on_the_kind_of_chain(settings, kind):
-    setting = Setting.of(problem_of(DATA, Poisson(), Dirichlet()), 0)
-    assert Gibbs(**settings).walker(setting) is kind
+    walkers = Gibbs(**settings).walkers(problem_of(DATA, Poisson(), Dirichlet()), 0)
+    assert type(walkers.walker(0, np.zeros(5))) is kind
 
 
 class TestResults:
@@ -369,7 +369,7 @@ class TestResults:
         )
 
     def test_threads_change_nothing(self, sentences, monkeypatch):
-        monkeypatch.setattr("subchain.inference.sampling.sweeps.SMALL", 0)
+        monkeypatch.setattr("subchain.structures.chain.sampling.walkers.SMALL", 0)
         one, two = (quiet_fit(model(Gibbs(**settings_of()), n_jobs=n), sentences) for n in (1, 2))
         assert one.trace_.objective == two.trace_.objective
         np.testing.assert_array_equal(one.transition_, two.transition_)
@@ -390,7 +390,7 @@ class TestStarts:
     def test_states_are_drawn_uniformly_from_the_legal_ones(self, sentences):
         evidence = Evidence.build(sentences, 3, allowed={0: [0], 1: [1, 2], 2: [0, 1, 2], 3: [2], 4: [0, 2]})
         prior = HMMPosterior(Dirichlet().prior(3, flat=False), Categorical().prior(sentences, 3, flat=False))
-        setting = Setting.of(ChainProblem(Chains(sentences, evidence, engine=CpuEngine(1)), prior), 0)
+        setting = Setting(Chains(sentences, evidence, engine=CpuEngine(1)), prior, 0)
         drawn = np.array([setting.draw_legal(number) for number in range(200)])
         shares = np.stack([(drawn == state).mean(axis=0) for state in range(3)], axis=1)
         np.testing.assert_array_equal(shares[sentences.values == 0], [[1.0, 0.0, 0.0]] * (sentences.values == 0).sum())

@@ -7,7 +7,6 @@ as it needs. Whole sequences are drawn at once, and slices make this cheap (Van 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -15,11 +14,14 @@ from numpy.typing import NDArray
 
 from subchain.core.checks import whole_number
 from subchain.errors import InputError
+from subchain.inference.run.chains import chain_problem
+from subchain.inference.run.problem import Problem
 from subchain.inference.run.trace import Status, Trace
-from subchain.inference.sampling.beam_walker import MANY, BeamWalker, check_exchangeable, needed_hierarchy
 from subchain.inference.sampling.reported import BestDraw
 from subchain.inference.sampling.sampler import Annealing, Sampler
-from subchain.inference.sampling.walkers import Setting, States, Walker
+from subchain.structures.base import Walker
+from subchain.structures.chain.sampling.beam_walker import MANY, BeamWalker, check_exchangeable, needed_hierarchy
+from subchain.structures.chain.sampling.walkers import Setting, refuse_weights
 
 #: Bytes that the filtered marginals of a position take, roughly.
 REACHED_BYTES = 100
@@ -134,14 +136,17 @@ class Beam(Sampler):
 
     # ---- the run -----------------------------------------------------------------------------------------------------
 
-    def walker(self, setting: Setting) -> Callable[[Setting, int, States], Walker]:
-        problem = setting.problem
-        self.refuse_weights(problem)
-        needed_hierarchy(problem.prior.chain)
-        if problem.structure.evidence is None:
-            check_exchangeable(problem.prior.emission)
+    def walkers(self, problem: Problem, seed: int) -> Setting:
+        chains = chain_problem(problem, "Beam")
+        refuse_weights(chains.structure, "Beam")
+        needed_hierarchy(chains.prior.chain)
+        if chains.structure.evidence is None:
+            check_exchangeable(chains.prior.emission)
         shape, rate = self._gamma()
-        return partial(BeamWalker, n_all=self.n_all(setting.reference.n_states), shape=shape, rate=rate)
+        setting = Setting(chains.structure, chains.prior, seed)
+        n_all = self.n_all(setting.reference.n_states)
+        setting.make = partial(BeamWalker, n_all=n_all, shape=shape, rate=rate)
+        return setting
 
     def reported(self, walkers: list[Walker], room: int) -> BestDraw:
         return BestDraw(walkers)

@@ -5,7 +5,7 @@ A sweep draws the state of every position anew, one at a time or whole sequences
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +18,10 @@ from subchain.inference.run.algorithm import Lists
 from subchain.inference.run.chains import chain_problem
 from subchain.inference.run.loop import RunState
 from subchain.inference.run.problem import Problem
-from subchain.inference.sampling.cluster_sweeps import ClusterSweeps
 from subchain.inference.sampling.reported import Averages, marginals_of
 from subchain.inference.sampling.sampler import Annealing, Sampler
-from subchain.inference.sampling.walkers import Setting, Walker
+from subchain.structures.base import Walker, Walkers
 from subchain.structures.clusters import ClusterStructure
-
-if TYPE_CHECKING:
-    from subchain.inference.run.loop import Stepper
 
 BLOCKS = ("state", "sequence")
 PARAMETERS = ("collapsed", "sampled")
@@ -122,15 +118,8 @@ class Gibbs(Sampler):
         paths = self.n_samples * np.min_scalar_type(n_states).itemsize if self.keep_states else 0
         return positions * (self.n_chains * (n_states * count + 4 + paths) + 8 * n_states)
 
-    def stepper(self, problem: Problem, state: RunState) -> Stepper:
-        if not isinstance(problem.structure, ClusterStructure):
-            return super().stepper(problem, state)
-        if self.parameters != "sampled":
-            raise InputError(
-                f"Gibbs: {type(problem.structure).__name__} is drawn with parameters='sampled', block='sequence'; "
-                "summing parameters out is for hidden Markov chains."
-            )
-        return ClusterSweeps(problem, problem.structure, self, state)
+    def walkers(self, problem: Problem, seed: int) -> Walkers:
+        return problem.structure.walkers(self, problem.prior, seed)
 
     def sweep(
         self, prior: Posterior, statistics: Statistics, structure: ClusterStructure, rng: np.random.Generator
@@ -138,22 +127,6 @@ class Gibbs(Sampler):
         """Draw parameters given what is hidden, then what is hidden given them; chains have walkers of their own."""
         point = prior.update(statistics).sample(rng)
         return structure.draw(point, np.arange(structure.n_clusters), rng)
-
-    def walker(self, setting: Setting) -> type[Walker]:
-        """Return the kind of chain that does what the settings ask for; refuse data that none can draw."""
-        self.refuse_weights(setting.problem)
-        if self.parameters == "sampled":
-            from subchain.inference.sampling.sampled_walker import SampledSequences
-
-            return SampledSequences
-        if setting.is_stationary:
-            raise InputError(
-                "Gibbs: where chains begin in the stationary distribution of their transitions, these cannot be summed "
-                "out; use Gibbs(block='sequence', parameters='sampled')."
-            )
-        from subchain.inference.sampling.collapsed_walkers import SequenceWalker, StateWalker
-
-        return SequenceWalker if self.block == "sequence" else StateWalker
 
     def reported(self, walkers: list[Walker], room: int) -> Averages:
         return Averages(walkers, room)

@@ -11,7 +11,7 @@ A structure whose data are independent clusters (documents, sentence pairs, sent
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
@@ -186,6 +186,76 @@ class Ledger(Protocol):
     def restore(self, memory: Memory, statistics: Any) -> None: ...
 
 
+class Moved(NamedTuple):
+    """What a sweep did: the share of what is hidden that changed, and that of proposals which were accepted."""
+
+    changed: float
+    accepted: float = 1.0
+
+
+class Walker(Protocol):
+    """One Markov chain of a sampler. Random numbers are functions of the seed, of its number and of the sweep's number.
+
+    Attributes
+    ----------
+    number : which of the sampler's chains it is
+    hidden : what is hidden, as it was drawn last
+    prior : the prior, which samplers of hierarchical models draw too
+    side_by_side : whether walkers can run on threads of their own; else each of them uses all
+    """
+
+    number: int
+    prior: Any
+
+    @property
+    def hidden(self) -> Any: ...
+    @property
+    def side_by_side(self) -> bool: ...
+
+    def begin(self, point: Any) -> None:
+        """Prepare for the first sweep of a run that starts at a point."""
+
+    def sweeps(self, first: int, temperatures: Array) -> Moved:
+        """Do sweeps number `first`, `first` + 1, … at these temperatures; return what the last of them did."""
+
+    def statistics(self) -> Any:
+        """Return the statistics of what is hidden now."""
+
+    def log_joint(self) -> float:
+        """Return the log probability of the data and what is hidden, parameters summed out; nan if it is not known."""
+
+    def kept(self, statistics: Any, sweep: int, *, with_hidden: bool) -> dict[str, Any]:
+        """Return what is kept of the present draw, by name."""
+
+    def tally_shape(self) -> tuple[int, ...]:
+        """Return the shape of a table that counts how often what is hidden had each value; (0,) if none is kept."""
+
+    def tally(self, out: NDArray[Any]) -> None:
+        """Add the present draw to such a table."""
+
+    def measures(self) -> dict[str, float]:
+        """Return numbers for the trace beside the log joint."""
+
+    def memory(self) -> Memory:
+        """Return what a checkpoint has to keep beside what is hidden."""
+
+    def restore(self, memory: Memory) -> None:
+        """Prepare for the next sweep of a run that is resumed."""
+
+
+class Walkers(Protocol):
+    """Makes the walkers of a run."""
+
+    def start(self, n_chains: int, state: Any) -> Any:
+        """Return what is hidden for each chain to begin with, given the start of a run."""
+
+    def walker(self, number: int, hidden: Any) -> Walker:
+        """Return a chain that stands at `hidden`."""
+
+    def map(self, task: Callable[[Any], Any], walkers: list[Any]) -> list[Any]:
+        """Return what the task gives for each walker, on threads where that helps."""
+
+
 class Structure(Protocol):
     """The data of a run and what is hidden in them."""
 
@@ -207,3 +277,6 @@ class Structure(Protocol):
 
     def ledger(self, algorithm: Any, prior: Any) -> Ledger:
         """Return the ledger of a collapsed run with the settings of `algorithm`."""
+
+    def walkers(self, algorithm: Any, prior: Any, seed: int) -> Walkers:
+        """Return what makes the chains of a Gibbs sampler with the settings of `algorithm`."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from subchain.core.parts import IncrementalPosterior, Memory
 from subchain.core.statistics import Statistics
+from subchain.errors import InputError
 from subchain.structures.base import Fresh, Plan
 
 Array = NDArray[np.float64]
@@ -74,6 +75,16 @@ class ClusterStructure(ABC):
         from subchain.structures.cluster_ledger import ClusterLedger
 
         return ClusterLedger(self, algorithm, prior)
+
+    def walkers(self, algorithm: Any, prior: Any, seed: int) -> Any:
+        from subchain.structures.cluster_walkers import ClusterWalkers
+
+        if algorithm.parameters != "sampled":
+            raise InputError(
+                f"Gibbs: {type(self).__name__} is drawn with parameters='sampled', block='sequence'; summing "
+                "parameters out is for hidden Markov chains."
+            )
+        return ClusterWalkers(self, algorithm, prior, seed)
 
 
 class ClusterExcerpt:

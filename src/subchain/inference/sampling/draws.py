@@ -1,32 +1,23 @@
-"""What a sampler keeps of its draws: how probable each is, how many states it uses, and parameters given its states."""
+"""What a sampler keeps of its draws: how probable each is, and what the walkers say of it."""
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import threading
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.parts import Memory
-from subchain.core.records import STATE_AXES
 from subchain.core.samples import Samples
-from subchain.emissions.base import Parameters
-from subchain.engines.statistics import HMMStatistics
-from subchain.inference.run.chains import ChainProblem
-from subchain.inference.sampling.walkers import Walker
-from subchain.structures.chain.model import HMMPoint, HMMPosterior
+from subchain.inference.run.problem import Problem
+from subchain.structures.base import Walker
 
 if TYPE_CHECKING:
     from subchain.inference.sampling.sampler import Sampler
 
 Array = NDArray[np.float64]
-
-#: Tables of more numbers are not kept for every draw.
-LARGE = 10_000
 
 
 class Drawn:
@@ -43,7 +34,7 @@ class Drawn:
     log_joint : (chains,) of the present states
     """
 
-    def __init__(self, problem: ChainProblem, algorithm: Sampler, walkers: list[Walker], room: int) -> None:
+    def __init__(self, problem: Problem, algorithm: Sampler, walkers: list[Walker], room: int) -> None:
         self.problem = problem
         self.algorithm = algorithm
         self.walkers = walkers
@@ -59,42 +50,22 @@ class Drawn:
 
     def note(self, walker: Walker, sweep: int, *, is_kept: bool) -> None:
         """Write down where a chain stands after so many sweeps; chains may do so at the same time."""
-        self.log_joint[walker.number] = walker.log_joint()
+        log_joint = self.log_joint[walker.number] = walker.log_joint()
         if not is_kept:
             return
         statistics = walker.statistics()
-        values = self._values(walker, statistics, sweep)
+        values = {"log_joint": log_joint}
+        values |= walker.kept(statistics, sweep, with_hidden=self.algorithm.keep_states)
         with self._growing:
             for name, value in values.items():
                 self._put(name, (walker.number, self.draws), np.asarray(value))
-        self._reported.note(walker, statistics, float(self.log_joint[walker.number]))
+        self._reported.note(walker, statistics, float(log_joint))
 
     def advanced(self, sweeps: int, *, is_kept: bool) -> None:
         """All chains have done their sweeps."""
         self.sweeps += sweeps
         self.draws += is_kept
         self._known = {}
-
-    def _values(self, walker: Walker, statistics: HMMStatistics, sweep: int) -> dict[str, Any]:
-        """What is kept of a draw."""
-        visits = statistics.visits
-        chain = walker.draw_chain(statistics, sweep)
-        found: dict[str, Any] = {"log_joint": self.log_joint[walker.number]} | walker.summary(visits)
-        found["occupancy"] = np.sort(visits)[::-1] / max(visits.sum(), 1.0)
-        found["initial"] = chain.initial
-        if chain.transition.size <= LARGE:
-            found["transition"] = chain.transition
-        if self._is_small(walker.reference):
-            parameters = walker.draw_emission(statistics, sweep)
-            found |= {f"emission.{name}": array for name, array in _of_states(parameters)}
-        if self.algorithm.keep_states:
-            found["states"] = walker.states
-        return found
-
-    @staticmethod
-    def _is_small(parameters: Parameters) -> bool:
-        """Whether parameters of the emissions are kept for every draw."""
-        return sum(array.size for _, array in _of_states(parameters)) <= LARGE
 
     def _put(self, name: str, place: tuple[int, int], value: NDArray[Any]) -> None:
         """Keep one value of one draw."""
@@ -106,9 +77,8 @@ class Drawn:
         kept = self._kept.get(name)
         shape = like.shape if kept is None else tuple(map(max, kept.shape[2:], like.shape))
         if kept is None or shape != kept.shape[2:]:
-            kind = np.min_scalar_type(self.walkers[0].most_states - 1) if name == "states" else like.dtype
-            nothing = np.nan if kind.kind == "f" and name != "occupancy" else 0
-            wider = np.full((len(self.walkers), self.room, *shape), nothing, dtype=kind)
+            nothing = np.nan if like.dtype.kind == "f" and name != "occupancy" else 0
+            wider = np.full((len(self.walkers), self.room, *shape), nothing, dtype=like.dtype)
             if kept is not None:
                 wider[tuple(slice(size) for size in kept.shape)] = kept
             self._kept[name] = wider
@@ -122,27 +92,25 @@ class Drawn:
         return self._kept["log_joint"][:, : self.draws] if self.draws else self.log_joint[:, None]
 
     @property
-    def statistics(self) -> HMMStatistics:
+    def statistics(self) -> Any:
         if "statistics" not in self._known:
             found = self._reported.statistics(self.walkers, self._log_joints)
-            found.n_observations = float(self.problem.structure.data.n_observations)
+            found.n_observations = float(self.problem.structure.n_observations)
             self._known["statistics"] = found
-        known: HMMStatistics = self._known["statistics"]
-        return known
+        return self._known["statistics"]
 
     reported = statistics
 
     @property
-    def prior(self) -> HMMPosterior | None:
+    def prior(self) -> Any:
         found = self._reported.prior(self.walkers, self._log_joints)
         return None if found is self.problem.prior else found
 
     @property
-    def point(self) -> HMMPoint:
+    def point(self) -> Any:
         if "point" not in self._known:
             self._known["point"] = (self.prior or self.problem.prior).update(self.statistics).mean()
-        found: HMMPoint = self._known["point"]
-        return found
+        return self._known["point"]
 
     @property
     def samples(self) -> Samples | None:
@@ -155,7 +123,7 @@ class Drawn:
             "sweeps": np.array(self.sweeps),
             "draws": np.array(self.draws),
             "log_joint": self.log_joint.copy(),
-            "states": np.array([walker.states for walker in self.walkers]),
+            "hidden": np.array([walker.hidden for walker in self.walkers]),
         }
         for walker in self.walkers:
             memory |= walker.memory()
@@ -169,18 +137,6 @@ class Drawn:
         self._reported.restore(memory, self.walkers, self.draws)
         for name, array in _samples(memory).items():
             self._array(name, array[0, 0])[:, : self.draws] = array
-
-
-def _of_states(record: Any, prefix: str = "") -> Iterator[tuple[str, NDArray[Any]]]:
-    """Parameters of states by name, with the states on their first axis; the table of symbols is called by its use."""
-    for item in dataclasses.fields(record):
-        value, axes = getattr(record, item.name), item.metadata.get(STATE_AXES, (0,))
-        name = prefix + ("probabilities" if item.name == "weights" else item.name)
-        if isinstance(value, dict):
-            for part, inner in value.items():
-                yield from _of_states(inner, f"{prefix}{part}.")
-        elif isinstance(value, np.ndarray) and axes:
-            yield name, np.moveaxis(value, axes[0], 0)
 
 
 def _samples(memory: Memory) -> dict[str, NDArray[Any]]:

@@ -11,12 +11,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.parts import Memory
+from subchain.core.parts import Memory, Posterior
 from subchain.core.records import build_record
-from subchain.engines.statistics import HMMStatistics
+from subchain.core.statistics import Statistics
 from subchain.inference.sampling.draws import samples_of
-from subchain.inference.sampling.walkers import Walker, tally_states
-from subchain.structures.chain.model import HMMPosterior
+from subchain.structures.base import Walker
 
 Array = NDArray[np.float64]
 
@@ -24,13 +23,13 @@ Array = NDArray[np.float64]
 class Reported(Protocol):
     """What `Drawn` tells of every kept draw, and asks for the result."""
 
-    def note(self, walker: Walker, statistics: HMMStatistics, log_joint: float) -> None:
+    def note(self, walker: Walker, statistics: Statistics, log_joint: float) -> None:
         """Record a draw of a chain; the statistics may be kept, and several threads may call this at once."""
 
-    def statistics(self, walkers: list[Walker], log_joints: Array) -> HMMStatistics:
+    def statistics(self, walkers: list[Walker], log_joints: Array) -> Statistics:
         """The statistics to report, given the log joints of all draws, (chains, draws)."""
 
-    def prior(self, walkers: list[Walker], log_joints: Array) -> HMMPosterior:
+    def prior(self, walkers: list[Walker], log_joints: Array) -> Posterior:
         """The prior that belongs to them."""
 
     def memory(self) -> Memory:
@@ -50,28 +49,23 @@ class Averages:
     """
 
     def __init__(self, walkers: list[Walker], room: int) -> None:
-        setting = walkers[0].setting
-        self._lists = setting.legal_lists
-        n_positions, n_states = setting.problem.structure.data.n_observations, setting.reference.n_states
-        entries = (n_positions, n_states) if setting.legal is None else (setting.legal.n_entries,)
-        self._tally = np.zeros((len(walkers), *entries), dtype=np.min_scalar_type(room))
-        self._totals: list[HMMStatistics | None] = [None] * len(walkers)
+        self._tally = np.zeros((len(walkers), *walkers[0].tally_shape()), dtype=np.min_scalar_type(room))
+        self._totals: list[Statistics | None] = [None] * len(walkers)
 
-    def note(self, walker: Walker, statistics: HMMStatistics, log_joint: float) -> None:
+    def note(self, walker: Walker, statistics: Statistics, log_joint: float) -> None:
         total = self._totals[walker.number]
         if total is None:
             self._totals[walker.number] = statistics
         else:
             total.absorb(statistics)
-        tally = self._tally[walker.number].reshape(-1)
-        tally_states(self._lists.offsets, self._lists.states, walker.states, tally)
+        walker.tally(self._tally[walker.number])
 
-    def statistics(self, walkers: list[Walker], log_joints: Array) -> HMMStatistics:
+    def statistics(self, walkers: list[Walker], log_joints: Array) -> Statistics:
         best = int(log_joints.mean(axis=1).argmax())
         total = self._totals[best]
         return walkers[best].statistics() if total is None else total.scale(1.0 / log_joints.shape[1])
 
-    def prior(self, walkers: list[Walker], log_joints: Array) -> HMMPosterior:
+    def prior(self, walkers: list[Walker], log_joints: Array) -> Posterior:
         return walkers[0].prior
 
     def memory(self) -> Memory:
@@ -105,20 +99,20 @@ class BestDraw:
     """The draw of each chain that has the largest log joint, with the prior that it had."""
 
     def __init__(self, walkers: list[Walker]) -> None:
-        self._best: list[tuple[float, HMMStatistics, HMMPosterior] | None] = [None] * len(walkers)
+        self._best: list[tuple[float, Statistics, Posterior] | None] = [None] * len(walkers)
 
-    def note(self, walker: Walker, statistics: HMMStatistics, log_joint: float) -> None:
+    def note(self, walker: Walker, statistics: Statistics, log_joint: float) -> None:
         best = self._best[walker.number]
         if best is None or log_joint > best[0]:
             self._best[walker.number] = log_joint, statistics, walker.prior
 
-    def statistics(self, walkers: list[Walker], log_joints: Array) -> HMMStatistics:
+    def statistics(self, walkers: list[Walker], log_joints: Array) -> Statistics:
         return self._find(walkers, log_joints)[0]
 
-    def prior(self, walkers: list[Walker], log_joints: Array) -> HMMPosterior:
+    def prior(self, walkers: list[Walker], log_joints: Array) -> Posterior:
         return self._find(walkers, log_joints)[1]
 
-    def _find(self, walkers: list[Walker], log_joints: Array) -> tuple[HMMStatistics, HMMPosterior]:
+    def _find(self, walkers: list[Walker], log_joints: Array) -> tuple[Statistics, Posterior]:
         chain = int(log_joints.max(axis=1).argmax())
         best = self._best[chain]
         return (walkers[chain].statistics(), walkers[chain].prior) if best is None else best[1:]

@@ -19,18 +19,16 @@ from subchain.core.checks import whole_number
 from subchain.core.samples import MIN_DRAWS, Samples, r_hat
 from subchain.errors import InputError
 from subchain.inference.run.algorithm import Algorithm
-from subchain.inference.run.chains import ChainProblem, chain_problem
 from subchain.inference.run.loop import RunState
 from subchain.inference.run.problem import Problem
 from subchain.inference.run.trace import Status, Trace
 from subchain.inference.sampling.draws import samples_of
 from subchain.inference.sampling.sweeps import Sweeps
-from subchain.structures.chain.model import HMMPoint, HMMPosterior
+from subchain.structures.base import Walker, Walkers
 
 if TYPE_CHECKING:
     from subchain.inference.run.loop import Stepper
     from subchain.inference.sampling.reported import Reported
-    from subchain.inference.sampling.walkers import Setting, States, Walker
 
 Array = NDArray[np.float64]
 Annealing = float | Sequence[float] | Callable[[float], float] | None
@@ -57,8 +55,8 @@ class Sampler(Algorithm):
         return True
 
     @abstractmethod
-    def walker(self, setting: Setting) -> Callable[[Setting, int, States], Walker]:
-        """What makes the chains of a run; raise an `InputError` if there is nothing that could."""
+    def walkers(self, problem: Problem, seed: int) -> Walkers:
+        """Return what makes the chains of a run; raise an `InputError` if there is nothing that could."""
 
     @abstractmethod
     def reported(self, walkers: list[Walker], room: int) -> Reported:
@@ -71,14 +69,6 @@ class Sampler(Algorithm):
         if not isinstance(self.keep_states, (bool, np.bool_)):
             raise InputError(f"{type(self).__name__}: keep_states must be True or False, not {self.keep_states!r}.")
         self.temperatures()
-
-    def refuse_weights(self, problem: ChainProblem) -> None:
-        """Raise an `InputError` if sequences are to count more or less than once."""
-        if problem.structure.weights is not None and (problem.structure.weights != 1.0).any():
-            raise InputError(
-                f"{type(self).__name__} cannot weigh sequences: every one of them has a path or has none. Leave "
-                "sample_weight out, or repeat sequences that are to count more than once."
-            )
 
     def identity(self) -> dict[str, Any]:
         """As for every algorithm; a resumed run may also keep more draws."""
@@ -133,12 +123,12 @@ class Sampler(Algorithm):
         return -(-self.burn_in // self.thin) + self.n_samples
 
     def stepper(self, problem: Problem, state: RunState) -> Stepper:
-        return Sweeps(chain_problem(problem, type(self).__name__), self, state)
+        return Sweeps(problem, self, state)
 
     def samples(self, state: RunState) -> Samples | None:
         return samples_of(state.results.memory)
 
-    def weights(self, posterior: HMMPosterior, point: HMMPoint) -> HMMPoint:
+    def weights(self, posterior: Any, point: Any) -> Any:
         return posterior.predictive()
 
     def _kept(self, trace: Trace, name: str = "log_joint") -> Array:

@@ -18,6 +18,8 @@ from subchain.structures.chain.model import HMMPoint, HMMPosterior
 if TYPE_CHECKING:
     from subchain.structures.chain.collapsed.ledger import ChainLedger
     from subchain.structures.chain.collapsed.visitors import CollapsedSettings
+    from subchain.structures.chain.sampling.gibbs import GibbsSettings
+    from subchain.structures.chain.sampling.walkers import Setting
 
 
 @dataclasses.dataclass
@@ -52,6 +54,11 @@ class Chains(Part):
         from subchain.structures.chain.collapsed.ledger import ChainLedger  # kernels that other algorithms do not need
 
         return ChainLedger(self, algorithm, prior)
+
+    def walkers(self, algorithm: GibbsSettings, prior: HMMPosterior, seed: int) -> Setting:
+        from subchain.structures.chain.sampling.gibbs import gibbs_setting
+
+        return gibbs_setting(self, algorithm, prior, seed)
 
     def statistics(self, weights: HMMPoint) -> HMMStatistics:
         """Return the expected statistics of all sequences."""

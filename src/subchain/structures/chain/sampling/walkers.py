@@ -11,69 +11,95 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from subchain.core.parts import Memory
+from subchain.core.records import STATE_AXES
 from subchain.data.legal_states import LegalStates
 from subchain.emissions.base import Frozen, Parameters
 from subchain.engines.statistics import HMMStatistics
-from subchain.inference.run.chains import ChainProblem
-from subchain.inference.sampling.joint import emission_sums, log_joint_of_emissions
+from subchain.errors import InputError
 from subchain.numerics.random import key_of
+from subchain.structures.base import Moved
 from subchain.structures.chain.collapsed.missing_coordinates import fill_holes, has_holes
-from subchain.structures.chain.model import HMMPoint
+from subchain.structures.chain.local_starts import LOCAL_STARTS
+from subchain.structures.chain.model import HMMPoint, HMMPosterior
+from subchain.structures.chain.sampling.joint import emission_sums, log_joint_of_emissions
 from subchain.transitions.base import ChainLaw, ChainPosterior, ChainSums
 
 if TYPE_CHECKING:
     from subchain.propagation.collapsed.pieces import Legal
+    from subchain.structures.chain.structure import Chains
 
 Array = NDArray[np.float64]
 States = NDArray[np.int32]
 
-
-class Moved(NamedTuple):
-    """What a sweep did: the share of positions whose state changed, and that of proposals which were accepted."""
-
-    changed: float
-    accepted: float = 1.0
+#: Chains with fewer positions, all together, are not worth a thread.
+SMALL = 20_000
+#: Tables of more numbers are not kept for every draw.
+LARGE = 10_000
 
 
 @dataclasses.dataclass
 class Setting:
-    """What all walkers of a run share.
+    """What all walkers of a run share, and how they are made; see `structures.base.Walkers`.
 
     Attributes
     ----------
-    problem : the data and the prior
-    legal : the states that every position may have; None if all
+    chains, prior : the data and the prior
     seed : where random numbers come from
+    make : makes a walker from this setting, its number and its states
     """
 
-    problem: ChainProblem
-    legal: LegalStates | None
+    chains: Chains
+    prior: HMMPosterior
     seed: int
+    make: Callable[[Setting, int, States], Walker] | None = None
 
-    @classmethod
-    def of(cls, problem: ChainProblem, seed: int) -> Setting:
-        """The setting of a run."""
-        whole = problem.structure
-        return cls(problem, None if whole.evidence is None else whole.evidence.listed(whole.data), seed)
+    def start(self, n_chains: int, state: Any) -> States:
+        """Return states of all positions for every chain, (n_chains, N).
+
+        They are paths drawn given the start's point, or any legal states if these were asked for and can follow each
+        other.
+        """
+        memory = state.results.memory
+        asked = "local start" in memory and LOCAL_STARTS[int(memory["local start"])]
+        if asked == "states" and self.anything_goes:
+            return np.array([self.draw_legal(number) for number in range(n_chains)])
+        seed = np.random.SeedSequence([self.seed, 0, 0, 5])
+        return self.chains.engine.sample_paths(state.point.surrogate(), self.chains, n_chains, seed)
+
+    def walker(self, number: int, hidden: States) -> Walker:
+        assert self.make is not None
+        return self.make(self, number, hidden)
+
+    def map(self, task: Callable[[Any], Any], walkers: list[Any]) -> list[Any]:
+        total = len(walkers) * self.chains.n_observations
+        if not walkers[0].side_by_side or total < SMALL:
+            return [task(walker) for walker in walkers]
+        return self.chains.engine.map(task, walkers)
+
+    @cached_property
+    def legal(self) -> LegalStates | None:
+        """The states that every position may have; None if all."""
+        return None if self.chains.evidence is None else self.chains.evidence.listed(self.chains.data)
 
     @cached_property
     def reference(self) -> Parameters:
         """The family at some point, which accumulates."""
-        found: Parameters = self.problem.prior.emission.mean()
+        found: Parameters = self.prior.emission.mean()
         return found
 
     @cached_property
     def has_holes(self) -> bool:
         """Whether missing coordinates have to be drawn."""
-        return has_holes(self.reference, np.asarray(self.problem.structure.data.values))
+        return has_holes(self.reference, np.asarray(self.chains.data.values))
 
     @cached_property
     def legal_lists(self) -> Legal:
@@ -85,18 +111,18 @@ class Setting:
     @cached_property
     def is_stationary(self) -> bool:
         """Whether chains begin in the stationary distribution of their transitions."""
-        return bool(getattr(getattr(self.problem.prior.chain, "initial", None), "is_stationary", False))
+        return bool(getattr(getattr(self.prior.chain, "initial", None), "is_stationary", False))
 
     @property
     def anything_goes(self) -> bool:
         """Whether every legal state may follow every other and have any observation."""
-        prior = self.problem.prior.chain.row_prior()
+        prior = self.prior.chain.row_prior()
         possible = (prior.concentration > 0.0) | (prior.fixed > 0.0)
-        return bool(possible.all()) and not isinstance(self.problem.prior.emission, Frozen)
+        return bool(possible.all()) and not isinstance(self.prior.emission, Frozen)
 
     def draw_legal(self, number: int) -> States:
         """Every position's state drawn uniformly from those that are legal there, for one walker."""
-        points = self.rng(number, 0, 6).random(self.problem.structure.data.n_observations)
+        points = self.rng(number, 0, 6).random(self.chains.data.n_observations)
         if self.legal is None:
             return (points * self.reference.n_states).astype(np.int32)
         counts = np.diff(self.legal.offsets)
@@ -105,6 +131,15 @@ class Setting:
     def rng(self, *numbers: int) -> np.random.Generator:
         """A generator for one purpose."""
         return np.random.default_rng([self.seed, *numbers])
+
+
+def refuse_weights(chains: Chains, name: str) -> None:
+    """Raise an `InputError` that names the sampler if sequences are to count more or less than once."""
+    if chains.weights is not None and (chains.weights != 1.0).any():
+        raise InputError(
+            f"{name} cannot weigh sequences: every one of them has a path or has none. Leave sample_weight out, or "
+            "repeat sequences that are to count more than once."
+        )
 
 
 class Walker(ABC):
@@ -128,9 +163,9 @@ class Walker(ABC):
         self.setting = setting
         self.number = number
         self.states = np.array(states, dtype=np.int32)
-        self.prior = setting.problem.prior
+        self.prior: HMMPosterior = setting.prior
         self.reference = setting.reference
-        self.data = setting.problem.structure.data
+        self.data = setting.chains.data
         self.values: NDArray[Any] = self.data.values
         self.key = key_of(np.random.SeedSequence([setting.seed, number]))
 
@@ -171,6 +206,33 @@ class Walker(ABC):
     def summary(self, visits: Array) -> dict[str, Any]:
         """Numbers that are kept of every draw whatever its states are called; `visits` (K,) counts positions."""
         return {"n_used": np.count_nonzero(visits)}
+
+    @property
+    def hidden(self) -> States:
+        return self.states
+
+    def kept(self, statistics: HMMStatistics, sweep: int, *, with_hidden: bool) -> dict[str, Any]:
+        visits = statistics.visits
+        chain = self.draw_chain(statistics, sweep)
+        found: dict[str, Any] = self.summary(visits)
+        found["occupancy"] = np.sort(visits)[::-1] / max(visits.sum(), 1.0)
+        found["initial"] = chain.initial
+        if chain.transition.size <= LARGE:
+            found["transition"] = chain.transition
+        if sum(array.size for _, array in _of_states(self.reference)) <= LARGE:
+            parameters = self.draw_emission(statistics, sweep)
+            found |= {f"emission.{name}": array for name, array in _of_states(parameters)}
+        if with_hidden:
+            found["states"] = self.states.astype(np.min_scalar_type(self.most_states - 1))
+        return found
+
+    def tally_shape(self) -> tuple[int, ...]:
+        legal = self.setting.legal
+        return (len(self.states), self.reference.n_states) if legal is None else (legal.n_entries,)
+
+    def tally(self, out: NDArray[Any]) -> None:
+        lists = self.setting.legal_lists
+        _tally_states(lists.offsets, lists.states, self.states, out.reshape(-1))
 
     def measures(self) -> dict[str, float]:
         """Numbers for the trace beside the log joint."""
@@ -244,7 +306,7 @@ def _sum_listed(offsets, listed, entries, states):
 
 
 @njit(nogil=True, cache=True)
-def tally_states(offsets, listed, states, out):
+def _tally_states(offsets, listed, states, out):
     """Add one to the entry of every position's state: entries of lists (nnz,), or of all states (N · K,)."""
     n_states = 0 if offsets.shape[0] else out.shape[0] // max(states.shape[0], 1)
     for position in range(states.shape[0]):
@@ -254,3 +316,15 @@ def tally_states(offsets, listed, states, out):
                     out[i] += 1
         else:
             out[position * n_states + states[position]] += 1
+
+
+def _of_states(record: Any, prefix: str = "") -> Iterator[tuple[str, NDArray[Any]]]:
+    """Parameters of states by name, with the states on their first axis; the table of symbols is called by its use."""
+    for item in dataclasses.fields(record):
+        value, axes = getattr(record, item.name), item.metadata.get(STATE_AXES, (0,))
+        name = prefix + ("probabilities" if item.name == "weights" else item.name)
+        if isinstance(value, dict):
+            for part, inner in value.items():
+                yield from _of_states(inner, f"{prefix}{part}.")
+        elif isinstance(value, np.ndarray) and axes:
+            yield name, np.moveaxis(value, axes[0], 0)

@@ -16,8 +16,9 @@ from subchain.emissions.base import Likelihood, Parameters, Table, Values
 from subchain.engines.part import Part
 from subchain.engines.statistics import HMMStatistics
 from subchain.engines.surrogate import Surrogate
-from subchain.inference.sampling.walkers import Moved, Walker
+from subchain.structures.base import Moved
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
+from subchain.structures.chain.sampling.walkers import Walker
 from subchain.transitions.base import Chain, ChainLaw
 from subchain.transitions.dirichlet import DirichletChain
 from subchain.transitions.operators import Dense
@@ -57,12 +58,12 @@ class SampledSequences(Walker):
         if self.setting.is_stationary:
             point.chain = self._draw_stationary(posterior, annealed, rng)
         self.point = point
-        whole, surrogate = self.setting.problem.structure, point.surrogate()
+        whole, surrogate = self.setting.chains, point.surrogate()
         evidence = whole.evidence
         if temperature != 1.0:
             surrogate, evidence = _raised(surrogate, 1.0 / temperature), _raised_evidence(evidence, 1.0 / temperature)
         seed = np.random.SeedSequence([self.setting.seed, self.number, sweep, 4])
-        fresh = self.setting.problem.structure.engine.sample_paths(surrogate, Part(self.data, evidence), 1, seed)[0]
+        fresh = self.setting.chains.engine.sample_paths(surrogate, Part(self.data, evidence), 1, seed)[0]
         changed = float(np.mean(fresh != self.states)) if len(fresh) else 0.0
         self.states = fresh
         if self.setting.has_holes:

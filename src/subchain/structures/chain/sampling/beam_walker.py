@@ -20,11 +20,12 @@ from subchain.core.parts import Memory
 from subchain.emissions.base import Frozen, Parameters
 from subchain.emissions.categorical import CategoricalParameters, as_symbols
 from subchain.errors import InputError
-from subchain.inference.sampling.hierarchy import Hyperprior, Top, draw_rows, extend, redraw
-from subchain.inference.sampling.joint import emission_sums
-from subchain.inference.sampling.walkers import Moved, Setting, States, Walker
 from subchain.propagation.beam import Likelihoods, Reached, draw_slices, nothing_reached, rank, reach, walk_back
+from subchain.structures.base import Moved
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
+from subchain.structures.chain.sampling.hierarchy import Hyperprior, Top, draw_rows, extend, redraw
+from subchain.structures.chain.sampling.joint import emission_sums
+from subchain.structures.chain.sampling.walkers import Setting, States, Walker
 from subchain.transitions.dirichlet import DirichletChain, DirichletRows
 from subchain.transitions.hdp.hierarchy import Hierarchy
 from subchain.transitions.initial import LearnedInitial
@@ -87,7 +88,7 @@ class BeamWalker(Walker):
     def __init__(self, setting: Setting, number: int, states: States, n_all: float, shape: float, rate: float) -> None:
         super().__init__(setting, number, states)
         hierarchy = needed_hierarchy(self.prior.chain)
-        self.named = setting.problem.structure.evidence is not None
+        self.named = setting.chains.evidence is not None
         self.hyperprior = Hyperprior(hierarchy.learns_concentration, hierarchy.learns_top_concentration, shape, rate)
         n_states = setting.reference.n_states
         n_all = n_states if self.named else n_all
@@ -163,7 +164,7 @@ class BeamWalker(Walker):
 
     def _adopt(self) -> None:
         """Take the prior of the states that there are."""
-        self.prior = prior_given(self.setting.problem.prior, self.top)
+        self.prior = prior_given(self.setting.prior, self.top)
         self.reference = self.prior.emission.mean()
 
     # ---- a sweep -----------------------------------------------------------------------------------------------------
@@ -186,7 +187,7 @@ class BeamWalker(Walker):
 
     def _draw_parameters(self, top: Top, temperature: float, rng: np.random.Generator) -> Parameters:
         """Emission parameters of all states, unused ones included."""
-        prior = _of_size(self.setting.problem.prior.emission, top.n_states)
+        prior = _of_size(self.setting.prior.emission, top.n_states)
         sums = emission_sums(prior.mean(), self.values, self.states)
         found: Parameters = prior.update(sums if temperature == 1.0 else sums.scale(1.0 / temperature)).sample(rng)
         return found
@@ -226,7 +227,7 @@ class _Tables:
     """Likelihoods of a sweep: one table of symbols for all positions, or one of positions for each piece."""
 
     def __init__(self, walker: BeamWalker, emission: Parameters, temperature: float) -> None:
-        self.data, self.evidence = walker.data, walker.setting.problem.structure.evidence
+        self.data, self.evidence = walker.data, walker.setting.chains.evidence
         self.emission, self.power = emission, 1.0 / temperature
         self.table: Likelihoods | None = None
         if type(emission) is CategoricalParameters and self.evidence is None:

@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 
 from subchain.core.parts import Memory
 from subchain.emissions.collapsed.counts import EmissionCounts, TabledLogs
-from subchain.inference.sampling.joint import emission_sums, log_joint_of_emissions
-from subchain.inference.sampling.walkers import Moved, Setting, States, Walker
 from subchain.propagation.collapsed import drawn_pieces  # noqa: F401  (implements the steps of `visit_pieces`)
 from subchain.propagation.collapsed.drawn_states import DrawnStates
 from subchain.propagation.collapsed.pieces import How, Pieces, visit_pieces
 from subchain.propagation.collapsed.rows import Rows, put_in_path, take_out_path
 from subchain.propagation.collapsed.states import Ends, visit_states
+from subchain.structures.base import Moved
 from subchain.structures.chain.model import HMMPoint
+from subchain.structures.chain.sampling.joint import emission_sums, log_joint_of_emissions
+from subchain.structures.chain.sampling.walkers import Setting, States, Walker
 from subchain.transitions.base import ChainSums
 
 Array = NDArray[np.float64]

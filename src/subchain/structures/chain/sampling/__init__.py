@@ -1,0 +1,1 @@
+"""Walkers: Markov chains over the hidden states of sequences, for samplers."""
