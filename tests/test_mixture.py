@@ -171,8 +171,7 @@ def test_an_update_blends_the_scaled_statistics_of_the_drawn_documents(algorithm
 def test_a_visit_takes_the_cluster_out_first() -> None:
     """One pass of CVI, written out: every document is assigned by the posterior predictive of the others."""
     problem, structure = problem_of(), Documents(COUNTS)
-    begin = fit(CVI(max_iter=1), problem).best.results
-    shares = [begin.of(i) for i in range(len(COUNTS))]
+    shares = [fit(CVI(max_iter=1), problem).best.results.of(i) for i in range(len(COUNTS))]
     after = fit(CVI(max_iter=2), problem).best.results.statistics
     for document in range(len(COUNTS)):
         others = sum(shares[i].words.counts for i in range(len(COUNTS)) if i != document)
