@@ -30,7 +30,7 @@ class Minibatch(NamedTuple):
     starts, lengths : (M,) first flat position and number of positions
     is_first, is_last : (M,) whether it begins or ends its sequence
     user_weights : (M,) how often the sequence of each counts, or None
-    weights, pair_weights : (M,) how often the observations and the moves of each count, or None
+    weights, pair_weights : (M,) how often the observations and the transitions of each count, or None
     """
 
     pieces: Index
@@ -83,7 +83,7 @@ class Grid:
         self.length = int(length) if length is not None else max(int(lengths.max(initial=1)), 1)
         self.firsts = np.concatenate(([0], np.cumsum(-(-lengths // self.length))))
         self.size = int(self.firsts[-1])
-        #: Moves between stretches are seen by none of them; those inside stand for them, each for so many.
+        #: Transitions between stretches are seen by none of them; those inside stand for them, each for so many.
         self._for_each_move = _ratio(lengths - 1, lengths - np.diff(self.firsts))
 
     def gains(self, size: int) -> Gains:

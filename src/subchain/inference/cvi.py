@@ -45,8 +45,8 @@ class CVI(Iterated):
     """Collapsed variational inference: better than `VI` where counts are sparse, as in text.
 
     What a cluster of states has contributed to the expected counts is taken out before the cluster is visited, so it
-    never sees itself. That needs the marginals of all positions, and the expected moves of each cluster, to be kept: 8
-    K bytes a position (fewer with legal states) and 8 K² bytes a cluster, in memory or in files.
+    never sees itself. That needs the marginals of all positions, and the expected transitions of each cluster, to be
+    kept: 8 K bytes a position (fewer with legal states) and 8 K² bytes a cluster, in memory or in files.
 
     Parameters
     ----------
@@ -64,12 +64,12 @@ class CVI(Iterated):
         Sequences or subchains of a cluster: they are taken out, run and put back together. More of them are
         faster and need less memory; a little of the accuracy is lost.
     neighbour_weighting : "counts" or "probabilities", optional
-        How moves out of an uncertain neighbour are averaged: states weigh as often as they were left, or all the same.
-        By default as in the thesis for single states, and by probabilities for subchains.
+        How transitions out of an uncertain neighbour are averaged: states weigh as often as they were left, or all the
+        same. By default as in the thesis for single states, and by probabilities for subchains.
     corrections : bool
-        For single states: whether the neighbours' own moves count as the thesis has it.
+        For single states: whether the neighbours' own transitions count as the thesis has it.
     storage : path, optional
-        Folder for files with marginals and moves that are too large for memory.
+        Folder for files with marginals and transitions that are too large for memory.
     max_iter, tolerance, time_limit, patience
         As in `VI`. The objective may fall; the run has converged when it changes by less than `tolerance`. With many
         positions it is estimated in every fifth iteration only, and is nan in the others.

@@ -41,8 +41,8 @@ class Gibbs(Sampler):
     ----------
     block : "state" or "sequence"
         What is drawn at once: the state of one position given all others, which is fast and mixes slowly, or the whole
-        path of a sequence, which mixes well and costs K² a position. Where moves are forbidden, single states may be
-        stuck; take sequences.
+        path of a sequence, which mixes well and costs K² a position. Where transitions are forbidden, single states may
+        be stuck; take sequences.
     parameters : "collapsed" or "sampled"
         Whether parameters are summed out, or drawn given the states in turn with these; only sequences can be drawn
         given parameters. Summed out, mixing is better, but every state, or sequence, has to wait for the one

@@ -43,7 +43,7 @@ class VI(Batch):
         With validation data: iterations without a better held-out score after which the run ends.
     cluster : "sequence" or "state"
         What is believed as a whole given the parameters. With "state" every position has a marginal of its own,
-        independent of its neighbours' (mean field): a looser bound, a worse prediction, and moves that are all
+        independent of its neighbours' (mean field): a looser bound, a worse prediction, and transitions that are all
         possible; for comparisons. It keeps 8 K bytes a position, and the training data are decoded with these
         marginals.
 

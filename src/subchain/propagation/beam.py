@@ -1,10 +1,10 @@
 """Paths through a chain with endlessly many states, of which slices leave few (Van Gael et al. 2008).
 
-Every move has a slice, uniform between zero and its own probability. Given the slices, a path is possible if each of
-its moves is more probable than the slice there, and all possible paths are equally probable but for what is observed.
-So few states have to be looked at, and all others, however many, cannot be reached. Filtered marginals are kept for the
-states that were reached alone. Which of them lead onwards is only known at the next slice, so that none is too
-improbable to matter: marginals that are zero to rounding, which are rare, are kept in log space.
+Every transition has a slice, uniform between zero and its own probability. Given the slices, a path is possible if each
+of its transitions is more probable than the slice there, and all possible paths are equally probable but for what is
+observed. So few states have to be looked at, and all others, however many, cannot be reached. Filtered marginals are
+kept for the states that were reached alone. Which of them lead onwards is only known at the next slice, so that none is
+too improbable to matter: marginals that are zero to rounding, which are rare, are kept in log space.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -28,7 +28,7 @@ FAINT = 1e-290
 
 
 class Ranked(NamedTuple):
-    """Moves of each row from the most probable on: `targets` (K + 1, K) and their probabilities `moves`."""
+    """Transitions of each row from the most probable on: `targets` (K + 1, K) and their probabilities `moves`."""
 
     targets: NDArray[np.int32]
     moves: Array
@@ -64,7 +64,7 @@ def nothing_reached() -> Reached:
 
 
 def rank(moves: Array) -> Ranked:
-    """Sort moves (K + 1, K) by their probability."""
+    """Sort transitions (K + 1, K) by their probability."""
     order = np.argsort(-moves, axis=1, kind="stable")
     return Ranked(order.astype(np.int32), np.take_along_axis(moves, order, axis=1))
 

@@ -88,7 +88,7 @@ def sweep(logs, moves, turned, first, begins, n_states, marginals, before, room,
     Parameters
     ----------
     logs : (n, P) log likelihoods, −inf in the padding
-    moves, turned : (K, P) log weights of moves, all finite, and the same transposed
+    moves, turned : (K, P) log weights of transitions, all finite, and the same transposed
     first : (P,) log weights of first states, `FORBIDDEN` for those that cannot be
     begins : (n + 1,) whether a chain begins at each position, and at the one behind them
     marginals : (n + 2, P) marginals, those of position i in row i + 1; the outer rows are the neighbours'

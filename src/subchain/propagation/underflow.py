@@ -187,7 +187,7 @@ def _band_best_uncovered(covers, lost, healthy, likelihood, column):
 
 @njit(nogil=True, cache=True)
 def _step(weight, alpha, lost, healthy):
-    """What one move tells of the state that it leads to: whether it is touched, lost, and refreshed."""
+    """What one transition tells of the state that it leads to: whether it is touched, lost, and refreshed."""
     if not weight > 0.0:
         return False, False, False
     return alpha >= LEAST_MARGINAL, lost, healthy and weight >= LEAST_TRANSITION

@@ -115,7 +115,7 @@ def _enter_buffered(rows, before, after, transition, transposed, start, stop):
 
 @kernel
 def _move_chain(rate, gains, marginals, is_first, moved, transition, first, pairs):
-    """Let the fresh counts of first states and of moves enter the old ones."""
+    """Let the fresh counts of first states and of transitions enter the old ones."""
     for j in range(pairs.shape[0]):
         begun = 0.0
         for lane in range(is_first.shape[0]):

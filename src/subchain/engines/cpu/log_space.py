@@ -106,7 +106,7 @@ class LogChain:
             joint = (alpha[: len(later_logs)], later_logs, later_beta, self.log_total)
             self.kernels.log_pair_sums(*joint, pairs)
             surplus = _surplus(self.kernels, *joint)
-            # Logarithms of long chains are large and lose digits; the number of moves is known.
+            # Logarithms of long chains are large and lose digits; the number of transitions is known.
             pairs *= len(later_logs) / max(float(pairs.sum()), np.finfo(np.float64).tiny)
             so_far = np.logaddexp.reduce(alpha, axis=1)
             filtered = alpha - so_far[:, None]

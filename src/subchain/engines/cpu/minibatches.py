@@ -131,7 +131,7 @@ class _Lanes:
         return np.asarray(self.marginals[:, : self.tile.lanes] @ weights)
 
     def _pairs(self, hard_pairs: dict[int, Array], weights: Array | None) -> Array:
-        """Expected moves; those of lanes that were worked out in log space are given."""
+        """Expected transitions; those of lanes that were worked out in log space are given."""
         if weights is not None:
             lanes.weigh(self.weighted, self.tile.offsets, weights)
         pairs = np.zeros_like(self.messages.operator.weights)

@@ -87,9 +87,9 @@ class MeanField(Passes):
         self.problem: ChainProblem = problem
         if not np.isfinite(problem.prior.chain.log_surrogate().transition).all():
             raise InputError(
-                "VI(cluster='state') needs moves that are all possible, but some are masked or fixed to zero: where "
-                "neighbours are believed independent, every move between their states has some weight. Use "
-                "cluster='sequence', which keeps impossible moves out."
+                "VI(cluster='state') needs transitions that are all possible, but some are masked or fixed to zero: "
+                "where neighbours are taken to be independent, every transition between their states has a weight. Use "
+                "cluster='sequence', which keeps impossible transitions out."
             )
         found = state.results.memory.get("marginals")
         self.marginals: Array | None = None if found is None else np.array(found)
@@ -171,7 +171,7 @@ class BlockSweeps:
     Parameters
     ----------
     observed : what observations and evidence say of the states
-    logs : log weights of first states and moves
+    logs : log weights of first states and transitions
     weights : (n_sequences,) how often each sequence counts, or None
     marginals : (N, K), changed in place
     """
@@ -204,7 +204,7 @@ class BlockSweeps:
         return [np.array_split(blocks, min(most, len(blocks))) for blocks in turns if len(blocks)]
 
     def run(self, group: Index) -> HMMStatistics:
-        """Sweep over some blocks; return what their positions expect, without moves into a block's first position."""
+        """Sweep over some blocks; return their expected statistics, without transitions into their first positions."""
         room, emission = _Room(self.blocks, self.width), self.observed.surrogate.emission
         result = HMMStatistics.zeros(self.n_states, emission.zeros())
         for block in group.tolist():
@@ -246,7 +246,7 @@ class BlockSweeps:
         return self.weights[np.searchsorted(self.data.offsets, positions, side="right") - 1]
 
     def finish(self, total: HMMStatistics) -> None:
-        """Add the moves between blocks, and what all moves are worth; then the bound lacks the parameters alone."""
+        """Add the transitions between blocks and the value of all transitions: the bound but for the parameters."""
         at = self.blocks.edges[:-1][~np.isin(self.blocks.edges[:-1], self.data.offsets)]
         weights = self._weights(at)
         into = self.marginals[at] if weights is None else self.marginals[at] * weights[:, None]

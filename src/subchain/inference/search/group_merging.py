@@ -79,7 +79,7 @@ class _Emitted:
 
 
 class _Moves:
-    """What first states and moves of groups are worth; concentrations add up like counts."""
+    """What first states and transitions of groups are worth; concentrations add up like counts."""
 
     def __init__(self, begin: Array, base: Array, statistics: HMMStatistics) -> None:
         self.begin, self.base = begin, base

@@ -1,9 +1,9 @@
 """Merges: states that do the work of one become one, if the bound rises.
 
 Which pairs, or groups (`lumping`), are worth a try is told by expected counts alone: what the counts of all would be
-worth as counts of one state. States that have the same moves and emissions but share them at random always gain by that
-measure; whether the whole posterior gains is then found out by passes over the data. Before the states have become
-different from each other every merge looks good, and none is tried unless the run would end.
+worth as counts of one state. States that have the same transitions and emissions but share them at random always gain
+by that measure; whether the whole posterior gains is then found out by passes over the data. Before the states have
+become different from each other every merge looks good, and none is tried unless the run would end.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _of_emissions(prior: Any, sums: Any, first: Index, second: Index) -> Array:
 
 
 def _of_moves(begin: Array, base: Array, initial: Array, pairs: Array, first: Index, second: Index) -> Array:
-    """The same for first states and moves, whose concentrations add up like their counts."""
+    """The same for first states and transitions, whose concentrations add up like their counts."""
     initial, pairs = np.maximum(initial, 0.0), np.maximum(pairs, 0.0)
     entries = log_rising(base, pairs)  # what each entry is worth as it is
     of_rows = entries.sum(axis=1) - log_rising(base.sum(axis=1), pairs.sum(axis=1))

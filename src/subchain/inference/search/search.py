@@ -1,6 +1,6 @@
 """Search over the number of states: merges and splits that raise the objective, tried now and then during a run.
 
-Beside them, moves that happen nowhere any more are given another chance.
+Beside them, transitions that happen nowhere any more are given another chance.
 
 A proposal is a set of statistics; a stepper runs a few passes from there, and what they lead to is kept if the
 objective is higher than what as many passes without the proposal lead to. So every proposal that helps is accepted with
@@ -32,7 +32,7 @@ from subchain.transitions.hdp.hierarchy import hierarchy_of
 MERGES, SPLITS, LAST_SPLITS, MOST = 3, 2, 12, 20
 #: What a state more, or counts that are loosened, must add to the objective (nats); a state less need add nothing.
 LEAST_GAIN = 1.0
-#: Share of the moves that are dealt out anew when counts are loosened.
+#: Share of the transitions that are dealt out anew when counts are loosened.
 LOOSE = 0.01
 
 
@@ -139,7 +139,7 @@ class OneSearch:
         """Give transitions another chance whose counts have vanished: with small concentrations none returns."""
         there = self._attempt(here.prior, loosened(here.statistics))
         if there.objective > max(here.objective + LEAST_GAIN, self._bar):
-            return self._accept("moves that never happened were given a chance", here, there)
+            return self._accept("transitions that never happened were given a chance", here, there)
         return here
 
 

@@ -38,8 +38,8 @@ class Falling:
 class Adaptive(Falling):
     """As large as the noise allows: ρ = |E g|² / E |g|², g being the wanted change (Ranganath et al. 2013).
 
-    Both expectations are averages over a window, which is as long as the rates so far say. Only the expected moves of
-    the hidden chain are watched. The rate never exceeds that of `Falling`'s first update.
+    Both expectations are averages over a window, which is as long as the rates so far say. Only the expected
+    transitions of the hidden chain are watched. The rate never exceeds that of `Falling`'s first update.
     """
 
     def __init__(self, delay: float, forgetting: float) -> None:

@@ -70,7 +70,7 @@ class DrawnStates(NamedTuple):
 
     Attributes
     ----------
-    states, new_states : (N,) the states, and where proposals are written that somebody else has to accept
+    states, new_states : (N,) the states, and where proposals are written that the caller accepts or refuses
     legal : Legal
     key, sweep : (2,) and a number, which decide on the random numbers
     power : weights are raised to it; one over the temperature

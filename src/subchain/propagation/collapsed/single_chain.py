@@ -1,7 +1,7 @@
 """Forward and backward passes over a single chain whose states fill the vectors.
 
-Where every chain has moves of its own, as in collapsed inference, chains cannot run side by side; a step of one chain
-is then the product of a vector with a matrix. Tables are position-major, (n, P), with the K states padded to P, a
+Where every chain has transitions of its own, as in collapsed inference, chains cannot run side by side; a step of one
+chain is then the product of a vector with a matrix. Tables are position-major, (n, P), with the K states padded to P, a
 multiple of two vectors; what is beyond K is zero in every matrix and every likelihood and stays zero.
 """
 
@@ -173,7 +173,7 @@ def forward_backward(transition, transposed, start, stop, likelihood, n, n_state
 
 @kernel
 def add_pair_sums(alpha, weighted, n, n_states, out):
-    """out[j, k] += Σ_t alpha[t − 1, j] · weighted[t, k], (K, P), over n positions; to be multiplied by the moves."""
+    """out[j, k] += Σ_t alpha[t − 1, j] · weighted[t, k], (K, P), over n positions, to be multiplied by transitions."""
     if n < 2:
         return
     for j in range(0, n_states, 4):

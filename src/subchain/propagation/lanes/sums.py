@@ -1,4 +1,4 @@
-"""Sums over the steps and lanes of tables: expected moves, and lanes that count more or less than once."""
+"""Sums over the steps and lanes of tables: expected transitions, and lanes that count more or less than once."""
 
 # mypy: disable-error-code="no-untyped-def"
 

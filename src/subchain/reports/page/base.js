@@ -73,7 +73,7 @@ const Page = (() => {
     redraw();
   }
 
-  // ---- theme: the system's, until somebody chooses
+  // ---- theme: the system's, until the reader chooses
   const system = matchMedia("(prefers-color-scheme: dark)");
   let choice = "auto";
   try { choice = localStorage.getItem("subchain-theme") || "auto"; } catch { /* pages from files may have no storage */ }

@@ -184,7 +184,7 @@ const Moves = (() => {
   }
 
   function startLeast() {
-    // as many moves as can be told apart
+    // as many transitions as can be distinguished
     const found = [];
     for (let from = 0; from < n; from++) for (let to = 0; to < n; to++) if (from !== to) found.push(probability(from, to));
     found.sort((a, b) => b - a);

@@ -54,7 +54,7 @@ class Excerpt:
         )
 
     def surplus(self, weights: HMMPoint, method: str = "pairs") -> tuple[Array, Array]:
-        """How much −log probabilities that first states, and moves, never happen exceed their expected numbers."""
+        """How much −log P(never happens) exceeds the expected number, for first states and for transitions."""
         run, gains = self._run(weights, self.batch, surplus=method), self.grid.gains(self.batch.size)
         begins = self.batch.is_first
         first = run.ends.first_marginal[:, begins]

@@ -113,7 +113,7 @@ class Shares:
             return np.memmap(path, dtype=np.float64, mode="w+", shape=(sum(self._sizes),))
         except OSError as error:
             raise InputError(
-                f"CVI: storage={str(path.parent)!r} cannot hold {self.nbytes / 1e6:.0f} MB of marginals and moves: "
+                f"CVI: storage={str(path.parent)!r} cannot hold {self.nbytes / 1e6:.0f} MB of shares: "
                 f"{error.strerror}; choose a folder with room in which files can be made."
             ) from None
 

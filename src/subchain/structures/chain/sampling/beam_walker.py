@@ -1,8 +1,8 @@
 """A Markov chain of hidden states in which states are born and die: beam sampling (Van Gael et al. 2008).
 
-Top weights and concentrations are part of the chain. A sweep draws the rows of moves given the counts, a slice for
-every move, as many further states as the slices may reach, parameters of all emissions, and then all paths at once.
-Unused states are dropped, the others sorted by use, and the top level is drawn anew (`hierarchy.py`).
+Top weights and concentrations are part of the chain. A sweep draws the rows of transitions given the counts, a slice
+for every transition, as many further states as the slices may reach, parameters of all emissions, and then all paths at
+once. Unused states are dropped, the others sorted by use, and the top level is drawn anew (`hierarchy.py`).
 
 Where something is known of the states, they have names, and there are exactly n_states of them. None is then forgotten
 or reordered.
@@ -41,7 +41,7 @@ PIECE, PIECE_VALUES = 1 << 16, 1 << 22
 
 
 def needed_hierarchy(chain: Any) -> Hierarchy:
-    """The settings of a hierarchical prior over moves."""
+    """The settings of a hierarchical prior over transitions."""
     found = getattr(chain, "hierarchy", None)
     if not isinstance(found, Hierarchy):
         raise InputError(
@@ -139,7 +139,7 @@ class BeamWalker(Walker):
         return self.top.log_evidence(self.counts()) + self.log_joint_of_emissions() + self._log_evidence()
 
     def counts(self) -> Array:
-        """Counts of moves (K + 1, K), those of first states in row K."""
+        """Counts of transitions (K + 1, K), those of first states in row K."""
         initial, pairs = self.moves()
         return np.vstack((pairs, initial))
 

@@ -1,10 +1,11 @@
-"""The hierarchy above the moves of an infinite hidden Markov model, drawn given counts.
+"""The hierarchy above the transitions of an infinite hidden Markov model, drawn given counts.
 
-All rows of moves are draws around common top weights, of which the states in use have some and all others, possibly
-endlessly many, share the rest. Of n_all states each has top_concentration / n_all of a Dirichlet prior; without end
-this is the Dirichlet process. Given the counts of moves, the metaphor is a franchise of restaurants (Teh et al. 2006):
-a row is a restaurant, a move is a customer, and new tables choose their dish, the state, by the top weights. Numbers of
-tables are drawn given the counts, top weights given the numbers of tables, rows given the top weights.
+All rows of transitions are draws around common top weights, of which the states in use have some and all others,
+possibly endlessly many, share the rest. Of n_all states each has top_concentration / n_all of a Dirichlet prior;
+without end this is the Dirichlet process. Given the counts of transitions, the metaphor is a franchise of restaurants
+(Teh et al. 2006): a row is a restaurant, a transition is a customer, and new tables choose their dish, the state, by
+the top weights. Numbers of tables are drawn given the counts, top weights given the numbers of tables, rows given the
+top weights.
 
 Chains that tend to stay (Fox et al. 2011) serve the house's own dish more often than the top weights say. Which tables
 do so for this reason alone is drawn too, and these tables say nothing of the top weights.
@@ -68,7 +69,7 @@ class Top(NamedTuple):
         return rows
 
     def log_evidence(self, counts: Array) -> float:
-        """Log probability of counted moves (K + 1, K), first states in row K, the rows being summed out."""
+        """Log probability of counted transitions (K + 1, K), first states in row K, the rows being summed out."""
         return log_evidence(self.rows(), np.pad(counts, ((0, 0), (0, 1))), axis=1)
 
 
@@ -83,7 +84,7 @@ class Drawn(NamedTuple):
 
 
 def draw_rows(top: Top, counts: Array, rng: np.random.Generator) -> Drawn:
-    """All rows given counts of moves (K + 1, K)."""
+    """All rows given counts of transitions (K + 1, K)."""
     drawn = draw_uneven(top.rows() + np.pad(counts, ((0, 0), (0, 1))), rng)
     return Drawn(drawn[:, :-1], drawn[:, -1])
 
@@ -117,7 +118,7 @@ def redraw(
     top: Top, counts: Array, hyperprior: Hyperprior, key: NDArray[np.unsignedinteger], sweep: int, first: int,
     rng: np.random.Generator,
 ) -> Top:  # fmt: skip
-    """Tables given counts of moves (K + 1, K), then concentrations and top weights given tables.
+    """Tables given counts of transitions (K + 1, K), then concentrations and top weights given tables.
 
     Parameters
     ----------

@@ -244,7 +244,7 @@ class Walker(ABC):
         return HMMStatistics.of(initial, pairs, self.sums(), 0.0, float(len(self.states)))
 
     def moves(self) -> tuple[Array, Array]:
-        """Counts of first states and of moves."""
+        """Counts of first states and of transitions."""
         n_states = self.reference.n_states
         initial, pairs = np.zeros(n_states), np.zeros((n_states, n_states))
         _count_moves(self.states, self.data.offsets, initial, pairs)
@@ -272,7 +272,7 @@ class Walker(ABC):
         return float(_sum_listed(legal.offsets, legal.states, legal.log_weights, self.states))
 
     def draw_chain(self, statistics: HMMStatistics, sweep: int) -> ChainLaw:
-        """A law of moves drawn given the present states, of which these are the statistics."""
+        """A law of transitions drawn given the present states, of which these are the statistics."""
         posterior: ChainPosterior = self.prior.chain.update(statistics.chain)
         return posterior.sample(self.setting.rng(self.number, sweep, 2))
 
