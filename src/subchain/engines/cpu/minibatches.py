@@ -134,9 +134,10 @@ class _Lanes:
         """Expected moves; those of lanes that were worked out in log space are given."""
         if weights is not None:
             lanes.weigh(self.weighted, self.tile.offsets, weights)
-        pairs = np.zeros_like(self.messages.operator.weights)
+        transition = self.messages.operator.weights
+        pairs = np.zeros(transition.shape)
         self.messages.kernels.pair_sums(self.alpha, self.weighted, self.tile.offsets, pairs)
-        pairs *= self.messages.operator.weights
+        pairs *= transition
         for lane, found in hard_pairs.items():
             pairs += found if weights is None else weights[lane] * found
         return pairs
