@@ -127,7 +127,7 @@ class _Lanes:
     def _first_states(self) -> Array:
         """Marginals of the states that sequences begin with, added up; users' weights count, others do not."""
         begins, given = self.batch.is_first[self.part], self.batch.user_weights
-        weights = begins if given is None else begins * given[self.part]
+        weights = begins.astype(np.float64) if given is None else begins * given[self.part]
         return np.asarray(self.marginals[:, : self.tile.lanes] @ weights)
 
     def _pairs(self, hard_pairs: dict[int, Array], weights: Array | None) -> Array:
