@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from functools import cache
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -40,13 +39,18 @@ class _Field(NamedTuple):
     is_constant: bool
 
 
-@cache
+#: Fields of the record classes that were used so far: statistics are added up too often to ask `dataclasses` each time.
+_FIELDS: dict[type, tuple[_Field, ...]] = {}
+
+
 def _fields(kind: type[Record]) -> tuple[_Field, ...]:
-    """Return the fields of a record class with their state axes; statistics are added up too often to ask each time."""
-    return tuple(
-        _Field(item.name, item.metadata.get(STATE_AXES, (0,)), item.metadata.get(CONSTANT, False))
-        for item in dataclasses.fields(kind)
-    )
+    """Return the fields of a record class with their state axes."""
+    if kind not in _FIELDS:
+        _FIELDS[kind] = tuple(
+            _Field(item.name, item.metadata.get(STATE_AXES, (0,)), item.metadata.get(CONSTANT, False))
+            for item in dataclasses.fields(kind)
+        )
+    return _FIELDS[kind]
 
 
 @dataclasses.dataclass

@@ -164,8 +164,8 @@ class Updates:
         """Do one update, or as many as one compiled call can do, up to `most`."""
         results = self.results
         if not self.algorithm.adapt:
-            units, rates = (coming[:most] for coming in self.coming(results.update + 1))
-            done = results.minibatches.run_updates(units, rates, results.model, results.since)
+            units, rates = self.coming(results.update + 1)
+            done = results.minibatches.run_updates(units[:most], rates[:most], results.model, results.since)
             if done:
                 results.changed(done)
                 self.rate = float(rates[done - 1])
