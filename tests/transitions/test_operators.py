@@ -189,6 +189,7 @@ def test_rows_of_a_band_have_the_same_law(monkeypatch: pytest.MonkeyPatch, mask:
         assert ours.kl(narrow) == pytest.approx(theirs.kl(wide), abs=1e-10)
         assert ours.log_evidence(counts) == pytest.approx(theirs.log_evidence(counts))
         assert ours.log_density(ours.mean()) == pytest.approx(theirs.log_density(theirs.mean()))
+        assert ours.log_density(theirs.mean()) == pytest.approx(theirs.log_density(theirs.mean()))  # given as a matrix
         np.testing.assert_allclose(ours.dense("a test").mean().transition, theirs.mean().transition)
     small, large = (chain.incremental(counts) for chain in (narrow, wide))
     small.blend(0.5, 2.0, narrow.own(counts))

@@ -96,10 +96,6 @@ class Part(Protocol):
         """Return the posterior given sums in a form that small changes of them update quickly."""
 
 
-def _fields(record: Record) -> dict[str, Any]:
-    return {item.name: getattr(record, item.name) for item in dataclasses.fields(record)}
-
-
 @dataclasses.dataclass
 class Point(Record):
     """Parameter values, or surrogate weights, of a whole model; subclasses declare one field per part."""
@@ -111,7 +107,7 @@ class Point(Record):
 
     def parts(self) -> dict[str, Weights]:
         """Return the values of each part by name."""
-        return _fields(self)
+        return self._values()
 
 
 @dataclasses.dataclass
@@ -126,7 +122,7 @@ class Posterior(Record):
 
     def parts(self) -> dict[str, Part]:
         """Return the distribution of each part by name."""
-        return _fields(self)
+        return self._values()
 
     def _with(self, parts: Mapping[str, Part]) -> Self:
         return type(self)(**parts)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,26 @@ def constant_on(*axes: int) -> Any:
     return dataclasses.field(metadata={STATE_AXES: axes, CONSTANT: True})
 
 
+class _Field(NamedTuple):
+    name: str
+    axes: tuple[int, ...]
+    is_constant: bool
+
+
+#: Fields of the record classes that were used so far: statistics are added up too often to ask `dataclasses` each time.
+_FIELDS: dict[type, tuple[_Field, ...]] = {}
+
+
+def _fields(kind: type[Record]) -> tuple[_Field, ...]:
+    """Return the fields of a record class with their state axes."""
+    if kind not in _FIELDS:
+        _FIELDS[kind] = tuple(
+            _Field(item.name, item.metadata.get(STATE_AXES, (0,)), item.metadata.get(CONSTANT, False))
+            for item in dataclasses.fields(kind)
+        )
+    return _FIELDS[kind]
+
+
 @dataclasses.dataclass
 class Record:
     """Base of dataclasses whose fields are arrays, numbers, records or dictionaries of records.
@@ -49,8 +69,11 @@ class Record:
 
     def _entries(self) -> Iterator[tuple[str, Any, tuple[int, ...]]]:
         """Yield name, value and state axes of each field."""
-        for item in dataclasses.fields(self):
-            yield item.name, getattr(self, item.name), item.metadata.get(STATE_AXES, (0,))
+        for item in _fields(type(self)):
+            yield item.name, getattr(self, item.name), item.axes
+
+    def _values(self) -> dict[str, Any]:
+        return {item.name: getattr(self, item.name) for item in _fields(type(self))}
 
     def _rebuild(self, values: Mapping[str, Any]) -> Self:
         return dataclasses.replace(self, **values)
@@ -170,8 +193,9 @@ class Sums(Record):
     """Base of sufficient statistics: records that form a commutative monoid under addition."""
 
     def _summed(self) -> Iterator[tuple[str, Any, tuple[int, ...]]]:
-        constant = {item.name for item in dataclasses.fields(self) if item.metadata.get(CONSTANT)}
-        return (entry for entry in self._entries() if entry[0] not in constant)
+        for item in _fields(type(self)):
+            if not item.is_constant:
+                yield item.name, getattr(self, item.name), item.axes
 
     def _combine(self, other: Self, sign: float) -> Self:
         """Return self + sign · other."""

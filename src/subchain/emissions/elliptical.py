@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import abstractmethod
+from functools import cache
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -23,6 +24,12 @@ Array = NDArray[np.float64]
 
 #: Number of missing patterns whose marginal likelihoods are cached.
 REMEMBERED = 256
+
+
+@cache
+def triangle(n: int) -> NDArray[np.bool_]:
+    """Return the mask of the lower triangle of an (n, n) matrix; not to be changed."""
+    return np.tri(n, dtype=np.bool_)
 
 
 def apply(matrices: Array, vectors: Array) -> Array:
@@ -99,7 +106,7 @@ class EllipticalLikelihood(VectorLikelihood):
             lower = cholesky("covariance", self.spreads)
             n_features, padded = self.n_features, even(self.n_features)
             factors = np.zeros((self.n_states, padded, padded))
-            factors[:, :n_features, :n_features] = np.tril(np.linalg.inv(lower))
+            np.copyto(factors[:, :n_features, :n_features], np.linalg.inv(lower), where=triangle(n_features))
             offsets = np.zeros((self.n_states, padded))
             offsets[:, :n_features] = apply(factors[:, :n_features, :n_features], self.means - self.origin)
             diagonal = np.diagonal(lower, axis1=1, axis2=2)

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.records import Sums, states_on
+from subchain.core.records import Sums, constant_on
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Emission, Likelihood, Table, Values
 from subchain.emissions.checks import as_matrix, first_where, real_columns, where_is
@@ -152,26 +152,20 @@ class CenteredSums(Sums):
     weight: Array
     first: Array
     second: Array
-    origin: Array = states_on()
+    origin: Array = constant_on()
 
     def about(self, origin: Array) -> Self:
         """Return the same sums about another origin."""
         raise NotImplementedError
 
     def _combine(self, other: Self, sign: float) -> Self:
-        return dataclasses.replace(super()._combine(other.about(self.origin), sign), origin=self.origin)
-
-    def scale(self, factor: float) -> Self:
-        return dataclasses.replace(super().scale(factor), origin=self.origin)
+        return super()._combine(other.about(self.origin), sign)
 
     def keep_states(self, keep: NDArray[np.bool_], other: Self) -> Self:
         return super().keep_states(keep, other.about(self.origin))
 
     def absorb(self, other: Self) -> None:
-        shifted = other.about(self.origin)
-        self.weight += shifted.weight
-        self.first += shifted.first
-        self.second += shifted.second
+        super().absorb(other.about(self.origin))
 
 
 class VectorLikelihood(Likelihood):

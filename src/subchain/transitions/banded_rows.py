@@ -96,6 +96,12 @@ class BandedDirichletChain(DirichletChain):
         rows = BandedRows(concentration, self.rows.fixed)
         return BandedDirichletChain(self.initial.update(counts.initial), rows, self.first)
 
+    def log_density(self, chain: ChainLaw) -> float:
+        """Return the log density at a chain, up to a constant; of a matrix only the entries of the band count."""
+        is_banded = isinstance(chain, BandedChain)
+        weights = chain.weights if is_banded else self.layout.gather(chain.transition)
+        return super().log_density(self.law(chain.initial, weights))
+
     def log_evidence(self, sums: ChainSums) -> float:
         return super().log_evidence(self.own(sums))
 

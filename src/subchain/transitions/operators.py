@@ -92,16 +92,11 @@ class Dense:
     """
 
     def __init__(self, weights: Array) -> None:
-        self.weights = weights
+        self.weights = np.ascontiguousarray(weights)
 
     @property
     def n_states(self) -> int:
         return len(self.weights)
-
-    @cached_property
-    def matrix(self) -> Array:
-        """The weights with rows one after the other in memory."""
-        return np.ascontiguousarray(self.weights)
 
     @cached_property
     def transposed(self) -> Array:
@@ -112,11 +107,11 @@ class Dense:
         return np.asarray(self.transposed @ table)
 
     def apply_transposed(self, table: Array) -> Array:
-        return np.asarray(self.matrix @ table)
+        return np.asarray(self.weights @ table)
 
     @cached_property
     def _logs(self) -> Array:
-        return simplex.logs(self.matrix)
+        return simplex.logs(self.weights)
 
     def log_apply(self, logs: Array) -> Array:
         return np.asarray(np.logaddexp.reduce(logs[:, None] + self._logs, axis=0))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from subchain.engines.cpu.borders import BorderMessages, Borders
 from subchain.engines.cpu.consumers import Consumer, TileRun
 from subchain.engines.cpu.messages import Messages
-from subchain.engines.cpu.partition import Index, Partition
+from subchain.engines.cpu.partition import Index, Partition, Tile
 from subchain.propagation.underflow import Growth
 
 Array = NDArray[np.float64]
@@ -60,8 +60,9 @@ def run_group(
     consumer : what the messages are for
     """
     space, result = messages.workspace(), consumer.begin()
-    pieces, totals, lost, found, any_lost = [], [], [], [], False
-    for tile in cut.tiles[group]:
+    tiles = cut.tiles[group]
+    totals, lost, found = [], [], []
+    for tile in tiles:
         told = None
         if borders is not None:
             told = messages.told(tile, cut, borders, lead, space, smooth=consumer.smooth)
@@ -70,11 +71,17 @@ def run_group(
             last = filtered.alpha[:, tile.last_columns].T
             first = last if smoothed is None else messages.before_first(smoothed, tile.lanes)
             found.append(BorderMessages(told.before, told.after, last, first))
-        pieces.append(tile.pieces)
         totals.append(filtered.log_totals)
-        lost.append(Growth.nothing(tile.lanes) if filtered.lost is None else filtered.lost)
-        any_lost = any_lost or filtered.lost is not None
+        lost.append(filtered.lost)
         consumer.tile(result, TileRun(filtered, smoothed, cut, told, messages.kernels))
     tables = BorderMessages(*map(np.concatenate, zip(*found, strict=True))) if found else None
-    growth = Growth(*map(np.concatenate, zip(*lost, strict=True))) if any_lost else None
-    return GroupRun(result, np.concatenate(pieces), np.concatenate(totals), growth, tables)
+    pieces = np.concatenate([tile.pieces for tile in tiles])
+    return GroupRun(result, pieces, np.concatenate(totals), _together(tiles, lost), tables)
+
+
+def _together(tiles: list[Tile], lost: list[Growth | None]) -> Growth | None:
+    """What the tiles' pieces lost, one after the other; None where nothing was."""
+    if all(growth is None for growth in lost):
+        return None
+    of_tiles = [growth or Growth.nothing(tile.lanes) for tile, growth in zip(tiles, lost, strict=True)]
+    return Growth(*map(np.concatenate, zip(*of_tiles, strict=True)))

@@ -49,7 +49,7 @@ class Forms(NamedTuple):
         if isinstance(operator, Banded):
             return cls(operator.into, operator.out_of, operator.into)
         matrix = operator if isinstance(operator, Dense) else Dense(operator.dense())
-        return cls(matrix.matrix, matrix.transposed, matrix.transposed)
+        return cls(matrix.weights, matrix.transposed, matrix.transposed)
 
 
 class Kernels:
@@ -120,6 +120,8 @@ class Kernels:
     @cached_property
     def every_way(self) -> bool:
         """Whether nothing that is lost to underflow can matter later."""
+        if not self.is_banded and self.operator.weights.min() >= losses.LEAST_TRANSITION:
+            return True  # the usual case, and quickly told: every state leads to every other
         return self.covers.all_cover_all if isinstance(self.covers, Spans) else bool(self.covers.all())
 
     def growth(

@@ -127,16 +127,17 @@ class _Lanes:
     def _first_states(self) -> Array:
         """Marginals of the states that sequences begin with, added up; users' weights count, others do not."""
         begins, given = self.batch.is_first[self.part], self.batch.user_weights
-        weights = begins if given is None else begins * given[self.part]
+        weights = begins.astype(np.float64) if given is None else begins * given[self.part]
         return np.asarray(self.marginals[:, : self.tile.lanes] @ weights)
 
     def _pairs(self, hard_pairs: dict[int, Array], weights: Array | None) -> Array:
         """Expected transitions; those of lanes that were worked out in log space are given."""
         if weights is not None:
             lanes.weigh(self.weighted, self.tile.offsets, weights)
-        pairs = np.zeros_like(self.messages.operator.weights)
+        transition = self.messages.operator.weights
+        pairs = np.zeros(transition.shape)
         self.messages.kernels.pair_sums(self.alpha, self.weighted, self.tile.offsets, pairs)
-        pairs *= self.messages.operator.weights
+        pairs *= transition
         for lane, found in hard_pairs.items():
             pairs += found if weights is None else weights[lane] * found
         return pairs

@@ -85,7 +85,7 @@ class Tile:
         offsets: Index = step_offsets(self.lengths)
         return offsets
 
-    @property
+    @cached_property
     def columns(self) -> int:
         return int(self.offsets[-1])
 

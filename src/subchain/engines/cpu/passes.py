@@ -154,12 +154,14 @@ class _Scaled(Generic[Result]):
         runs: list[GroupRun[Result]] = self._run_groups(cut, cut.groups, borders, lead)
         if borders is not None and lead is not None:
             self._reconcile(cut, borders, runs, lead)
-        piece_totals, lost = np.empty(n_pieces), Growth.nothing(n_pieces)
+        piece_totals = np.empty(n_pieces)
         for run in runs:
             piece_totals[run.pieces] = run.log_totals
-            for whole, part in zip(lost, run.lost or (), strict=False):
-                whole[run.pieces] = part
         if any(run.lost is not None for run in runs):
+            lost = Growth.nothing(n_pieces)
+            for run in runs:
+                for whole, part in zip(lost, run.lost or (), strict=False):
+                    whole[run.pieces] = part
             piece_totals[lost.matters_along(~cut.is_first)] = np.nan
         np.add.at(totals, cut.sequence, piece_totals)
         return [run.result for run in runs]

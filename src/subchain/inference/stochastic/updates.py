@@ -65,9 +65,10 @@ class Draw:
     def expected_statistics(self, weights: Point) -> Fresh:
         """Return the expected statistics of the minibatch under some weights, between the messages of its boundary."""
         updates, results = self._updates, self._updates.results
-        units, coming = updates.units(self.number)[0], updates.units(self.number + 1)[0]
+        units, coming = updates.units(self.number), updates.units(self.number + 1)
         fresh = results.minibatches.run(units, coming, weights, results.model)
-        results.since += (fresh.statistics.log_normalizer, fresh.statistics.n_observations)
+        results.since[0] += fresh.statistics.log_normalizer
+        results.since[1] += fresh.statistics.n_observations
         return fresh
 
     def step_size(self, fresh: Fresh) -> float:
@@ -95,7 +96,7 @@ class Updates:
         spent = state.trace.seconds[-1] if state.trace.seconds else 0.0
         limit = math.inf if algorithm.time_limit is None else algorithm.time_limit
         self.deadline = time.perf_counter() + limit - spent
-        self._drawn: dict[int, Index] = {}
+        self._drawn: dict[int, tuple[Index, Array]] = {}
         memory, prior = state.results.memory, state.results.prior or problem.prior
         statistics = state.statistics if state.statistics is not None else self._estimate(state.point)
         statistics.n_observations = float(problem.structure.n_observations)
@@ -112,24 +113,36 @@ class Updates:
         rng = np.random.default_rng([self.seed, 1 << 32])
         return self.problem.structure.excerpt(SAMPLE_LENGTH, SAMPLE_SIZE, rng).statistics(point)
 
-    def units(self, update: int) -> Index:
-        """Return the units of an update and of some that follow, (U, M): a function of the seed and their numbers."""
+    def coming(self, update: int) -> tuple[Index, Array]:
+        """Return the units (U, M) of an update and of some that follow, and their falling rates (U,).
+
+        The units are a function of the seed and the updates' numbers.
+        """
         block, at = divmod(update - 1, DRAWN)
         if block not in self._drawn:
             rng = np.random.default_rng([self.seed, block])
             self._drawn = {
-                earlier: units for earlier, units in self._drawn.items() if earlier == block - 1
+                earlier: drawn for earlier, drawn in self._drawn.items() if earlier == block - 1
             }  # the next update may belong to the next block
-            self._drawn[block] = rng.integers(self.plan.n_units, size=(DRAWN, self.plan.size))
-        return self._drawn[block][at:]
+            units = rng.integers(self.plan.n_units, size=(DRAWN, self.plan.size))
+            numbers = range(block * DRAWN + 1, (block + 1) * DRAWN + 1)
+            self._drawn[block] = units, np.array([self.rates.falling(number) for number in numbers])
+        units, rates = self._drawn[block]
+        return units[at:], rates[at:]
+
+    def units(self, update: int) -> Index:
+        """Return the units of an update, (M,)."""
+        found: Index = self.coming(update)[0][0]
+        return found
 
     def step(self, state: RunState) -> Step:
         results, every = self.results, self.algorithm.report_every
+        is_learned = results.current_prior.is_learned
         with self.interruption:
             while self.last_update is None or results.update < self.last_update:
                 self.interruption.check()  # also one that came while the last report was made
-                self._some_updates()
-                if results.current_prior.is_learned and results.update % HYPERPARAMETERS_EVERY == 0:
+                self._some_updates(self._until_pause(is_learned))
+                if is_learned and results.update % HYPERPARAMETERS_EVERY == 0:
                     rate = min(1.0, HYPERPARAMETERS_EVERY * self.rate)
                     results.update_hyperparameters([self.seed, 1 << 33, results.update], rate)
                 if results.update % every == 0 or time.perf_counter() > self.deadline:
@@ -139,19 +152,20 @@ class Updates:
         watched = results.model.parts[results.minibatches.watched].sums()
         return Step(results, objective, [], [watched], measures)
 
-    def _some_updates(self) -> None:
-        """Do one update, or all up to the next report that one compiled call can do."""
-        results, every = self.results, self.algorithm.report_every
+    def _until_pause(self, is_learned: bool) -> int:
+        """Updates until something else has to be done: a report, new hyperparameters, or the end of the run."""
+        done, every = self.results.update, self.algorithm.report_every
+        left = every - done % every
+        if is_learned:
+            left = min(left, HYPERPARAMETERS_EVERY - done % HYPERPARAMETERS_EVERY)
+        return left if self.last_update is None else min(left, self.last_update - done)
+
+    def _some_updates(self, most: int) -> None:
+        """Do one update, or as many as one compiled call can do, up to `most`."""
+        results = self.results
         if not self.algorithm.adapt:
-            left = every - results.update % every
-            if results.current_prior.is_learned:
-                left = min(left, HYPERPARAMETERS_EVERY - results.update % HYPERPARAMETERS_EVERY)
-            if self.last_update is not None:
-                left = min(left, self.last_update - results.update)
-            units = self.units(results.update + 1)[:left]
-            numbers = range(results.update + 1, results.update + 1 + len(units))
-            rates = np.array([self.rates.falling(number) for number in numbers])
-            done = results.minibatches.run_updates(units, rates, results.model, results.since)
+            units, rates = self.coming(results.update + 1)
+            done = results.minibatches.run_updates(units[:most], rates[:most], results.model, results.since)
             if done:
                 results.changed(done)
                 self.rate = float(rates[done - 1])

@@ -52,7 +52,7 @@ class OpenBoundary:
         start = np.empty((surrogate.n_states, batch.size))
         start[:] = outside(surrogate, batch, chain)[:, None]
         start[:, batch.is_first] = surrogate.initial[:, None]
-        return start, np.ones_like(start)
+        return start, np.ones(start.shape)
 
     def leave(self, batch: Minibatch, run: MinibatchRun) -> None:
         """Learn what the minibatch found."""

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from subchain.core.parts import IncrementalPosterior, Memory
 from subchain.data.prefetch import Prefetch
-from subchain.engines.statistics import HMMStatistics
 from subchain.engines.subchains import Anywhere, Grid, Subchains
 from subchain.errors import InputError
 from subchain.structures.base import Fresh, Plan
@@ -131,13 +130,9 @@ class ChainMinibatches:
         if self.boundary.growth is not None:
             self._growths.append(self.boundary.growth)
         found = run.statistics
-        scaled = HMMStatistics(
-            found.chain.weighed(gains.initial, gains.pairs),
-            found.emission,
-            log_normalizer=found.log_normalizer,
-            n_observations=found.n_observations,
-        )
-        return Fresh(scaled, {"chain": 1.0, "emission": gains.emission})
+        found.chain.initial *= gains.initial
+        found.chain.pairs *= gains.pairs
+        return Fresh(found, {"chain": 1.0, "emission": gains.emission})
 
     def run_updates(self, units: Index, rates: Array, model: IncrementalPosterior, since: Array) -> int:
         self.prefetch.check()
