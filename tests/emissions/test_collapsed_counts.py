@@ -1,15 +1,36 @@
 """Compiled counts of collapsed inference give the weights of each family's predictive distribution."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
-from examples import punch
+from examples import example, punch
 from numba import njit
 
-from subchain import Bernoulli, Categorical, DiagonalGaussian, Gaussian, Poisson, Product, Sequences
+from subchain import (
+    CVI,
+    HMM,
+    VI,
+    Bernoulli,
+    Categorical,
+    DiagonalGaussian,
+    Dirichlet,
+    Gaussian,
+    Gibbs,
+    Poisson,
+    Product,
+    Sequences,
+)
+from subchain.core.components import clone
+from subchain.emissions.bernoulli import BetaTable
 from subchain.emissions.collapsed.gamma_ratios import half_step, log_half_steps, log_rising
 from subchain.emissions.collapsed.observations import real_rows, whole_rows
+from subchain.emissions.diagonal_gaussian import NormalInverseGamma
+from subchain.emissions.gaussian import NormalInverseWishart
+from subchain.emissions.poisson import GammaRates
+from subchain.emissions.product import ProductPosterior
+from subchain.errors import ConvergenceWarning
 from subchain.propagation.collapsed.verbs import add, weigh
 
 N_STATES, N = 3, 24
@@ -221,3 +242,77 @@ def test_ratios_of_gamma_functions(x):
         expected = math.fsum(np.log(x + np.arange(n)).tolist())
         assert log_rising(x, n) == pytest.approx(expected, rel=1e-12)
     assert half_step(0.5) == pytest.approx(1.0 / math.sqrt(math.pi), rel=2e-15)
+
+
+# ---- whole fits ------------------------------------------------------------------------------------------------------
+
+ALGORITHMS = {
+    "gibbs states": lambda: Gibbs(n_chains=1, n_samples=4, burn_in=2, block="state"),
+    "gibbs sequences": lambda: Gibbs(n_chains=1, n_samples=4, burn_in=2, block="sequence"),
+    "cvi states": lambda: CVI(cluster="state", max_iter=4, tolerance=0.0),
+    "cvi sequences": lambda: CVI(cluster="sequence", max_iter=4, tolerance=0.0),
+    "cvi subchains": lambda: CVI(cluster="subchain", length=7, max_iter=4, tolerance=0.0),
+}
+PRIORS = [NormalInverseWishart, NormalInverseGamma, GammaRates, BetaTable, ProductPosterior]
+
+
+def fitted(family, shape, algorithm, **known):
+    specification, data = example(family, shape)
+    model = HMM(3, specification, Dirichlet(0.5), ALGORITHMS[algorithm](), init="posteriors", random_state=3, n_jobs=1)
+    return quiet(model, data, **known)
+
+
+def quiet(model, data, **arguments):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(data, **arguments)
+
+
+def assert_same_fit(monkeypatch, family, shape, algorithm, **known):
+    compiled = fitted(family, shape, algorithm, **known)
+    with monkeypatch.context() as patch:
+        for kind in PRIORS:
+            patch.setattr(kind, "counts", lambda self, sums, values: None)
+        plain = fitted(family, shape, algorithm, **known)
+    if algorithm.startswith("gibbs"):
+        np.testing.assert_array_equal(compiled.training_marginals_.entries, plain.training_marginals_.entries)
+    np.testing.assert_allclose(compiled.training_marginals_.entries, plain.training_marginals_.entries, atol=1e-9)
+    np.testing.assert_allclose(compiled.trace_.objective, plain.trace_.objective, rtol=1e-9)
+    for name, array in compiled.statistics_.arrays().items():
+        np.testing.assert_allclose(array, plain.statistics_.arrays()[name], rtol=1e-8, atol=1e-8, err_msg=name)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("family", ["gaussian", "diagonal_gaussian", "poisson", "bernoulli", "product"])
+def test_fits_are_those_of_visits_in_python(family, algorithm, monkeypatch):
+    assert_same_fit(monkeypatch, family, "ragged", algorithm)
+
+
+@pytest.mark.parametrize("family", ["diagonal_gaussian", "poisson"])
+def test_fits_with_missing_entries_are_those_of_visits_in_python(family, monkeypatch):
+    for algorithm in ("gibbs states", "cvi sequences"):
+        assert_same_fit(monkeypatch, family, "missing", algorithm)
+
+
+def test_fits_with_weights_are_those_of_visits_in_python(monkeypatch):
+    weights = np.array([1.0, 2.0, 0.5, 1.5, 3.0, 0.7])
+    assert_same_fit(monkeypatch, "gaussian", "ragged", "cvi sequences", sample_weight=weights)
+
+
+@pytest.mark.parametrize(("family", "frozen"), [("gaussian", {}), ("product", {}), ("product", {"b__frozen": True})])
+def test_a_resumed_fit_is_the_same_to_the_bit(family, frozen, tmp_path):
+    """Predictive weights are worked out anew from the same sums."""
+    specification, data = example(family, "ragged")
+    start = quiet(HMM(3, specification, init="kmeans", inference=VI(max_iter=2), random_state=0), data)
+    specification = clone(specification).set_params(**frozen)
+
+    def fit(max_iter, **settings):
+        inference = CVI(cluster="subchain", length=7, max_iter=max_iter, tolerance=0.0)
+        model = HMM(3, specification, Dirichlet(0.5), inference, init=start, random_state=3, n_jobs=1)
+        return quiet(model, data, **settings)
+
+    fit(2, checkpoint=tmp_path / "checkpoint")
+    resumed, whole = fit(6, checkpoint=tmp_path / "checkpoint", resume=True), fit(6)
+    np.testing.assert_array_equal(resumed.training_marginals_.entries, whole.training_marginals_.entries)
+    for name, array in whole.statistics_.arrays().items():
+        np.testing.assert_array_equal(resumed.statistics_.arrays()[name], array, err_msg=name)
