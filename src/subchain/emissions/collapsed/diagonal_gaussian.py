@@ -63,9 +63,10 @@ def diagonal_gaussian_counts(
     """Counts of columns whose means and variances have this prior."""
     live = sums.about(prior.origin).scale(1.0)  # a copy
     before = prior.location - prior.origin
+    location, scale, power, log_constant = np.zeros((4, *before.shape))
     counts = DiagonalGaussianCounts(
         real_rows(values), prior.origin, live.weight, live.first, live.second, prior.strength, prior.strength * before,
-        prior.strength * before**2, prior.shape, prior.scale, *np.zeros((4, *before.shape)),
+        prior.strength * before**2, prior.shape, prior.scale, location, scale, power, log_constant,
         np.ones(len(before), np.bool_),
     )  # fmt: skip
     return EmissionCounts(counts, live)

@@ -57,10 +57,10 @@ class PoissonCounts(NamedTuple):
 
 def poisson_counts(prior: GammaRates, sums: CountSums, values: NDArray[Any]) -> EmissionCounts:
     """Counts of columns whose rates have this prior."""
-    live, derived = own_sums(sums), np.zeros((3, *prior.shape.shape))
+    live, (shape, factor, log_zero) = own_sums(sums), np.zeros((3, *prior.shape.shape))
     counts = PoissonCounts(
-        whole_rows(values), live.weight, live.total, prior.shape, prior.rate, *derived,
-        np.ones(len(prior.shape), np.bool_),
+        whole_rows(values), live.weight, live.total, prior.shape, prior.rate, shape, factor, log_zero,
+        np.ones(len(shape), np.bool_),
     )  # fmt: skip
     return EmissionCounts(counts, live, is_exact=True)
 
