@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -77,4 +78,4 @@ def _weigh(counts, position, k):
         x = np.int64(counts.values[position, d])
         if x >= 0:
             product, log_total = scaled_log(product * counts.chances[k, d, x], log_total)
-    return product, log_total
+    return 1.0, log_total + math.log(product)

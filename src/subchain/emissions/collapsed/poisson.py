@@ -95,4 +95,4 @@ def _weigh(counts, position, k):
         else:
             for i in range(x):
                 product, log_total = scaled_log(product * ((shape + i) * factor / (i + 1.0)), log_total)
-    return product, log_total
+    return 1.0, log_total + math.log(product)
