@@ -1,14 +1,15 @@
-"""Speed of collapsed inference on sentences.
+"""Speed of collapsed inference on sentences, and on vectors of other families.
 
-    python -m benchmarks.collapsed cvi gibbs
+    python -m benchmarks.collapsed cvi gibbs families
 
-cvi      iterations of collapsed variational inference beside those of variational inference, in turns, on one thread
-gibbs    draws of states a second by collapsed Gibbs sampling, one chain on one thread
+cvi       iterations of collapsed variational inference beside those of variational inference, in turns, on one thread
+gibbs     draws of states a second by collapsed Gibbs sampling, one chain on one thread
+families  both for other emissions than symbols: positions a second, of the visits alone and of whole iterations
 
 The sentences are made up: 50,000 of about 22 words each, W = 40,000 by Zipf's law, K = 45. The dictionary leaves 63 %
 of the words one state, and 1.7 on average. Every measurement has a process of its own; compilation is left out.
 `sweeps` is the sampler alone, `iterations` what a fit takes, with the log joint of every sweep; the best of several
-counts.
+counts. The vectors are made up as well: 100 sequences of 200 each, K = 10.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from benchmarks.tables import wide_console
 N_STATES, N_SYMBOLS, N_SENTENCES, MEAN_LENGTH = 45, 40_000, 50_000, 22
 #: Share of the words that may have several states, and how many more than two these are on average.
 AMBIGUOUS, MORE = 0.37, 0.9
+#: States and positions of data of other families.
+N_CLUSTERS, N_VECTORS = 10, 20_000
 
 
 def sentences() -> Any:
@@ -98,6 +101,51 @@ def gibbs(
     return {"sweeps": data.n_observations / min(times[1:]), "iterations": data.n_observations / whole}
 
 
+def vectors(family: str) -> tuple[Any, Any]:
+    """A family with data that it describes: 100 sequences that stay in each of ten states for five positions."""
+    from subchain import Bernoulli, Categorical, DiagonalGaussian, Gaussian, Poisson, Product, Sequences
+
+    rng, n_states, n, length = np.random.default_rng(0), N_CLUSTERS, N_VECTORS, N_VECTORS // 100
+    states = np.cumsum(rng.random(n) < 0.2) % n_states
+
+    def reals(width: int) -> Any:
+        return 2.0 * rng.normal(size=(n_states, width))[states] + rng.normal(size=(n, width))
+
+    emission, values = {
+        "gaussian 2": lambda: (Gaussian(), reals(2)),
+        "gaussian 4": lambda: (Gaussian(), reals(4)),
+        "diagonal 4": lambda: (DiagonalGaussian(), reals(4)),
+        "poisson": lambda: (Poisson(), rng.poisson(rng.gamma(2.0, 3.0, n_states)[states])),
+        "bernoulli 8": lambda: (Bernoulli(), (rng.random((n, 8)) < rng.random((n_states, 8))[states]).astype(np.int64)),
+        "product": lambda: (
+            Product(a=Gaussian(columns=[0, 1]), b=Categorical(n_categories=20, columns=2)),
+            np.column_stack((reals(2), 2 * states + rng.integers(0, 2, n))),
+        ),
+    }[family]()
+    return emission, Sequences(values, np.arange(0, n + 1, length))
+
+
+def family(*, name: str, algorithm: str, n_passes: int = 12, **settings: Any) -> dict[str, Any]:
+    """Positions a second of the visits alone, and of what a fit takes, without the first pass, which may compile."""
+    from subchain import CVI, HMM, Dirichlet, Gibbs
+    from subchain.inference.collapsed.visits import Visits
+    from subchain.inference.sampling.walkers import Walker
+
+    emission, data = vectors(name)
+    times: list[float] = []
+    if algorithm == "gibbs":
+        inference: Any = Gibbs(n_chains=1, n_samples=1, burn_in=n_passes, **settings)
+        _time_method(Walker, "sweeps", times)
+    else:
+        inference = CVI(max_iter=n_passes, tolerance=0.0, **settings)
+        _time_method(Visits, "visit_all", times)
+    model = HMM(
+        N_CLUSTERS, emission, Dirichlet(0.5), inference, init="states", random_state=0, n_jobs=1, progress=False
+    )
+    whole = np.diff(model.fit(data).trace_.seconds[1:-1]).min()
+    return {"visits": data.n_observations / min(times[1:]), "iterations": data.n_observations / whole}
+
+
 def _time_method(base: type, name: str, times: list[float]) -> None:
     """Write down how long each call of a method takes, in every subclass that has its own."""
     for kind in (base, *_subclasses(base)):
@@ -133,6 +181,16 @@ CASES: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
         ("Gibbs, states, dictionary, annealed", "gibbs", {"with_dictionary": True, "annealing": 0.5, "n_sweeps": 30}),
         ("Gibbs, sequences", "gibbs", {"block": "sequence", "n_sweeps": 6}),
         ("Gibbs, sequences, drawn parameters", "gibbs", {"block": "sequence", "parameters": "sampled", "n_sweeps": 6}),
+    ],
+    "families": [
+        (f"{name}: {label}", "family", {"name": name} | settings)
+        for name in ("gaussian 2", "gaussian 4", "diagonal 4", "poisson", "bernoulli 8", "product")
+        for label, settings in (
+            ("Gibbs, states", {"algorithm": "gibbs", "block": "state"}),
+            ("Gibbs, sequences", {"algorithm": "gibbs", "block": "sequence"}),
+            ("CVI, states", {"algorithm": "cvi", "cluster": "state"}),
+            ("CVI, subchains of 20", {"algorithm": "cvi", "cluster": "subchain", "length": 20}),
+        )
     ],
 }
 

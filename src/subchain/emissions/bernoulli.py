@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import abstractmethod
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +23,9 @@ from subchain.emissions.counts import (
     weigh_logs,
 )
 from subchain.emissions.hyperparameters import check_mode, per_column, state_table
+
+if TYPE_CHECKING:
+    from subchain.emissions.collapsed.counts import EmissionCounts
 
 #: Both parameters of Jeffreys' prior, which weighs as much as one observation.
 JEFFREYS = 0.5
@@ -134,6 +137,11 @@ class BetaTable(Conjugate):
     def log_density(self, parameters: BernoulliParameters) -> float:
         p = parameters.probabilities
         return float((xlogy(self.successes - 1.0, p) + xlog1py(self.failures - 1.0, -p)).sum())
+
+    def counts(self, sums: CountSums, values: Values) -> EmissionCounts:
+        from subchain.emissions.collapsed.bernoulli import bernoulli_counts
+
+        return bernoulli_counts(self, sums, values)
 
 
 class Bernoulli(Emission):

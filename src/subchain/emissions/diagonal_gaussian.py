@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import abstractmethod
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +31,9 @@ from subchain.emissions.moments import (
 from subchain.emissions.normal_kernels import centered, separate_moments, separate_products, separate_squares
 from subchain.errors import InferenceError, InputError
 from subchain.numerics.special import log_rising
+
+if TYPE_CHECKING:
+    from subchain.emissions.collapsed.counts import EmissionCounts
 
 Array = NDArray[np.float64]
 
@@ -289,6 +292,12 @@ class NormalInverseGamma(Conjugate):
         distance = (parameters.means - self.location) ** 2
         per_variance = (self.scale + 0.5 * self.strength * distance) / parameters.variances
         return -float(((self.shape + 1.5) * np.log(parameters.variances) + per_variance).sum()) + 0.0
+
+    def counts(self, sums: DiagonalGaussianSums, values: Values) -> EmissionCounts:
+        from subchain.emissions.collapsed.diagonal_gaussian import diagonal_gaussian_counts
+
+        self._demand_proper()
+        return diagonal_gaussian_counts(self, sums, values)
 
     def _demand_proper(self) -> None:
         improper = (self.strength <= 0.0) | (self.shape <= 0.0) | (self.scale <= 0.0)

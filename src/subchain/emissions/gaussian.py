@@ -6,7 +6,7 @@ A point and the variational surrogate are Gaussian forms; the predictive distrib
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,6 +33,9 @@ from subchain.emissions.moments import (
     symmetric,
 )
 from subchain.errors import InferenceError, InputError
+
+if TYPE_CHECKING:
+    from subchain.emissions.collapsed.counts import EmissionCounts
 
 Array = NDArray[np.float64]
 
@@ -214,6 +217,12 @@ class NormalInverseWishart(Conjugate):
         log_density += np.einsum("kij,kji->k", self.scale, precision)
         log_density += self.strength * np.einsum("ki,kij,kj->k", distance, precision, distance)
         return float(-0.5 * log_density.sum()) + 0.0
+
+    def counts(self, sums: GaussianSums, values: Values) -> EmissionCounts:
+        from subchain.emissions.collapsed.gaussian import gaussian_counts
+
+        self._demand_proper()
+        return gaussian_counts(self, sums, values)
 
     def _demand_proper(self) -> None:
         improper = (self.strength <= 0.0) | (self.degrees <= self.n_features - 1.0)

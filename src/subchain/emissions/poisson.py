@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import abstractmethod
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +28,9 @@ from subchain.emissions.counts import (
 )
 from subchain.emissions.hyperparameters import check_mode, per_column, state_table
 from subchain.numerics.special import log_factorial, log_rising
+
+if TYPE_CHECKING:
+    from subchain.emissions.collapsed.counts import EmissionCounts
 
 
 class PoissonLikelihood(CountLikelihood):
@@ -152,6 +155,11 @@ class GammaRates(Conjugate):
 
     def log_density(self, parameters: PoissonParameters) -> float:
         return float((xlogy(self.shape - 1.0, parameters.rates) - self.rate * parameters.rates).sum())
+
+    def counts(self, sums: CountSums, values: Values) -> EmissionCounts:
+        from subchain.emissions.collapsed.poisson import poisson_counts
+
+        return poisson_counts(self, sums, values)
 
 
 class Poisson(Emission):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from subchain.emissions.counts import PASS_ROWS, as_codes, check_counts
 from subchain.emissions.families import family_of
 from subchain.emissions.incremental import Incremental
 from subchain.errors import InputError, unknown_name
+
+if TYPE_CHECKING:
+    from subchain.emissions.collapsed.counts import EmissionCounts
 
 
 @dataclasses.dataclass
@@ -208,6 +211,14 @@ class ProductPosterior(Conjugate):
 
     def log_density(self, parameters: ProductParameters) -> float:
         return sum(part.log_density(parameters.parts[name]) for name, part in self.parts.items())
+
+    def counts(self, sums: ProductSums, values: Values) -> EmissionCounts | None:
+        from subchain.emissions.collapsed.product import ProductCounts
+
+        blocks = zip(self.parts.items(), self.layout.take_apart(values), strict=True)
+        found = {name: part.counts(sums.parts[name], block) for (name, part), block in blocks}
+        known = {name: part for name, part in found.items() if part is not None}
+        return ProductCounts(known) if len(known) == len(found) else None
 
 
 class Product(Emission):

@@ -30,6 +30,10 @@ ordered_kernel = njit(nogil=True, cache=True, fastmath={"contract"}, error_model
 ordered_part = njit(  # type: ignore[call-overload]
     nogil=True, cache=True, fastmath={"contract"}, error_model="numpy", forceinline=True, _nrt=False
 )
+#: A function that such pieces call now and then; it is not compiled into them.
+seldom = njit(  # type: ignore[call-overload]
+    nogil=True, cache=True, fastmath={"contract"}, error_model="numpy", _nrt=False
+)
 
 
 def by_kind(dense: Callable[..., Any], banded: Callable[..., Any], *, reorders: bool = True) -> Callable[..., Any]:
