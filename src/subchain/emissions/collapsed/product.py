@@ -13,8 +13,8 @@ from subchain.emissions.product import ProductSums
 class ProductCounts(EmissionCounts):
     """Counts of every part, by name.
 
-    Sums are kept if all parts keep theirs. Otherwise somebody else adds them up, in another order; so checkpoints keep
-    those that there are.
+    Sums are kept if all parts keep theirs. Otherwise the ledger adds them up anew, in another order, and checkpoints
+    keep those that there are.
     """
 
     def __init__(self, parts: Mapping[str, EmissionCounts]) -> None:
