@@ -127,10 +127,9 @@ def vectors(family: str) -> tuple[Any, Any]:
 
 def family(*, name: str, algorithm: str, n_passes: int = 12, **settings: Any) -> dict[str, Any]:
     """Positions a second of the visits alone, and of what a fit takes, without the first pass, which may compile."""
-    from subchain.inference.sampling.walkers import Walker
-
     from subchain import CVI, HMM, Dirichlet, Gibbs
     from subchain.inference.collapsed.visits import Visits
+    from subchain.structures.chain.sampling.walkers import Walker
 
     emission, data = vectors(name)
     times: list[float] = []

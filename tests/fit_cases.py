@@ -271,6 +271,9 @@ _SUBCHAINS = {"length": 10, "batch": 6} | _STEPS
 _MANY = {"length": 20, "batch": 10, "max_updates": 150, "report_every": 10}
 _LEARNED = HDP("learned", "learned")
 
+#: Why all samplers draw other states for the same seed.
+_GENERATOR = "one generator of random numbers for all kernels, and one kernel for all families"
+
 CASES: list[Case] = [
     # -- EM: families, shapes, knowledge, structure
     Case("em categorical", "categorical", "many", EM(**_FEW), file=True),
@@ -484,6 +487,10 @@ CASES: list[Case] = [
     Case("beam unlimited", "poisson", "many", Beam(max_states=None, **_DRAWS), _LEARNED, n_states=6),
     Case("beam legal states", "categorical", "many", Beam(**_DRAWS), _LEARNED, known={"allowed": LEGAL}),
 ]  # fmt: skip
+CASES = [
+    dataclasses.replace(case, changed=_GENERATOR) if isinstance(case.inference, (Gibbs, Beam)) else case
+    for case in CASES
+]
 BY_NAME = {case.name: case for case in CASES}
 assert len(BY_NAME) == len(CASES), "two cases have the same name"
 
