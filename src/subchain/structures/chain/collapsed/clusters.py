@@ -74,9 +74,3 @@ class Clusters:
         starts, lengths = self.starts[pieces], self.lengths[pieces]
         before = np.repeat(starts - np.concatenate(([0], np.cumsum(lengths)[:-1])), lengths)
         return np.asarray(before + np.arange(len(before)))
-
-    def order(self, seed: int, iteration: int, shuffled: bool) -> Index:
-        """In which order clusters are visited in an iteration."""
-        if not shuffled:
-            return np.arange(self.size)
-        return np.random.default_rng([seed, iteration]).permutation(self.size)

@@ -173,14 +173,6 @@ class Shares:
         table[self.legal.states[entries], columns] = self.marginals[entries]
         return table
 
-    def write(self, positions: Index, table: Array) -> None:
-        """Replace the marginals of any positions by those of a table (K, n)."""
-        if not self.is_compressed:
-            self.rows[positions] = table.T
-            return
-        entries, columns = self._entries(positions)
-        self.marginals[entries] = table[self.legal.states[entries], columns]
-
     def _entries(self, positions: Index) -> tuple[Index, Index]:
         """Entries of positions, and the column that each belongs to."""
         counts = self.legal.offsets[positions + 1] - self.legal.offsets[positions]
