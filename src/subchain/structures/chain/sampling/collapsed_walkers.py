@@ -70,7 +70,8 @@ class CollapsedWalker(Walker):
         return DrawnStates(self.states, new, self.setting.legal_lists, self.key, sweep, 1.0 / temperature)
 
     def sums(self) -> Any:
-        found = None if self.emission is None else self.emission.sums()
+        """The family's sums; those of real numbers are summed anew, so that resumed runs have the same bits."""
+        found = self.emission.sums() if self.emission is not None and self.emission.is_exact else None
         return super().sums() if found is None else found
 
     def log_joint_of_emissions(self) -> float:
