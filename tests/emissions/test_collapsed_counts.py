@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from subchain import (
 )
 from subchain.core.components import clone
 from subchain.emissions.bernoulli import BetaTable
+from subchain.emissions.collapsed.counts import EmissionCounts, PairCounts, TabledLogs
 from subchain.emissions.collapsed.gamma_ratios import half_step, log_half_steps, log_rising
 from subchain.emissions.collapsed.observations import real_rows, whole_rows
 from subchain.emissions.diagonal_gaussian import NormalInverseGamma
@@ -31,7 +33,8 @@ from subchain.emissions.gaussian import NormalInverseWishart
 from subchain.emissions.poisson import GammaRates
 from subchain.emissions.product import ProductPosterior
 from subchain.errors import ConvergenceWarning
-from subchain.propagation.collapsed.verbs import add, weigh
+from subchain.propagation.collapsed.states import visit_states
+from subchain.propagation.collapsed.verbs import add, implements, kernel_for, weigh
 
 N_STATES, N = 3, 24
 
@@ -332,3 +335,65 @@ def test_a_resumed_fit_is_the_same_to_the_bit(family, frozen, tmp_path):
     np.testing.assert_array_equal(resumed.training_marginals_.entries, whole.training_marginals_.entries)
     for name, array in whole.statistics_.arrays().items():
         np.testing.assert_array_equal(resumed.statistics_.arrays()[name], array, err_msg=name)
+
+
+# ---- a family of one's own -------------------------------------------------------------------------------------------
+
+
+class OwnCounts(NamedTuple):
+    """One column of counts with Gamma priors, as a user may write it."""
+
+    values: np.ndarray
+    weight: np.ndarray
+    total: np.ndarray
+    shape: np.ndarray
+    rate: np.ndarray
+
+
+@implements(add, OwnCounts)
+def _add_own(counts, position, k, amount):
+    counts.weight[k, 0] += amount
+    counts.total[k, 0] += amount * counts.values[position]
+
+
+@implements(weigh, OwnCounts)
+def _weigh_own(counts, position, k):
+    x, shape, rate = counts.values[position], counts.shape[k, 0] + counts.total[k, 0], counts.rate[k, 0]
+    rate += counts.weight[k, 0]
+    log = math.lgamma(shape + x) - math.lgamma(shape) - math.lgamma(x + 1.0)
+    return 1.0, log + shape * math.log(rate / (rate + 1.0)) - x * math.log(rate + 1.0)
+
+
+def own_counts(prior, sums, values):
+    live = sums.scale(1.0)
+    return EmissionCounts(OwnCounts(values.astype(float), live.weight, live.total, prior.shape, prior.rate), live)
+
+
+@pytest.mark.parametrize(
+    "inference", [CVI("state", max_iter=4), CVI(max_iter=4), Gibbs(n_samples=4, burn_in=2)], ids=str
+)
+def test_two_functions_compile_a_family_of_ones_own(monkeypatch, inference):
+    data = [np.random.default_rng(seed).poisson([2, 2, 9, 9, 9, 2] * 3) for seed in range(6)]
+
+    def fit():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return HMM(2, "poisson", inference=inference, random_state=0, n_jobs=1).fit(data)
+
+    expected = fit()
+    monkeypatch.setattr(GammaRates, "counts", own_counts)
+    np.testing.assert_allclose(fit().transition_, expected.transition_, rtol=1e-9)
+
+
+def test_kernels_with_functions_of_others_are_not_kept_on_disk():
+    """Numba would find them again after the functions have changed."""
+    one = np.ones((1, 1))
+    own, ours = OwnCounts(one, one, one, one, one), TabledLogs(one, np.zeros(1, np.int64))
+    assert kernel_for(visit_states, ours) is visit_states
+    assert kernel_for(visit_states, PairCounts(ours, ours)) is visit_states
+    for counts in (own, PairCounts(ours, own)):
+        twin = kernel_for(visit_states, counts)
+        assert twin is kernel_for(visit_states, own)
+        assert twin is not visit_states
+        assert twin.targetoptions == visit_states.targetoptions
+        assert not twin.stats.cache_path

@@ -21,6 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numba import jit
 from numba.extending import overload
 
 from subchain.numerics.vectors import load
@@ -74,6 +75,29 @@ def implements(declared: Any, kind: type | None = None) -> Callable[[Callable[..
         return function
 
     return register
+
+
+def kernel_for(kernel: Any, counts: Any) -> Any:
+    """Return a kernel to call with such counts: itself, or a twin that Numba does not keep on disk.
+
+    Numba does not notice that a function which was compiled into a kernel has changed. Within the package this happens
+    with its versions, which bring new files; a family of the user's own may change from run to run.
+    """
+    if _is_own(counts):
+        return kernel
+    if kernel not in _TWINS:
+        _TWINS[kernel] = jit(**kernel.targetoptions)(kernel.py_func)
+    return _TWINS[kernel]
+
+
+_TWINS: dict[Any, Any] = {}
+
+
+def _is_own(counts: Any) -> bool:
+    """Whether all named tuples that counts are made of are defined in this package."""
+    if not isinstance(counts, tuple):
+        return True
+    return type(counts).__module__.partition(".")[0] == __name__.partition(".")[0] and all(map(_is_own, counts))
 
 
 @ordered_part

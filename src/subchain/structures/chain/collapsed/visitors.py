@@ -20,6 +20,7 @@ from subchain.propagation.collapsed import marginal_states  # noqa: F401  (imple
 from subchain.propagation.collapsed.pieces import How, visit_pieces
 from subchain.propagation.collapsed.rows import Rows
 from subchain.propagation.collapsed.states import Ends, visit_states
+from subchain.propagation.collapsed.verbs import kernel_for
 from subchain.transitions.base import ChainSums
 
 if TYPE_CHECKING:
@@ -90,7 +91,8 @@ class PieceVisitor:
     def kernel(self, clusters: Index, rows: Rows, emissions: Any, how: How) -> int:
         """Visit clusters; return a position that no state explains, −1 if there is none."""
         shares, pieces = self.ledger.shares.kernel, self.ledger.clusters.kernel
-        return int(visit_pieces(shares, clusters, pieces, rows, emissions, how, self.ledger.since))
+        visit = kernel_for(visit_pieces, emissions)
+        return int(visit(shares, clusters, pieces, rows, emissions, how, self.ledger.since))
 
     def _visit_in_python(self, cluster: int, rows: Rows, how: How) -> None:
         ledger, emission = self.ledger, self.ledger.emission
@@ -137,7 +139,8 @@ class StateVisitor(PieceVisitor):
     def kernel(self, clusters: Index, rows: Rows, emissions: Any, how: How) -> int:
         ledger = self.ledger
         ends = Ends(ledger.clusters.is_first, ledger.clusters.is_last)
-        return int(visit_states(ledger.shares.kernel, clusters, ends, rows, emissions, how, ledger.since))
+        visit = kernel_for(visit_states, emissions)
+        return int(visit(ledger.shares.kernel, clusters, ends, rows, emissions, how, ledger.since))
 
 
 def _nothing(n_states: int) -> ChainSums:

@@ -18,6 +18,7 @@ from subchain.propagation.collapsed.drawn_states import DrawnStates
 from subchain.propagation.collapsed.pieces import How, Pieces, visit_pieces
 from subchain.propagation.collapsed.rows import Rows, put_in_path, take_out_path
 from subchain.propagation.collapsed.states import Ends, visit_states
+from subchain.propagation.collapsed.verbs import kernel_for
 from subchain.structures.base import Moved
 from subchain.structures.chain.model import HMMPoint
 from subchain.structures.chain.sampling.joint import emission_sums, log_joint_of_emissions
@@ -93,7 +94,8 @@ class StateWalker(CollapsedWalker):
         self._prepare(sweep)
         drawn, since = self._drawn(sweep, temperature), np.zeros(2)
         if self.emission is not None:
-            visit_states(drawn, self.order, self.ends, self.rows, self.emission.kernel, IN_PLACE, since)
+            visit = kernel_for(visit_states, self.emission.kernel)
+            visit(drawn, self.order, self.ends, self.rows, self.emission.kernel, IN_PLACE, since)
         else:
             self._sweep_in_python(drawn, since)
         return Moved(float(since[0]) / max(len(self.states), 1))
@@ -127,7 +129,8 @@ class SequenceWalker(CollapsedWalker):
         since, n_sequences = np.zeros(2), len(self.pieces.starts)
         if self.emission is not None:
             drawn, order = self._drawn(sweep, temperature), np.arange(n_sequences)
-            visit_pieces(drawn, order, self.pieces, self.rows, self.emission.kernel, IN_PLACE, since)
+            visit = kernel_for(visit_pieces, self.emission.kernel)
+            visit(drawn, order, self.pieces, self.rows, self.emission.kernel, IN_PLACE, since)
         else:
             self._sweep_in_python(sweep, temperature, since)
         return Moved(float(since[0]) / max(len(self.states), 1), float(since[1]) / max(n_sequences, 1))
