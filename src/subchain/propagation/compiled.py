@@ -13,13 +13,18 @@ from numba.extending import overload
 #: Rounding may be reordered and fused, but nan and infinity keep their meaning.
 FASTMATH = {"contract", "reassoc", "nsz", "arcp", "afn"}
 
+#: For functions that only kernels call: without what Python, or C, would need to call them.
+INSIDE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
 kernel = njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
 #: A piece of a kernel, compiled into it, so that vectors stay in registers.
 part = njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy", forceinline=True)
-#: The same for pieces that allocate nothing and are given named tuples of arrays: counting references to these, which
-#: belong to the kernel, would take longer than a short step.
-bare_part = njit(  # type: ignore[call-overload]
-    nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy", forceinline=True, _nrt=False
+#: A piece that is copied into its caller before that is compiled, so that it costs no compilation of its own.
+bare_part = njit(nogil=True, fastmath=FASTMATH, error_model="numpy", inline="always")
+#: A large piece that allocates nothing and does not depend on the family of emissions: compiled once for all of them,
+#: and called. It is given named tuples of arrays, which belong to the kernel, and counts no references to them.
+bare_kernel = njit(  # type: ignore[call-overload]
+    nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy", _nrt=False, **INSIDE
 )
 #: A function that bare pieces call seldom, and that allocates.
 rare = njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy", _nrt=True)  # type: ignore[call-overload]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from subchain.numerics.vectors import WIDTH, first, largest, load, minus, store, times, total, zeros
 from subchain.propagation.collapsed.pieces import weight_of
-from subchain.propagation.compiled import bare_part
+from subchain.propagation.compiled import bare_kernel, bare_part
 
 
 @bare_part
@@ -37,7 +37,7 @@ def add_border(before, row, after, other, gain, rows, counts):
                 counts[j, k] += weight * after[other, k]
 
 
-@bare_part
+@bare_kernel
 def surround(shares, piece, pieces, rows, how, room):
     """What a piece is told by its neighbours: weights of its first state, backward message of its last.
 

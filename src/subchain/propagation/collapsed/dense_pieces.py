@@ -30,7 +30,7 @@ from subchain.numerics.vectors import (
     zeros,
 )
 from subchain.propagation.collapsed.dense_borders import add_border, surround, tail_of
-from subchain.propagation.collapsed.log_space import rescue_piece
+from subchain.propagation.collapsed.log_space import log_table, rescue_piece
 from subchain.propagation.collapsed.pieces import (
     most_positions,
     piece_room,
@@ -48,7 +48,7 @@ from subchain.propagation.collapsed.single_chain import (
     transpose,
 )
 from subchain.propagation.collapsed.verbs import add_rows, implements, weigh_rows
-from subchain.propagation.compiled import bare_part, ordered_kernel, ordered_part
+from subchain.propagation.compiled import bare_kernel, bare_part, ordered_kernel, ordered_part
 
 Array = NDArray[np.float64]
 
@@ -128,6 +128,16 @@ def _piece_room(shares, order, pieces, rows):
 
 @implements(take_out, DenseMarginals)
 def _take_out(shares, cluster, pieces, rows, emissions, how, room):
+    if how.excludes:
+        for piece in range(cluster, pieces.starts.shape[0], pieces.size):
+            at = pieces.starts[piece]
+            add_rows(emissions, at, pieces.stops[piece], shares.marginals, at, -weight_of(pieces, piece))
+    _predict_without(shares, cluster, pieces, rows, how, room)
+
+
+@bare_kernel
+def _predict_without(shares, cluster, pieces, rows, how, room):
+    """Predict transitions and first states, without those of the cluster if it is to be excluded."""
     room.expected[0], room.done[0] = 0.0, 0
     _moves_without(
         rows, shares.pairs[pieces.share_of[cluster]], 1.0 if how.excludes else 0.0, room.moves, room.row_totals
@@ -136,9 +146,7 @@ def _take_out(shares, cluster, pieces, rows, emissions, how, room):
         room.initial[0, k] = rows.counts[rows.counts.shape[1], k]
     if how.excludes:
         for piece in range(cluster, pieces.starts.shape[0], pieces.size):
-            at, gain = pieces.starts[piece], weight_of(pieces, piece)
-            add_rows(emissions, at, pieces.stops[piece], shares.marginals, at, -gain)
-            _take_out_ends(shares.marginals, piece, gain, pieces, rows, room)
+            _take_out_ends(shares.marginals, piece, weight_of(pieces, piece), pieces, rows, room)
     _predict(rows, room)
 
 
@@ -237,43 +245,54 @@ def _predict(rows, room):
 
 @implements(run_piece, DenseMarginals)
 def _run_piece(shares, piece, pieces, rows, emissions, how, room, since):
-    n_states = rows.counts.shape[1]
-    begin, end, gain = pieces.starts[piece], pieces.stops[piece], weight_of(pieces, piece)
-    n = end - begin
-    surround(shares, piece, pieces, rows, how, room)
+    begin, end, n_states = pieces.starts[piece], pieces.stops[piece], rows.counts.shape[1]
     log_scale = weigh_rows(emissions, begin, end, n_states, room.likelihood)
+    surround(shares, piece, pieces, rows, how, room)
+    if _propagate(shares, piece, pieces, rows, how, room, since, log_scale):
+        return np.int64(-1)
+    lost = rescue_piece(log_table(emissions, begin, end, n_states), weight_of(pieces, piece), room, since)
+    if lost >= 0:
+        return begin + lost
+    _found(shares, piece, pieces, rows, how, room)
+    return np.int64(-1)
+
+
+@bare_kernel
+def _propagate(shares, piece, pieces, rows, how, room, since, log_scale):
+    """Run a piece whose likelihoods are in the room; return False, having done nothing, if doubles do not suffice."""
+    n, gain, n_states = pieces.stops[piece] - pieces.starts[piece], weight_of(pieces, piece), rows.counts.shape[1]
     smooth = room.fresh[room.done[0] : room.done[0] + n]
     log_total = forward_backward(
         room.chances, room.transposed, room.start, room.stop, room.likelihood, n, n_states, room.alpha, room.weighted,
         smooth, room.scale,
     )  # fmt: skip
-    fails = np.isnan(log_total)
-    if not fails and (not rows.is_full or rows.has_fixed):
-        fails = loses_states(room.chances, room.start, room.likelihood, n, n_states, room.alpha)
-    if fails:
-        log_total, expected = rescue_piece(
-            emissions, begin, end, room.chances, room.start, room.stop, smooth, gain, room.moved
-        )
-        log_scale = 0.0
-        if log_total == -np.inf:
-            return begin + np.int64(expected)
-    else:
-        if gain != 1.0:
-            _scale_rows(room.weighted, n, gain)
-        add_pair_sums(room.alpha, room.weighted, n, n_states, room.moved)
-        if how.measures:
-            expected = _expected_log(smooth[0], room.start, n_states)
-            expected += _expected_log(smooth[n - 1], room.stop, n_states)
-            expected += _expected_logs(smooth, room.likelihood, n, n_states)
+    is_safe = rows.is_full and not rows.has_fixed
+    if np.isnan(log_total) or (
+        not is_safe and loses_states(room.chances, room.start, room.likelihood, n, n_states, room.alpha)
+    ):
+        return False
+    if gain != 1.0:
+        _scale_rows(room.weighted, n, gain)
+    add_pair_sums(room.alpha, room.weighted, n, n_states, room.moved)
     since[0] += gain * (log_total + log_scale)
     if how.measures:
         since[1] += gain * log_total
-        room.expected[0] += gain * expected
+        expected = _expected_log(smooth[0], room.start, n_states)
+        expected += _expected_log(smooth[n - 1], room.stop, n_states)
+        room.expected[0] += gain * (expected + _expected_logs(smooth, room.likelihood, n, n_states))
+    _found(shares, piece, pieces, rows, how, room)
+    return True
+
+
+@bare_kernel
+def _found(shares, piece, pieces, rows, how, room):
+    """Write the new marginals of a piece, unless they have to wait."""
+    n = pieces.stops[piece] - pieces.starts[piece]
     if _waits(how):
         room.done[0] += n
     else:
-        _write(shares, smooth, piece, gain, pieces, rows, how.puts_back, room)
-    return np.int64(-1)
+        smooth = room.fresh[room.done[0] : room.done[0] + n]
+        _write(shares, smooth, piece, weight_of(pieces, piece), pieces, rows, how.puts_back, room)
 
 
 @bare_part
@@ -326,17 +345,27 @@ def _expected_log(marginals, weights, n_states):
 
 @implements(put_back, DenseMarginals)
 def _put_back(shares, cluster, pieces, rows, emissions, how, room, since):
-    n_states, at = rows.counts.shape[1], 0
-    for piece in range(cluster, pieces.starts.shape[0], pieces.size):
-        begin, end, gain = pieces.starts[piece], pieces.stops[piece], weight_of(pieces, piece)
-        if how.excludes != how.puts_back:  # what was taken out comes back, or the other way round
-            add_rows(emissions, begin, end, shares.marginals, begin, gain if how.excludes else -gain)
-        if _waits(how):
-            _write(shares, room.fresh[at : at + end - begin], piece, gain, pieces, rows, True, room)
-            at += end - begin
-        if how.puts_back:
-            add_rows(emissions, begin, end, shares.new_marginals, begin, gain)
-    row = pieces.share_of[cluster]
+    if how.excludes != how.puts_back:  # what was taken out comes back, or the other way round
+        sign = 1.0 if how.excludes else -1.0
+        for piece in range(cluster, pieces.starts.shape[0], pieces.size):
+            at = pieces.starts[piece]
+            add_rows(emissions, at, pieces.stops[piece], shares.marginals, at, sign * weight_of(pieces, piece))
+    _put_back_chain(shares, cluster, pieces, rows, how, room, since)
+    if how.puts_back:
+        for piece in range(cluster, pieces.starts.shape[0], pieces.size):
+            at = pieces.starts[piece]
+            add_rows(emissions, at, pieces.stops[piece], shares.new_marginals, at, weight_of(pieces, piece))
+
+
+@bare_kernel
+def _put_back_chain(shares, cluster, pieces, rows, how, room, since):
+    """Write new marginals that have waited, and new transitions; count them if the cluster is to be put back."""
+    n_states, at, row = rows.counts.shape[1], 0, pieces.share_of[cluster]
+    if _waits(how):
+        for piece in range(cluster, pieces.starts.shape[0], pieces.size):
+            n = pieces.stops[piece] - pieces.starts[piece]
+            _write(shares, room.fresh[at : at + n], piece, weight_of(pieces, piece), pieces, rows, True, room)
+            at += n
     if row > 0:
         gain = 1.0 if how.puts_back else 0.0
         _replace_moves(room, shares.pairs[row], gain, shares.new_pairs[row], rows.counts)

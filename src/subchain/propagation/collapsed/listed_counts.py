@@ -13,7 +13,7 @@ import numpy as np
 from subchain.propagation.collapsed.pieces import weight_of
 from subchain.propagation.collapsed.rows import count
 from subchain.propagation.collapsed.verbs import add
-from subchain.propagation.compiled import bare_part, kernel, ordered_part
+from subchain.propagation.compiled import bare_kernel, bare_part, kernel, ordered_part
 
 
 @kernel
@@ -92,19 +92,28 @@ def add_ends(gain, piece, pieces, legal, marginals, rows):
 
 
 @ordered_part
-def add_piece(sign, piece, pieces, shares, lists, rows, emissions):
-    """Add all that a piece has put in but for transitions that are kept as one table for its cluster."""
-    first, last, gain = pieces.starts[piece], pieces.stops[piece], sign * weight_of(pieces, piece)
-    legal = shares.legal
-    for position in range(first, last):
-        for a in range(legal.offsets[position], legal.offsets[position + 1]):
-            add(emissions, position, legal.states[a], gain * lists.marginals[a])
-    if lists.moves.shape[0]:
-        add_moves(sign, first, last, legal, shares.blocks, lists.moves, rows)
-    add_ends(gain, piece, pieces, legal, lists.marginals, rows)
+def add_entries(sign, cluster, pieces, legal, marginals, emissions):
+    """Count the observations of a cluster by marginals, or take them out again."""
+    for piece in range(cluster, pieces.starts.shape[0], pieces.size):
+        gain = sign * weight_of(pieces, piece)
+        for position in range(pieces.starts[piece], pieces.stops[piece]):
+            for a in range(legal.offsets[position], legal.offsets[position + 1]):
+                add(emissions, position, legal.states[a], gain * marginals[a])
 
 
-@bare_part
+@bare_kernel
+def add_cluster(sign, cluster, pieces, shares, lists, rows):
+    """Count all transitions and first states of a cluster, or take them out again."""
+    for piece in range(cluster, pieces.starts.shape[0], pieces.size):
+        first, last, gain = pieces.starts[piece], pieces.stops[piece], sign * weight_of(pieces, piece)
+        if lists.moves.shape[0]:
+            add_moves(sign, first, last, shares.legal, shares.blocks, lists.moves, rows)
+        add_ends(gain, piece, pieces, shares.legal, lists.marginals, rows)
+    if pieces.share_of[cluster] > 0 and not lists.moves.shape[0]:
+        add_table(sign, lists.pairs[pieces.share_of[cluster]], rows)
+
+
+@bare_kernel
 def add_neighbour(sign, piece, border, pieces, shares, rows):
     """Add the inner transitions of a neighbour, and that into position `border` unless it is −1."""
     first, last = pieces.starts[piece], pieces.stops[piece]

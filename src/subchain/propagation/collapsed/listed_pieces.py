@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.propagation.collapsed.listed_counts import add_neighbour, add_piece, add_table, sum_moves
+from subchain.propagation.collapsed.listed_counts import add_cluster, add_entries, add_neighbour, sum_moves
 from subchain.propagation.collapsed.log_space import log_messages, log_table
 from subchain.propagation.collapsed.pieces import (
     Legal,
@@ -28,7 +28,7 @@ from subchain.propagation.collapsed.pieces import (
 from subchain.propagation.collapsed.rows import entry, predictive, stationary_first
 from subchain.propagation.collapsed.single_chain import LEAST_MARGINAL, LEAST_SCALE
 from subchain.propagation.collapsed.verbs import has_logs, implements, scaled_exponential, weigh
-from subchain.propagation.compiled import bare_part, ordered_part, rare
+from subchain.propagation.compiled import bare_kernel, bare_part, ordered_part, rare
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -103,31 +103,20 @@ def _piece_room(shares, order, pieces, rows):
 def _take_out(shares, cluster, pieces, rows, emissions, how, room):
     room.expected[0], room.done[:] = 0.0, 0
     if how.excludes:
-        for piece in range(cluster, pieces.starts.shape[0], pieces.size):
-            add_piece(-1.0, piece, pieces, shares, shares.old, rows, emissions)
-        if pieces.share_of[cluster] > 0 and not shares.old.moves.shape[0]:
-            add_table(-1.0, shares.old.pairs[pieces.share_of[cluster]], rows)
+        add_entries(-1.0, cluster, pieces, shares.legal, shares.old.marginals, emissions)
+        add_cluster(-1.0, cluster, pieces, shares, shares.old, rows)
 
 
 @implements(put_back, ListedMarginals)
 def _put_back(shares, cluster, pieces, rows, emissions, how, room, since):
-    old, new, row = shares.old, shares.new, pieces.share_of[cluster]
-    as_table = row > 0 and not old.moves.shape[0]
     if how.excludes != how.puts_back:  # what was taken out comes back, or the other way round
-        gain = 1.0 if how.excludes else -1.0
-        for piece in range(cluster, pieces.starts.shape[0], pieces.size):
-            add_piece(gain, piece, pieces, shares, old, rows, emissions)
-        if as_table:
-            add_table(gain, old.pairs[row], rows)
-    if as_table:
-        new.pairs[row] = 0.0
-    room.done[:] = 0
-    for piece in range(cluster, pieces.starts.shape[0], pieces.size):
-        _write(shares, piece, pieces, _waits(how), as_table, room)
-        if how.puts_back:
-            add_piece(1.0, piece, pieces, shares, new, rows, emissions)
-    if as_table and how.puts_back:
-        add_table(1.0, new.pairs[row], rows)
+        sign = 1.0 if how.excludes else -1.0
+        add_entries(sign, cluster, pieces, shares.legal, shares.old.marginals, emissions)
+        add_cluster(sign, cluster, pieces, shares, shares.old, rows)
+    _write(shares, cluster, pieces, _waits(how), room)
+    if how.puts_back:
+        add_entries(1.0, cluster, pieces, shares.legal, shares.new.marginals, emissions)
+        add_cluster(1.0, cluster, pieces, shares, shares.new, rows)
     since[1] -= room.expected[0]
 
 
@@ -137,22 +126,24 @@ def _waits(how):
     return how.puts_back and not how.excludes
 
 
-@bare_part
-def _write(shares, piece, pieces, waited, as_table, room):
-    """Write new marginals and transitions of a piece that have waited in the room, and sum the latter in a table."""
-    first, last, legal, blocks, new = (
-        pieces.starts[piece], pieces.stops[piece], shares.legal, shares.blocks, shares.new
-    )  # fmt: skip
-    entries, moves = legal.offsets[last] - legal.offsets[first], blocks[last] - blocks[first]
-    if waited:
-        for a in range(entries):
-            new.marginals[legal.offsets[first] + a] = room.fresh[room.done[0] + a]
-        for a in range(moves if new.moves.shape[0] else 0):
-            new.moves[blocks[first] + a] = room.fresh_moves[room.done[1] + a]
+@bare_kernel
+def _write(shares, cluster, pieces, waited, room):
+    """Write new marginals and transitions that have waited in the room, and sum the latter if tables are kept."""
+    legal, blocks, new, row, at, at_move = shares.legal, shares.blocks, shares.new, pieces.share_of[cluster], 0, 0
+    as_table = row > 0 and not new.moves.shape[0]
     if as_table:
-        sum_moves(first, last, legal, blocks, room.fresh_moves, room.done[1], new.pairs[pieces.share_of[piece]])
-    room.done[0] += entries
-    room.done[1] += moves
+        new.pairs[row] = 0.0
+    for piece in range(cluster, pieces.starts.shape[0], pieces.size):
+        first, last = pieces.starts[piece], pieces.stops[piece]
+        entries, moves = legal.offsets[last] - legal.offsets[first], blocks[last] - blocks[first]
+        if waited:
+            for a in range(entries):
+                new.marginals[legal.offsets[first] + a] = room.fresh[at + a]
+            for a in range(moves if new.moves.shape[0] else 0):
+                new.moves[blocks[first] + a] = room.fresh_moves[at_move + a]
+        if as_table:
+            sum_moves(first, last, legal, blocks, room.fresh_moves, at_move, new.pairs[row])
+        at, at_move = at + entries, at_move + moves
 
 
 # ---- run -------------------------------------------------------------------------------------------------------------
@@ -160,34 +151,56 @@ def _write(shares, piece, pieces, waited, as_table, room):
 
 @implements(run_piece, ListedMarginals)
 def _run_piece(shares, piece, pieces, rows, emissions, how, room, since):
+    first, last = pieces.starts[piece], pieces.stops[piece]
+    log_scale = _weigh_entries(first, last, shares.legal, emissions, room)
+    if _propagate(shares, piece, pieces, rows, how, room, since, log_scale):
+        return np.int64(-1)
+    logs = log_table(emissions, first, last, rows.counts.shape[1])
+    lost = _rescue_piece(shares, piece, pieces, rows, how, room, since, logs)
+    return np.int64(-1) if lost < 0 else first + lost
+
+
+@bare_part
+def _outputs(shares, piece, pieces, how, room):
+    """Where the new marginals and transitions of a piece are written."""
+    fresh, fresh_moves, first = room.fresh[room.done[0] :], room.fresh_moves[room.done[1] :], pieces.starts[piece]
+    if not _waits(how):  # the old ones are not counted any more, or kept elsewhere
+        fresh = shares.new.marginals[shares.legal.offsets[first] :]
+        if shares.new.moves.shape[0]:
+            fresh_moves = shares.new.moves[shares.blocks[first] :]
+    return fresh, fresh_moves
+
+
+@bare_part
+def _report(shares, piece, pieces, room, since, totals, moves):
+    """Add log normalisers and expected log weights; let transitions count as often as the piece does."""
     first, last, gain = pieces.starts[piece], pieces.stops[piece], weight_of(pieces, piece)
-    legal, blocks = shares.legal, shares.blocks
-    log_scale = _weigh_entries(first, last, legal, emissions, room)
+    n_moves = shares.blocks[last] - shares.blocks[first]
+    since[0] += gain * totals[0]
+    since[1] += gain * totals[1]
+    room.expected[0] += gain * totals[2]
+    room.done[0] += shares.legal.offsets[last] - shares.legal.offsets[first]
+    room.done[1] += n_moves
+    if gain != 1.0:
+        for a in range(n_moves):
+            moves[a] *= gain
+
+
+@bare_kernel
+def _propagate(shares, piece, pieces, rows, how, room, since, log_scale):
+    """Run a piece whose likelihoods are in the room; return False, having done nothing, if doubles do not suffice."""
+    first, last, legal = pieces.starts[piece], pieces.stops[piece], shares.legal
     _weigh_moves(first, last, legal, rows, room.weights)
     _surround(shares, piece, pieces, rows, how, room)
-    fresh, fresh_moves = room.fresh[room.done[0] :], room.fresh_moves[room.done[1] :]
-    if not _waits(how):  # the old ones are not counted any more, or kept elsewhere
-        fresh = shares.new.marginals[legal.offsets[first] :]
-        if shares.new.moves.shape[0]:
-            fresh_moves = shares.new.moves[blocks[first] :]
-    room.done[0] += legal.offsets[last] - legal.offsets[first]
-    room.done[1] += blocks[last] - blocks[first]
     log_total = _forward(first, last, legal, rows, room)
     if np.isnan(log_total):
-        log_total, expected = _rescue_piece(emissions, first, last, legal, rows, room, fresh, fresh_moves)
-        if log_total == -np.inf:
-            return first + np.int64(expected)
-        since[0] += gain * log_total
-    else:
-        log_meeting, expected = _backward(first, last, legal, blocks, room, fresh, fresh_moves)
-        since[0] += gain * (log_total + log_scale + log_meeting)
-        log_total = log_meeting  # the likelihoods were divided by what makes up the rest
-    since[1] += gain * log_total
-    room.expected[0] += gain * expected
-    if gain != 1.0:
-        for a in range(blocks[last] - blocks[first]):
-            fresh_moves[a] *= gain
-    return np.int64(-1)
+        return False
+    marginals, moves = _outputs(shares, piece, pieces, how, room)
+    log_meeting, expected = _backward(first, last, legal, shares.blocks, room, marginals, moves)
+    # the likelihoods were divided by what makes up `log_total`
+    totals = (log_total + log_scale + log_meeting, log_meeting, expected)
+    _report(shares, piece, pieces, room, since, totals, moves)
+    return True
 
 
 @ordered_part
@@ -382,14 +395,15 @@ def _backward(first, last, legal, blocks, room, marginals, moves):
 
 
 @rare
-def _rescue_piece(emissions, first, last, legal, rows, room, marginals, moves):
-    """The same in log space, over tables of all states; return the log normaliser and the expected log weight.
+def _rescue_piece(shares, piece, pieces, rows, how, room, since, logs):
+    """The same in log space, over tables of all states; `logs` (n, K) are weights of observations.
 
-    If nothing is possible: −inf, and the number of the first position that no state explains.
+    Returns the number of the first position that no state explains, −1 if there is none.
     """
+    first, last, legal = pieces.starts[piece], pieces.stops[piece], shares.legal
     offsets, states, n_states = legal.offsets, legal.states, rows.counts.shape[1]
+    marginals, moves = _outputs(shares, piece, pieces, how, room)
     low, at, expected = offsets[first], 0, 0.0
-    logs = log_table(emissions, first, last, n_states)
     known = np.full(logs.shape, -np.inf)
     for position in range(first, last):
         for a in range(offsets[position], offsets[position + 1]):
@@ -399,7 +413,7 @@ def _rescue_piece(emissions, first, last, legal, rows, room, marginals, moves):
     predictive(rows, chances)
     alpha, beta, log_moves, log_total, lost = log_messages(known, chances[:n_states], room.start, room.stop)
     if lost >= 0:
-        return -np.inf, float(lost)
+        return np.int64(lost)
     for position in range(first, last):
         i = position - first
         for b in range(offsets[position], offsets[position + 1]):
@@ -418,4 +432,5 @@ def _rescue_piece(emissions, first, last, legal, rows, room, marginals, moves):
                 moves[at] = np.exp(alpha[i - 1, states[a]] + onward)
                 expected += moves[at] * step if moves[at] > NEGLIGIBLE else 0.0
                 at += 1
-    return log_total, expected
+    _report(shares, piece, pieces, room, since, (log_total, log_total, expected), moves)
+    return np.int64(-1)

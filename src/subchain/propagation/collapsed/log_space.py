@@ -71,33 +71,31 @@ def _log_marginals(alpha, beta, logs, start, stop, out):
 
 
 @rare
-def rescue_piece(emissions, begin, end, chances, start, stop, marginals, gain, moved):
-    """Run a piece over all states anew.
+def rescue_piece(logs, gain, room, since):
+    """Run a piece over all states anew, with the messages and transitions in the room of `dense_pieces`.
 
     Parameters
     ----------
-    emissions, begin, end : counts of emissions, and the positions of the piece
-    chances, start, stop : (K, P), (1, P), (1, P) transition probabilities, messages from both sides
-    marginals : (n, P) output
-    gain, moved : how often the piece counts, and the pair sums (K, P), without the factor `chances`, to add to
+    logs : (n, K) log weights of its observations
+    gain : how often the piece counts
 
     Returns
     -------
-    log_total, expected : the log normaliser and the expected log weight but for that of transitions; if nothing is
-        possible, −inf and the number of the first position that no state explains
+    The number of the first position that no state explains; −1 if there is none.
     """
-    logs = log_table(emissions, begin, end, chances.shape[0])
-    alpha, beta, log_moves, log_total, lost = log_messages(logs, chances, start[0], stop[0])
+    n, n_states, chances = logs.shape[0], logs.shape[1], room.chances
+    marginals = room.fresh[room.done[0] : room.done[0] + n]
+    alpha, beta, log_moves, log_total, lost = log_messages(logs, chances, room.start[0], room.stop[0])
     if lost >= 0:
-        return -np.inf, float(lost)
-    for position in range(1, logs.shape[0]):
-        for j in range(logs.shape[1]):
+        return np.int64(lost)
+    for position in range(1, n):
+        for j in range(n_states):
             before = alpha[position - 1, j] - log_total
-            for k in range(logs.shape[1]):
+            for k in range(n_states):
                 if chances[j, k] > 0.0:
                     pair = np.exp(before + log_moves[j, k] + logs[position, k] + beta[position, k])
-                    moved[j, k] += gain * pair / chances[j, k]
-    for position in range(logs.shape[0]):
-        for k in range(chances.shape[0], marginals.shape[1]):
-            marginals[position, k] = 0.0
-    return log_total, _log_marginals(alpha, beta, logs, start[0], stop[0], marginals)
+                    room.moved[j, k] += gain * pair / chances[j, k]
+    marginals[:, n_states:] = 0.0
+    since += gain * log_total
+    room.expected[0] += gain * _log_marginals(alpha, beta, logs, room.start[0], room.stop[0], marginals)
+    return np.int64(-1)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.propagation.collapsed.verbs import room, step
+from subchain.propagation.collapsed.verbs import room, stage
 from subchain.propagation.compiled import bare_part, kernel
 
 Array = NDArray[np.float64]
@@ -103,12 +103,12 @@ def piece_room(shares, order, pieces, rows):
     """Tables that a visit works in."""
 
 
-@step
+@stage
 def take_out(shares, cluster, pieces, rows, emissions, how, room):
     """Take a cluster's share out of the counts, if it is to be excluded, and predict transitions and first states."""
 
 
-@step
+@stage
 def run_piece(shares, piece, pieces, rows, emissions, how, room, since):
     """Run a piece under the predictive model; what it finds goes to the room, behind what others of its cluster found.
 
@@ -117,7 +117,7 @@ def run_piece(shares, piece, pieces, rows, emissions, how, room, since):
     """
 
 
-@step
+@stage
 def put_back(shares, cluster, pieces, rows, emissions, how, room, since):
     """Write the new share of a cluster; count it if it is to be put back, else leave the counts as they were."""
 
