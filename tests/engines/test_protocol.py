@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import threading
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from hypothesis import strategies as st
 from naive_engine import NaiveEngine
 from tables import Case, random_case
 
-from subchain import EM, HMM, SVI
+from subchain import EM, HMM, SVI, select_states
+from subchain.core.components import clone
 from subchain.data import Evidence
 from subchain.engines import ENGINES, CpuEngine, Part, resolve_engine
 from subchain.engines.base import VERBS, BufferGrowth
@@ -288,29 +290,47 @@ def test_names_are_kept_in_one_place(monkeypatch: pytest.MonkeyPatch):
     agree(ours.transition_, theirs.transition_, 1e-8)
 
 
+class Counting:
+    """Does its work by another engine, and keeps the names of its verbs in the order in which they are called."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.lock = threading.Lock()  # cannot be copied, like a handle of a device
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in VERBS:
+            raise AttributeError(name)
+
+        def ask(*arguments: Any, **more: Any) -> Any:
+            self.calls.append(name)
+            return getattr(CPU, name)(*arguments, **more)
+
+        return ask
+
+
 def test_an_engine_that_counts_its_calls():
-    class Counting:
-        def __init__(self) -> None:
-            self.calls = dict.fromkeys(VERBS, 0)
-
-        def __getattr__(self, name: str) -> Any:
-            if name not in VERBS:
-                raise AttributeError(name)
-
-            def ask(*arguments: Any, **more: Any) -> Any:
-                self.calls[name] += 1
-                return getattr(CPU, name)(*arguments, **more)
-
-            return ask
-
     engine, x = Counting(), np.random.default_rng(0).integers(3, size=300)
     HMM(2, "categorical", inference=EM(max_iter=3, tolerance=0.0), engine=engine, random_state=0).fit(x)
-    assert engine.calls["statistics"] >= 3
+    assert engine.calls.count("statistics") >= 3
     algorithm = SVI(length=20, batch=2, max_updates=5, report_every=1)
     model = HMM(2, "categorical", inference=algorithm, engine=engine, random_state=0).fit(x)
-    assert engine.calls["minibatch"] >= 5
+    assert engine.calls.count("minibatch") >= 5
     model.predict(x, decoding="viterbi")
-    assert engine.calls["viterbi"] == 1
+    assert engine.calls.count("viterbi") == 1
+
+
+def test_a_fit_asks_for_nothing_before_the_engine_is_told_that_it_runs():
+    engine, x = Counting(), np.random.default_rng(0).normal(size=3000)
+    HMM(2, "gaussian", inference=SVI(max_updates=2), engine=engine, random_state=0).fit(x)
+    assert engine.calls[0] == "running"
+    assert "distances" in engine.calls  # the length was measured
+
+
+def test_copies_of_a_model_share_its_engine():
+    model = HMM(2, "categorical", engine=Counting())
+    assert clone(model).engine is model.engine
+    select_states(np.random.default_rng(0).integers(3, size=200), [1, 2], model=model, n_init=1, random_state=0)
+    assert "statistics" in model.engine.calls
 
 
 def test_an_engine_can_be_copied_and_does_not_go_into_files(tmp_path):

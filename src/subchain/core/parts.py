@@ -25,6 +25,9 @@ Memory = dict[str, NDArray[Any]]
 #: integrates them out, or draws them.
 Treatment = Literal["variational", "collapsed", "drawn"]
 PointType = TypeVar("PointType", bound="Point")
+#: How kernels turn a posterior into weights, by the names that `Posterior.weights` knows.
+MEAN, EXPECTED_LOG, MODE = 0, 1, 2
+KINDS = {"predictive": MEAN, "mean": MEAN, "expected_log": EXPECTED_LOG, "mode": MODE}
 
 
 class IncrementalPart(Protocol):
@@ -40,7 +43,7 @@ class IncrementalPart(Protocol):
         """Continue under another prior with the same sums."""
 
     def sums(self) -> Any:
-        """Return a copy of the current sums."""
+        """Return the current sums, which later updates do not change."""
 
     def memory(self) -> Memory:
         """Return the arrays that an exact continuation needs besides the sums."""

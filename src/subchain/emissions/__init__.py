@@ -1,6 +1,5 @@
 """Emission families: the distribution of an observation given the hidden state, one family per file."""
 
-import subchain.emissions.learned_table  # noqa: F401  model files name its record, which must be known when they load
 from subchain.emissions.base import Conjugate, Emission, Frozen, Likelihood, Parameters
 from subchain.emissions.bernoulli import Bernoulli
 from subchain.emissions.categorical import Categorical

@@ -3,7 +3,7 @@
     S ← keep · S + gain · fresh
 
 A family whose parameters are few needs nothing of its own: `Incremental` builds the posterior anew for every surrogate.
-A family whose tables are large (a vocabulary) says so by `Conjugate.moving` and touches only what a minibatch uses.
+A family whose tables are large (a vocabulary) overrides `Conjugate.incremental` and touches only what a minibatch uses.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Incremental:
         self._sums: Sums = sums
 
     def surrogate(self, kind: str) -> Likelihood:
-        """The likelihood called `kind` ("expected_log", "predictive", "mean", "mode"); used before the next `move`."""
+        """The likelihood called `kind` ("expected_log", "predictive", "mean", "mode"); used before the next `blend`."""
         found: Likelihood = getattr(self.prior.update(self._sums), kind)()
         return found
 
@@ -45,7 +45,7 @@ class Incremental:
         self.prior = prior
 
     def sums(self) -> Any:
-        """The sums as they stand, for results and files."""
+        """Return the sums as they stand, for results and files; they are not changed in place afterwards."""
         return self._sums
 
     def memory(self) -> dict[str, NDArray[Any]]:

@@ -16,6 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from subchain.core.parts import EXPECTED_LOG, KINDS, MODE
 from subchain.core.records import Sums
 from subchain.emissions.base import Likelihood, Table, Values
 from subchain.emissions.categorical import (
@@ -34,10 +35,6 @@ Index = NDArray[np.int64]
 
 #: The factor of the counts is multiplied in before it comes near the end of the doubles.
 LEAST_FACTOR = 1e-100
-#: How rows become weights.
-PREDICTIVE, EXPECTED_LOG, MODE = 0, 1, 2
-KINDS = {"predictive": PREDICTIVE, "mean": PREDICTIVE, "expected_log": EXPECTED_LOG, "mode": MODE}
-
 LEAST_WEIGHT = float(np.exp(SMALLEST_LOG))
 
 

@@ -62,7 +62,7 @@ class PoissonWeights(PoissonLikelihood):
 
 
 @dataclasses.dataclass
-class NegativeBinomial(CountLikelihood):
+class PoissonPredictive(CountLikelihood):
     """Predictive distribution of a count whose rate has a Gamma(shape, rate) distribution; both are (K, D)."""
 
     shape: NDArray[np.float64]
@@ -138,8 +138,8 @@ class GammaRates(Conjugate):
     def expected_log(self) -> PoissonWeights:
         return PoissonWeights(digamma(self.shape) - np.log(self.rate), self.shape / self.rate)
 
-    def predictive(self) -> NegativeBinomial:
-        return NegativeBinomial(self.shape, self.rate)
+    def predictive(self) -> PoissonPredictive:
+        return PoissonPredictive(self.shape, self.rate)
 
     def sample(self, rng: np.random.Generator) -> PoissonParameters:
         # A draw that underflows to 0 would make positive counts impossible, and no later update would undo that.

@@ -273,7 +273,7 @@ class FusesWordUpdates(Protocol):
     ) -> int:  # fmt: skip
         """Do one update after the other; return how many were done before one that needs the general method.
 
-        `kind` says how posteriors become weights (`transitions.incremental.KINDS`); log normalisers and observations
+        `kind` says how posteriors become weights (`core.parts.KINDS`); log normalisers and observations
         are added to `since` (2,).
         """
         ...

@@ -1,9 +1,13 @@
 """Collapsed variational inference (Wang 2016, chapter 3): parameters are summed out, clusters of states are visited.
 
-    own       = what the cluster has put into the counts                        ledger.py
+    own       = what the cluster has put into the counts
     surrogate = the posterior predictive of the counts without it
-    marginals   = those of the cluster under it
+    marginals = those of the cluster under it
     S         = S − own + new
+
+`CVI.visit` does this for clusters of any structure. Hidden chains have compiled visits: the ledger of their counts is
+`structures/chain/collapsed/ledger.py`, the kernels are `propagation/collapsed/pieces.py` (sequences, subchains) and
+`states.py` (single states).
 
 A cluster is a single state (algorithm 1, mean field), a whole sequence (algorithm 2), or a stretch of a sequence whose
 neighbours send messages (algorithm 3). The plug-in objective that is reported need not rise: it is the bound of the

@@ -105,7 +105,11 @@ class FitCall:
         self.root = seed_sequence(model.random_state if entropy is None else entropy)
         self.seeds = self.root.spawn(int(model.n_init))
         self._freeze()
-        if isinstance(self.algorithm, Stochastic) and needs_trial(whole, self.algorithm):
+
+    def measure(self) -> None:
+        """Measure what a stochastic algorithm leaves open, such as the length of subchains, by a short trial."""
+        chains = self.problem.structure
+        if isinstance(self.algorithm, Stochastic) and needs_trial(chains, self.algorithm):
             measure(self.problem, self.algorithm, self.starts()[0]())
 
     def _read(self, x: Any) -> None:

@@ -114,10 +114,10 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
         self.progress = progress
 
     def __sklearn_clone__(self) -> Self:
-        """Return an unfitted copy; if `init` is a model, the copy has the same object."""
+        """Return an unfitted copy; a model as `init`, and an engine, are the same objects in the copy."""
         settings = self.get_params(deep=False)
-        init = settings.pop("init")
-        return type(self)(**{name: clone(value) for name, value in settings.items()}, init=init)
+        shared = {name: settings.pop(name) for name in ("init", "engine")}
+        return type(self)(**{name: clone(value) for name, value in settings.items()}, **shared)
 
     # ---- learning ----------------------------------------------------------------------------------------------------
 
@@ -154,6 +154,7 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
         entropy = stored_entropy(checkpoint) if resume and self.random_state is None else None
         fit = FitCall(self, x, allowed, states, evidence, sample_weight, validation, entropy)
         with fit.problem.structure.engine.running():
+            fit.measure()
             journey = fit_problem(
                 fit.problem, fit.algorithm, fit.starts(), fit.root,
                 identity={} if checkpoint is None else fit.identity(), checkpoint=checkpoint, resume=resume,

@@ -31,8 +31,9 @@ class Fresh(NamedTuple):
 
     Attributes
     ----------
-    statistics : expected statistics of the minibatch
-    gains : by part, the factor that makes its sums stand for all the data
+    statistics : expected statistics of the minibatch; those of a part whose entries need different factors are scaled
+        already
+    gains : by part, the factor that makes its sums stand for all the data, 1 if they are scaled already
     """
 
     statistics: Statistics

@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from subchain.core.parts import EXPECTED_LOG, KINDS, MEAN, MODE
 from subchain.numerics.special import exp_digamma
 from subchain.transitions.base import ChainLaw, ChainPosterior, ChainSums
 from subchain.transitions.stationary import stationary_of
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from subchain.propagation.collapsed.rows import Rows
 
 Array = NDArray[np.float64]
-
-MEAN, EXPECTED_LOG, MODE = 0, 1, 2
-KINDS = {"predictive": MEAN, "mean": MEAN, "expected_log": EXPECTED_LOG, "mode": MODE}
 
 
 class IncrementalChain:
@@ -126,16 +124,17 @@ class IncrementalDirichlet(IncrementalChain):
 
     def adopt(self, prior: Any) -> None:
         super().adopt(prior)
-        self.rows = np.ascontiguousarray(prior.rows.concentration), np.ascontiguousarray(prior.rows.fixed)
+        self.prior_rows = np.ascontiguousarray(prior.rows.concentration)
+        self.fixed = np.ascontiguousarray(prior.rows.fixed)
         concentration = getattr(prior.initial, "concentration", None)
         self.learns_first = concentration is not None
-        self.first = np.zeros((1, len(self.initial)))
+        self.prior_first = np.zeros((1, len(self.initial)))
         if concentration is not None:
-            self.first[0] = concentration
+            self.prior_first[0] = concentration
 
     def _transition(self, kind: int) -> Array:
         out = np.empty_like(self.pairs)
-        dirichlet_rows(kind, self.rows[0], self.pairs, self.rows[1], out)
+        dirichlet_rows(kind, self.prior_rows, self.pairs, self.fixed, out)
         return out
 
     def surrogate(self, kind: str) -> ChainLaw:
@@ -143,8 +142,8 @@ class IncrementalDirichlet(IncrementalChain):
         how = KINDS[kind]
         transition = self._transition(how)
         if self.learns_first:
-            first = np.empty_like(self.first)
-            dirichlet_rows(how, self.first, self.initial[None], self._nothing_fixed, first)
+            first = np.empty_like(self.prior_first)
+            dirichlet_rows(how, self.prior_first, self.initial[None], self._nothing_fixed, first)
             return prior.law(first[0], transition)
         weights = transition if how == MODE else self._transition(MEAN)
         return prior.law(prior.initial.mean(prior.moves(weights)), transition)

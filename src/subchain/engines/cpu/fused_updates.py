@@ -12,10 +12,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from subchain.core.parts import EXPECTED_LOG, MEAN, MODE
 from subchain.emissions.incremental_table import (
-    EXPECTED_LOG,
     LEAST_FACTOR,
-    MODE,
     add_rows,
     distinct_symbols,
     weigh_rows,
@@ -36,7 +35,7 @@ from subchain.propagation.lanes.recursions import (
     retreat,
 )
 from subchain.propagation.underflow import LEAST_SCALE, LEAST_TRANSITION
-from subchain.transitions.incremental import MEAN, dirichlet_rows
+from subchain.transitions.incremental import dirichlet_rows
 
 #: What is known of the rest of a chain: `WordBoundary.kind`.
 BUFFERS, GUARDS = 1, 2

@@ -60,7 +60,7 @@ class _Lanes:
         self.log_totals = np.empty(tile.lanes)
 
     def run(self, keep: Keep | None, surplus: str | None) -> MinibatchRun:
-        """HMMStatistics of the lanes, and what they tell their neighbours."""
+        """Statistics of the lanes, and what they tell their neighbours."""
         values, shift = self.messages.likelihood(self.tile.positions, self.weighted)
         is_hard = self._forward_backward(shift)
         n_lanes, last = self.tile.lanes, self.tile.last_columns

@@ -4,7 +4,8 @@ A *piece* is a sequence or a stretch of one; a *cluster* is one piece or several
 cluster has put into the counts is taken out, the rest makes a plain hidden Markov model, the pieces are run under it,
 and what they put in now is counted. What pieces put in is either posterior marginals (`DenseMarginals` over all states,
 `ListedMarginals` over legal ones), as in collapsed variational inference, or drawn states (`DrawnStates`), as in Gibbs
-sampling. The steps of a visit are verbs of these; emissions are counted by verbs of their own (`verbs.py`).
+sampling. The steps of a visit are verbs of these, implemented in `dense_pieces.py`, `listed_pieces.py` and
+`drawn_pieces.py`; emissions are counted by verbs of their own (`verbs.py`).
 """
 
 # mypy: disable-error-code="no-untyped-def"

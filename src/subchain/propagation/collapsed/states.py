@@ -1,7 +1,7 @@
 """One visit of single states: take out, predict, renew, put back.
 
 What a position puts into the counts is its posterior marginal or its drawn state, as in `pieces.py`; the steps of a
-visit are verbs of these.
+visit are verbs of these, implemented in `marginal_states.py` and `drawn_states.py`.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -41,12 +41,15 @@ def look_around(shares, position, ends, tables):
 
 @step
 def take_out_state(shares, position, place, rows, emissions, how, tables):
-    """Take a position's share out of the counts, if it is to be excluded."""
+    """Take a position's observation out of the counts, if it is to be excluded; its transitions may wait."""
 
 
 @step
 def renew_state(shares, position, place, rows, emissions, how, tables, since):
-    """Give a position a new marginal, or draw its new state, which is returned."""
+    """Give a position a new marginal and return its normaliser, or draw its new state and return that.
+
+    Its own transitions are left out of the weights where they were not taken out of the counts before.
+    """
 
 
 @step

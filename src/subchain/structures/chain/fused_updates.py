@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.parts import IncrementalPosterior
-from subchain.emissions.incremental_table import KINDS, IncrementalTable
+from subchain.core.parts import KINDS, IncrementalPosterior
+from subchain.emissions.incremental_table import IncrementalTable
 from subchain.engines.base import FusesWordUpdates, WordBoundary, WordChain, WordMinibatches, WordTable
 from subchain.engines.subchains import Grid
 from subchain.structures.chain.boundaries import OpenBoundary, OpenBuffer
@@ -80,7 +80,6 @@ class FusedUpdates:
         elif isinstance(boundary, OpenBuffer):
             how, size = BUFFERS, boundary.size
         factor, initial = np.array([table.factor]), chain.initial[None]
-        prior_rows, fixed = chain.rows
         engine: Any = batches.chains.engine
         done: int = engine.update_words(
             KINDS[batches.kind],
@@ -88,7 +87,7 @@ class FusedUpdates:
                 batches.chains.data.values, batches.subchains.length, pieces, self.n_whole, rates,
                 np.array(batches.gains),
             ),
-            WordChain(prior_rows, fixed, chain.pairs, chain.first, initial),
+            WordChain(chain.prior_rows, chain.fixed, chain.pairs, chain.prior_first, initial),
             WordTable(table.counts, factor, table.concentration, table.totals, table.prior_totals, self.place),
             WordBoundary(how, size, firsts, lasts, keeps),
             since,

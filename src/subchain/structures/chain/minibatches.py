@@ -33,7 +33,7 @@ WHOLE = 1024
 
 
 class SubchainSettings(Protocol):
-    """The settings of a stochastic algorithm that say how chains are cut; see `inference.stochastic.updates`."""
+    """The settings of a stochastic algorithm that say how chains are cut; see `inference.stochastic.settings`."""
 
     length: int | str | None
     batch: int | None
@@ -129,7 +129,7 @@ class ChainMinibatches:
         self.boundary.leave(batch, run)
         if self.boundary.growth is not None:
             self._growths.append(self.boundary.growth)
-        found = run.statistics
+        found = run.statistics  # first states and transitions have factors of their own, and are scaled here
         found.chain.initial *= gains.initial
         found.chain.pairs *= gains.pairs
         return Fresh(found, {"chain": 1.0, "emission": gains.emission})
