@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import emission_laws as laws
@@ -11,6 +12,7 @@ import pytest
 from scipy import integrate, stats
 from sklearn.base import clone
 
+from subchain import HMM
 from subchain.data.sequences import Sequences
 from subchain.errors import InputError
 
@@ -96,3 +98,18 @@ def test_specification_can_be_cloned(page: Any) -> None:
 def test_the_page_keeps_its_promise_of_a_short_file() -> None:
     lines = [line for line in own_family.code_blocks()[0].splitlines() if line.strip()]
     assert len(lines) < 110
+
+
+def test_an_array_that_all_states_share_must_be_declared(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such a model could be fitted and saved, but its file could not be read."""
+
+    @dataclasses.dataclass
+    class Scaled(page.GammaRate):
+        unit: Any = dataclasses.field(default_factory=lambda: np.ones(1))
+
+    prior = page.Exponential.prior
+    monkeypatch.setattr(
+        page.Exponential, "prior", lambda *given, flat: Scaled(*vars(prior(*given, flat=flat)).values())
+    )
+    with pytest.raises(InputError, match=r"Scaled of the emissions: unit has shape \(1,\).*states_on\(\)"):
+        HMM(2, page.Exponential()).fit(TIMES)

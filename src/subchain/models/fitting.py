@@ -84,6 +84,7 @@ class FitCall:
         self.reference = HMMPoint(self._chain(n_states, flat=False).mean(), likely)
         self.empty = HMMStatistics(self.reference.chain.operator.zeros(), likely.zeros())
         prior = HMMPosterior(chain, self.emission.prior(self.data, n_states, flat=flat))
+        _check_states(prior.emission, likely, n_states)
         if prior.emission.is_learned and not self.algorithm.updates_hyperparameters:
             raise InputError(
                 f"a learned concentration of the emissions needs vi, svi, cvi or scvi, not {self.algorithm.name}; give "
@@ -304,3 +305,19 @@ def _weights(given: ArrayLike | None, n_sequences: int) -> Array | None:
     if not np.isfinite(weights).all() or (weights < 0.0).any() or not weights.any():
         raise InputError("sample_weight must be finite, not negative, and not all zero.")
     return None if (weights == 1.0).all() else weights
+
+
+def _check_states(prior: Any, parameters: Parameters, n_states: int) -> None:
+    """Raise an `InputError` if arrays of a family do not run over the states as their class declares.
+
+    Such a family could be fitted, but its model files could not be read.
+    """
+    for record in (prior, parameters, parameters.zeros()):
+        try:
+            record.check_states(n_states)
+        except ValueError as error:
+            raise InputError(
+                f"{type(record).__name__} of the emissions: {error}. The first axis should run over states; declare an "
+                "array that all states share with states_on() of subchain.core.records, and one that has states on "
+                "another axis with states_on(axis)."
+            ) from None
