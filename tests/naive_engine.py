@@ -85,6 +85,20 @@ def in_form(operator, table):
     return operator.layout.gather(table) if isinstance(operator, Banded) else table
 
 
+def mixed(x: int) -> int:
+    """The output function of splitmix64, in whole numbers."""
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) % 2**64
+    return x ^ (x >> 31)
+
+
+def uniforms(key, number, n):
+    """The first n uniform numbers of a stream, see `numerics.random`."""
+    step = 0x9E3779B97F4A7C15
+    begin = mixed((mixed((int(key[0]) + number * step) % 2**64) + int(key[1])) % 2**64)
+    return np.array([(mixed((begin + (i + 1) * step) % 2**64) >> 11) / 2**53 for i in range(n)])
+
+
 class NaiveEngine:
     """All verbs of an engine, slowly."""
 
@@ -160,7 +174,7 @@ class NaiveEngine:
         states = np.empty((n, part.data.n_observations), dtype=np.int32) if out is None else out
         key = seed.generate_state(2, np.uint64)
         for path in range(n):
-            uniform = np.random.Generator(np.random.Philox(key=key, counter=[0, path, 0, 0])).random(states.shape[1])
+            uniform = uniforms(key, path, states.shape[1])
             for _, positions, passed in self.sequences(surrogate, part):
                 onward = np.zeros(surrogate.n_states)
                 for t in range(len(positions) - 1, -1, -1):

@@ -80,7 +80,7 @@ def weigh_state(shares, rows, emissions, first, stop, position, out):
 def test_weights_of_a_state_are_ratios_of_joint_probabilities(drawn):
     problem, paths = drawn
     rows, emissions, states = counts_of(problem, paths)
-    legal = Legal(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0))
+    legal = Legal(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0), np.empty(0))
     shares = DrawnStates(states, states, legal, np.zeros(2, np.uint64), 0, 1.0)
     offsets, n_states = offsets_of(paths), len(problem.alpha_initial)
     for sequence, path in enumerate(paths):

@@ -164,8 +164,11 @@ class Ledger(Protocol):
     def update_hyperparameters(self) -> None:
         """Update what is learned of the prior."""
 
-    def expected_log_joint(self) -> float:
-        """Return the log joint probability that the expected counts would have if they were whole; nan if unknown."""
+    def expected_log_joint(self) -> float | None:
+        """Return the log joint probability that the expected counts would have if they were whole.
+
+        None if it, or the entropies in `since`, are not known for this structure.
+        """
 
     @property
     def checked(self) -> list[Record]:

@@ -43,6 +43,7 @@ class ClusterLedger:
         self.current_prior: Any = prior
         self.size, self.n_marginals = structure.n_clusters, structure.n_observations
         self.cursor, self.iteration, self.measures, self.since = 0, 0, True, np.zeros(2)
+        self.knows_entropy = True
         self.model: IncrementalPosterior
         self.schema: dict[str, Any] = {}
         self.arrays: dict[str, NDArray[np.float64]] = {}
@@ -59,7 +60,8 @@ class ClusterLedger:
             self.arrays[name][cluster] = array
         if self.measures:
             found = self.structure.entropy(weights, np.array([cluster]))
-            self.since += math.nan, math.nan if found is None else found
+            self.knows_entropy = found is not None
+            self.since += math.nan, found or 0.0
 
     def add_up(self) -> None:
         """Sum all contributions afresh."""
@@ -103,9 +105,9 @@ class ClusterLedger:
         self.model.update_hyperparameters(1.0)
         self.current_prior = self.model.prior
 
-    def expected_log_joint(self) -> float:
+    def expected_log_joint(self) -> float | None:
         evidence = self.current_prior.log_evidence(self.statistics)
-        return math.nan if evidence is None else evidence + self.current_prior.log_hyperprior()
+        return evidence + self.current_prior.log_hyperprior() if self.knows_entropy and evidence is not None else None
 
     # ---- results -----------------------------------------------------------------------------------------------------
 

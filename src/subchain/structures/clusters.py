@@ -84,6 +84,8 @@ class ClusterStructure(ABC):
                 f"Gibbs: {type(self).__name__} is drawn with parameters='sampled', block='sequence'; summing "
                 "parameters out is for hidden Markov chains."
             )
+        if (algorithm.temperatures() != 1.0).any():
+            raise InputError(f"Gibbs: annealing= is for hidden Markov chains, not for {type(self).__name__}.")
         return ClusterWalkers(self, algorithm, prior, seed)
 
 

@@ -44,7 +44,7 @@ class Visits:
         if algorithm.exclude and self.ledger.size <= 1 and problem.structure.n_observations > 1:
             raise InputError(
                 "CVI: all the data are one cluster, and without it nothing is left to know it by; use "
-                "cluster='subchain' with a smaller length, or fewer pieces together."
+                "cluster='subchain' with a smaller length, or a smaller cluster_size."
             )
         self.interruption = Postponed()
         spent = state.trace.seconds[-1] if state.trace.seconds else 0.0
@@ -97,10 +97,10 @@ class Visits:
             left_out, entropy = ledger.since
             if is_whole:
                 ledger.since = np.zeros(2)
-        objective = ledger.expected_log_joint() + float(entropy) if ledger.measures and is_whole else math.nan
+        known = ledger.expected_log_joint() if ledger.measures and is_whole else None
         is_probability = is_whole and not algorithm.by_counts
         measures = {"left_out": float(left_out) + ledger.log_scale if is_probability else math.nan}
-        return Step(ledger, None if math.isnan(objective) else objective, [], ledger.checked, measures)
+        return Step(ledger, None if known is None else known + float(entropy), [], ledger.checked, measures)
 
     def trials(self, state: RunState, step: Step) -> VisitTrials | None:
         return VisitTrials(self, state, step) if self.ledger.cursor == 0 else None
@@ -155,7 +155,9 @@ class VisitTrials:
             if visits.algorithm.order == "batch":
                 ledger.add_up()
             ledger.update_hyperparameters()
-        return Trial(ledger.expected_log_joint() + entropy, ledger.current_prior, ledger.statistics)
+        known = ledger.expected_log_joint()
+        assert known is not None, "a search compares objectives"
+        return Trial(known + entropy, ledger.current_prior, ledger.statistics)
 
     def attempt(self, prior: Any, statistics: Any) -> Trial:
         self.ledger.current_prior, self.ledger.cursor = prior, 0

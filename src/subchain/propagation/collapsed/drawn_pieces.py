@@ -173,7 +173,11 @@ def _weigh_listed(legal, first, n, emissions, room):
             room.likelihood[i, k] = 0.0
         for a in range(low, high):
             factor, log = weigh(emissions, first + i, legal.states[a])
-            room.likelihood[i, legal.states[a]] = factor * (legal.factors[a] if legal.factors.shape[0] else 1.0)
+            if legal.factors.shape[0] and has_logs(emissions):
+                log += legal.logs[a]
+            elif legal.factors.shape[0]:
+                factor *= legal.factors[a]
+            room.likelihood[i, legal.states[a]] = factor
             room.kept[a - low] = log
             top = max(top, log)
         if has_logs(emissions):
@@ -188,7 +192,7 @@ def _log_known(legal, first, path):
     for i in range(path.shape[0]):
         for a in range(legal.offsets[first + i], legal.offsets[first + i + 1]):
             if legal.states[a] == path[i]:
-                log_total += np.log(legal.factors[a])
+                log_total += legal.logs[a]
     return log_total
 
 

@@ -186,7 +186,8 @@ def _renew_state(shares, position, place, rows, emissions, how, room, since):
     is_free = legal.offsets.shape[0] == 0
     if not is_free and legal.factors.shape[0] == 0:
         is_free = legal.offsets[position + 1] - legal.offsets[position] == n_states
-    if is_free and rows.is_uniform:
+    # where the best state of an observation may be impossible here, weights relative to it would all vanish
+    if is_free and rows.is_uniform and (rows.is_full or not has_logs(emissions)):
         new = _draw_any(shares, position, before, old, after, emissions, point, room)
     else:
         new = _draw_listed(shares, position, before, old, after, rows, emissions, point, room)
@@ -369,7 +370,9 @@ def _weigh_listed(shares, position, before, old, after, rows, emissions, room):
     for i in range(n):
         k = np.int64(legal.states[low + i]) if legal.offsets.shape[0] else i
         factor, log = weigh_apart(emissions, seen, k, old)
-        if legal.factors.shape[0]:
+        if legal.factors.shape[0] and has_logs(emissions):
+            log += legal.logs[low + i]
+        elif legal.factors.shape[0]:
             factor *= legal.factors[low + i]
         if rows.is_uniform:
             factor *= _weigh_moves(room, before, k, after, old)
@@ -378,10 +381,11 @@ def _weigh_listed(shares, position, before, old, after, rows, emissions, room):
         weights[0, i] = factor
         if has_logs(emissions):
             weights[1, i] = log
-            top_log = max(top_log, log)
+            if factor > 0.0:
+                top_log = max(top_log, log)
     if has_logs(emissions):
         for i in range(n):
-            weights[0, i] *= np.exp(weights[1, i] - top_log)
+            weights[0, i] *= np.exp(weights[1, i] - top_log) if weights[0, i] > 0.0 else 0.0
     return n
 
 

@@ -214,7 +214,9 @@ def _weigh_entries(first, last, legal, emissions, room):
         here, there, top = legal.offsets[position] - low, legal.offsets[position + 1] - low, -np.inf
         for a in range(here, there):
             factor, log = weigh(emissions, position, legal.states[low + a])
-            if legal.factors.shape[0]:
+            if legal.factors.shape[0] and has_logs(emissions):
+                log += legal.logs[low + a]
+            elif legal.factors.shape[0]:
                 factor *= legal.factors[low + a]
             room.likelihood[a] = factor
             if has_logs(emissions):
@@ -407,8 +409,8 @@ def _rescue_piece(shares, piece, pieces, rows, how, room, since, logs):
     known = np.full(logs.shape, -np.inf)
     for position in range(first, last):
         for a in range(offsets[position], offsets[position + 1]):
-            factor = legal.factors[a] if legal.factors.shape[0] else 1.0
-            known[position - first, states[a]] = logs[position - first, states[a]] + np.log(factor)
+            evidence = legal.logs[a] if legal.logs.shape[0] else 0.0
+            known[position - first, states[a]] = logs[position - first, states[a]] + evidence
     chances = np.empty((n_states + 1, n_states))
     predictive(rows, chances)
     alpha, beta, log_moves, log_total, lost = log_messages(known, chances[:n_states], room.start, room.stop)

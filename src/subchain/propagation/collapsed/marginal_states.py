@@ -289,13 +289,14 @@ def _renew_listed(shares, position, place, rows, emissions, how, tables, since):
     for a in range(low, high):
         factor, log = weigh(emissions, position, legal.states[a])
         if has_logs(emissions):
+            log += legal.logs[a] if legal.logs.shape[0] else 0.0
             near[LIKELIHOOD, legal.states[a]] = log
             top = max(top, log)
         near[INTO, legal.states[a]] = max(near[INTO, legal.states[a]], LEAST) * near[OUT_OF, legal.states[a]] * factor
     norm = 0.0
     for a in range(low, high):
         k = legal.states[a]
-        if legal.factors.shape[0]:
+        if legal.factors.shape[0] and not has_logs(emissions):
             near[INTO, k] *= legal.factors[a]
         if has_logs(emissions):
             near[INTO, k] *= scaled_exponential(near[LIKELIHOOD, k], top)

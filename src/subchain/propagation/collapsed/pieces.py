@@ -69,12 +69,14 @@ class Legal(NamedTuple):
     ----------
     offsets : (N + 1,) where the entries of each position begin
     states : (nnz,)
-    factors : (nnz,) what evidence multiplies weights by, the largest of a position being one; empty if it says nothing
+    logs, factors : (nnz,) what evidence adds to log weights, the largest of a position being zero, and what it
+        multiplies weights by; empty if it says nothing
     """
 
     offsets: Index
     states: NDArray[np.int32]
     factors: Array
+    logs: Array
 
 
 @bare_part

@@ -30,20 +30,20 @@ from subchain.structures.chain.collapsed.clusters import Clusters
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-#: Factors of evidence that are smaller than this, relative to the largest of a position, are taken for this.
+#: Smallest factor of evidence, where it multiplies probabilities of symbols; elsewhere its logarithms are added.
 LEAST_FACTOR = 1e-300
 
 
 def legal_lists(legal: LegalStates | None) -> tuple[Legal, Array]:
     """Legal states for kernels, and the largest log weight that evidence gives at each position, (N,) or empty."""
     if legal is None:
-        return Legal(*no_restriction(), np.empty(0)), np.empty(0)
+        return Legal(*no_restriction(), np.empty(0), np.empty(0)), np.empty(0)
     logs = legal.log_weights
     if logs is None or not len(logs):
-        return Legal(legal.offsets, legal.states, np.empty(0)), np.empty(0)
+        return Legal(legal.offsets, legal.states, np.empty(0), np.empty(0)), np.empty(0)
     largest = np.maximum.reduceat(logs, legal.offsets[:-1])
-    factors = np.exp(logs - np.repeat(largest, np.diff(legal.offsets)))
-    return Legal(legal.offsets, legal.states, np.maximum(factors, LEAST_FACTOR)), largest
+    relative = logs - np.repeat(largest, np.diff(legal.offsets))
+    return Legal(legal.offsets, legal.states, np.maximum(np.exp(relative), LEAST_FACTOR), relative), largest
 
 
 class Shares:
