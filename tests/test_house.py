@@ -25,7 +25,7 @@ FILE, FUNCTION, KERNEL, PARAMETERS = 450, 60, 90, 12
 
 #: Names under which modules keep `njit` with their settings.
 COMPILERS = {"njit", "kernel", "part", "bare_part", "ordered_kernel", "ordered_part", "rare", "implements"}
-COMPILERS |= {"register_jitable"}
+COMPILERS |= {"register_jitable", "bare_kernel", "family_part", "seldom", "step", "stage", "verb"}
 
 LONG_FILES = {
     "propagation/lanes/recursions.py": 571,

@@ -194,7 +194,7 @@ def test_gibbs_draws_pairs_together_as_often_as_the_posterior_says() -> None:
 
 
 def test_what_is_for_chains_alone_says_so() -> None:
-    with pytest.raises(InputError, match="hidden Markov chains, not for Documents"):
-        fit(VI(cluster="state"))
-    with pytest.raises(InputError, match="parameters='sampled'"):
-        fit(Gibbs())
+    refused = {"not for Documents": VI(cluster="state"), "parameters='sampled'": Gibbs()}
+    for message, algorithm in (refused | {"annealing": Gibbs("sequence", "sampled", annealing=0.1)}).items():
+        with pytest.raises(InputError, match=message):
+            fit(algorithm)

@@ -1,7 +1,11 @@
 """Compiled counts of collapsed inference give the weights of each family's predictive distribution."""
 
 import math
+import os
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -397,3 +401,21 @@ def test_kernels_with_functions_of_others_are_not_kept_on_disk():
         assert twin is not visit_states
         assert twin.targetoptions == visit_states.targetoptions
         assert not twin.stats.cache_path
+
+
+def test_other_programs_do_not_find_classes_of_others_in_the_cache(tmp_path):
+    """Numba reads all that it has kept of a kernel at once, and fails if it cannot find a class."""
+    own = tmp_path / "own.py"
+    own.write_text(Path(__file__).read_text(encoding="utf8"), encoding="utf8")
+    sources = Path(__file__).parents[1]
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    fit = "import warnings; warnings.simplefilter('ignore'); import numpy as np; from subchain import HMM, Gibbs; "
+    fit += "HMM(2, 'poisson', inference={}, n_jobs=1).fit([np.array([1, 2, 1])] * 4)"
+    inferences = "Gibbs(n_samples=1, burn_in=1, n_chains=1)", "Gibbs('sequence', n_samples=1, burn_in=1, n_chains=1)"
+    patched = "import own; from subchain.emissions.poisson import GammaRates; GammaRates.counts = own.own_counts"
+    first = "; ".join([patched, *(fit.format(inference) for inference in inferences)])
+    path = os.pathsep.join([str(tmp_path), str(sources), *sys.path])
+    subprocess.run([sys.executable, "-c", first], env=environment | {"PYTHONPATH": path}, check=True)
+    for inference in inferences:
+        command = [sys.executable, "-c", fit.format(inference)]
+        subprocess.run(command, env=environment | {"PYTHONPATH": os.pathsep.join(sys.path)}, check=True)

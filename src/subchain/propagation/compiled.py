@@ -35,6 +35,13 @@ ordered_kernel = njit(nogil=True, cache=True, fastmath={"contract"}, error_model
 ordered_part = njit(  # type: ignore[call-overload]
     nogil=True, cache=True, fastmath={"contract"}, error_model="numpy", forceinline=True, _nrt=False
 )
+#: A piece that is given counts of emissions. They may be of a class of the user's own, which other programs could not
+#: find in a cache: only the kernels that it becomes part of are kept on disk (see `collapsed.verbs.kernel_for`).
+family_part = njit(  # type: ignore[call-overload]
+    nogil=True, fastmath={"contract"}, error_model="numpy", forceinline=True, _nrt=False
+)
+#: The same for a function that is called seldom, and allocates.
+family_rare = njit(nogil=True, fastmath=FASTMATH, error_model="numpy", _nrt=True)  # type: ignore[call-overload]
 #: A function that such pieces call now and then; it is not compiled into them.
 seldom = njit(  # type: ignore[call-overload]
     nogil=True, cache=True, fastmath={"contract"}, error_model="numpy", _nrt=False

@@ -27,7 +27,7 @@ from subchain.propagation.collapsed.pieces import most_positions, piece_room, pu
 from subchain.propagation.collapsed.rows import predictive, put_in_path, scaled_log, take_out_path
 from subchain.propagation.collapsed.single_chain import padded, product, scale_row, weigh_row
 from subchain.propagation.collapsed.verbs import add, has_logs, implements, scaled_exponential, weigh, weigh_rows
-from subchain.propagation.compiled import bare_part, ordered_part
+from subchain.propagation.compiled import bare_part, family_part, ordered_part
 
 Array = NDArray[np.float64]
 
@@ -142,7 +142,7 @@ def _write(states, first, path):
 # ---- what was seen along a path --------------------------------------------------------------------------------------
 
 
-@ordered_part
+@family_part
 def _take_out_emissions(emissions, first, path, n):
     """Take a sequence's observations out of the counts; return their log probability given all others."""
     product, log_total = 1.0, 0.0
@@ -153,7 +153,7 @@ def _take_out_emissions(emissions, first, path, n):
     return log_total + np.log(product)
 
 
-@ordered_part
+@family_part
 def _put_in_emissions(emissions, first, path, n):
     """Count a sequence's observations; return their log probability given all others."""
     product, log_total = 1.0, 0.0

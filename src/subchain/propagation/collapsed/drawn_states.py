@@ -60,7 +60,7 @@ from subchain.propagation.collapsed.verbs import (
     weigh_scaled,
     weigh_vector,
 )
-from subchain.propagation.compiled import ordered_part
+from subchain.propagation.compiled import family_part, ordered_part
 
 Array = NDArray[np.float64]
 
@@ -267,7 +267,7 @@ def _weigh_moves(room, before, k, after, old):
     return weight
 
 
-@ordered_part
+@family_part
 def _weigh_all(room, seen, before, after, old, other, emissions):
     """Weights of all states but two into row 0 of `weights`, zeros for these; return their sums by place."""
     leaving = 1 if after == room.moves.shape[0] - 1 else 0
@@ -334,7 +334,7 @@ def _pick(weights, level):
     return last
 
 
-@ordered_part
+@family_part
 def _draw_any(shares, position, before, old, after, emissions, point, room):
     """Draw one of all states; −1 if rounding left none."""
     other, power = _other(before, old, after, room.moves.shape[0] - 1), shares.power
@@ -360,7 +360,7 @@ def _draw_any(shares, position, before, old, after, emissions, point, room):
     return np.int64(_pick(room.weights, level - own - others))
 
 
-@ordered_part
+@family_part
 def _weigh_listed(shares, position, before, old, after, rows, emissions, room):
     """Weights of a position's legal states, or of all, into row 0 of `weights`; return how many there are."""
     legal, weights, low, n = shares.legal, room.weights, np.int64(0), np.int64(room.moves.shape[0] - 1)
@@ -389,7 +389,7 @@ def _weigh_listed(shares, position, before, old, after, rows, emissions, room):
     return n
 
 
-@ordered_part
+@family_part
 def _draw_listed(shares, position, before, old, after, rows, emissions, point, room):
     """Draw one of the legal states of a position, or of all; −1 if rounding left none."""
     legal, power, weights, top, total = shares.legal, shares.power, room.weights, 0.0, 0.0

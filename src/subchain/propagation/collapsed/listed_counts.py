@@ -13,7 +13,7 @@ import numpy as np
 from subchain.propagation.collapsed.pieces import weight_of
 from subchain.propagation.collapsed.rows import count
 from subchain.propagation.collapsed.verbs import add
-from subchain.propagation.compiled import bare_kernel, bare_part, kernel, ordered_part
+from subchain.propagation.compiled import bare_kernel, bare_part, family_part, kernel
 
 
 @kernel
@@ -91,7 +91,7 @@ def add_ends(gain, piece, pieces, legal, marginals, rows):
         add_border(gain, pieces.stops[piece], legal, marginals, rows)
 
 
-@ordered_part
+@family_part
 def add_entries(sign, cluster, pieces, legal, marginals, emissions):
     """Count the observations of a cluster by marginals, or take them out again."""
     for piece in range(cluster, pieces.starts.shape[0], pieces.size):

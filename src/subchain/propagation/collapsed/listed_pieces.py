@@ -28,7 +28,7 @@ from subchain.propagation.collapsed.pieces import (
 from subchain.propagation.collapsed.rows import entry, predictive, stationary_first
 from subchain.propagation.collapsed.single_chain import LEAST_MARGINAL, LEAST_SCALE
 from subchain.propagation.collapsed.verbs import has_logs, implements, scaled_exponential, weigh
-from subchain.propagation.compiled import bare_kernel, bare_part, ordered_part, rare
+from subchain.propagation.compiled import bare_kernel, bare_part, family_part, ordered_part, rare
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -203,7 +203,7 @@ def _propagate(shares, piece, pieces, rows, how, room, since, log_scale):
     return True
 
 
-@ordered_part
+@family_part
 def _weigh_entries(first, last, legal, emissions, room):
     """Predictive weights of observations in their legal states, evidence included; return the log of their scale.
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 import numpy as np
 
 from subchain.propagation.collapsed.verbs import weigh
-from subchain.propagation.compiled import rare
+from subchain.propagation.compiled import family_rare, rare
 from subchain.propagation.serial import log_backward, log_forward
 
 
-@rare
+@family_rare
 def log_table(emissions, begin, end, n_states):
     """Log weights of observations in all states, (n, K)."""
     logs = np.empty((end - begin, n_states))
