@@ -14,7 +14,9 @@ from subchain.models.fitting import FitCall
 
 def chosen(x: Any, **settings: Any) -> int:
     model = HMM(4, "gaussian", inference=SVI(length="auto", **settings), random_state=0)
-    length = FitCall(model, x).problem.structure.subchain_length
+    call = FitCall(model, x)
+    call.measure()
+    length = call.problem.structure.subchain_length
     assert length is not None
     return length
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from subchain.engines.base import VERBS, Engine, FusesWordUpdates, check_engine
+from subchain.engines.base import Engine, check_engine
 from subchain.engines.cpu.engine import CpuEngine
 from subchain.engines.part import Part
-from subchain.engines.results import Approach, Occurrence, PassMemory, Scores
-from subchain.engines.statistics import HMMStatistics
-from subchain.engines.subchains import Ends, Minibatch, MinibatchRun
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import unknown_name
 
@@ -32,21 +29,4 @@ def resolve_engine(given: str | Engine, n_jobs: int | None = None) -> Engine:
     return ENGINES[given](n_jobs)
 
 
-__all__ = [
-    "ENGINES",
-    "VERBS",
-    "Approach",
-    "CpuEngine",
-    "Ends",
-    "Engine",
-    "FusesWordUpdates",
-    "HMMStatistics",
-    "Minibatch",
-    "MinibatchRun",
-    "Occurrence",
-    "Part",
-    "PassMemory",
-    "Scores",
-    "Surrogate",
-    "resolve_engine",
-]
+__all__ = ["ENGINES", "CpuEngine", "Engine", "Part", "Surrogate", "resolve_engine"]
