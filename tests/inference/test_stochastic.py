@@ -492,6 +492,9 @@ def test_em_and_its_online_form_agree_on_what_is_left_open() -> None:
         EM(length=5)
     with pytest.raises(InputError, match="setting of EM"):
         EM(max_iters=5)
+    for settings in ((5,), {"max_iter": 5}, {"tolerance": 1e-3}):
+        with pytest.raises(InputError, match="use max_updates or max_passes"):
+            EM(*settings, batch=3) if isinstance(settings, tuple) else EM(**settings, batch=3)
 
 
 def test_restarts_are_compared_by_the_same_excerpt() -> None:

@@ -14,7 +14,6 @@ DataPaths = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output, and nothing else.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")]
-Jobs = Annotated[int | None, typer.Option("--jobs", help="Number of processor cores; all by default.")]
 
 READING = "How the data are read"
 Unit = Annotated[

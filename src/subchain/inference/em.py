@@ -61,8 +61,12 @@ class EM(Batch):
     def __new__(cls, *args: Any, batch: int | None = None, **settings: Any) -> Any:
         if batch is None:
             return super().__new__(cls)
-        for name in ("max_iter", "tolerance"):  # they count passes over all the data; older model files have them
-            settings.pop(name, None)
+        given = [name for name in ("max_iter", "tolerance") if name in settings] or (["max_iter"] if args else [])
+        if given:
+            raise InputError(
+                f"EM: {given[0]} is about passes over all the data, and batch={batch} learns from minibatches; use "
+                "max_updates or max_passes."
+            )
         return OnlineEM(batch=batch, **settings)
 
     def __init__(

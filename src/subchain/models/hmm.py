@@ -10,8 +10,7 @@ import os
 import warnings
 from typing import Any, Self, cast
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from subchain.core.components import clone
 from subchain.core.renamed import renamed_arguments
@@ -33,8 +32,6 @@ from subchain.structures.chain.model import HMMPoint, HMMPosterior
 from subchain.tasks.states import rising
 from subchain.transitions import TransitionPrior, check_chain
 from subchain.transitions.hdp.hierarchy import learns_top
-
-Array = NDArray[np.float64]
 
 
 class HMM(PredictionMethods, ScoringMethods, SamplingMethods):

@@ -131,6 +131,7 @@ _RECORDS_OF_1 = {
 }
 _SETTINGS_OF_1 = {"together": "cluster_size", "left": "neighbour_weighting"}
 _SETTINGS_OF_EM = ("max_iter", "tolerance", "time_limit", "patience")
+_OF_WHOLE_PASSES = ("max_iter", "tolerance")
 _ARRAYS_OF_1 = {"beliefs_": "training_marginals_", "end_belief": "end_marginal"}
 
 
@@ -138,8 +139,10 @@ def _from_version_1(arrays: dict[str, Any], header: dict[str, Any]) -> tuple[dic
     """Return arrays and header of a file of version 1 with the current names."""
 
     def translated(value: Any) -> Any:
-        if isinstance(value, dict) and value.get("component") == "EM" and value["settings"].get("batch") is None:
-            value = value | {"settings": {name: value["settings"][name] for name in _SETTINGS_OF_EM}}
+        if isinstance(value, dict) and value.get("component") == "EM":
+            is_whole, settings = value["settings"].get("batch") is None, value["settings"]
+            names = _SETTINGS_OF_EM if is_whole else [name for name in settings if name not in _OF_WHOLE_PASSES]
+            value = value | {"settings": {name: settings[name] for name in names}}
         if isinstance(value, dict):
             return {_SETTINGS_OF_1.get(name, name): translated(inner) for name, inner in value.items()}
         return [translated(inner) for inner in value] if isinstance(value, list) else value

@@ -11,15 +11,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from subchain.engines.statistics import HMMStatistics
 from subchain.inference.run.algorithm import Algorithm
 from subchain.structures.chain.excerpts import Excerpt
 from subchain.structures.chain.model import HMMPosterior
 from subchain.structures.chain.structure import Chains
-
-Array = NDArray[np.float64]
 
 #: States that are expected at fewer positions are free; those at fewer than so many are too small to be split.
 FREE, LARGE = 0.5, 20.0

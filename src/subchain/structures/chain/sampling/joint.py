@@ -18,7 +18,6 @@ from subchain.data.legal_states import LegalStates
 from subchain.data.missing import BLOCK_VALUES
 from subchain.emissions.base import Likelihood, Posterior
 
-Array = NDArray[np.float64]
 States = NDArray[np.integer]
 
 
