@@ -150,7 +150,7 @@ class Simulation:
             )
             walker.top = before.top
             walker._adopt()
-            if walker.setting.has_holes:
+            if walker.setting.has_incomplete_rows:
                 walker._fill(emission, step)
             walker.sweep(step, 1.0)
             emission = walker.draw_emission(walker.statistics(), step)

@@ -9,8 +9,7 @@ import pytest
 from examples import FAMILIES, example
 from scipy import stats
 
-from subchain import CVI, HMM, Categorical, Dirichlet, Gaussian, Gibbs, Poisson, Sequences, left_right
-from subchain.core.components import clone
+from subchain import HMM, Categorical, Dirichlet, Gaussian, Gibbs, Poisson, Sequences, left_right
 from subchain.core.samples import ess_bulk
 from subchain.data import Evidence
 from subchain.data.legal_states import LegalStates
@@ -588,40 +587,3 @@ class TestFrozen:
                 Gibbs(n_samples=800, n_chains=1, **settings), ChainProblem(Chains(data, engine=CpuEngine(1)), prior)
             )
             assert np.abs(marginals_of(found.memory) - begin.predict_proba(x)).max() < 0.07
-
-
-# ---- improbable states -----------------------------------------------------------------------------------------------
-
-KINDS = {"states": {}, "sequences": {"block": "sequence"}}
-
-
-@pytest.mark.parametrize("settings", KINDS.values(), ids=KINDS)
-def test_the_best_state_of_an_observation_may_be_forbidden(settings):
-    """At 200 state 1 costs 5,000 nats and state 0 20,000; state 2, which costs nothing, cannot follow state 0."""
-    mask = np.array([[1, 1, 0], [1, 1, 1], [1, 1, 1]], dtype=bool)
-    emission = Gaussian.from_parameters([[0.0], [100.0], [200.0]], np.ones((3, 1, 1)))
-    start = HMM.from_parameters([1 / 3] * 3, mask / mask.sum(axis=1, keepdims=True), emission)
-    data = [np.array([[0.0], [200.0], [0.0]])] * 10
-    sampler = Gibbs(n_samples=20, burn_in=20, n_chains=1, **settings)
-    fitted = quiet_fit(
-        HMM(3, Gaussian(frozen=True), Dirichlet(mask=mask), sampler, init=start, random_state=0, n_jobs=1),
-        data, states=[np.array([0, -1, 0])] * 10,
-    )  # fmt: skip
-    assert fitted.statistics_.visits == pytest.approx([20.0, 10.0, 0.0])
-
-
-@pytest.mark.parametrize("gap", [680.0, 720.0, 1400.0])
-@pytest.mark.parametrize(
-    "inference", [CVI(cluster="sequence"), *(Gibbs(n_chains=1, **kind) for kind in KINDS.values())]
-)
-def test_strong_evidence_counts_in_full(inference, gap):
-    """It speaks against state 1 by twenty nats more than the likelihood, which is strong too, speaks for it."""
-    far = np.sqrt(2 * (gap - 20.0))
-    emission = Gaussian.from_parameters([[0.0], [far]], np.ones((2, 1, 1)))
-    start = HMM.from_parameters([0.5, 0.5], [[0.5, 0.5], [0.5, 0.5]], emission)
-    inference = clone(inference).set_params(**({"max_iter": 10} if isinstance(inference, CVI) else {"n_samples": 20}))
-    fitted = quiet_fit(
-        HMM(2, Gaussian(frozen=True), inference=inference, init=start, random_state=0, n_jobs=1),
-        [np.array([[far], [far]])] * 6, evidence=[np.array([[0.0, -gap]] * 2)] * 6,
-    )  # fmt: skip
-    assert fitted.statistics_.visits == pytest.approx([12.0, 0.0], abs=1e-6)

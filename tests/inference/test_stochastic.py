@@ -458,7 +458,7 @@ class TestGuardsAndCheckpoints:
     ) -> None:
         whole = self.fit(tmp_path)
         with monkeypatch.context() as patch:
-            patch.setattr(StoredGuards, "kept", lambda self: (_ for _ in ()).throw(MemoryError()))
+            patch.setattr(StoredGuards, "checkpointed", lambda self: (_ for _ in ()).throw(MemoryError()))
             saved = Checkpoint.save
             patch.setattr(Checkpoint, "save", lambda self, journey, force=False: saved(self, journey, force=True))
             with pytest.raises(MemoryError):

@@ -89,9 +89,9 @@ class Checkpoint:
             self._due = time.perf_counter() + AGAIN
             return
         for state in (journey.best, journey.current):
-            kept = getattr(None if state is None else state.results, "kept", None)
-            if kept is not None:
-                kept()
+            note = getattr(None if state is None else state.results, "checkpointed", None)
+            if note is not None:
+                note()
         ended = time.perf_counter()
         self._due = ended + (ended - began) / SHARE
 

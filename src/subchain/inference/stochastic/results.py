@@ -112,7 +112,7 @@ class StochasticResults:
                 memory |= owner.memory()
         return memory
 
-    def kept(self) -> None:
+    def checkpointed(self) -> None:
         """Note that a checkpoint has been written."""
         self.minibatches.checkpointed()
 

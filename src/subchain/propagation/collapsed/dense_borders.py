@@ -20,6 +20,18 @@ def tail_of(n_states):
 
 
 @bare_part
+def free_total(rows, j, table, row, summed):
+    """Sum of the free entries of row j, whose counts are in a row of a table; `summed` is a vector of sums of all."""
+    if not rows.has_fixed:
+        return total(summed)
+    whole = 0.0
+    for k in range(rows.counts.shape[1]):
+        if rows.concentration[j, k] > 0.0:
+            whole += table[row, k]
+    return whole
+
+
+@bare_part
 def add_border(before, row, after, other, gain, rows, counts):
     """Count gain · before[row, j] · after[other, k] transitions between independent pieces, where they can happen."""
     n_states = rows.counts.shape[1]
@@ -87,13 +99,7 @@ def _left(shares, row, border, share, j, rows, room):
         left = largest(left, load(rows.concentration, j, tail, mask))
         store(room.left, 0, tail, None, left)
         summed += left
-    if not rows.has_fixed:
-        return total(summed)
-    whole = 0.0
-    for k in range(n_states):
-        if rows.concentration[j, k] > 0.0:
-            whole += room.left[0, k]
-    return whole
+    return free_total(rows, j, room.left, 0, summed)
 
 
 @bare_part

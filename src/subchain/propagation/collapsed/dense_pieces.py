@@ -29,7 +29,7 @@ from subchain.numerics.vectors import (
     total,
     zeros,
 )
-from subchain.propagation.collapsed.dense_borders import add_border, surround, tail_of
+from subchain.propagation.collapsed.dense_borders import add_border, free_total, surround, tail_of
 from subchain.propagation.collapsed.log_space import log_table, rescue_piece
 from subchain.propagation.collapsed.pieces import (
     most_positions,
@@ -204,13 +204,7 @@ def _clamp_row(rows, j, moves):
         left = largest(load(moves, j, tail, None), load(rows.concentration, j, tail, first(n_states - tail)))
         store(moves, j, tail, None, left)
         summed += left
-    if not rows.has_fixed:
-        return total(summed)
-    whole = 0.0
-    for k in range(n_states):
-        if rows.concentration[j, k] > 0.0:
-            whole += moves[j, k]
-    return whole
+    return free_total(rows, j, moves, j, summed)
 
 
 @bare_part

@@ -70,7 +70,7 @@ class OpenBoundary:
     def restore(self, memory: Memory) -> None:
         """The inverse of `memory`."""
 
-    def kept(self) -> None:
+    def checkpointed(self) -> None:
         """A checkpoint has been written."""
 
     def release(self) -> None:

@@ -196,7 +196,7 @@ class StoredGuards(OpenGuards):
         name = np.frombuffer(self.run.encode(), dtype=np.uint8)
         return {"guards.run": name, "guards.generation": np.array(self.generation + 1)}
 
-    def kept(self) -> None:
+    def checkpointed(self) -> None:
         self.generation += 1
         self._is_noting = True
         self._start_notes()

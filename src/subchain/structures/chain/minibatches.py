@@ -179,7 +179,7 @@ class ChainMinibatches:
         self.boundary.restore(memory)
 
     def checkpointed(self) -> None:
-        self.boundary.kept()
+        self.boundary.checkpointed()
 
     def release(self) -> None:
         self.boundary.release()

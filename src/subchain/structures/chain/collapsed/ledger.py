@@ -24,7 +24,7 @@ from subchain.engines.statistics import HMMStatistics
 from subchain.errors import InputError
 from subchain.propagation.compiled import kernel
 from subchain.structures.chain.collapsed.clusters import Clusters
-from subchain.structures.chain.collapsed.missing_coordinates import has_holes
+from subchain.structures.chain.collapsed.missing_coordinates import has_incomplete_rows
 from subchain.structures.chain.collapsed.shares import OwnSums, Shares
 from subchain.structures.chain.collapsed.visitors import CollapsedSettings, PieceVisitor, StateVisitor
 from subchain.structures.chain.local_starts import LOCAL_STARTS, draw_local
@@ -75,7 +75,7 @@ class ChainLedger:
         self.log_scale = self.shares.log_scale
         #: What clusters have put into the emission's sums, where it does not follow from their marginals.
         self.own: OwnSums | None = None
-        if has_holes(self.reference, self.data.values):
+        if has_incomplete_rows(self.reference, self.data.values):
             self.own = OwnSums(self.reference.zeros(), self.size)
         self.cursor, self.iteration = 0, 0
         self.measures = True
@@ -324,9 +324,9 @@ class ChainLedger:
             memory |= self.own.memory()
         return memory | self.shares.memory()
 
-    def kept(self) -> None:
+    def checkpointed(self) -> None:
         """A checkpoint has been written."""
-        self.shares.kept()
+        self.shares.checkpointed()
 
     def restore(self, memory: Memory, statistics: HMMStatistics) -> None:
         """Go on where a checkpoint was written."""

@@ -22,18 +22,18 @@ Values = NDArray[Any]
 States = NDArray[np.int32]
 
 
-def has_holes(parameters: Parameters, values: Values) -> bool:
+def has_incomplete_rows(parameters: Parameters, values: Values) -> bool:
     """Whether any observation lacks some of the coordinates that depend on each other, but not all."""
     if isinstance(parameters, ProductParameters):
         parts = zip(parameters.parts.values(), parameters.layout.take_apart(values), strict=True)
-        return any(has_holes(part, block) for part, block in parts)
+        return any(has_incomplete_rows(part, block) for part, block in parts)
     if not isinstance(parameters, GaussianParameters) or values.dtype.kind != "f":
         return False
     missing = np.isnan(as_matrix(values))
     return bool((missing.any(axis=1) & ~missing.all(axis=1)).any())
 
 
-def fill_holes(parameters: Parameters, values: Values, states: States, rng: np.random.Generator) -> Values:
+def fill_incomplete_rows(parameters: Parameters, values: Values, states: States, rng: np.random.Generator) -> Values:
     """A copy of the observations with such coordinates drawn; rows that are missing entirely stay so.
 
     Parameters
@@ -44,7 +44,7 @@ def fill_holes(parameters: Parameters, values: Values, states: States, rng: np.r
     filled = values.copy()
     if isinstance(parameters, ProductParameters):
         for part, columns in zip(parameters.parts.values(), parameters.layout.slots(), strict=True):
-            filled[:, columns] = fill_holes(part, values[:, columns], states, rng)
+            filled[:, columns] = fill_incomplete_rows(part, values[:, columns], states, rng)
     elif isinstance(parameters, GaussianParameters):
         _fill_gaussian(parameters, filled, states, rng)
     return filled

@@ -204,7 +204,7 @@ class Shares:
                 self._copy(number).unlink(missing_ok=True)
             self._copies = known
 
-    def kept(self) -> None:
+    def checkpointed(self) -> None:
         """A checkpoint has been written: older copies are not needed any more."""
         for number in self._copies[:-1]:
             self._copy(number).unlink(missing_ok=True)

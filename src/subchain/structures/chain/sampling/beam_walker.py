@@ -180,7 +180,7 @@ class BeamWalker(Walker):
         old = self.states
         self.states = self._draw_paths(rows.moves, slices, emission, temperature, sweep)
         changed = float(np.mean(self.states != old)) if len(old) else 0.0
-        if self.setting.has_holes:
+        if self.setting.has_incomplete_rows:
             self._fill(emission, sweep)
         self._settle(top, sweep + 1)
         return Moved(changed)

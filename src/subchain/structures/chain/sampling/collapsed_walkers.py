@@ -60,9 +60,9 @@ class CollapsedWalker(Walker):
 
     def _prepare(self, sweep: int) -> None:
         """Draw coordinates that are missing; sums of real numbers are summed anew so that rounding does not add up."""
-        if self.setting.has_holes:
+        if self.setting.has_incomplete_rows:
             self._fill(self.draw_emission(self.statistics(), sweep), sweep)
-        if self.setting.has_holes or self.emission is None or not self.emission.is_exact:
+        if self.setting.has_incomplete_rows or self.emission is None or not self.emission.is_exact:
             self._count()
 
     def _drawn(self, sweep: int, temperature: float, proposal: States | None = None) -> DrawnStates:

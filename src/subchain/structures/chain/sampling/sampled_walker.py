@@ -66,7 +66,7 @@ class SampledSequences(Walker):
         fresh = self.setting.chains.engine.sample_paths(surrogate, Part(self.data, evidence), 1, seed)[0]
         changed = float(np.mean(fresh != self.states)) if len(fresh) else 0.0
         self.states = fresh
-        if self.setting.has_holes:
+        if self.setting.has_incomplete_rows:
             self._fill(point.emission, sweep)
         return Moved(changed)
 

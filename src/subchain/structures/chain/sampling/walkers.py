@@ -27,7 +27,7 @@ from subchain.engines.statistics import HMMStatistics
 from subchain.errors import InputError
 from subchain.numerics.random import key_of
 from subchain.structures.base import Moved
-from subchain.structures.chain.collapsed.missing_coordinates import fill_holes, has_holes
+from subchain.structures.chain.collapsed.missing_coordinates import fill_incomplete_rows, has_incomplete_rows
 from subchain.structures.chain.local_starts import LOCAL_STARTS
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
 from subchain.structures.chain.sampling.joint import emission_sums, log_joint_of_emissions
@@ -97,9 +97,9 @@ class Setting:
         return found
 
     @cached_property
-    def has_holes(self) -> bool:
+    def has_incomplete_rows(self) -> bool:
         """Whether missing coordinates have to be drawn."""
-        return has_holes(self.reference, np.asarray(self.chains.data.values))
+        return has_incomplete_rows(self.reference, np.asarray(self.chains.data.values))
 
     @cached_property
     def legal_lists(self) -> Legal:
@@ -171,17 +171,17 @@ class Walker(ABC):
 
     def begin(self, point: HMMPoint) -> None:
         """Prepare for the first sweep of a run that starts at a point."""
-        if self.setting.has_holes:
+        if self.setting.has_incomplete_rows:
             self._fill(point.emission, 0)
 
     def restore(self, memory: Memory) -> None:
         """Prepare for the next sweep of a run that is resumed."""
-        if self.setting.has_holes:
+        if self.setting.has_incomplete_rows:
             self.values = memory[f"values.{self.number}"]
 
     def memory(self) -> Memory:
         """What a checkpoint has to keep beside the states."""
-        return {f"values.{self.number}": self.values} if self.setting.has_holes else {}
+        return {f"values.{self.number}": self.values} if self.setting.has_incomplete_rows else {}
 
     @abstractmethod
     def sweep(self, sweep: int, temperature: float) -> Moved:
@@ -196,7 +196,7 @@ class Walker(ABC):
 
     def _fill(self, emission: Parameters, sweep: int) -> None:
         rng = self.setting.rng(self.number, sweep, 1)
-        self.values = fill_holes(emission, np.asarray(self.data.values), self.states, rng)
+        self.values = fill_incomplete_rows(emission, np.asarray(self.data.values), self.states, rng)
 
     @property
     def most_states(self) -> int:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from subchain import Categorical, Gaussian, Product
-from subchain.structures.chain.collapsed.missing_coordinates import fill_holes, has_holes
+from subchain.structures.chain.collapsed.missing_coordinates import fill_incomplete_rows, has_incomplete_rows
 
 RNG = np.random.default_rng(0)
 MEANS = np.array([[0.0, 1.0, 2.0], [5.0, -5.0, 0.0]])
@@ -16,7 +16,7 @@ def test_draws_have_the_conditional_mean_and_covariance():
     n = 20_000
     values = np.tile([1.0, np.nan, np.nan], (2 * n, 1))
     states = np.repeat([0, 1], n).astype(np.int32)
-    filled = fill_holes(PARAMETERS, values, states, np.random.default_rng(1))
+    filled = fill_incomplete_rows(PARAMETERS, values, states, np.random.default_rng(1))
     for state in (0, 1):
         covariance, mean = COVARIANCES[state], MEANS[state]
         gain = covariance[0, 1:] / covariance[0, 0]
@@ -29,7 +29,7 @@ def test_draws_have_the_conditional_mean_and_covariance():
 
 def test_rows_of_which_nothing_is_known_stay_missing():
     values = np.array([[np.nan] * 3, [1.0, 2.0, 3.0], [np.nan, 2.0, 3.0]])
-    filled = fill_holes(PARAMETERS, values, np.zeros(3, dtype=np.int32), RNG)
+    filled = fill_incomplete_rows(PARAMETERS, values, np.zeros(3, dtype=np.int32), RNG)
     assert np.isnan(filled[0]).all()
     assert np.isfinite(filled[2]).all()
     np.testing.assert_array_equal(filled[1], values[1])
@@ -37,12 +37,12 @@ def test_rows_of_which_nothing_is_known_stay_missing():
 
 def test_only_coordinates_that_depend_on_others_are_holes():
     whole, partial = np.array([[np.nan] * 3, [1.0, 2.0, 3.0]]), np.array([[np.nan, 2.0, 3.0]])
-    assert not has_holes(PARAMETERS, whole)
-    assert has_holes(PARAMETERS, partial)
+    assert not has_incomplete_rows(PARAMETERS, whole)
+    assert has_incomplete_rows(PARAMETERS, partial)
     symbols = Categorical.from_parameters([[0.5, 0.5], [0.5, 0.5]])
     both = Product.from_parameters(columns={"a": [0, 1, 2], "b": 3}, a=PARAMETERS, b=symbols)
-    assert not has_holes(both, np.array([[1.0, 2.0, 3.0, np.nan]]))
+    assert not has_incomplete_rows(both, np.array([[1.0, 2.0, 3.0, np.nan]]))
     table = np.array([[np.nan, 2.0, 3.0, np.nan]])
-    filled = fill_holes(both, table, np.zeros(1, dtype=np.int32), RNG)
+    filled = fill_incomplete_rows(both, table, np.zeros(1, dtype=np.int32), RNG)
     assert np.isfinite(filled[0, 0])
     assert np.isnan(filled[0, 3])
