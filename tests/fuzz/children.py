@@ -1,0 +1,140 @@
+"""Cases run in child processes, so that a crash or a hang of one is its verdict and not the end of the attack."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import multiprocessing
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+#: Verdicts of a case.
+PASSED, REFUSED, VIOLATION = "passed", "refused", "violation"
+
+
+@dataclasses.dataclass
+class Verdict:
+    """What became of a case; `what` says why it was refused or how it went wrong."""
+
+    seed: int
+    kind: str
+    what: str = ""
+
+
+def judge(function: Callable[[int], Verdict], seed: int) -> Verdict:
+    """Run one case; any exception that it lets through is a violation."""
+    try:
+        return function(seed)
+    except Exception as error:
+        where = traceback.format_exc(limit=-3).strip()
+        return Verdict(seed, VIOLATION, f"{type(error).__name__}: {error}\n{where}")
+
+
+def _serve(connection: Connection, module: str, function: str) -> None:
+    work = getattr(importlib.import_module(module), function)
+    while True:
+        seed = connection.recv()
+        if seed is None:
+            return
+        connection.send(judge(work, seed))
+
+
+class Child:
+    """A process that runs one case after the other."""
+
+    def __init__(self, module: str, function: str) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs, module, function), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.seed: int | None = None
+        self.since = 0.0
+
+    def give(self, seed: int) -> None:
+        self.seed, self.since = seed, time.monotonic()
+        self.connection.send(seed)
+
+    def take(self) -> Verdict:
+        """Return the verdict of the case in flight; the end of the process is one too."""
+        assert self.seed is not None
+        try:
+            return self.connection.recv()
+        except (EOFError, ConnectionError):
+            self.process.join()
+            return Verdict(self.seed, VIOLATION, f"the process ended with exit code {self.process.exitcode}")
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.join()
+
+
+def verdicts(seeds: Iterable[int], work: Callable[[int], Verdict], n_jobs: int = 1, limit: float = 120.0) -> Iterator[Verdict]:
+    """Yield the verdict of each seed, in the order in which they end.
+
+    Parameters
+    ----------
+    work : function at the top of a module, from a seed to its verdict
+    limit : seconds after which a case counts as hanging
+    """
+    module, name = work.__module__, work.__name__
+    todo = iter(seeds)
+    children: dict[Any, Child] = {}
+
+    def start() -> None:
+        seed = next(todo, None)
+        if seed is not None:
+            child = Child(module, name)
+            child.give(seed)
+            children[child.connection] = child
+
+    for _ in range(n_jobs):
+        start()
+    try:
+        while children:
+            ready = wait(list(children), timeout=1.0)
+            for connection in ready:
+                child = children[connection]
+                verdict = child.take()
+                yield verdict
+                seed = next(todo, None)
+                if seed is None or not child.process.is_alive():
+                    child.end()
+                    del children[connection]
+                    if seed is not None:
+                        other = Child(module, name)
+                        other.give(seed)
+                        children[other.connection] = other
+                else:
+                    child.give(seed)
+            for connection, child in list(children.items()):
+                if connection not in ready and time.monotonic() - child.since > limit:
+                    child.end()
+                    del children[connection]
+                    assert child.seed is not None
+                    yield Verdict(child.seed, VIOLATION, f"no end after {limit:g} s")
+                    start()
+    finally:
+        for child in children.values():
+            child.end()
+
+
+def report(found: Iterable[Verdict], describe: Callable[[int], str], *, quiet: bool = False) -> bool:
+    """Print each violation as it is found, and counts at the end; return whether there was none."""
+    counts: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    for verdict in found:
+        counts[verdict.kind] += 1
+        if verdict.kind == REFUSED:
+            reasons[verdict.what] += 1
+        if verdict.kind == VIOLATION:
+            print(f"violation, seed {verdict.seed}: {describe(verdict.seed)}\n    {verdict.what}", flush=True)
+    if not quiet:
+        for reason, count in reasons.most_common(40):
+            print(f"  refused {count} times: {reason}")
+    print(", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items())), flush=True)
+    return not counts[VIOLATION]

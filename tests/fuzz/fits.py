@@ -1,0 +1,200 @@
+"""Random fits, each checked against plain references and against itself.
+
+`python -m fuzz.fits 1000 --seed 0 --jobs 2` (with `src` and `tests` on the path) runs a thousand of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+import naive
+import numpy as np
+from fuzz.cases import Case, draw_case
+from fuzz.children import PASSED, REFUSED, VIOLATION, Verdict, report, verdicts
+from naive_engine import NaiveEngine
+
+from subchain import HMM, Beam
+from subchain.errors import ConvergenceWarning, ImpossibleSequenceError, InputError, SubchainError
+from subchain.inference.batch.passes import Batch
+
+
+class Violation(AssertionError):
+    """A property that does not hold."""
+
+
+def require(holds: Any, what: str) -> None:
+    if not np.all(holds):
+        raise Violation(what)
+
+
+def run(seed: int) -> Verdict:
+    """Draw the problem with this number, fit it, and check what comes out."""
+    case = draw_case(seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", UserWarning)
+        try:
+            model = fit(case)
+        except ImpossibleSequenceError as error:
+            if not case.may_be_impossible:
+                return Verdict(seed, VIOLATION, f"refused as impossible: {error}")
+            return Verdict(seed, REFUSED, "impossible")
+        except InputError as error:
+            return Verdict(seed, REFUSED, _reason(error))
+        except SubchainError as error:
+            return Verdict(seed, VIOLATION, f"{type(error).__name__}: {error}")
+        for check in CHECKS:
+            try:
+                check(case, model)
+            except (Violation, SubchainError) as error:
+                return Verdict(seed, VIOLATION, f"{check.__name__}: {type(error).__name__}: {error}")
+    return Verdict(seed, PASSED)
+
+
+def _reason(error: InputError) -> str:
+    """The message without its numbers, so that like ones are counted together."""
+    return "".join("#" if letter.isdigit() else letter for letter in str(error))[:160]
+
+
+def fit(case: Case, **changes: Any) -> HMM:
+    return case.model(**changes).fit(case.data.sequences(), sample_weight=case.weights, **case.fit)
+
+
+# ---- properties ------------------------------------------------------------------------------------------------------
+
+
+def parameters_are_in_range(case: Case, model: HMM) -> None:
+    require(model.point_.not_finite() is None, f"point is not finite: {model.point_.not_finite()}")
+    require(model.statistics_.not_finite() is None, f"statistics are not finite: {model.statistics_.not_finite()}")
+    for name, rows in (("initial", model.initial_[None]), ("transition", model.transition_)):
+        require((rows >= 0.0) & (rows <= 1.0 + 1e-12), f"{name} outside [0, 1]")
+        require(np.abs(rows.sum(axis=1) - 1.0) < 1e-9, f"{name} does not sum to one")
+    if case.mask is not None:
+        require(model.transition_[~case.mask] == 0.0, "forbidden transitions have a probability")
+    initial = getattr(case.settings["transition"], "initial", None)
+    if isinstance(initial, np.ndarray):
+        require(np.abs(np.sort(model.initial_) - np.sort(initial)) < 1e-12, "the given initial distribution changed")
+
+
+def objective_rises(case: Case, model: HMM) -> None:
+    inference, prior = case.settings["inference"], case.settings["transition"]
+    objective = np.array(model.trace_.objective)
+    require(~np.isinf(objective), "the objective is infinite")
+    if isinstance(inference, Batch) and getattr(prior, "exact", True) and len(objective) > 1:
+        scale = np.abs(objective).max() + len(case.data.values)
+        require(np.diff(objective) >= -1e-9 * scale, f"the objective falls: {np.diff(objective).min()}")
+
+
+
+
+def tasks_agree_with_plain_loops(case: Case, model: HMM) -> None:
+    if model.n_states_ != case.log_weights.shape[1]:
+        return
+    x = case.data.listed() if case.family not in ("product",) else case.data.sequences()
+    prepared = model.emission.prepare(case.data.sequences()) if hasattr(model.emission, "prepare") else case.data.sequences()
+    logs = model.emission_.log_likelihood(prepared.values).T + case.log_weights
+    scores = model.score_sequences(x, **case.fit)
+    marginals = model.predict_proba(x, **case.fit)
+    paths = model.predict(x, decoding="viterbi", **case.fit)
+    require(len(scores) == len(case.data.lengths), "a score for each sequence")
+    many = isinstance(marginals, list)
+    for i, (begin, end) in enumerate(zip(case.data.bounds, case.data.bounds[1:], strict=False)):
+        if begin == end:
+            require(scores[i] == 0.0, "an empty sequence has a score")
+            continue
+        expected = naive.marginals(logs[begin:end], model.initial_, model.transition_)
+        room = 1e-9 * (np.abs(logs[begin:end][np.isfinite(logs[begin:end])]).sum() + 1.0)
+        require(abs(scores[i] - expected.log_likelihood) <= room, f"score {scores[i]} is not {expected.log_likelihood}")
+        mine = marginals[i] if many else marginals
+        require(np.abs(mine.sum(axis=1) - 1.0) < 1e-9, "marginals do not sum to one")
+        if not hasattr(model, "training_marginals_") or model.training_marginals_ is None:
+            require(np.abs(mine - expected.smoothed) < 1e-6 + room, "marginals differ from the reference")
+        path = np.asarray(paths[i] if many else paths)
+        best = naive.best_path(logs[begin:end], model.initial_, model.transition_)[1]
+        got = naive.path_log_probability(path, logs[begin:end], model.initial_, model.transition_)
+        require(got >= best - room, f"a path of {got}, the best has {best}")
+
+
+def same_bits(one: HMM, other: HMM, what: str) -> None:
+    for name in ("point_", "statistics_", "prior_"):
+        first, second = getattr(one, name).arrays(), getattr(other, name).arrays()
+        require(first.keys() == second.keys(), f"{what}: other arrays in {name}")
+        for key in first:
+            require(np.array_equal(first[key], second[key]), f"{what}: {name}{key} differs")
+
+
+def files_keep_the_bits(case: Case, model: HMM) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model"
+        model.save(path)
+        same_bits(model, HMM.load(path), "loaded")
+
+
+def a_second_fit_has_thesame_bits(case: Case, model: HMM) -> None:
+    if case.seed % 2 == 0:
+        same_bits(model, fit(case), "fitted again")
+
+
+def threads_change_no_bit(case: Case, model: HMM) -> None:
+    if case.seed % 4 == 1:
+        same_bits(model, fit(case, n_jobs=2), "two threads")
+
+
+def the_naive_engine_agrees(case: Case, model: HMM) -> None:
+    if case.seed % 8 != 3 or isinstance(case.settings["inference"], Beam):
+        return
+    other = fit(case, engine=NaiveEngine())
+    for name in ("point_", "statistics_"):
+        first, second = getattr(model, name).arrays(), getattr(other, name).arrays()
+        for key in first:
+            scale = max(float(np.abs(second[key]).max(initial=0.0)), 1e-300)
+            require(np.abs(first[key] - second[key]) <= 1e-5 * scale, f"naive engine: {name}{key} differs")
+
+
+def weight_zero_is_left_out(case: Case, model: HMM) -> None:
+    if case.weights is None or (case.weights > 0.0).all():
+        return
+    gone = case.weights == 0.0
+    kept = np.flatnonzero(~gone)
+    known = {name: [value[i] for i in kept] for name, value in case.fit.items()}
+    other = case.model().fit(case.data.without(gone).sequences(), sample_weight=case.weights[kept], **known)
+    same_bits(model, other, "without sequences of weight zero")
+
+
+def draws_are_data(case: Case, model: HMM) -> None:
+    sample = model.sample(5, random_state=case.seed)
+    values = np.asarray(sample.observations)
+    require(np.isfinite(values.astype(np.float64)), "a draw is not finite")
+
+
+CHECKS = (
+    parameters_are_in_range,
+    objective_rises,
+    tasks_agree_with_plain_loops,
+    files_keep_the_bits,
+    a_second_fit_has_thesame_bits,
+    threads_change_no_bit,
+    the_naive_engine_agrees,
+    weight_zero_is_left_out,
+    draws_are_data,
+)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="fuzz.fits", description=__doc__.splitlines()[0])
+    parser.add_argument("number", type=int, help="how many")
+    parser.add_argument("--seed", type=int, default=0, help="the first seed")
+    parser.add_argument("--jobs", type=int, default=1, help="child processes")
+    options = parser.parse_args()
+    seeds = range(options.seed, options.seed + options.number)
+    return 0 if report(verdicts(seeds, run, options.jobs), lambda seed: str(draw_case(seed))) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
