@@ -78,7 +78,9 @@ def draw_case(seed: int) -> Case:
         "n_jobs": 1,
         "progress": False,
     }
-    fit, log_weights = draw_knowledge(rng, data, n_states) if not isinstance(inference, Beam) else nothing(data, n_states)
+    fit, log_weights = (
+        draw_knowledge(rng, data, n_states) if not isinstance(inference, Beam) else nothing(data, n_states)
+    )
     return Case(seed, family, settings, data, fit, log_weights, draw_weights(rng, data, inference))
 
 
@@ -150,7 +152,9 @@ def draw_inference(rng: Rng) -> Any:
     }
     if minibatches["length"] is None:
         minibatches["boundary"] = "auto"
-    kind = rng.choice(["em", "online", "vi", "svi", "scvi", "cvi", "gibbs", "beam"], p=[0.14, 0.05, 0.14, 0.13, 0.13, 0.26, 0.1, 0.05])
+    kind = rng.choice(
+        ["em", "online", "vi", "svi", "scvi", "cvi", "gibbs", "beam"], p=[0.14, 0.05, 0.14, 0.13, 0.13, 0.26, 0.1, 0.05]
+    )
     if kind == "em":
         return EM(max_iter=n_iter, tolerance=0.0)
     if kind == "online":

@@ -73,7 +73,9 @@ class Child:
         self.process.join()
 
 
-def verdicts(seeds: Iterable[int], work: Callable[[int], Verdict], n_jobs: int = 1, limit: float = 120.0) -> Iterator[Verdict]:
+def verdicts(
+    seeds: Iterable[int], work: Callable[[int], Verdict], n_jobs: int = 1, limit: float = 120.0
+) -> Iterator[Verdict]:
     """Yield the verdict of each seed, in the order in which they end.
 
     Parameters

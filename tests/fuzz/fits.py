@@ -91,13 +91,13 @@ def objective_rises(case: Case, model: HMM) -> None:
         require(np.diff(objective) >= -1e-9 * scale, f"the objective falls: {np.diff(objective).min()}")
 
 
-
-
 def tasks_agree_with_plain_loops(case: Case, model: HMM) -> None:
     if model.n_states_ != case.log_weights.shape[1]:
         return
     x = case.data.listed() if case.family not in ("product",) else case.data.sequences()
-    prepared = model.emission.prepare(case.data.sequences()) if hasattr(model.emission, "prepare") else case.data.sequences()
+    prepared = (
+        model.emission.prepare(case.data.sequences()) if hasattr(model.emission, "prepare") else case.data.sequences()
+    )
     logs = model.emission_.log_likelihood(prepared.values).T + case.log_weights
     scores = model.score_sequences(x, **case.fit)
     marginals = model.predict_proba(x, **case.fit)

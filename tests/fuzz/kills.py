@@ -114,7 +114,9 @@ def end_after(case: Case, path: Path, number: signal.Signals, seconds: float) ->
     with os.fdopen(reader, "rb") as pipe:
         said = pipe.read().decode()
     ended_by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
-    require(not said and ended_by in (0, signal.SIGKILL, signal.SIGINT), f"the process that was ended: {said or ended_by}")
+    require(
+        not said and ended_by in (0, signal.SIGKILL, signal.SIGINT), f"the process that was ended: {said or ended_by}"
+    )
 
 
 def main() -> int:

@@ -18,31 +18,34 @@ from numpy.typing import NDArray
 from subchain.core.records import Record, Sums
 from subchain.core.statistics import Statistics
 
-#: Form of a part for one pass over the data: parameter values, or surrogate weights such as exp E[log θ].
-Weights = Any
+#: Form of a part for one pass over the data: parameter values, or surrogate weights such as exp E[log θ]. What they are
+#: is known to the part and to the structure that computes with them.
+Weights = object
 Memory = dict[str, NDArray[Any]]
 #: How an algorithm treats parameters whose prior is hierarchical and learned: it keeps a variational posterior of them,
 #: integrates them out, or draws them.
 Treatment = Literal["variational", "collapsed", "drawn"]
 PointType = TypeVar("PointType", bound="Point")
+#: The sums of one part.
+SumsOf = TypeVar("SumsOf", bound=Sums)
 #: How kernels turn a posterior into weights, by the names that `Posterior.weights` knows.
 MEAN, EXPECTED_LOG, MODE = 0, 1, 2
 KINDS = {"predictive": MEAN, "mean": MEAN, "expected_log": EXPECTED_LOG, "mode": MODE}
 
 
-class IncrementalPart(Protocol):
+class IncrementalPart(Protocol[SumsOf]):
     """The posterior of one part whose sums change a little at a time: S ← keep · S + gain · fresh."""
 
     def surrogate(self, kind: str) -> Weights:
         """Return the weights of the kind "expected_log", "predictive", "mean" or "mode" under the current sums."""
 
-    def blend(self, keep: float, gain: float, fresh: Any) -> None:
+    def blend(self, keep: float, gain: float, fresh: SumsOf) -> None:
         """Replace the sums S by keep · S + gain · fresh."""
 
-    def adopt(self, prior: Any) -> None:
+    def adopt(self, prior: Part[SumsOf]) -> None:
         """Continue under another prior with the same sums."""
 
-    def sums(self) -> Any:
+    def sums(self) -> SumsOf:
         """Return the current sums, which later updates do not change."""
 
     def memory(self) -> Memory:
@@ -52,14 +55,14 @@ class IncrementalPart(Protocol):
         """Set the state to that of `memory`."""
 
 
-class Part(Protocol):
+class Part(Protocol[SumsOf]):
     """A conjugate distribution over one block of parameters, prior or posterior."""
 
     @property
     def is_learned(self) -> bool:
         """Whether hyperparameters of this prior are learned."""
 
-    def update(self, sums: Any) -> Any:
+    def update(self, sums: SumsOf) -> Self:
         """Return the posterior given sums, this distribution being the prior."""
 
     def mean(self) -> Weights:
@@ -77,25 +80,25 @@ class Part(Protocol):
     def sample(self, rng: np.random.Generator) -> Weights:
         """Draw parameters."""
 
-    def kl(self, prior: Any) -> float:
+    def kl(self, prior: Self) -> float:
         """Return the Kullback-Leibler divergence from the prior."""
 
-    def log_density(self, values: Any) -> float:
+    def log_density(self, values: Weights) -> float:
         """Return the log density of parameter values, up to a constant."""
 
-    def log_evidence(self, sums: Any) -> float | None:
+    def log_evidence(self, sums: SumsOf) -> float | None:
         """Return the log probability of data with these sums, parameters integrated out; None if it needs more."""
 
-    def update_hyperparameters(self, sums: Any, rate: float = 1.0) -> Any:
+    def update_hyperparameters(self, sums: SumsOf, rate: float = 1.0) -> Self:
         """Return this prior with learned hyperparameters updated for the sums: fully at rate 1, partly below."""
 
-    def begin(self, sums: Any) -> Any:
+    def begin(self, sums: SumsOf) -> Self:
         """Return this prior for a run that continues from unrelated sums."""
 
     def log_hyperprior(self) -> float:
         """Return the log density of the hyperparameters, or minus their divergence from their own prior."""
 
-    def incremental(self, sums: Any) -> IncrementalPart:
+    def incremental(self, sums: SumsOf) -> IncrementalPart[SumsOf]:
         """Return the posterior given sums in a form that small changes of them update quickly."""
 
 
@@ -123,11 +126,11 @@ class Posterior(Record):
     #: The class of its points.
     point_type: ClassVar[type[Point]]
 
-    def parts(self) -> dict[str, Part]:
+    def parts(self) -> dict[str, Part[Sums]]:
         """Return the distribution of each part by name."""
         return self._values()
 
-    def _with(self, parts: Mapping[str, Part]) -> Self:
+    def _with(self, parts: Mapping[str, Part[Sums]]) -> Self:
         return type(self)(**parts)
 
     def update(self, statistics: Statistics) -> Self:
@@ -140,27 +143,27 @@ class Posterior(Record):
         """Return the weights of all parts, of the kind "mean", "mode", "expected_log" or "predictive"."""
         return self.point_type(**{name: getattr(part, kind)() for name, part in self.parts().items()})
 
-    def mean(self) -> Any:
+    def mean(self) -> Point:
         """Return the posterior means of all parts."""
         return self.weights("mean")
 
-    def mode(self) -> Any:
+    def mode(self) -> Point:
         """Return the modes of all parts."""
         return self.weights("mode")
 
-    def next_mode(self, statistics: Any, previous: Any) -> tuple[Any, list[str]]:
+    def next_mode(self, statistics: Statistics, previous: Point | None) -> tuple[Point, list[str]]:
         """Return the mode given these statistics, and events; blocks without data may keep the `previous` values."""
         return self.mode(), []
 
-    def expected_log(self) -> Any:
+    def expected_log(self) -> Point:
         """Return exp E[log θ] of all parts."""
         return self.weights("expected_log")
 
-    def predictive(self) -> Any:
+    def predictive(self) -> Point:
         """Return the predictive weights of all parts."""
         return self.weights("predictive")
 
-    def sample(self, rng: np.random.Generator) -> Any:
+    def sample(self, rng: np.random.Generator) -> Point:
         """Draw the parameters of all parts."""
         return self.point_type(**{name: part.sample(rng) for name, part in self.parts().items()})
 
@@ -216,10 +219,10 @@ class IncrementalPosterior:
     def __init__(self, prior: Posterior, statistics: Statistics) -> None:
         self.prior = prior
         self.parts = {name: part.incremental(statistics.part(name)) for name, part in prior.parts().items()}
-        self._make: Callable[..., Any] = type(statistics)
+        self._make: Callable[..., Statistics] = type(statistics)
         self._n_observations = statistics.n_observations
 
-    def weights(self, kind: str) -> Any:
+    def weights(self, kind: str) -> Point:
         """Return the weights of all parts of this kind; they are valid until the next `blend`."""
         return self.prior.point_type(**{name: part.surrogate(kind) for name, part in self.parts.items()})
 
@@ -242,7 +245,7 @@ class IncrementalPosterior:
         }
         self.adopt(type(self.prior)(**updated))
 
-    def statistics(self) -> Any:
+    def statistics(self) -> Statistics:
         """Return a copy of the current statistics."""
         sums: dict[str, Sums] = {name: part.sums() for name, part in self.parts.items()}
         return self._make(**sums, n_observations=self._n_observations)

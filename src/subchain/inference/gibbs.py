@@ -5,8 +5,6 @@ A sweep draws the state of every position anew, one at a time or whole sequences
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -123,7 +121,7 @@ class Gibbs(Sampler):
 
     def sweep(
         self, prior: Posterior, statistics: Statistics, structure: ClusterStructure, rng: np.random.Generator
-    ) -> tuple[Any, Any]:
+    ) -> tuple[NDArray[np.int64], Statistics]:
         """Draw parameters given what is hidden, then what is hidden given them; chains have walkers of their own."""
         point = prior.update(statistics).sample(rng)
         return structure.draw(point, np.arange(structure.n_clusters), rng)

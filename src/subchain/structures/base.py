@@ -11,19 +11,23 @@ A structure whose data are independent clusters (documents, sentence pairs, sent
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.parts import IncrementalPosterior, Memory
-from subchain.core.records import Record
+from subchain.core.parts import IncrementalPosterior, Memory, Point, Posterior
+from subchain.core.records import Record, Sums
 from subchain.core.statistics import Statistics
+from subchain.structures.settings import CollapsedSettings, SamplingSettings, StochasticSettings
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
+#: What is hidden in the data, drawn: states, links, trees; one row a cluster.
+Hidden = NDArray[np.integer[Any]]
+Result = TypeVar("Result")
 
 
 class Fresh(NamedTuple):
@@ -71,7 +75,7 @@ class Minibatches(Protocol):
 
     watched: str
 
-    def run(self, units: Index, coming: Index, weights: Any, model: IncrementalPosterior) -> Fresh:
+    def run(self, units: Index, coming: Index, weights: Point, model: IncrementalPosterior) -> Fresh:
         """Return the expected statistics of `units` (M,) under weights of the posterior; `coming` (M,) follow next."""
 
     def run_updates(self, units: Index, rates: Array, model: IncrementalPosterior, since: Array) -> int:
@@ -81,7 +85,7 @@ class Minibatches(Protocol):
         `since` (2,).
         """
 
-    def signal(self, sums: Any) -> Array:
+    def signal(self, sums: Sums) -> Array:
         """Return the entries of the watched part's sums by which adaptive rates judge the noise of a minibatch."""
 
     def observe(self, model: IncrementalPosterior, seed: list[int], rate: float) -> None:
@@ -109,7 +113,7 @@ class Minibatches(Protocol):
 class Excerpt(Protocol):
     """A random part of the data that stands for all of it."""
 
-    def statistics(self, weights: Any) -> Any:
+    def statistics(self, weights: Point) -> Statistics:
         """Return expected statistics of all the data, estimated from the excerpt."""
 
 
@@ -134,16 +138,21 @@ class Ledger(Protocol):
     size: int
     cursor: int
     iteration: int
-    current_prior: Any
     measures: bool
     since: Array
     n_marginals: int
-    log_scale: float
 
     @property
+    def log_scale(self) -> float: ...
+    @property
     def at_once(self) -> int: ...
+    @property
+    def current_prior(self) -> Posterior: ...
 
-    def begin(self, statistics: Any) -> None:
+    def adopt(self, prior: Posterior) -> None:
+        """Take another prior; `begin` or `restore` follows."""
+
+    def begin(self, statistics: Statistics) -> None:
         """Begin with what all clusters would put in under the statistics of a start."""
 
     def draw(self, kind: str, seed: int) -> None:
@@ -178,16 +187,16 @@ class Ledger(Protocol):
         """Return the posterior marginals of hidden states as lists, see `LegalStates`; None if they are not kept."""
 
     @property
-    def statistics(self) -> Any: ...
+    def statistics(self) -> Statistics: ...
     @property
-    def reported(self) -> Any: ...
+    def reported(self) -> Statistics: ...
     @property
-    def point(self) -> Any: ...
+    def point(self) -> Point: ...
     @property
-    def prior(self) -> Any: ...
+    def prior(self) -> Posterior | None: ...
     @property
     def memory(self) -> Memory: ...
-    def restore(self, memory: Memory, statistics: Any) -> None: ...
+    def restore(self, memory: Memory, statistics: Statistics | None) -> None: ...
 
 
 class Moved(NamedTuple):
@@ -209,26 +218,27 @@ class Walker(Protocol):
     """
 
     number: int
-    prior: Any
 
     @property
-    def hidden(self) -> Any: ...
+    def prior(self) -> Posterior: ...
+    @property
+    def hidden(self) -> Hidden: ...
     @property
     def side_by_side(self) -> bool: ...
 
-    def begin(self, point: Any) -> None:
+    def begin(self, point: Point) -> None:
         """Prepare for the first sweep of a run that starts at a point."""
 
     def sweeps(self, first: int, temperatures: Array) -> Moved:
         """Do sweeps number `first`, `first` + 1, … at these temperatures; return what the last of them did."""
 
-    def statistics(self) -> Any:
+    def statistics(self) -> Statistics:
         """Return the statistics of what is hidden now."""
 
     def log_joint(self) -> float:
         """Return the log probability of the data and what is hidden, parameters summed out; nan if it is not known."""
 
-    def kept(self, statistics: Any, sweep: int, *, with_hidden: bool) -> dict[str, Any]:
+    def kept(self, statistics: Statistics, sweep: int, *, with_hidden: bool) -> dict[str, NDArray[Any] | float]:
         """Return what is kept of the present draw, by name."""
 
     def tally_shape(self) -> tuple[int, ...]:
@@ -250,13 +260,13 @@ class Walker(Protocol):
 class Walkers(Protocol):
     """Makes the walkers of a run."""
 
-    def start(self, n_chains: int, state: Any) -> Any:
-        """Return what is hidden for each chain to begin with, given the start of a run."""
+    def start(self, n_chains: int, point: Point, memory: Memory) -> Sequence[Hidden] | Hidden:
+        """Return what is hidden for each chain to begin with, given the start of a run and what it says besides."""
 
-    def walker(self, number: int, hidden: Any) -> Walker:
+    def walker(self, number: int, hidden: Hidden) -> Walker:
         """Return a chain that stands at `hidden`."""
 
-    def map(self, task: Callable[[Any], Any], walkers: list[Any]) -> list[Any]:
+    def map(self, task: Callable[[Walker], Result], walkers: list[Walker]) -> list[Result]:
         """Return what the task gives for each walker, on threads where that helps."""
 
 
@@ -267,20 +277,20 @@ class Structure(Protocol):
     def n_observations(self) -> int:
         """Number of observations."""
 
-    def statistics(self, weights: Any) -> Any:
+    def statistics(self, weights: Point) -> Statistics:
         """Return the expected statistics of all the data under weights of the parts."""
 
-    def plan(self, algorithm: Any) -> Plan:
+    def plan(self, algorithm: StochasticSettings) -> Plan:
         """Return how a stochastic run with the settings of `algorithm` cuts the data."""
 
-    def minibatches(self, algorithm: Any, prior: Any) -> Minibatches:
+    def minibatches(self, algorithm: StochasticSettings, prior: Posterior) -> Minibatches:
         """Return the minibatches of such a run."""
 
     def excerpt(self, length: int, size: int, rng: np.random.Generator) -> Excerpt:
         """Return `size` random units of at most `length` observations."""
 
-    def ledger(self, algorithm: Any, prior: Any) -> Ledger:
+    def ledger(self, algorithm: CollapsedSettings, prior: Posterior) -> Ledger:
         """Return the ledger of a collapsed run with the settings of `algorithm`."""
 
-    def walkers(self, algorithm: Any, prior: Any, seed: int) -> Walkers:
+    def walkers(self, algorithm: SamplingSettings, prior: Posterior, seed: int) -> Walkers:
         """Return what makes the chains of a Gibbs sampler with the settings of `algorithm`."""

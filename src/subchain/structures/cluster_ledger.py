@@ -5,24 +5,19 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator
-from typing import Any, ClassVar, Protocol
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.parts import IncrementalPosterior, Memory, Posterior
+from subchain.core.parts import IncrementalPosterior, Memory, Point, Posterior
 from subchain.core.records import Record, build_record
 from subchain.core.statistics import Statistics
 from subchain.errors import InputError
 from subchain.structures.clusters import ClusterStructure
+from subchain.structures.settings import CollapsedSettings
 
 Index = NDArray[np.int64]
-
-
-class Visiting(Protocol):
-    """An algorithm that updates one cluster at a time: `CVI`."""
-
-    def visit(self, ledger: Any, cluster: int, *, excludes: bool, puts_back: bool) -> None: ...
 
 
 class ClusterLedger:
@@ -34,13 +29,13 @@ class ClusterLedger:
     arrays : by name, what each cluster has contributed, (n_clusters, …)
     """
 
-    at_once: ClassVar[int] = 1
-    log_scale: ClassVar[float] = 0.0
+    at_once = 1
+    log_scale = 0.0
 
-    def __init__(self, structure: ClusterStructure, algorithm: Visiting, prior: Any) -> None:
+    def __init__(self, structure: ClusterStructure, algorithm: CollapsedSettings, prior: Posterior) -> None:
         self.structure = structure
         self.algorithm = algorithm
-        self.current_prior: Any = prior
+        self.current_prior = prior
         self.size, self.n_marginals = structure.n_clusters, structure.n_observations
         self.cursor, self.iteration, self.measures, self.since = 0, 0, True, np.zeros(2)
         self.knows_entropy = True
@@ -50,11 +45,12 @@ class ClusterLedger:
 
     # ---- shares ------------------------------------------------------------------------------------------------------
 
-    def of(self, cluster: int) -> Any:
+    def of(self, cluster: int) -> Statistics:
         """Return what a cluster has contributed."""
-        return build_record(self.schema, {name: array[cluster].copy() for name, array in self.arrays.items()})
+        own = {name: array[cluster].copy() for name, array in self.arrays.items()}
+        return cast(Statistics, build_record(self.schema, own))
 
-    def put(self, cluster: int, statistics: Statistics, weights: Any) -> None:
+    def put(self, cluster: int, statistics: Statistics, weights: Point) -> None:
         """Record what a cluster contributes from now on, and the entropy of what is hidden in it under the weights."""
         for name, array in statistics.arrays().items():
             self.arrays[name][cluster] = array
@@ -65,8 +61,8 @@ class ClusterLedger:
 
     def add_up(self) -> None:
         """Sum all contributions afresh."""
-        total: Any = build_record(self.schema, {name: array.sum(axis=0) for name, array in self.arrays.items()})
-        self.model = IncrementalPosterior(self.current_prior, total)
+        total = build_record(self.schema, {name: array.sum(axis=0) for name, array in self.arrays.items()})
+        self.model = IncrementalPosterior(self.current_prior, cast(Statistics, total))
 
     # ---- a run -------------------------------------------------------------------------------------------------------
 
@@ -75,6 +71,9 @@ class ClusterLedger:
         self.schema = statistics.schema()
         self.arrays = {name: np.zeros((self.size, *array.shape)) for name, array in statistics.arrays().items()}
         self.model = IncrementalPosterior(self.current_prior, statistics)
+
+    def adopt(self, prior: Posterior) -> None:
+        self.current_prior = prior
 
     def begin(self, statistics: Statistics) -> None:
         self._allocate(statistics)
@@ -119,13 +118,13 @@ class ClusterLedger:
         return [self.statistics]
 
     @property
-    def statistics(self) -> Any:
+    def statistics(self) -> Statistics:
         return self.model.statistics()
 
     reported = statistics
 
     @property
-    def point(self) -> Any:
+    def point(self) -> Point:
         return self.current_prior.update(self.statistics).mean()
 
     @property
@@ -138,7 +137,8 @@ class ClusterLedger:
         memory |= {"cursor": np.array([self.cursor, self.iteration]), "since": self.since.copy()}
         return memory | self.model.memory()
 
-    def restore(self, memory: Memory, statistics: Statistics) -> None:
+    def restore(self, memory: Memory, statistics: Statistics | None) -> None:
+        assert statistics is not None, "a checkpoint of this structure has its statistics"
         self.cursor, self.iteration = (int(number) for number in memory["cursor"])
         self.since = np.array(memory["since"])
         self._allocate(statistics)

@@ -5,41 +5,38 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.parts import Memory
+from subchain.core.parts import Memory, Point, Posterior
 from subchain.core.records import build_record
-from subchain.structures.base import Moved
+from subchain.core.statistics import Statistics
+from subchain.structures.base import Hidden, Moved, Result, Walker
 from subchain.structures.clusters import ClusterStructure
+from subchain.structures.settings import SamplingSettings
 
 Array = NDArray[np.float64]
-
-
-class Sweeping(Protocol):
-    """An algorithm that says what a sweep is: `Gibbs`."""
-
-    def sweep(self, prior: Any, statistics: Any, structure: Any, rng: np.random.Generator) -> tuple[Any, Any]: ...
 
 
 class ClusterWalkers:
     """Makes the walkers of a run; see `structures.base.Walkers`."""
 
-    def __init__(self, structure: ClusterStructure, algorithm: Sweeping, prior: Any, seed: int) -> None:
+    def __init__(self, structure: ClusterStructure, algorithm: SamplingSettings, prior: Posterior, seed: int) -> None:
         self.structure = structure
         self.algorithm = algorithm
         self.prior = prior
         self.seed = seed
 
-    def start(self, n_chains: int, state: Any) -> list[None]:
-        return [None] * n_chains
+    def start(self, n_chains: int, point: Point, memory: Memory) -> list[Hidden]:
+        """Return nothing yet: `ClusterWalker.begin` draws it."""
+        return [np.empty(0, dtype=np.int64)] * n_chains
 
-    def walker(self, number: int, hidden: Any) -> ClusterWalker:
+    def walker(self, number: int, hidden: Hidden) -> ClusterWalker:
         return ClusterWalker(self, number, hidden)
 
-    def map(self, task: Callable[[Any], Any], walkers: list[Any]) -> list[Any]:
+    def map(self, task: Callable[[Walker], Result], walkers: list[Walker]) -> list[Result]:
         return [task(walker) for walker in walkers]
 
 
@@ -48,18 +45,18 @@ class ClusterWalker:
 
     side_by_side = False
 
-    def __init__(self, shared: ClusterWalkers, number: int, hidden: Any) -> None:
+    def __init__(self, shared: ClusterWalkers, number: int, hidden: Hidden) -> None:
         self.shared = shared
         self.number = number
-        self.hidden: Any = hidden
+        self.hidden = hidden
         self.prior = shared.prior
-        self.current: Any = None
+        self.current: Statistics
 
-    def begin(self, point: Any) -> None:
+    def begin(self, point: Point) -> None:
         """Draw what is hidden given parameters that are drawn given the statistics of the start."""
         self._sweep(self.shared.structure.statistics(point), 0)
 
-    def _sweep(self, statistics: Any, sweep: int) -> None:
+    def _sweep(self, statistics: Statistics, sweep: int) -> None:
         rng = np.random.default_rng([self.shared.seed, self.number, sweep])
         self.hidden, self.current = self.shared.algorithm.sweep(self.prior, statistics, self.shared.structure, rng)
 
@@ -68,16 +65,16 @@ class ClusterWalker:
         for sweep in range(len(temperatures)):
             before = self.hidden
             self._sweep(self.current, first + sweep + 1)
-        return Moved(float(np.mean(np.asarray(before) != np.asarray(self.hidden))))
+        return Moved(float(np.mean(before != self.hidden)))
 
-    def statistics(self) -> Any:
+    def statistics(self) -> Statistics:
         return copy.deepcopy(self.current)
 
     def log_joint(self) -> float:
         found = self.prior.log_evidence(self.current)
         return math.nan if found is None else float(found)
 
-    def kept(self, statistics: Any, sweep: int, *, with_hidden: bool) -> dict[str, Any]:
+    def kept(self, statistics: Statistics, sweep: int, *, with_hidden: bool) -> dict[str, NDArray[Any] | float]:
         return {"hidden": self.hidden} if with_hidden else {}
 
     def tally_shape(self) -> tuple[int, ...]:
@@ -94,4 +91,4 @@ class ClusterWalker:
 
     def restore(self, memory: Memory) -> None:
         like = self.shared.structure.statistics(self.prior.mean())
-        self.current = build_record(like.schema(), memory, f"current.{self.number}.")
+        self.current = cast(Statistics, build_record(like.schema(), memory, f"current.{self.number}."))

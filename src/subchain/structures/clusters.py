@@ -9,15 +9,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.parts import IncrementalPosterior, Memory
+from subchain.core.parts import IncrementalPosterior, Memory, Point, Posterior
+from subchain.core.records import Sums
 from subchain.core.statistics import Statistics
 from subchain.errors import InputError
 from subchain.structures.base import Fresh, Plan
+from subchain.structures.settings import CollapsedSettings, SamplingSettings, StochasticSettings
+
+if TYPE_CHECKING:
+    from subchain.structures.cluster_ledger import ClusterLedger
+    from subchain.structures.cluster_walkers import ClusterWalkers
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -35,14 +41,14 @@ class ClusterStructure(ABC):
         """Number of observations of each cluster, (n_clusters,)."""
 
     @abstractmethod
-    def expected(self, weights: Any, clusters: Index) -> Any:
+    def expected(self, weights: Point, clusters: Index) -> Statistics:
         """Return the expected statistics of some clusters under weights of the parts, a subclass of `Statistics`."""
 
     @abstractmethod
-    def draw(self, weights: Any, clusters: Index, rng: np.random.Generator) -> tuple[NDArray[Any], Any]:
+    def draw(self, weights: Point, clusters: Index, rng: np.random.Generator) -> tuple[Index, Statistics]:
         """Draw what is hidden in some clusters; return it, one row a cluster, and the statistics of the draw."""
 
-    def entropy(self, weights: Any, clusters: Index) -> float | None:
+    def entropy(self, weights: Point, clusters: Index) -> float | None:
         """Return the entropy of what is hidden in some clusters under weights; None if it is not known."""
         return None
 
@@ -56,27 +62,27 @@ class ClusterStructure(ABC):
     def n_observations(self) -> int:
         return int(self.lengths.sum())
 
-    def statistics(self, weights: Any) -> Any:
+    def statistics(self, weights: Point) -> Statistics:
         return self.expected(weights, np.arange(self.n_clusters))
 
-    def plan(self, algorithm: Any) -> Plan:
+    def plan(self, algorithm: StochasticSettings) -> Plan:
         mean = self.n_observations / max(self.n_clusters, 1)
         size = max(1, round(BATCH_OBSERVATIONS / max(mean, 1.0))) if algorithm.batch is None else int(algorithm.batch)
         return Plan(self.n_clusters, size, int(self.lengths.max(initial=1)), mean * size)
 
-    def minibatches(self, algorithm: Any, prior: Any) -> ClusterMinibatches:
+    def minibatches(self, algorithm: StochasticSettings, prior: Posterior) -> ClusterMinibatches:
         return ClusterMinibatches(self, self.plan(algorithm), next(iter(prior.parts())))
 
     def excerpt(self, length: int, size: int, rng: np.random.Generator) -> ClusterExcerpt:
         chosen = rng.choice(self.n_clusters, min(size, self.n_clusters), replace=False)
         return ClusterExcerpt(self, np.sort(chosen))
 
-    def ledger(self, algorithm: Any, prior: Any) -> Any:
+    def ledger(self, algorithm: CollapsedSettings, prior: Posterior) -> ClusterLedger:
         from subchain.structures.cluster_ledger import ClusterLedger
 
         return ClusterLedger(self, algorithm, prior)
 
-    def walkers(self, algorithm: Any, prior: Any, seed: int) -> Any:
+    def walkers(self, algorithm: SamplingSettings, prior: Posterior, seed: int) -> ClusterWalkers:
         from subchain.structures.cluster_walkers import ClusterWalkers
 
         if algorithm.parameters != "sampled":
@@ -96,7 +102,7 @@ class ClusterExcerpt:
         self.structure = structure
         self.clusters = clusters
 
-    def statistics(self, weights: Any) -> Any:
+    def statistics(self, weights: Point) -> Statistics:
         """Return the expected statistics of the clusters, scaled to all the data."""
         found: Statistics = self.structure.expected(weights, self.clusters)
         return found.scale(self.structure.n_clusters / len(self.clusters))
@@ -110,14 +116,14 @@ class ClusterMinibatches:
         self.gain = plan.n_units / plan.size
         self.watched = watched
 
-    def run(self, units: Index, coming: Index, weights: Any, model: IncrementalPosterior) -> Fresh:
+    def run(self, units: Index, coming: Index, weights: Point, model: IncrementalPosterior) -> Fresh:
         found = self.structure.expected(weights, units)
         return Fresh(found, dict.fromkeys(model.parts, self.gain))
 
     def run_updates(self, units: Index, rates: Array, model: IncrementalPosterior, since: Array) -> int:
         return 0
 
-    def signal(self, sums: Any) -> Array:
+    def signal(self, sums: Sums) -> Array:
         return np.concatenate([np.ravel(array) for array in sums.arrays().values()])
 
     def observe(self, model: IncrementalPosterior, seed: list[int], rate: float) -> None:

@@ -9,11 +9,13 @@ import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.parts import Posterior
+from subchain.core.statistics import Statistics
 from subchain.errors import InputError
 from subchain.inference.run.interrupts import Postponed
 from subchain.inference.run.loop import RunState, Step, Trial
@@ -142,7 +144,7 @@ class VisitTrials:
         return Trial(objective, self.ledger.current_prior, self.ledger.statistics, self.ledger.memory)
 
     def _return_to(self, trial: Trial) -> None:
-        self.ledger.current_prior = trial.prior
+        self.ledger.adopt(trial.prior)
         self.ledger.restore(trial.state, trial.statistics)
 
     def here(self) -> Trial:
@@ -159,8 +161,9 @@ class VisitTrials:
         assert known is not None, "a search compares objectives"
         return Trial(known + entropy, ledger.current_prior, ledger.statistics)
 
-    def attempt(self, prior: Any, statistics: Any) -> Trial:
-        self.ledger.current_prior, self.ledger.cursor = prior, 0
+    def attempt(self, prior: Posterior, statistics: Statistics) -> Trial:
+        self.ledger.adopt(prior)
+        self.ledger.cursor = 0
         self.ledger.begin(statistics)
         return self.here()
 

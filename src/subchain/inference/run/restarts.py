@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from subchain.inference.run.interrupts import Postponed
 from subchain.inference.run.loop import RunState, run
 from subchain.inference.run.problem import Problem
 from subchain.inference.run.progress import Progress
+from subchain.structures.settings import StochasticSettings
 
 #: Observations by which restarts of stochastic algorithms are compared.
 JUDGED = 20_000
@@ -83,7 +85,7 @@ def score_of_run(problem: Problem, algorithm: Algorithm, state: RunState, compar
         return state.trace.validation[-1]
     assert found is not None
     structure, prior = problem.structure, state.results.prior or problem.prior
-    length = structure.plan(algorithm).length
+    length = structure.plan(cast(StochasticSettings, algorithm)).length
     excerpt = structure.excerpt(length, max(JUDGED // length, 1), np.random.default_rng(0))
     posterior = prior.update(found)
     has_bound = not algorithm.flat

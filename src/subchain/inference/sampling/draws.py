@@ -54,8 +54,7 @@ class Drawn:
         if not is_kept:
             return
         statistics = walker.statistics()
-        values = {"log_joint": log_joint}
-        values |= walker.kept(statistics, sweep, with_hidden=self.algorithm.keep_states)
+        values = {"log_joint": log_joint} | walker.kept(statistics, sweep, with_hidden=self.algorithm.keep_states)
         with self._growing:
             for name, value in values.items():
                 self._put(name, (walker.number, self.draws), np.asarray(value))

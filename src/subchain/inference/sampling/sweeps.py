@@ -26,7 +26,7 @@ class Sweeps:
         self.makers = algorithm.walkers(problem, state.seed)
         memory = state.results.memory
         is_resumed = "sweeps" in memory
-        hidden = memory["hidden"] if is_resumed else self.makers.start(algorithm.n_chains, state)
+        hidden = memory["hidden"] if is_resumed else self.makers.start(algorithm.n_chains, state.point, memory)
         walkers = [self.makers.walker(number, hidden[number]) for number in range(algorithm.n_chains)]
         for walker in walkers:
             walker.restore(memory) if is_resumed else walker.begin(state.point)

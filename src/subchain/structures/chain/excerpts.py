@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.parts import Point
 from subchain.engines.results import Keep
 from subchain.engines.statistics import HMMStatistics
 from subchain.engines.subchains import Grid, Minibatch, MinibatchRun
@@ -42,9 +43,9 @@ class Excerpt:
         chosen = np.sort(rng.choice(self.grid.size, min(size, self.grid.size), replace=False))
         self.batch = self.grid.batch(chosen, chains.weights)
 
-    def statistics(self, weights: HMMPoint) -> HMMStatistics:
+    def statistics(self, weights: Point) -> HMMStatistics:
         """Expected statistics of all the data, as far as the excerpt tells; likewise their log normaliser."""
-        run, gains = self._run(weights, self.batch), self.grid.gains(self.batch.size)
+        run, gains = self._run(cast(HMMPoint, weights), self.batch), self.grid.gains(self.batch.size)
         found, counted = run.statistics, self._counted()
         return HMMStatistics(
             found.chain.weighed(gains.initial, gains.pairs),

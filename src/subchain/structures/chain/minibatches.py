@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.parts import IncrementalPosterior, Memory
+from subchain.core.parts import IncrementalPosterior, Memory, Point
+from subchain.core.records import Sums
 from subchain.data.prefetch import Prefetch
 from subchain.engines.subchains import Anywhere, Grid, Subchains
 from subchain.errors import InputError
@@ -18,6 +19,7 @@ from subchain.structures.chain.excerpts import Excerpt
 from subchain.structures.chain.fused_updates import FusedUpdates
 from subchain.structures.chain.guards import Guards
 from subchain.structures.chain.model import HMMPoint
+from subchain.structures.settings import StochasticSettings
 from subchain.transitions.base import ChainSums
 
 if TYPE_CHECKING:
@@ -32,32 +34,18 @@ BATCH_OBSERVATIONS = 2000
 WHOLE = 1024
 
 
-class SubchainSettings(Protocol):
-    """The settings of a stochastic algorithm that say how chains are cut; see `inference.stochastic.settings`."""
-
-    length: int | str | None
-    batch: int | None
-    boundary: str | Boundary
-    starts: str
-    max_updates: int | None
-    max_passes: float | None
-
-    @property
-    def kind(self) -> str: ...
-
-
-def needs_trial(chains: Chains, settings: SubchainSettings) -> bool:
+def needs_trial(chains: Chains, settings: StochasticSettings) -> bool:
     """Whether the mixing time has to be measured: the length or the boundary of subchains was left open."""
     is_cut = settings.length is not None and int(chains.data.lengths.max(initial=1)) > WHOLE
     return is_cut and (settings.length == "auto" or resolve_boundary(settings.boundary) is None)
 
 
-def needs_length(chains: Chains, settings: SubchainSettings) -> bool:
+def needs_length(chains: Chains, settings: StochasticSettings) -> bool:
     """Whether a length of subchains has to be chosen: it was left open, and some sequences are long."""
     return settings.length == "auto" and int(chains.data.lengths.max(initial=1)) > WHOLE
 
 
-def subchains_of(chains: Chains, settings: SubchainSettings) -> Subchains:
+def subchains_of(chains: Chains, settings: StochasticSettings) -> Subchains:
     """Return all subchains of the data."""
     data, name = chains.data, type(settings).__name__
     longest, shortest = int(data.lengths.max()), int(data.lengths.min())
@@ -81,7 +69,7 @@ def subchains_of(chains: Chains, settings: SubchainSettings) -> Subchains:
     return Anywhere(data.offsets, int(length))
 
 
-def plan_of(chains: Chains, settings: SubchainSettings) -> Plan:
+def plan_of(chains: Chains, settings: StochasticSettings) -> Plan:
     """Return the number of subchains, and how many a minibatch has."""
     subchains = subchains_of(chains, settings)
     typical = min(subchains.length, chains.n_observations / max(subchains.size, 1))
@@ -96,7 +84,7 @@ class ChainMinibatches:
 
     watched = "chain"
 
-    def __init__(self, chains: Chains, settings: SubchainSettings, n_states: int) -> None:
+    def __init__(self, chains: Chains, settings: StochasticSettings, n_states: int) -> None:
         self.chains = chains
         self.kind = settings.kind
         self.plan = plan_of(chains, settings)
@@ -114,7 +102,7 @@ class ChainMinibatches:
         self.chosen = boundary
         return boundary.open(self.subchains, self.n_states, self.chains.data.fingerprint())
 
-    def run(self, units: Index, coming: Index, weights: HMMPoint, model: IncrementalPosterior) -> Fresh:
+    def run(self, units: Index, coming: Index, weights: Point, model: IncrementalPosterior) -> Fresh:
         """Run subchains between the messages of the boundary, and let the boundary learn from them."""
         chains, gains = self.chains, self.gains
         self.prefetch.check()
@@ -122,7 +110,7 @@ class ChainMinibatches:
         if self.prefetch.file is not None:
             following = self.subchains.batch(coming, chains.weights)
             self.prefetch.read(batch.starts, batch.lengths, following.starts, following.lengths)
-        surrogate = weights.surrogate()
+        surrogate = cast(HMMPoint, weights).surrogate()
         chain: Any = model.parts["chain"]
         start, stop = self.boundary.enter(chains, surrogate, batch, chain)
         run = chains.engine.minibatch(surrogate, chains, batch, start, stop)
@@ -140,8 +128,8 @@ class ChainMinibatches:
             self._fused = FusedUpdates(self, model)
         return self._fused.run(self, units, rates, since)
 
-    def signal(self, sums: ChainSums) -> Array:
-        return sums.pairs
+    def signal(self, sums: Sums) -> Array:
+        return cast(ChainSums, sums).pairs
 
     def observe(self, model: IncrementalPosterior, seed: list[int], rate: float) -> None:
         """Tell a prior that depends on whether transitions occur at all how probable that is, from an excerpt."""
@@ -150,7 +138,7 @@ class ChainMinibatches:
         if method is None:
             return
         excerpt = Excerpt(self.chains, self.plan.length, self.plan.size, np.random.default_rng(seed))
-        surplus = excerpt.surplus(model.weights(self.kind), method)
+        surplus = excerpt.surplus(cast(HMMPoint, model.weights(self.kind)), method)
         model.adopt(type(prior)(prior.chain.observe(*surplus, rate), prior.emission))
 
     def fold(self, into: int, gone: int) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.parts import Point, Posterior
+from subchain.core.statistics import Statistics
 from subchain.emissions.base import Parameters
 from subchain.emissions.base import Posterior as EmissionPosterior
 from subchain.engines.statistics import HMMStatistics
@@ -54,11 +56,21 @@ class HMMPosterior(Posterior):
     chain: ChainPosterior
     emission: EmissionPosterior
 
-    def next_mode(self, statistics: HMMStatistics, previous: HMMPoint | None) -> tuple[HMMPoint, list[str]]:
+    if TYPE_CHECKING:  # what the base class makes of `point_type`
+
+        def weights(self, kind: str) -> HMMPoint: ...
+        def mean(self) -> HMMPoint: ...
+        def mode(self) -> HMMPoint: ...
+        def expected_log(self) -> HMMPoint: ...
+        def predictive(self) -> HMMPoint: ...
+        def sample(self, rng: np.random.Generator) -> HMMPoint: ...
+
+    def next_mode(self, statistics: Statistics, previous: Point | None) -> tuple[HMMPoint, list[str]]:
         """Return the mode; states without observations, and rows that are never left, keep the `previous` values."""
-        mode: HMMPoint = self.mode()
+        mode = self.mode()
         if previous is None:
             return mode, []
+        statistics, previous = cast(HMMStatistics, statistics), cast(HMMPoint, previous)
         unvisited, unleft = statistics.visits < EMPTY, statistics.chain.pairs.sum(axis=1) < EMPTY
         if unvisited.any():
             mode.emission = mode.emission.keep_states(unvisited, previous.emission)

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from subchain.core.parts import Point, Posterior
 from subchain.engines.base import Engine
 from subchain.engines.part import Part
 from subchain.engines.statistics import HMMStatistics
-from subchain.structures.base import Plan
+from subchain.structures.base import Plan, Walkers
 from subchain.structures.chain.excerpts import Excerpt
-from subchain.structures.chain.minibatches import ChainMinibatches, SubchainSettings, plan_of
+from subchain.structures.chain.minibatches import ChainMinibatches, plan_of
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
+from subchain.structures.settings import CollapsedSettings, SamplingSettings, StochasticSettings
 
 if TYPE_CHECKING:
     from subchain.structures.chain.collapsed.ledger import ChainLedger
-    from subchain.structures.chain.collapsed.visitors import CollapsedSettings
-    from subchain.structures.chain.sampling.gibbs import GibbsSettings
-    from subchain.structures.chain.sampling.walkers import Setting
 
 
 @dataclasses.dataclass
@@ -41,25 +40,25 @@ class Chains(Part):
     def n_observations(self) -> int:
         return self.data.n_observations
 
-    def plan(self, algorithm: SubchainSettings) -> Plan:
+    def plan(self, algorithm: StochasticSettings) -> Plan:
         return plan_of(self, algorithm)
 
-    def minibatches(self, algorithm: SubchainSettings, prior: HMMPosterior) -> ChainMinibatches:
-        return ChainMinibatches(self, algorithm, prior.mean().n_states)
+    def minibatches(self, algorithm: StochasticSettings, prior: Posterior) -> ChainMinibatches:
+        return ChainMinibatches(self, algorithm, cast(HMMPosterior, prior).mean().n_states)
 
     def excerpt(self, length: int, size: int, rng: np.random.Generator) -> Excerpt:
         return Excerpt(self, length, size, rng)
 
-    def ledger(self, algorithm: CollapsedSettings, prior: HMMPosterior) -> ChainLedger:
+    def ledger(self, algorithm: CollapsedSettings, prior: Posterior) -> ChainLedger:
         from subchain.structures.chain.collapsed.ledger import ChainLedger  # kernels that other algorithms do not need
 
-        return ChainLedger(self, algorithm, prior)
+        return ChainLedger(self, algorithm, cast(HMMPosterior, prior))
 
-    def walkers(self, algorithm: GibbsSettings, prior: HMMPosterior, seed: int) -> Setting:
+    def walkers(self, algorithm: SamplingSettings, prior: Posterior, seed: int) -> Walkers:
         from subchain.structures.chain.sampling.gibbs import gibbs_setting
 
-        return gibbs_setting(self, algorithm, prior, seed)
+        return gibbs_setting(self, algorithm, cast(HMMPosterior, prior), seed)
 
-    def statistics(self, weights: HMMPoint) -> HMMStatistics:
+    def statistics(self, weights: Point) -> HMMStatistics:
         """Return the expected statistics of all sequences."""
-        return self.engine.statistics(weights.surrogate(), self)
+        return self.engine.statistics(cast(HMMPoint, weights).surrogate(), self)

@@ -10,13 +10,14 @@ import contextlib
 import copy
 import dataclasses
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.parts import Memory
+from subchain.core.parts import Memory, Posterior
 from subchain.core.records import Record
+from subchain.core.statistics import Statistics
 from subchain.data.legal_states import LegalStates
 from subchain.emissions.base import Likelihood
 from subchain.emissions.incremental import Incremental
@@ -26,9 +27,10 @@ from subchain.propagation.compiled import kernel
 from subchain.structures.chain.collapsed.clusters import Clusters
 from subchain.structures.chain.collapsed.missing_coordinates import has_incomplete_rows
 from subchain.structures.chain.collapsed.shares import OwnSums, Shares
-from subchain.structures.chain.collapsed.visitors import CollapsedSettings, PieceVisitor, StateVisitor
+from subchain.structures.chain.collapsed.visitors import PieceVisitor, StateVisitor
 from subchain.structures.chain.local_starts import LOCAL_STARTS, draw_local
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
+from subchain.structures.settings import CollapsedSettings
 from subchain.transitions.base import Chain, ChainSums
 from subchain.transitions.hdp.collapsed_top import CollapsedChain
 
@@ -107,7 +109,10 @@ class ChainLedger:
                 self.own.put(cluster, self.accumulate(self.reference, clusters.pieces(cluster), shares))
         self.add_up()
 
-    def begin(self, statistics: HMMStatistics) -> None:
+    def adopt(self, prior: Posterior) -> None:
+        self.current_prior = cast(HMMPosterior, prior)
+
+    def begin(self, statistics: Statistics) -> None:
         """Begin with the marginals under the counts of a start, to which no cluster has contributed."""
         shares = self.shares
         if shares.is_compressed:
@@ -115,7 +120,7 @@ class ChainLedger:
             shares.marginals[:] = np.repeat(1.0 / counts, counts)
         else:
             shares.marginals[:] = 1.0 / self.n_states
-        self._move_from(statistics)
+        self._move_from(cast(HMMStatistics, statistics))
         self.visit(np.arange(self.size), excludes=False, puts_back=False)
         self.since = np.zeros(2)
         self.add_up()
@@ -328,12 +333,12 @@ class ChainLedger:
         """A checkpoint has been written."""
         self.shares.checkpointed()
 
-    def restore(self, memory: Memory, statistics: HMMStatistics) -> None:
+    def restore(self, memory: Memory, statistics: Statistics | None) -> None:
         """Go on where a checkpoint was written."""
         self.shares.restore(memory)
         self.cursor, self.iteration = (int(number) for number in memory["cursor"])
         self.since = np.array(memory["since"])
-        self._move_from(statistics)
+        self._move_from(cast(HMMStatistics, statistics))
         own = {key.removeprefix("emission."): array for key, array in memory.items() if key.startswith("emission.")}
         self.emission.restore(own)
         if self.own is not None:

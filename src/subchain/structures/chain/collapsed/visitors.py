@@ -7,9 +7,8 @@ same kernel runs the cluster, and its new share is put back.
 
 from __future__ import annotations
 
-import os
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,26 +20,13 @@ from subchain.propagation.collapsed.pieces import How, visit_pieces
 from subchain.propagation.collapsed.rows import Rows
 from subchain.propagation.collapsed.states import Ends, visit_states
 from subchain.propagation.collapsed.verbs import kernel_for
+from subchain.structures.settings import CollapsedSettings
 from subchain.transitions.base import ChainSums
 
 if TYPE_CHECKING:
     from subchain.structures.chain.collapsed.ledger import ChainLedger
 
 Index = NDArray[np.int64]
-
-
-class CollapsedSettings(Protocol):
-    """Settings of `CVI` that say what is visited at a time, and how neighbours are averaged over."""
-
-    cluster: str
-    cluster_size: int
-    corrections: bool
-    neighbour_weighting: str | None
-    storage: str | os.PathLike[str] | None
-
-    @property
-    def by_counts(self) -> bool: ...
-    def piece_length(self, lengths: Index) -> int | None: ...
 
 
 class PieceVisitor:

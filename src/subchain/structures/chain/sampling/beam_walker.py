@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.parts import Memory
+from subchain.core.parts import Memory, Point
 from subchain.emissions.base import Frozen, Parameters
 from subchain.emissions.categorical import CategoricalParameters, as_symbols
 from subchain.errors import InputError
 from subchain.propagation.beam import Likelihoods, Reached, draw_slices, nothing_reached, rank, reach, walk_back
 from subchain.structures.base import Moved
-from subchain.structures.chain.model import HMMPoint, HMMPosterior
+from subchain.structures.chain.model import HMMPosterior
 from subchain.structures.chain.sampling.hierarchy import Hyperprior, Top, draw_rows, extend, redraw
 from subchain.structures.chain.sampling.joint import emission_sums
 from subchain.structures.chain.sampling.walkers import Setting, States, Walker
@@ -102,7 +102,7 @@ class BeamWalker(Walker):
 
     # ---- between sweeps ----------------------------------------------------------------------------------------------
 
-    def begin(self, point: HMMPoint) -> None:
+    def begin(self, point: Point) -> None:
         super().begin(point)
         self._settle(self.top, 0)
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.parts import Memory
+from subchain.core.parts import Memory, Point
 from subchain.emissions.collapsed.counts import EmissionCounts, TabledLogs
 from subchain.propagation.collapsed import drawn_pieces  # noqa: F401  (implements the steps of `visit_pieces`)
 from subchain.propagation.collapsed.drawn_states import DrawnStates
@@ -20,7 +20,6 @@ from subchain.propagation.collapsed.rows import Rows, put_in_path, take_out_path
 from subchain.propagation.collapsed.states import Ends, visit_states
 from subchain.propagation.collapsed.verbs import kernel_for
 from subchain.structures.base import Moved
-from subchain.structures.chain.model import HMMPoint
 from subchain.structures.chain.sampling.joint import emission_sums, log_joint_of_emissions
 from subchain.structures.chain.sampling.walkers import Setting, States, Walker
 from subchain.transitions.base import ChainSums
@@ -45,7 +44,7 @@ class CollapsedWalker(Walker):
         super().__init__(setting, number, states)
         self._row = np.zeros(len(self.states), dtype=np.int64)
 
-    def begin(self, point: HMMPoint) -> None:
+    def begin(self, point: Point) -> None:
         super().begin(point)
         self._count()
 

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from subchain.errors import InputError
 from subchain.structures.chain.model import HMMPosterior
 from subchain.structures.chain.sampling.collapsed_walkers import SequenceWalker, StateWalker
 from subchain.structures.chain.sampling.sampled_walker import SampledSequences
 from subchain.structures.chain.sampling.walkers import Setting, refuse_weights
+from subchain.structures.settings import SamplingSettings
 
 if TYPE_CHECKING:
     from subchain.structures.chain.structure import Chains
 
 
-class GibbsSettings(Protocol):
-    """Settings of `Gibbs` that say what is drawn at once, and whether parameters are drawn or summed out."""
-
-    block: str
-    parameters: str
-
-
-def gibbs_setting(chains: Chains, algorithm: GibbsSettings, prior: HMMPosterior, seed: int) -> Setting:
+def gibbs_setting(chains: Chains, algorithm: SamplingSettings, prior: HMMPosterior, seed: int) -> Setting:
     """Return a setting whose walkers do what `algorithm` asks for; refuse data that none can draw."""
     refuse_weights(chains, "Gibbs")
     setting = Setting(chains, prior, seed)

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.parts import Memory
+from subchain.core.parts import Memory, Point
 from subchain.data.evidence import Evidence
 from subchain.emissions.base import Likelihood, Parameters, Table, Values
 from subchain.engines.part import Part
@@ -32,8 +32,8 @@ class SampledSequences(Walker):
 
     side_by_side = False
 
-    def begin(self, point: HMMPoint) -> None:
-        self.point = point
+    def begin(self, point: Point) -> None:
+        self.point = cast(HMMPoint, point)
         super().begin(point)
 
     def restore(self, memory: Memory) -> None:

@@ -13,20 +13,22 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from subchain.core.parts import Memory
+from subchain.core.parts import Memory, Point
 from subchain.core.records import STATE_AXES
+from subchain.core.statistics import Statistics
 from subchain.data.legal_states import LegalStates
 from subchain.emissions.base import Frozen, Parameters
 from subchain.engines.statistics import HMMStatistics
 from subchain.errors import InputError
 from subchain.numerics.random import key_of
-from subchain.structures.base import Moved
+from subchain.structures.base import Hidden, Moved, Result
+from subchain.structures.base import Walker as AnyWalker
 from subchain.structures.chain.collapsed.missing_coordinates import fill_incomplete_rows, has_incomplete_rows
 from subchain.structures.chain.local_starts import LOCAL_STARTS
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
@@ -62,24 +64,23 @@ class Setting:
     seed: int
     make: Callable[[Setting, int, States], Walker] | None = None
 
-    def start(self, n_chains: int, state: Any) -> States:
+    def start(self, n_chains: int, point: Point, memory: Memory) -> States:
         """Return states of all positions for every chain, (n_chains, N).
 
         They are paths drawn given the start's point, or any legal states if these were asked for and can follow each
         other.
         """
-        memory = state.results.memory
         asked = "local start" in memory and LOCAL_STARTS[int(memory["local start"])]
         if asked == "states" and self.anything_goes:
             return np.array([self.draw_legal(number) for number in range(n_chains)])
         seed = np.random.SeedSequence([self.seed, 0, 0, 5])
-        return self.chains.engine.sample_paths(state.point.surrogate(), self.chains, n_chains, seed)
+        return self.chains.engine.sample_paths(cast(HMMPoint, point).surrogate(), self.chains, n_chains, seed)
 
-    def walker(self, number: int, hidden: States) -> Walker:
+    def walker(self, number: int, hidden: Hidden) -> Walker:
         assert self.make is not None
-        return self.make(self, number, hidden)
+        return self.make(self, number, hidden.astype(np.int32, copy=False))
 
-    def map(self, task: Callable[[Any], Any], walkers: list[Any]) -> list[Any]:
+    def map(self, task: Callable[[AnyWalker], Result], walkers: list[AnyWalker]) -> list[Result]:
         total = len(walkers) * self.chains.n_observations
         if not walkers[0].side_by_side or total < SMALL:
             return [task(walker) for walker in walkers]
@@ -169,10 +170,10 @@ class Walker(ABC):
         self.values: NDArray[Any] = self.data.values
         self.key = key_of(np.random.SeedSequence([setting.seed, number]))
 
-    def begin(self, point: HMMPoint) -> None:
+    def begin(self, point: Point) -> None:
         """Prepare for the first sweep of a run that starts at a point."""
         if self.setting.has_incomplete_rows:
-            self._fill(point.emission, 0)
+            self._fill(cast(HMMPoint, point).emission, 0)
 
     def restore(self, memory: Memory) -> None:
         """Prepare for the next sweep of a run that is resumed."""
@@ -211,7 +212,8 @@ class Walker(ABC):
     def hidden(self) -> States:
         return self.states
 
-    def kept(self, statistics: HMMStatistics, sweep: int, *, with_hidden: bool) -> dict[str, Any]:
+    def kept(self, statistics: Statistics, sweep: int, *, with_hidden: bool) -> dict[str, Any]:
+        statistics = cast(HMMStatistics, statistics)
         visits = statistics.visits
         chain = self.draw_chain(statistics, sweep)
         found: dict[str, Any] = self.summary(visits)
