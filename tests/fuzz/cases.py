@@ -7,9 +7,9 @@ from typing import Any
 
 import examples
 import numpy as np
-from fuzz.data import Data, Rng, draw_data
 from numpy.typing import NDArray
 
+from fuzz.data import Data, Rng, draw_data
 from subchain import CVI, EM, HDP, HMM, SCVI, SVI, VI, Beam, Dirichlet, Gibbs, Guards
 from subchain.core.components import clone
 from subchain.structures.chain.boundaries import Buffer
@@ -40,6 +40,16 @@ class Case:
 
     def model(self, **changes: Any) -> HMM:
         return HMM(**{name: clone(value) for name, value in self.settings.items()} | changes)
+
+    def without_weight_zero(self) -> Case:
+        """The case without the sequences that do not count."""
+        if self.weights is None or (self.weights > 0.0).all():
+            return self
+        gone = self.weights == 0.0
+        kept, positions = np.flatnonzero(~gone), np.repeat(~gone, self.data.lengths)
+        fit = {name: [value[i] for i in kept] for name, value in self.fit.items()}
+        data, weights = self.data.without(gone), self.weights[kept]
+        return dataclasses.replace(self, data=data, fit=fit, weights=weights, log_weights=self.log_weights[positions])
 
     @property
     def mask(self) -> NDArray[np.bool_] | None:
@@ -119,23 +129,31 @@ def draw_transition(rng: Rng, n_states: int, inference: Any) -> Any:
         prior.set_params(concentration=max(_size(rng), 1.0 if is_exact else 0.0))
     if rng.random() < 0.2:
         prior.set_params(stickiness=_size(rng))
+    prior.set_params(mask=_draw_mask(rng, n_states))
+    return prior.set_params(initial=_draw_initial(rng, n_states, prior.mask is None))
+
+
+def _draw_mask(rng: Rng, n_states: int) -> NDArray[np.bool_] | None:
     kind = rng.choice(["none", "left-right", "banded", "random"], p=[0.7, 0.1, 0.1, 0.1])
+    if kind == "none":
+        return None
     if kind == "left-right":
-        prior.set_params(mask=np.triu(np.ones((n_states, n_states), dtype=bool)))
-    elif kind == "banded":
-        distance = np.abs(np.subtract.outer(np.arange(n_states), np.arange(n_states)))
-        prior.set_params(mask=distance <= 1)
-    elif kind == "random":
-        prior.set_params(mask=(rng.random((n_states, n_states)) < 0.7) | np.eye(n_states, dtype=bool))
+        return np.triu(np.ones((n_states, n_states), dtype=bool))
+    if kind == "banded":
+        return np.abs(np.subtract.outer(np.arange(n_states), np.arange(n_states))) <= 1
+    return (rng.random((n_states, n_states)) < 0.7) | np.eye(n_states, dtype=bool)
+
+
+def _draw_initial(rng: Rng, n_states: int, is_full: bool) -> Any:
     kind = rng.choice(["learned", "stationary", "given", "zeros"], p=[0.8, 0.08, 0.06, 0.06])
-    if kind == "stationary" and prior.mask is None:
-        prior.set_params(initial="stationary")
-    elif kind in ("given", "zeros"):
-        initial = rng.dirichlet(np.ones(n_states))
-        if kind == "zeros" and n_states > 1:
-            initial[int(rng.integers(n_states))] = 0.0
-        prior.set_params(initial=initial / initial.sum())
-    return prior
+    if kind == "learned" or (kind == "stationary" and not is_full):
+        return "learned"
+    if kind == "stationary":
+        return "stationary"
+    initial = rng.dirichlet(np.ones(n_states))
+    if kind == "zeros" and n_states > 1:
+        initial[int(rng.integers(n_states))] = 0.0
+    return initial / initial.sum()
 
 
 def draw_inference(rng: Rng) -> Any:

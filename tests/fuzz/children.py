@@ -52,7 +52,7 @@ class Child:
         self.process = context.Process(target=_serve, args=(theirs, module, function), daemon=True)
         self.process.start()
         theirs.close()
-        self.seed: int | None = None
+        self.seed = -1
         self.since = 0.0
 
     def give(self, seed: int) -> None:
@@ -61,7 +61,6 @@ class Child:
 
     def take(self) -> Verdict:
         """Return the verdict of the case in flight; the end of the process is one too."""
-        assert self.seed is not None
         try:
             return self.connection.recv()
         except (EOFError, ConnectionError):
@@ -83,43 +82,34 @@ def verdicts(
     work : function at the top of a module, from a seed to its verdict
     limit : seconds after which a case counts as hanging
     """
-    module, name = work.__module__, work.__name__
     todo = iter(seeds)
     children: dict[Any, Child] = {}
 
-    def start() -> None:
+    def proceed(child: Child | None) -> None:
+        """Give the next case to a child, or to a new one."""
         seed = next(todo, None)
-        if seed is not None:
-            child = Child(module, name)
-            child.give(seed)
+        if child is not None and (seed is None or not child.process.is_alive()):
+            children.pop(child.connection).end()
+        if seed is None:
+            return
+        if child is None or not child.process.is_alive():
+            child = Child(work.__module__, work.__name__)
             children[child.connection] = child
+        child.give(seed)
 
     for _ in range(n_jobs):
-        start()
+        proceed(None)
     try:
         while children:
-            ready = wait(list(children), timeout=1.0)
-            for connection in ready:
+            for connection in wait(list(children), timeout=1.0):
                 child = children[connection]
-                verdict = child.take()
-                yield verdict
-                seed = next(todo, None)
-                if seed is None or not child.process.is_alive():
+                yield child.take()
+                proceed(child)
+            for child in list(children.values()):
+                if time.monotonic() - child.since > limit:
                     child.end()
-                    del children[connection]
-                    if seed is not None:
-                        other = Child(module, name)
-                        other.give(seed)
-                        children[other.connection] = other
-                else:
-                    child.give(seed)
-            for connection, child in list(children.items()):
-                if connection not in ready and time.monotonic() - child.since > limit:
-                    child.end()
-                    del children[connection]
-                    assert child.seed is not None
                     yield Verdict(child.seed, VIOLATION, f"no end after {limit:g} s")
-                    start()
+                    proceed(child)
     finally:
         for child in children.values():
             child.end()

@@ -15,10 +15,10 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+
 from fuzz.cases import Case, draw_case
 from fuzz.children import PASSED, REFUSED, VIOLATION, Verdict, report, verdicts
 from fuzz.fits import Violation, require, same_bits
-
 from subchain import CVI, HMM, Beam, Gibbs, Guards
 from subchain.errors import SubchainError
 from subchain.inference.run import checkpoint

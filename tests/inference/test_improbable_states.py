@@ -1,10 +1,12 @@
 """States that are very improbable where they are the only ones possible: weights must not vanish."""
 
+import naive
 import numpy as np
 import pytest
 
 from subchain import CVI, HMM, Dirichlet, Gaussian, Gibbs
 from subchain.core.components import clone
+from subchain.propagation.collapsed.log_space import log_messages
 
 pytestmark = pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")
 
@@ -39,3 +41,19 @@ def test_strong_evidence_counts_in_full(inference, gap):
         [np.array([[far], [far]])] * 6, evidence=[np.array([[0.0, -gap]] * 2)] * 6
     )
     assert fitted.statistics_.visits == pytest.approx([12.0, 0.0], abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_pieces_in_log_space_have_the_marginals_of_plain_loops(seed):
+    """Transitions are far from symmetric, and messages from outside count."""
+    rng = np.random.default_rng(seed)
+    logs, chances = rng.normal(size=(9, 3)) * 400.0, rng.dirichlet(np.ones(3), 3)
+    chances[0, 1] = 0.0
+    start, stop = rng.random(3), rng.random(3)
+    alpha, beta, _, log_total, lost = log_messages(logs, chances, start, stop)
+    told = logs.copy()
+    told[-1] += np.log(stop)
+    expected = naive.marginals(told, start, chances)
+    assert lost == -1
+    assert log_total == pytest.approx(expected.log_likelihood, rel=1e-12)
+    np.testing.assert_allclose(np.exp(alpha + beta - log_total), expected.smoothed, atol=1e-9)

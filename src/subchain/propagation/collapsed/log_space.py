@@ -40,7 +40,7 @@ def log_messages(logs, chances, start, stop):
     log_moves = np.log(chances[:, :n_states])
     alpha, beta = np.empty((n, n_states)), np.empty((n, n_states))
     log_forward(logs, log_moves, np.log(start[:n_states]), alpha)
-    log_backward(logs, log_moves, np.log(stop[:n_states]), beta)
+    log_backward(logs, log_moves.T.copy(), np.log(stop[:n_states]), beta)
     for position in range(n):
         if alpha[position].max() == -np.inf:
             return alpha, beta, log_moves, -np.inf, position
