@@ -14,6 +14,8 @@ from typing import Any
 
 #: Verdicts of a case.
 PASSED, REFUSED, VIOLATION = "passed", "refused", "violation"
+#: Seconds that a child may take to import what it runs.
+STARTUP = 60.0
 
 
 @dataclasses.dataclass
@@ -56,7 +58,8 @@ class Child:
         self.since = 0.0
 
     def give(self, seed: int) -> None:
-        self.seed, self.since = seed, time.monotonic()
+        is_new = self.seed < 0
+        self.seed, self.since = seed, time.monotonic() + (STARTUP if is_new else 0.0)
         self.connection.send(seed)
 
     def take(self) -> Verdict:
@@ -72,6 +75,29 @@ class Child:
         self.process.join()
 
 
+class Children:
+    """Some children, and the cases that they have yet to run."""
+
+    def __init__(self, seeds: Iterable[int], work: Callable[[int], Verdict], n_jobs: int) -> None:
+        self.todo = iter(seeds)
+        self.work = work
+        self.running: dict[Any, Child] = {}
+        for _ in range(n_jobs):
+            self.proceed(None)
+
+    def proceed(self, child: Child | None) -> None:
+        """Give the next case to a child, or to a new one."""
+        seed = next(self.todo, None)
+        if child is not None and (seed is None or not child.process.is_alive()):
+            self.running.pop(child.connection).end()
+        if seed is None:
+            return
+        if child is None or not child.process.is_alive():
+            child = Child(self.work.__module__, self.work.__name__)
+            self.running[child.connection] = child
+        child.give(seed)
+
+
 def verdicts(
     seeds: Iterable[int], work: Callable[[int], Verdict], n_jobs: int = 1, limit: float = 120.0
 ) -> Iterator[Verdict]:
@@ -82,36 +108,20 @@ def verdicts(
     work : function at the top of a module, from a seed to its verdict
     limit : seconds after which a case counts as hanging
     """
-    todo = iter(seeds)
-    children: dict[Any, Child] = {}
-
-    def proceed(child: Child | None) -> None:
-        """Give the next case to a child, or to a new one."""
-        seed = next(todo, None)
-        if child is not None and (seed is None or not child.process.is_alive()):
-            children.pop(child.connection).end()
-        if seed is None:
-            return
-        if child is None or not child.process.is_alive():
-            child = Child(work.__module__, work.__name__)
-            children[child.connection] = child
-        child.give(seed)
-
-    for _ in range(n_jobs):
-        proceed(None)
+    children = Children(seeds, work, n_jobs)
     try:
-        while children:
-            for connection in wait(list(children), timeout=1.0):
-                child = children[connection]
+        while children.running:
+            for connection in wait(list(children.running), timeout=1.0):
+                child = children.running[connection]
                 yield child.take()
-                proceed(child)
-            for child in list(children.values()):
+                children.proceed(child)
+            for child in list(children.running.values()):
                 if time.monotonic() - child.since > limit:
                     child.end()
                     yield Verdict(child.seed, VIOLATION, f"no end after {limit:g} s")
-                    proceed(child)
+                    children.proceed(child)
     finally:
-        for child in children.values():
+        for child in children.running.values():
             child.end()
 
 
