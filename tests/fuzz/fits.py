@@ -153,11 +153,14 @@ def the_naive_engine_agrees(case: Case, model: HMM) -> None:
     if case.seed % 4 != 3 or not is_plain:
         return
     other = fit(case, engine=NaiveEngine())
-    for name in ("point_", "statistics_"):
-        first, second = getattr(model, name).arrays(), getattr(other, name).arrays()
-        for key in first:
-            scale = float(np.abs(second[key]).max(initial=0.0)) + (key == "log_normalizer")
-            require(np.abs(first[key] - second[key]) <= 1e-5 * scale, f"naive engine: {name}{key} differs")
+    first, second = model.point_.arrays(), other.point_.arrays()
+    for key in first:
+        scale = float(np.abs(second[key]).max(initial=0.0))
+        require(np.abs(first[key] - second[key]) <= 1e-5 * scale, f"naive engine: {key} differs")
+    one, two = np.array(model.trace_.objective), np.array(other.trace_.objective)
+    known = slice(0, min(len(one), len(two)))  # by rounding a run may end a step later
+    close = np.isclose(one[known], two[known], rtol=1e-6, atol=1e-6, equal_nan=True)
+    require(close, f"naive engine: objectives {one} and {two}")
 
 
 def weight_zero_is_left_out(case: Case, model: HMM) -> None:

@@ -23,7 +23,7 @@ def test_random_fits(first):
     assert sum(verdict.kind == PASSED for verdict in found) >= BLOCK // 2
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="kills forked processes, which other systems do not like")
+@pytest.mark.skipif(sys.platform != "linux", reason="kills forked processes")
 @pytest.mark.parametrize("first", range(0, 40, BLOCK))
 def test_random_kills(first):
     assert not violations([judge(kills.run, seed) for seed in range(first, first + BLOCK)])
