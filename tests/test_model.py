@@ -159,9 +159,19 @@ class TestData:
         model = HMM(2, "categorical", inference=VI(max_iter=3), random_state=0, n_jobs=1).fit([0, 1, 2, 3] * 5)
         assert np.isfinite(model.score([0, 1]))
 
-    def test_floating_numbers_are_no_symbols(self):
+    @pytest.mark.parametrize("fraction", [0.5, np.inf])
+    def test_fractions_are_no_symbols(self, fraction):
+        with pytest.raises(InputError):
+            model_of("categorical").score(np.array([0.0, fraction]))
         with pytest.raises(InputError, match="needs integer codes"):
-            model_of("categorical").score(np.array([0.0, 1.0]))
+            model_of("categorical").stream().update(fraction)
+
+    def test_a_model_of_codes_with_nan_takes_new_codes_without(self):
+        x = np.array([0.0, 1.0, np.nan, 1.0, 0.0, 0.0, 1.0])
+        model = HMM(2, "categorical", inference=VI(max_iter=3, tolerance=0.0), random_state=0, n_jobs=1).fit(x)
+        assert model.score(np.array([0.0, 1.0])) == model.score([0, 1])
+        np.testing.assert_array_equal(model.predict(np.array([0.0, 1.0, 1.0])), model.predict([0, 1, 1]))
+        np.testing.assert_array_equal(model.stream().update(1.0), model.stream().update(1))
 
     @pytest.mark.parametrize("family", ["gaussian", "diagonal_gaussian", "poisson", "bernoulli", "product"])
     def test_the_number_of_columns_must_be_that_of_the_training_data(self, family):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from subchain.data.sequences import Sequences
 from subchain.emissions import moments
 from subchain.emissions.moments import data_moments, lift_eigenvalues, patterns
+from subchain.errors import InputError
 
 NAN = np.nan
 
@@ -67,3 +68,10 @@ def test_eigenvalues_above_the_floor_stay_as_they_are() -> None:
     lifted = lift_eigenvalues(covariances, np.array([1.0, 1e-4]))
     np.testing.assert_array_equal(lifted[0], covariances[0])
     np.testing.assert_allclose(lifted[1], np.diag([4.0, 1e-4]))
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-160, 1e-300])
+def test_a_column_whose_squares_underflow_is_named(scale: float) -> None:
+    values = np.random.default_rng(0).normal(size=(50, 2)) * np.array([1.0, scale])
+    with pytest.raises(InputError, match=r"column 'b' of the data varies by no more than \de-\d+.*Rescale"):
+        data_moments(Sequences(values, columns=["a", "b"]))

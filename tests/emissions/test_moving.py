@@ -44,6 +44,16 @@ def test_every_family_moves_as_its_sums_do(family: str, kind: str) -> None:
     np.testing.assert_allclose(moving.surrogate(kind).log_likelihood(data.values), wanted, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("concentration", [1e-5, 2e-5, 1e-4])
+def test_symbols_of_states_that_have_seen_next_to_nothing_keep_their_weights(concentration: float) -> None:
+    prior = DirichletTable(np.full((50, 3), concentration))
+    sums = CategoricalSums(np.zeros((50, 3)))
+    sums.counts[:3] = [[0.0, 2e-3, 3.0], [0.0, 1e-3, 0.0], [0.0, 2e-3, 1e-3]]
+    moving, symbols = prior.incremental(sums).surrogate("expected_log"), np.arange(50)
+    wanted = prior.update(sums).expected_log().log_likelihood(symbols)
+    np.testing.assert_allclose(moving.log_likelihood(symbols), wanted, rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("kind", [*KINDS, "mode"])
 @pytest.mark.parametrize("concentration", [1.0, 1e-3, 2.5])
 def test_rows_of_a_table_are_worked_out_when_they_are_asked_for(kind: str, concentration: float) -> None:

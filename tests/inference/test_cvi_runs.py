@@ -122,6 +122,18 @@ def test_sparse_priors_have_an_objective(concentration, cluster):
     assert np.isfinite(fitted.trace_.objective).all()
 
 
+@pytest.mark.parametrize("init", ["exponential", "posteriors"])
+@pytest.mark.parametrize("order", ["shuffled", "batch"])
+@pytest.mark.parametrize("known", [{}, {"allowed": {2: [1]}}], ids=["", "listed"])
+def test_single_states_never_begin_where_a_sequence_cannot(init, order, known):
+    data = [np.append(0, piece) for piece in words()]
+    run = model(CVI("state", order=order, max_iter=4, tolerance=0.0), init=init)
+    run.set_params(transition=Dirichlet(initial=[0.5, 0.0, 0.5])).fit(data, **known)
+    assert np.isfinite(run.trace_.objective).all()
+    assert run.statistics_.initial[1] == 0.0
+    assert run.statistics_.initial.sum() == pytest.approx(len(data))
+
+
 @pytest.mark.parametrize("init", ["posteriors", "states"])
 def test_local_starts_know_holes(init):
     values = np.random.default_rng(0).normal(size=(60, 2))

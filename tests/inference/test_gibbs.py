@@ -558,6 +558,11 @@ class TestRefusals:
             model(Gibbs()).fit(sentences, sample_weight=np.arange(12) + 1.0)
         quiet_fit(model(Gibbs(**settings_of())), sentences, sample_weight=np.ones(12))
 
+    def test_a_temperature_at_which_no_proposal_is_accepted_is_named(self, sentences):
+        cold = Gibbs(**settings_of(block="sequence", annealing=(1.0, 0.001)))
+        with pytest.warns(ConvergenceWarning, match=r"no proposal for any of its 6 draws \(temperature 0.001\)"):
+            model(cold).fit(sentences)
+
     def test_moves_whose_stationary_distribution_counts_cannot_be_summed_out(self, sentences):
         with pytest.raises(InputError, match="parameters='sampled'"):
             model(Gibbs(), transition=Dirichlet(initial="stationary")).fit(sentences)

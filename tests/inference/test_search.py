@@ -6,10 +6,12 @@ import os
 import signal
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from brief import same
 from examples import example
 
 from subchain import CVI, HDP, HMM, SCVI, SVI, VI, Categorical, Gaussian
@@ -209,9 +211,16 @@ def test_states_that_somebody_knows_may_do_the_same(name: str) -> None:
 @pytest.mark.parametrize("order", ["incremental", "batch"])
 @pytest.mark.parametrize("when", [1, 2, 3, 5])
 def test_an_interruption_during_a_search_leaves_whole_results(
-    order: str, family: str, when: int, monkeypatch: pytest.MonkeyPatch
+    order: str, family: str, when: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     specification, data = example(family, "missing" if family == "gaussian" else "many")
+
+    def fit(**arguments: Any) -> HMM:
+        algorithm = CVI(max_iter=5, tolerance=0.0, order=order)
+        return HMM(4, specification, HDP(), algorithm, random_state=3, n_jobs=1).fit(data, **arguments)
+
+    monkeypatch.setattr(StateSearch, "is_due", lambda self, trials, iteration: iteration == 3)
+    straight = fit()
     calls, ledgers = 0, []
     visit_all, improve, made = Visits.visit_all, OneSearch.improve, ChainLedger.__init__
     searching = False
@@ -235,11 +244,14 @@ def test_an_interruption_during_a_search_leaves_whole_results(
     monkeypatch.setattr(ChainLedger, "__init__", remember)
     monkeypatch.setattr(Visits, "visit_all", counted)
     monkeypatch.setattr(OneSearch, "improve", searched)
-    monkeypatch.setattr(StateSearch, "is_due", lambda self, trials, iteration: iteration == 3)
-    cut = HMM(4, specification, HDP(), CVI(max_iter=9, tolerance=0.0, order=order), random_state=3, n_jobs=1).fit(data)
+    cut = fit(checkpoint=tmp_path / "c")
     assert cut.status_ == "interrupted"
     assert len(cut.trace_) in (2, 3), "the iteration has not been, or it is done"
     assert_counts_are_the_shares(ledgers[0])
+    resumed = fit(checkpoint=tmp_path / "c", resume=True)
+    same(straight, resumed)
+    assert resumed.trace_.objective == straight.trace_.objective
+    assert resumed.trace_.events == straight.trace_.events
 
 
 @pytest.mark.parametrize("cluster", ["sequence", "state"])

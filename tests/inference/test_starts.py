@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from subchain import HMM, Categorical, Gaussian
+from subchain import HMM, Categorical, Dirichlet, Gaussian, left_right
 from subchain.data import Evidence, as_sequences
+from subchain.errors import InputError
 from subchain.inference.start.starts import start_statistics
 from subchain.transitions.sums import ChainSums
 
@@ -54,3 +55,14 @@ def test_exponential_starts_lean_towards_hints() -> None:
         data, emission, reference, "exponential", rng, ChainSums(np.zeros(3), np.zeros((3, 3))), evidence
     )
     assert (with_hints.emission.counts.argmax(axis=1) == [0, 1, 2]).all()
+
+
+FIXED = np.array([[1.0, 0.0, 0.0], [np.nan] * 3, [np.nan] * 3])
+
+
+@pytest.mark.parametrize("settings", [{"mask": left_right}, {"initial": [1, 0, 0]}, {"fixed": FIXED}])
+@pytest.mark.parametrize("algorithm", ["em", "cvi"])
+def test_states_are_not_drawn_one_by_one_where_paths_may_be_impossible(settings: Any, algorithm: str) -> None:
+    model = HMM(3, "categorical", Dirichlet(**settings), algorithm, init="states", random_state=0, n_jobs=1)
+    with pytest.raises(InputError, match="init='states' draws every state by itself.*init='posteriors'"):
+        model.fit([[0, 1, 2, 0], [1, 1, 0], [2]])

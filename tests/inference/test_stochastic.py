@@ -369,15 +369,16 @@ def test_a_run_that_was_interrupted_goes_on_in_the_same_bits(
 
 
 class TestLimitsOnResume:
-    def fit(self, folder: Path, limit: int, **settings: Any) -> HMM:
-        inference = SCVI(length=4, batch=30, boundary=Guards(), max_updates=limit, report_every=10)
+    def fit(self, folder: Path, limit: int, average: bool = False, **settings: Any) -> HMM:
+        inference = SCVI(length=4, batch=30, boundary=Guards(), max_updates=limit, report_every=10, average=average)
         return words(inference).fit(text(), checkpoint=folder / "c", **settings)
 
-    def test_a_higher_limit_is_counted_in_updates(self, tmp_path: Path) -> None:
-        self.fit(tmp_path, 23)
-        resumed = self.fit(tmp_path, 40, resume=True)
+    @pytest.mark.parametrize("average", [False, True])
+    def test_a_higher_limit_is_counted_in_updates(self, average: bool, tmp_path: Path) -> None:
+        self.fit(tmp_path, 23, average)
+        resumed = self.fit(tmp_path, 40, average, resume=True)
         assert resumed.trace_.measures["updates"] == [10, 20, 23, 30, 40]
-        assert np.array_equal(resumed.transition_, self.fit(tmp_path, 40).transition_)
+        assert np.array_equal(resumed.transition_, self.fit(tmp_path, 40, average).transition_)
 
     def test_a_lower_limit_ends_at_once(self, tmp_path: Path) -> None:
         self.fit(tmp_path, 30)

@@ -18,6 +18,7 @@ from subchain.engines import CpuEngine, Part
 from subchain.errors import ConvergenceWarning
 from subchain.structures.chain.model import HMMPosterior
 from subchain.transitions.base import ChainSums
+from subchain.transitions.hdp.stick_kernels import share_transitions, update_pointers, weigh_transitions
 from subchain.transitions.hdp.sticks import MOST_BYTES, SticksChain
 
 K = 5
@@ -228,3 +229,35 @@ def test_five_hundred_states_fit_into_memory() -> None:
     renewed = begun.update_hyperparameters(ChainSums(rng.exponential(3.0, 500), rng.exponential(3.0, (500, 500))))
     assert renewed.points.nbytes <= MOST_BYTES
     assert renewed.mean().transition.sum(axis=1) == pytest.approx(1.0)
+
+
+def packed(arrays: list[np.ndarray], rng: np.random.Generator) -> list[np.ndarray]:
+    """Copies that lie close together in one piece of memory, in a random order and with small gaps."""
+    room, at = np.zeros(sum(array.nbytes for array in arrays) + 32 * len(arrays), np.uint8), 0
+    found: list[Any] = [None] * len(arrays)
+    for number in rng.permutation(len(arrays)):
+        array = arrays[number]
+        found[number] = room[at : at + array.nbytes].view(array.dtype).reshape(array.shape)
+        found[number][...] = array
+        at += array.nbytes + 8 * int(rng.integers(4))
+    return found
+
+
+@pytest.mark.parametrize("n_states", [5, 8])
+def test_sticks_do_not_depend_on_where_arrays_lie_in_memory(n_states: int) -> None:
+    rng, rows, most = np.random.default_rng(0), n_states + 1, 7
+    counts, sizes = rng.exponential(5.0, (rows, n_states)), rng.dirichlet(np.ones(most), rows)
+    used, rest = rng.integers(1, most + 1, rows), 0.01 * rng.random((rows, n_states))
+    base, points = np.log(rng.dirichlet(np.ones(n_states))), rng.dirichlet(np.ones(n_states), (rows, most))
+    given = [counts, sizes, used, rest, base, points, np.zeros((rows, most)), np.zeros((rows, n_states))]
+    results = []
+    for _ in range(60):
+        *arguments, weights = packed(given, rng)
+        update_pointers(*arguments)
+        weigh_transitions(arguments[5], arguments[1], arguments[2], arguments[3], weights)
+        shares = np.zeros((rows, most))
+        share_transitions(arguments[0], weights, arguments[5], arguments[1], arguments[2], shares)
+        results.append([array.copy() for array in (*arguments[5:], weights, shares)])
+    for one in results[1:]:
+        for found, expected in zip(one, results[0], strict=True):
+            np.testing.assert_array_equal(found, expected)

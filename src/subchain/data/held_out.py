@@ -60,6 +60,14 @@ class HoldOut:
             )
         return chosen
 
+    def take(self, data: Sequences, chosen: NDArray[np.bool_]) -> HoldOut:
+        """Return what to hold out of the chosen sequences, (n_sequences,), of `data`."""
+        if np.asarray(self.what).dtype != np.bool_:
+            return self
+        held = np.zeros(data.n_observations, dtype=np.bool_)
+        held[self.positions(data)] = True
+        return HoldOut(held[np.repeat(chosen, data.lengths)], self.random_state)
+
 
 def with_missing(data: Sequences, positions: NDArray[np.int64], *, codes: bool) -> Sequences:
     """Return a copy of the data in which the given flat positions are missing.

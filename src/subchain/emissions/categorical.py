@@ -277,10 +277,10 @@ class Categorical(Emission):
             return int(self.n_categories)
         if data.vocabulary is not None:
             return len(data.vocabulary)
-        return max(integer_range(data, "Categorical")[1] + 1, 1)
+        return max(integer_range(data, "Categorical", trains=True)[1] + 1, 1)
 
-    def check(self, data: Sequences) -> None:
-        smallest, largest = integer_range(data, "Categorical")
+    def check(self, data: Sequences, *, trains: bool = True) -> None:
+        smallest, largest = integer_range(data, "Categorical", trains=trains)
         if smallest < -1:
             where = where_is(data, first_where(data, lambda block: block < -1))
             raise InputError(
@@ -298,7 +298,7 @@ class Categorical(Emission):
             )
 
     def check_against(self, data: Sequences, parameters: CategoricalParameters) -> None:
-        Categorical(n_categories=parameters.n_categories).check(data)
+        Categorical(n_categories=parameters.n_categories).check(data, trains=False)
 
     @classmethod
     def for_parameters(cls, parameters: CategoricalParameters) -> Self:

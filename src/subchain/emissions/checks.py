@@ -27,10 +27,11 @@ def where_is(data: Sequences, position: int) -> str:
     return f"sequence {sequence}, position {position - int(data.offsets[sequence])}"
 
 
-def integer_range(data: Sequences, family: str) -> tuple[int, int]:
+def integer_range(data: Sequences, family: str, *, trains: bool) -> tuple[int, int]:
     """Return the smallest and largest code of one column, or raise an `InputError` if it does not hold codes.
 
-    Floating-point numbers are accepted only if they are whole and some are missing (nan): integers have no nan.
+    Floating-point numbers are accepted if they are whole or missing (nan). If `trains`, some must be missing, since
+    only that explains why codes are not integers; measurements that happen to be whole are refused.
     """
     if data.n_features != 1:
         raise InputError(
@@ -41,8 +42,8 @@ def integer_range(data: Sequences, family: str) -> tuple[int, int]:
         raise InputError(f"{family} needs integer codes, but the data are of type {data.values.dtype}.")
     smallest, largest = data.value_range()
     if data.values.dtype.kind == "f":
-        fraction = first_where(data, lambda block: ~np.isnan(block) & (block != np.floor(block)))
-        if fraction >= 0 or first_where(data, np.isnan) < 0:
+        fraction = first_where(data, lambda block: ~np.isnan(block) & (np.isinf(block) | (block != np.floor(block))))
+        if fraction >= 0 or (trains and first_where(data, np.isnan) < 0):
             raise InputError(
                 f"{family} needs integer codes, but the data are of type {data.values.dtype} "
                 f"(from {smallest:g} to {largest:g}); convert codes with .astype(int), or choose a Gaussian family."

@@ -28,7 +28,7 @@ from subchain.emissions.categorical import (
 from subchain.emissions.incremental import Incremental
 from subchain.emissions.symbol_kernels import SMALL, gather, scatter
 from subchain.errors import InputError
-from subchain.numerics.special import exp_digamma
+from subchain.numerics.special import SMALL_TOTAL, exp_digamma, small_dirichlet_weight
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -68,10 +68,22 @@ def distinct_symbols(symbols, place, distinct, local):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def weigh_rows(kind, counts, factor, concentration, divisors, symbols, rows, shift):
+def _divisors(kind, totals, n_symbols):
+    """What the rows of a table with these totals, (K,), are multiplied by, per state."""
+    out = totals - n_symbols if kind == MODE else totals.copy()
+    if kind == EXPECTED_LOG:
+        exp_digamma(out.reshape(1, -1))
+    for k in range(out.shape[0]):
+        out[k] = 1.0 / out[k] if out[k] > 0.0 else 0.0
+    return out
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def weigh_rows(kind, counts, factor, concentration, totals, symbols, rows, shift):
     """Weights of the given symbols in all states into `rows` (n, K); return whether any row had to be scaled.
 
-    `concentration` is (W, K), or (1, K) if it is the same for all symbols.
+    `concentration` is (W, K), or (1, K) if it is the same for all symbols; `totals` (K,) are the sums of the
+    concentrations of the posterior over all symbols.
 
     A row whose largest weight is very small is divided by it, and `shift` is its logarithm.
     """
@@ -87,16 +99,19 @@ def weigh_rows(kind, counts, factor, concentration, divisors, symbols, rows, shi
         prior = concentration[0 if same else symbol]
         for k in range(n_states):
             rows[i, k] = factor * counts[symbol, k] + prior[k]
+    divisors = _divisors(kind, totals, counts.shape[0])
     if kind == EXPECTED_LOG:
         exp_digamma(rows.reshape(1, -1))
     for i in range(symbols.shape[0]):
-        largest = 0.0
+        largest, prior = 0.0, concentration[0 if same else symbols[i]]
         for k in range(n_states):
             value = rows[i, k]
             if kind == MODE:
                 value = max(value - 1.0, 0.0)
             value *= divisors[k]
             if kind == EXPECTED_LOG:
+                if totals[k] < SMALL_TOTAL:
+                    value = small_dirichlet_weight(factor * counts[symbols[i], k] + prior[k], totals[k])
                 value = max(value, LEAST_WEIGHT)
             rows[i, k] = value
             largest = max(largest, value)
@@ -134,14 +149,14 @@ class RowSums(Sums):
 class LazyTable(Likelihood):
     """Weights that are worked out for the symbols of a block when they are asked for."""
 
-    def __init__(self, owner: IncrementalTable, kind: int, divisors: Array) -> None:
+    def __init__(self, owner: IncrementalTable, kind: int, totals: Array) -> None:
         self.owner = owner
         self.kind = kind
-        self.divisors = divisors
+        self.totals = totals
 
     @property
     def n_states(self) -> int:
-        return len(self.divisors)
+        return len(self.totals)
 
     def _rows(self, values: Values) -> tuple[Array, Array | None, Index]:
         """Weights of the distinct symbols, their shifts if any, and each observation's row."""
@@ -149,7 +164,7 @@ class LazyTable(Likelihood):
         distinct, local = owner.distinct(symbols)
         rows, shift = np.empty((len(distinct), self.n_states)), np.empty(len(distinct))
         scaled = weigh_rows(
-            self.kind, owner.counts, owner.factor, owner.concentration, self.divisors, distinct, rows, shift
+            self.kind, owner.counts, owner.factor, owner.concentration, self.totals, distinct, rows, shift
         )
         return rows, shift if scaled else None, local
 
@@ -202,13 +217,7 @@ class IncrementalTable(Incremental):
         return found[:n], local
 
     def surrogate(self, kind: str) -> LazyTable:
-        how, totals = KINDS[kind], self.totals + self.prior_totals
-        if how == EXPECTED_LOG:
-            divisors = totals.copy()
-            exp_digamma(divisors[None])
-        else:
-            divisors = totals - len(self.counts) if how == MODE else totals
-        return LazyTable(self, how, np.divide(1.0, divisors, out=np.zeros_like(divisors), where=divisors > 0.0))
+        return LazyTable(self, KINDS[kind], self.totals + self.prior_totals)
 
     def blend(self, keep: float, gain: float, fresh: RowSums) -> None:
         self.factor *= keep

@@ -36,8 +36,9 @@ FLOOR = 1e-6
 #: A state with a smaller expected count gets the moments of all data.
 EMPTY = 1e-8
 
-#: Largest absolute value: sums of larger squares could overflow.
-LARGEST = 1e140
+#: Largest absolute value: sums of larger squares could overflow. Squares of distances from the mean that are all
+#: below the least one could underflow.
+LARGEST, LEAST_DISTANCE = 1e140, 1e-140
 
 
 class Moments(NamedTuple):
@@ -78,6 +79,13 @@ def data_moments(data: Sequences) -> Moments:
     rows -= center
     np.copyto(rows, 0.0, where=~known)
     mean = base + center
+    farthest = np.abs(rows).max(axis=0, initial=0.0)
+    for column in np.flatnonzero((farthest > 0.0) & (farthest < LEAST_DISTANCE)):
+        name = repr(int(column) if data.columns is None else data.columns[column])
+        raise InputError(
+            f"column {name} of the data varies by no more than {farthest[column]:.0e}, and squares of such numbers "
+            "underflow. Rescale it to a range near 1."
+        )
     scatter = rows.T @ rows
     variances = np.diagonal(scatter) / counts
     variances = np.where(variances > 0.0, variances, FLOOR * np.maximum(1.0, mean**2))

@@ -34,6 +34,12 @@ class Part:
     weights: Array | None = None
     hidden: NDArray[np.bool_] | None = None
 
+    @property
+    def total_weight(self) -> float:
+        """Number of positions, each counted with the weight of its sequence."""
+        lengths = self.data.lengths
+        return float(lengths.sum() if self.weights is None else lengths @ self.weights)
+
 
 class Observed:
     """Likelihoods of a part's observations, evidence included, under a surrogate."""

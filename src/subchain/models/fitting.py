@@ -8,12 +8,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from subchain.data import Evidence, HoldOut, Sequences, as_sequences, as_sequences_like, empty_columns
+from subchain.data.annotations import Annotations
 from subchain.data.digest import digest
 from subchain.data.held_out import with_missing
-from subchain.data.sequences import is_memory_mapped
+from subchain.data.sequences import is_memory_mapped, require_observations
 from subchain.emissions import Parameters, Product, resolve_emission
 from subchain.emissions.moments import RealEmission
 from subchain.engines import resolve_engine
@@ -31,7 +32,7 @@ from subchain.inference.stochastic.settings import Stochastic
 from subchain.models.fitted import Fitted
 from subchain.models.settings import describe
 from subchain.numerics.seeds import seed_sequence
-from subchain.structures.chain.local_starts import LOCAL_STARTS, local_statistics
+from subchain.structures.chain.local_starts import LOCAL_STARTS, check_drawable, local_statistics
 from subchain.structures.chain.minibatches import needs_trial
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
 from subchain.structures.chain.structure import Chains
@@ -57,15 +58,11 @@ class FitCall:
         self,
         model: Any,
         x: Any,
-        allowed: Any = None,
-        states: Any = None,
-        evidence: Any = None,
-        sample_weight: Any = None,
+        annotations: Annotations = Annotations(),  # noqa: B008 (a tuple)
         validation: Any = None,
         entropy: int | None = None,
     ) -> None:
         self.model = model
-        self.knowledge = [allowed, states, evidence]
         if isinstance(model.n_states, bool) or not isinstance(model.n_states, (int, np.integer)) or model.n_states < 1:
             raise InputError(f"n_states must be a whole number of at least 1, not {model.n_states!r}.")
         if not isinstance(model.n_init, (int, np.integer)) or model.n_init < 1:
@@ -76,7 +73,8 @@ class FitCall:
         self.emission = resolve_emission(model.emission)
         self.transition = _suited(resolve_transition(model.transition), self.algorithm)
         self.start_point = self._given_start(n_states)
-        self._read(x)
+        annotations, validation = self._read(x, annotations, validation)
+        self.knowledge = list(annotations.of_states.values())
         self._check_observed()
         flat = self.algorithm.flat
         likely = self.emission.prior(self.data, n_states, flat=False).mean()
@@ -91,12 +89,11 @@ class FitCall:
                 "the concentration as a number."
             )
         engine = resolve_engine(model.engine, model.n_jobs)
+        weights = annotations.weights(self.data)
         whole = Chains(
             self.data,
-            Evidence.build(
-                self.data, n_states, allowed, states, evidence, n_symbols=getattr(likely, "n_categories", None)
-            ),
-            _weights(sample_weight, self.data.n_sequences),
+            Evidence.build(self.data, n_states, *annotations[:3], n_symbols=getattr(likely, "n_categories", None)),
+            None if (weights == 1.0).all() else weights,
             engine=engine,
         )
         held_out = self._hold_out(validation, whole, likely)
@@ -113,20 +110,29 @@ class FitCall:
         if isinstance(self.algorithm, Stochastic) and needs_trial(chains, self.algorithm):
             measure(self.problem, self.algorithm, self.starts()[0]())
 
-    def _read(self, x: Any) -> None:
-        """Convert and check the data; if `init` is a model, with its vocabularies, columns and number of symbols."""
+    def _read(self, x: Any, annotations: Annotations, validation: Any) -> tuple[Annotations, Any]:
+        """Convert and check the data; if `init` is a model, with its vocabularies, columns and number of symbols.
+
+        Sequences of weight zero are left out, so that nothing is learned, inferred or demanded from them. Returns the
+        annotations and the validation of the others.
+        """
+        start = self.model.init if self.start_point is not None else None
+        if start is not None and (any(start.vocabularies_) or start.columns_ is not None):
+            raw = as_sequences_like(x, start.vocabularies_, start.columns_, start.grouped_by_)
+        else:
+            raw = as_sequences(x)
+        counts = annotations.weights(raw) > 0.0
+        if not counts.all():
+            annotations = annotations.take(raw, counts)
+            validation = validation.take(raw, counts) if isinstance(validation, HoldOut) else validation
+            raw = require_observations(raw[counts])
+        self.raw, self.data = raw, self.emission.prepare(raw)
         if self.start_point is None:
-            self.raw = as_sequences(x)
-            self.data = self.emission.prepare(self.raw)
             self.emission.check(_data_to_check(self.data, self.algorithm))
-            return
-        start = self.model.init
-        known = start.vocabularies_  # empty for a model from parameters, whose symbols are codes
-        is_read = any(known) or start.columns_ is not None
-        self.raw = as_sequences_like(x, known, start.columns_, start.grouped_by_) if is_read else as_sequences(x)
-        self.data = self.emission.prepare(self.raw)
-        self.emission = self.emission.sized_as(self.start_point.emission)
-        self.emission.check_against(self.data, self.start_point.emission)
+        else:
+            self.emission = self.emission.sized_as(self.start_point.emission)
+            self.emission.check_against(self.data, self.start_point.emission)
+        return annotations, validation
 
     def _chain(self, n_states: int, *, flat: bool) -> ChainPosterior:
         """Return the prior of the chain, with a dense transition matrix if the algorithm needs one."""
@@ -209,6 +215,8 @@ class FitCall:
         init = self._start()
         evidence, number, memory = self.problem.structure.evidence, _number(seed), {}
         if init in LOCAL_STARTS:
+            if self.algorithm.flat:  # transitions that were not drawn have probability zero
+                check_drawable(init, self.reference.chain)
             statistics = local_statistics(
                 self.data, self.reference.emission, init, number, evidence, self.problem.structure.weights
             )
@@ -290,21 +298,6 @@ def _described(settings: dict[str, Any], n_states: int) -> dict[str, Any]:
 def _number(seed: np.random.SeedSequence) -> int:
     """Return a seed as one integer, for random numbers during a run."""
     return int(seed.generate_state(1, np.uint64)[0])
-
-
-def _weights(given: ArrayLike | None, n_sequences: int) -> Array | None:
-    """Return the checked weights of the sequences, (n_sequences,); None if all are one."""
-    if given is None:
-        return None
-    try:
-        weights = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"sample_weight must hold numbers, one for each sequence, not {given!r}.") from None
-    if weights.shape != (n_sequences,):
-        raise InputError(f"sample_weight has shape {weights.shape}; expected one for each of {n_sequences} sequences.")
-    if not np.isfinite(weights).all() or (weights < 0.0).any() or not weights.any():
-        raise InputError("sample_weight must be finite, not negative, and not all zero.")
-    return None if (weights == 1.0).all() else weights
 
 
 def _check_states(prior: Any, parameters: Parameters, n_states: int) -> None:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from subchain.core.components import clone
 from subchain.core.renamed import renamed_arguments
+from subchain.data.annotations import Annotations
 from subchain.emissions import Emission, Parameters, family_of
 from subchain.engines import Engine
 from subchain.engines.statistics import HMMStatistics
@@ -140,7 +141,8 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
             Evidence about the hidden states: legal states per symbol or position (or a `TagDictionary`), known states
             (−1 unknown), log weights per position and state.
         sample_weight : (n_sequences,), optional
-            Weight of each sequence.
+            Weight of each sequence. A sequence of weight zero is left out, except that its symbols stay in the
+            vocabulary.
         validation : as x, or HoldOut, optional
             Held-out data, scored after every iteration; `HoldOut(0.05)` holds out positions of `x`.
         checkpoint : path, optional
@@ -149,7 +151,7 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
             Continue from the checkpoint.
         """
         entropy = stored_entropy(checkpoint) if resume and self.random_state is None else None
-        fit = FitCall(self, x, allowed, states, evidence, sample_weight, validation, entropy)
+        fit = FitCall(self, x, Annotations(allowed, states, evidence, sample_weight), validation, entropy)
         with fit.problem.structure.engine.running():
             fit.measure()
             journey = fit_problem(

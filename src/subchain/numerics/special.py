@@ -120,6 +120,21 @@ def exp_digamma(table):  # type: ignore[no-untyped-def]
             _exp_digamma(table, row, at, first(table.shape[1] - at))
 
 
+#: From this total of concentrations on, e^ψ(x) / e^ψ(total) is right wherever it exceeds 1e-290.
+SMALL_TOTAL = 0.1
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def small_dirichlet_weight(x, total):  # type: ignore[no-untyped-def]
+    """Return e^(ψ(x) − ψ(total)), the weight e^E[log p] of one entry, where e^ψ of either may underflow.
+
+    By the recurrence ψ(x) = ψ(x + 1) − 1 / x only the exponential of a difference is taken.
+    """
+    raised = np.array([[x + 1.0, total + 1.0]])
+    exp_digamma(raised)
+    return raised[0, 0] / raised[0, 1] * np.exp(1.0 / total - 1.0 / x)
+
+
 def log_factorial(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return log(n!) of nonnegative integers n, given as floats."""
     if counts.max(initial=0.0) < len(_LOG_FACTORIALS):

@@ -10,13 +10,13 @@ import warnings
 from typing import Any, NamedTuple
 
 from subchain.data import as_sequences
+from subchain.data.annotations import Annotations
 from subchain.errors import ConvergenceWarning, InputError
 from subchain.inference import resolve_inference
 from subchain.models.hmm import HMM
 from subchain.selection.concentrations import BOUNDS, Concentrations, checked_bounds, learn
 from subchain.selection.folds import at_least, fit
 from subchain.selection.grid import Settings, resolved
-from subchain.selection.state_evidence import Known
 
 
 class Round(NamedTuple):
@@ -109,7 +109,7 @@ def fit_concentrations(
             "EM cannot be used here: it finds the mode of the posterior, which does not exist for concentrations below "
             "1, and learned concentrations are mostly below 1. Use inference='vi'."
         )
-    known = Known(allowed, states, evidence, sample_weight)
+    known = Annotations(allowed, states, evidence, sample_weight)
 
     def fit_and_learn(**start: HMM) -> tuple[HMM, Concentrations]:
         with warnings.catch_warnings():

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from subchain.core.components import clone
 from subchain.data import Sequences
+from subchain.data.annotations import Annotations
 from subchain.data.dtypes import signed
 from subchain.emissions import Categorical, Emission, Product, resolve_emission
 from subchain.emissions.moments import RealEmission
 from subchain.errors import InputError
 from subchain.models.hmm import HMM
-from subchain.selection.state_evidence import Known
 
 #: Number of blocks of a single sequence that each fold holds out.
 BLOCKS = 10
@@ -28,7 +28,7 @@ BLOCKS = 10
 Results = Iterator[tuple[float, HMM]]
 
 
-def fit(base: HMM, data: Sequences, known: Known, seed: int, validation: Any = None, **settings: Any) -> HMM:
+def fit(base: HMM, data: Sequences, known: Annotations, seed: int, validation: Any = None, **settings: Any) -> HMM:
     """Return a fitted copy of the model; raise KeyboardInterrupt if the fit was interrupted, to end the search."""
     fresh: HMM = clone(base).set_params(random_state=seed, **settings)
     fresh.fit(data, validation=validation, **known._asdict())
@@ -37,12 +37,12 @@ def fit(base: HMM, data: Sequences, known: Known, seed: int, validation: Any = N
     return fresh
 
 
-def held_out(base: HMM, data: Sequences, known: Known, seeds: list[int]) -> Results:
+def held_out(base: HMM, data: Sequences, known: Annotations, seeds: list[int]) -> Results:
     """Yield the held-out log likelihood per observation and the fitted model of each fold; one fold per seed."""
     return (_held_out_sequences if data.n_sequences > 1 else _held_out_blocks)(base, data, known, seeds)
 
 
-def _held_out_sequences(base: HMM, data: Sequences, known: Known, seeds: list[int]) -> Results:
+def _held_out_sequences(base: HMM, data: Sequences, known: Annotations, seeds: list[int]) -> Results:
     """Hold out every k-th sequence, where k is the number of seeds."""
     fold_of = np.arange(data.n_sequences) % len(seeds)
     for fold, seed in enumerate(seeds[: data.n_sequences]):
@@ -51,14 +51,14 @@ def _held_out_sequences(base: HMM, data: Sequences, known: Known, seeds: list[in
         yield _per_observation(found, data[unseen], known.take(data, unseen)), found
 
 
-def _per_observation(model: HMM, data: Sequences, known: Known) -> float:
+def _per_observation(model: HMM, data: Sequences, known: Annotations) -> float:
     """Return the weighted log likelihood per observation."""
     scores, weights = model.score_sequences(data, **known.of_states), known.weights(data)
     counted = weights > 0.0
     return float((weights * scores)[counted].sum() / max((weights * data.lengths).sum(), 1.0))
 
 
-def _held_out_blocks(base: HMM, data: Sequences, known: Known, seeds: list[int]) -> Results:
+def _held_out_blocks(base: HMM, data: Sequences, known: Annotations, seeds: list[int]) -> Results:
     """Hide every k-th block from the fit; its probability is that of all data divided by that of the shown data."""
     data = _with_room_for_missing(data, resolve_emission(base.emission))
     length = max(1, data.n_observations // (BLOCKS * len(seeds)))

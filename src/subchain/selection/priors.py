@@ -16,6 +16,7 @@ import numpy as np
 
 from subchain.core.components import clone
 from subchain.data import HoldOut, Sequences, as_sequences
+from subchain.data.annotations import Annotations
 from subchain.errors import ConvergenceWarning, InputError, unknown_name
 from subchain.models.fitting import FitCall
 from subchain.models.hmm import HMM
@@ -33,7 +34,6 @@ from subchain.selection.grid import (
     key,
     resolved,
 )
-from subchain.selection.state_evidence import Known
 
 #: Default number of folds.
 FOLDS = 5
@@ -147,7 +147,7 @@ def select_priors(
     >>> found.edges[0][:71]
     'the best emission__concentration, 0.001, is the smallest that was tried'
     """
-    known, data = Known(allowed, states, evidence, sample_weight), as_sequences(x)
+    known, data = Annotations(allowed, states, evidence, sample_weight), as_sequences(x)
     base = resolved(model)
     if n_init is not None:
         base.set_params(n_init=at_least("n_init", n_init, 1))
@@ -184,7 +184,7 @@ class _Search:
     """Grid search that keeps all trials, and the model of the best one."""
 
     def __init__(
-        self, base: HMM, data: Sequences, known: Known, results: Callable[[HMM], Results], min_states: int
+        self, base: HMM, data: Sequences, known: Annotations, results: Callable[[HMM], Results], min_states: int
     ) -> None:
         self.base, self.data, self.known = base, data, known
         self.results = results
@@ -214,7 +214,7 @@ class _Search:
     def _checked(self, point: Settings) -> HMM:
         try:
             candidate = _candidate(self.base, point, self.data)
-            FitCall(candidate, self.data, **self.known._asdict())
+            FitCall(candidate, self.data, self.known)
         except InputError as error:
             raise InputError(f"with {as_text(point)}: {error}") from error
         return candidate

@@ -15,11 +15,11 @@ import numpy as np
 
 from subchain.core.components import clone
 from subchain.data import Sequences, as_sequences
+from subchain.data.annotations import Annotations
 from subchain.errors import ConvergenceWarning, InputError, unknown_name
 from subchain.inference import EM, resolve_inference
 from subchain.models.hmm import HMM
 from subchain.selection.folds import Results, at_least, fit, held_out, with_all_symbols
-from subchain.selection.state_evidence import Known
 
 
 class Row(NamedTuple):
@@ -120,7 +120,7 @@ def select_states(
         table.append(Row(size, float(np.mean(values[size])), float(np.std(values[size])), best, effective))
     if criterion == "held_out":
         chosen = _smallest_within_error(values)
-        fitted[chosen] = fit(base.set_params(n_states=chosen), data, Known(), seeds[0][0])
+        fitted[chosen] = fit(base.set_params(n_states=chosen), data, Annotations(), seeds[0][0])
     else:
         chosen = max(table, key=lambda row: sign * row.best).n_states
     return Selection(criterion, table, values, chosen, fitted[chosen], fitted[chosen].effective_states())
@@ -137,19 +137,22 @@ def _smallest_within_error(values: dict[int, list[float]]) -> int:
 
 
 def _by_bic(base: HMM, data: Sequences, seeds: list[int]) -> Results:
-    return ((found.bic(data), found) for found in (fit(base, data, Known(), seed, n_init=1) for seed in seeds))
+    return ((found.bic(data), found) for found in (fit(base, data, Annotations(), seed, n_init=1) for seed in seeds))
 
 
 def _by_aic(base: HMM, data: Sequences, seeds: list[int]) -> Results:
-    return ((found.aic(data), found) for found in (fit(base, data, Known(), seed, n_init=1) for seed in seeds))
+    return ((found.aic(data), found) for found in (fit(base, data, Annotations(), seed, n_init=1) for seed in seeds))
 
 
 def _by_bound(base: HMM, data: Sequences, seeds: list[int]) -> Results:
-    return ((found.runs_[0].objective, found) for found in (fit(base, data, Known(), seed, n_init=1) for seed in seeds))
+    return (
+        (found.runs_[0].objective, found)
+        for found in (fit(base, data, Annotations(), seed, n_init=1) for seed in seeds)
+    )
 
 
 def _by_held_out(base: HMM, data: Sequences, seeds: list[int]) -> Results:
-    return held_out(base, data, Known(), seeds)
+    return held_out(base, data, Annotations(), seeds)
 
 
 #: Function that computes each criterion, and 1 if larger is better, −1 if smaller is.

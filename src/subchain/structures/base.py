@@ -24,6 +24,9 @@ from subchain.core.statistics import Statistics
 from subchain.structures.settings import CollapsedSettings, SamplingSettings, StochasticSettings
 
 Array = NDArray[np.float64]
+
+#: `Ledger.last_pass` before there was one.
+NO_PASS: Array = np.array([-1.0, np.nan, np.nan])
 Index = NDArray[np.int64]
 #: What is hidden in the data, drawn: states, links, trees; one row a cluster.
 Hidden = NDArray[np.integer[Any]]
@@ -131,6 +134,7 @@ class Ledger(Protocol):
     current_prior : the prior, whose hyperparameters may be learned
     measures : whether entropies are wanted
     since : (2,) log normalisers and entropies of the clusters that were visited since it was last set to zero
+    last_pass : (3,) iterations done before the last pass, its objective, and the log normalisers of its clusters
     n_marginals : how many numbers describe what is hidden
     log_scale : constant that is missing in the log normalisers
     """
@@ -140,6 +144,7 @@ class Ledger(Protocol):
     iteration: int
     measures: bool
     since: Array
+    last_pass: Array
     n_marginals: int
 
     @property
@@ -276,6 +281,10 @@ class Structure(Protocol):
     @property
     def n_observations(self) -> int:
         """Number of observations."""
+
+    @property
+    def total_weight(self) -> float:
+        """Number of observations, each counted with its weight: `Statistics.n_observations` of all the data."""
 
     def statistics(self, weights: Point) -> Statistics:
         """Return the expected statistics of all the data under weights of the parts."""

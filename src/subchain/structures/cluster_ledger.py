@@ -14,6 +14,7 @@ from subchain.core.parts import IncrementalPosterior, Memory, Point, Posterior
 from subchain.core.records import Record, build_record
 from subchain.core.statistics import Statistics
 from subchain.errors import InputError
+from subchain.structures.base import NO_PASS
 from subchain.structures.clusters import ClusterStructure
 from subchain.structures.settings import CollapsedSettings
 
@@ -38,6 +39,7 @@ class ClusterLedger:
         self.current_prior = prior
         self.size, self.n_marginals = structure.n_clusters, structure.n_observations
         self.cursor, self.iteration, self.measures, self.since = 0, 0, True, np.zeros(2)
+        self.last_pass = NO_PASS
         self.knows_entropy = True
         self.model: IncrementalPosterior
         self.schema: dict[str, Any] = {}
@@ -135,12 +137,13 @@ class ClusterLedger:
     def memory(self) -> Memory:
         memory: Memory = {f"shares.{name}": array.copy() for name, array in self.arrays.items()}
         memory |= {"cursor": np.array([self.cursor, self.iteration]), "since": self.since.copy()}
+        memory["last_pass"] = self.last_pass
         return memory | self.model.memory()
 
     def restore(self, memory: Memory, statistics: Statistics | None) -> None:
         assert statistics is not None, "a checkpoint of this structure has its statistics"
         self.cursor, self.iteration = (int(number) for number in memory["cursor"])
-        self.since = np.array(memory["since"])
+        self.since, self.last_pass = np.array(memory["since"]), memory.get("last_pass", NO_PASS)
         self._allocate(statistics)
         for name, array in self.arrays.items():
             array[:] = memory[f"shares.{name}"]

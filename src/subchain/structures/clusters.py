@@ -62,6 +62,10 @@ class ClusterStructure(ABC):
     def n_observations(self) -> int:
         return int(self.lengths.sum())
 
+    @property
+    def total_weight(self) -> float:
+        return float(self.n_observations)
+
     def statistics(self, weights: Point) -> Statistics:
         return self.expected(weights, np.arange(self.n_clusters))
 

@@ -11,7 +11,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from subchain.core.parts import EXPECTED_LOG, KINDS, MEAN, MODE
-from subchain.numerics.special import exp_digamma
+from subchain.numerics.special import SMALL_TOTAL, exp_digamma, small_dirichlet_weight
 from subchain.transitions.base import ChainLaw, ChainPosterior, ChainSums
 from subchain.transitions.stationary import stationary_of
 
@@ -87,6 +87,19 @@ class IncrementalChain:
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def _exponentiate(row, total):
+    """Replace concentrations, (1, K), by weights in proportion to e^E[log p]; return what to divide them by."""
+    if 0.0 < total < SMALL_TOTAL:
+        for k in range(row.shape[1]):
+            row[0, k] = small_dirichlet_weight(row[0, k], total) if row[0, k] > 0.0 else 0.0
+        return 1.0
+    whole = np.full((1, 1), total if total > 0.0 else 1.0)
+    exp_digamma(whole)
+    exp_digamma(row)
+    return whole[0, 0]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def dirichlet_rows(kind, prior, counts, fixed, out):
     """Rows of a Dirichlet posterior as probabilities or weights, those that are fixed in their places."""
     for j in range(prior.shape[0]):
@@ -102,10 +115,7 @@ def dirichlet_rows(kind, prior, counts, fixed, out):
             else:
                 out[j, k] = 0.0
         if kind == EXPECTED_LOG:
-            whole = np.full((1, 1), total if total > 0.0 else 1.0)
-            exp_digamma(whole)
-            total = whole[0, 0]
-            exp_digamma(out[j : j + 1])
+            total = _exponentiate(out[j : j + 1], total)
         elif total <= 0.0:
             for k in range(prior.shape[1]):
                 out[j, k] = 1.0 if prior[j, k] > 0.0 else 0.0

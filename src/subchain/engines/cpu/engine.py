@@ -82,10 +82,10 @@ class CpuEngine:
     def statistics(self, surrogate: Surrogate, part: Part) -> HMMStatistics:
         collect, weights = Collect(surrogate, part.weights), part.weights
         groups, scores = passes.run_pass(self.workers, self._messages(surrogate, part), collect)
-        totals, lengths = scores.checked(), part.data.lengths
+        totals = scores.checked()
         statistics = collect.finish(groups)
         statistics.log_normalizer = float(totals @ weights if weights is not None else totals.sum())
-        statistics.n_observations = float(lengths @ weights if weights is not None else lengths.sum())
+        statistics.n_observations = part.total_weight
         return statistics
 
     def scores(self, surrogate: Surrogate, part: Part) -> Scores:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from subchain.core.parts import EXPECTED_LOG, MEAN, MODE
+from subchain.core.parts import MEAN
 from subchain.emissions.incremental_table import (
     LEAST_FACTOR,
     add_rows,
@@ -20,7 +20,6 @@ from subchain.emissions.incremental_table import (
     weigh_rows,
 )
 from subchain.emissions.symbol_kernels import gather, scatter
-from subchain.numerics.special import exp_digamma
 from subchain.numerics.stationary import reduce_states, reduced_distribution
 from subchain.numerics.vectors import aligned
 from subchain.propagation.guards import fill_silent, gather_guards, write_guards
@@ -50,17 +49,6 @@ def _read(values, starts, steps, out):
     for step in range(steps):
         for lane in range(lanes):
             out[step * lanes + lane] = values[starts[lane] + step]
-
-
-@kernel
-def _divisors(kind, totals, prior_totals, n_symbols, out):
-    """What the rows of a table are multiplied by, per state."""
-    for k in range(totals.shape[0]):
-        out[k] = totals[k] + prior_totals[k] - (n_symbols if kind == MODE else 0)
-    if kind == EXPECTED_LOG:
-        exp_digamma(out.reshape(1, -1))
-    for k in range(totals.shape[0]):
-        out[k] = 1.0 / out[k] if out[k] > 0.0 else 0.0
 
 
 @kernel
@@ -161,7 +149,7 @@ def update_words(kind, minibatches, chain, table, boundary, since):
     weighted, alpha, marginals = aligned(n_states, columns), aligned(n_states, columns), aligned(n_states, columns)
     scale = np.empty(columns)
     transition, mean, initial = np.empty_like(pairs), np.empty_like(pairs), np.empty((1, n_states))
-    moved, divisors = np.empty_like(pairs), np.empty(n_states)
+    moved = np.empty_like(pairs)
     start, stop = np.empty((n_states, size)), np.empty((n_states, size))
     before, after = np.empty((n_states, size)), np.empty((n_states, size))
     begins, is_first, is_last = np.empty(size, np.int64), np.empty(size, np.bool_), np.empty(size, np.bool_)
@@ -178,15 +166,15 @@ def update_words(kind, minibatches, chain, table, boundary, since):
             return update
         stationary = reduced_distribution(mean)
         transposed = np.ascontiguousarray(transition.T)
-        _divisors(kind, totals, prior_totals, counts.shape[0], divisors)
         _read(values, begins, length, symbols)
         if knows == BUFFERS:
             _read(values, begins - buffer, buffer, symbols[columns:])
             _read(values, begins + length, buffer, symbols[columns + margin :])
         n_found = distinct_symbols(symbols, place, found, local)
         if weigh_rows(
-            kind, counts, factor[0], concentration, divisors, found[:n_found], rows[:n_found], row_shift[:n_found]
-        ):
+            kind, counts, factor[0], concentration, totals + prior_totals, found[:n_found], rows[:n_found],
+            row_shift[:n_found],
+        ):  # fmt: skip
             return update
         # what lies around the subchains
         if knows == GUARDS:

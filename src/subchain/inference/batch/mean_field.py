@@ -117,7 +117,7 @@ class MeanField(Passes):
             marginals = np.empty((whole.data.n_observations, surrogate.n_states))
             engine.smooth(surrogate, whole, lambda block: block.write(marginals)).checked()
             self.marginals = marginals
-        sweeps = BlockSweeps(Observed(surrogate, whole), posterior.chain.log_surrogate(), whole.weights, self.marginals)
+        sweeps = BlockSweeps(Observed(surrogate, whole), posterior.chain.log_surrogate(), self.marginals)
         total = HMMStatistics.zeros(surrogate.n_states, surrogate.emission.zeros())
         with engine.running():
             for groups in sweeps.turns():
@@ -172,14 +172,13 @@ class BlockSweeps:
     ----------
     observed : what observations and evidence say of the states
     logs : log weights of first states and transitions
-    weights : (n_sequences,) how often each sequence counts, or None
     marginals : (N, K), changed in place
     """
 
-    def __init__(self, observed: Observed, logs: ChainLaw, weights: Array | None, marginals: Array) -> None:
+    def __init__(self, observed: Observed, logs: ChainLaw, marginals: Array) -> None:
         self.observed = observed
         self.logs = logs
-        self.weights = weights
+        self.weights = observed.part.weights
         self.marginals = marginals
         self.n_states = observed.surrogate.n_states
         self.width = int(padded(self.n_states))
@@ -253,5 +252,4 @@ class BlockSweeps:
         total.chain.pairs += self.marginals[at - 1].T @ into
         total.log_normalizer += float((total.pairs * self.logs.transition).sum())
         total.log_normalizer += float(total.initial @ np.maximum(self.logs.initial, FORBIDDEN))
-        lengths = self.data.lengths
-        total.n_observations = float(lengths.sum() if self.weights is None else lengths @ self.weights)
+        total.n_observations = self.observed.part.total_weight

@@ -87,22 +87,31 @@ class Visits:
             ledger.cursor, ledger.iteration = 0, ledger.iteration + 1
 
     def step(self, state: RunState) -> Step:
+        ledger = self.ledger
+        with self.interruption:
+            if ledger.last_pass[0] != state.iteration:  # else the run was interrupted after the pass, in a search
+                ledger.last_pass = np.array([state.iteration, *self._pass(state.seed)])
+        _, objective, left_out = ledger.last_pass.tolist()
+        return Step(ledger, None if math.isnan(objective) else objective, [], ledger.checked, {"left_out": left_out})
+
+    def _pass(self, seed: int) -> tuple[float, float]:
+        """Visit all clusters; return the objective and what clusters are worth to the others, nan if not known."""
         ledger, algorithm = self.ledger, self.algorithm
         ledger.measures = ledger.n_marginals <= MANY_MARGINALS or ledger.iteration % FIFTH == 0
-        with self.interruption:
-            self.visit_all(self.order(state.seed))
-            is_whole = ledger.cursor == 0
-            if is_whole and (algorithm.order == "batch" or ledger.iteration % ANEW == 0):
-                ledger.add_up()
-            if is_whole and ledger.current_prior.is_learned:
-                ledger.update_hyperparameters()
-            left_out, entropy = ledger.since
-            if is_whole:
-                ledger.since = np.zeros(2)
-        known = ledger.expected_log_joint() if ledger.measures and is_whole else None
-        is_probability = is_whole and not algorithm.by_counts
-        measures = {"left_out": float(left_out) + ledger.log_scale if is_probability else math.nan}
-        return Step(ledger, None if known is None else known + float(entropy), [], ledger.checked, measures)
+        self.visit_all(self.order(seed))
+        if ledger.cursor > 0:
+            return math.nan, math.nan
+        if algorithm.order == "batch" or ledger.iteration % ANEW == 0:
+            ledger.add_up()
+        if ledger.current_prior.is_learned:
+            ledger.update_hyperparameters()
+        left_out, entropy = ledger.since.tolist()
+        ledger.since = np.zeros(2)
+        known = ledger.expected_log_joint() if ledger.measures else None
+        objective = math.nan if known is None else known + entropy
+        if known is not None and math.isnan(objective):
+            objective = math.inf  # known to be wrong, not unknown: the loop stops with an error
+        return objective, math.nan if algorithm.by_counts else left_out + ledger.log_scale
 
     def trials(self, state: RunState, step: Step) -> VisitTrials | None:
         return VisitTrials(self, state, step) if self.ledger.cursor == 0 else None
@@ -124,18 +133,17 @@ class VisitTrials:
         self.prior, self.statistics = self.ledger.current_prior, self.ledger.statistics
         self.settled_at = state.trace.settled_at(visits.algorithm.tolerance, step.objective)
         self._before: Trial | None = None
-        self._latest: Trial | None = None
 
     @contextmanager
     def open(self) -> Iterator[None]:
         deadline = self.visits.deadline
         with self.visits.interruption, self.ledger.trying():
-            self._before = self._latest = self._trial(math.nan)
+            self._before = self._trial(math.nan)
             self.visits.deadline = math.inf
             try:
                 yield
             except BaseException:
-                self._return_to(self._latest if self.settled_at is None else self._before)
+                self.stay()  # a resumed run begins the search anew
                 raise
             finally:
                 self.visits.deadline = deadline
@@ -168,8 +176,7 @@ class VisitTrials:
         return self.here()
 
     def keep(self, trial: Trial) -> Trial:
-        self._latest = trial._replace(state=self.ledger.memory)
-        return self._latest
+        return trial._replace(state=self.ledger.memory)
 
     def adopt(self, trial: Trial, folded: list[tuple[int, int]]) -> Step:
         self._return_to(trial)

@@ -94,7 +94,7 @@ class Drawn:
     def statistics(self) -> Any:
         if "statistics" not in self._known:
             found = self._reported.statistics(self.walkers, self._log_joints)
-            found.n_observations = float(self.problem.structure.n_observations)
+            found.n_observations = self.problem.structure.total_weight
             self._known["statistics"] = found
         return self._known["statistics"]
 

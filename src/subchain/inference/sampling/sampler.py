@@ -134,8 +134,15 @@ class Sampler(Algorithm):
     def _kept(self, trace: Trace, name: str = "log_joint") -> Array:
         """A measure at the kept draws that a trace tells of, (chains, draws)."""
         columns = [trace.measures[f"{name}.{chain}"] for chain in range(self.n_chains)]
-        kept = np.array(trace.measures["sweeps"]) > self.burn_in
-        return np.array(columns)[:, kept]
+        return np.array(columns)[:, self._is_kept(trace)]
+
+    def _is_kept(self, trace: Trace) -> NDArray[np.bool_]:
+        """Whether the draw of each row of a trace is kept."""
+        return np.array(trace.measures["sweeps"]) > self.burn_in
+
+    def _accepted(self, trace: Trace) -> Array:
+        """Share of the proposals that were accepted for each kept draw, (draws,)."""
+        return np.array(trace.measures["accepted"])[self._is_kept(trace)]
 
     def final_objective(self, state: RunState) -> float:
         """Return the mean log joint of the best chain's draws; before there are any, the last one."""
@@ -149,6 +156,12 @@ class Sampler(Algorithm):
         kept, name = self._kept(trace), type(self).__name__
         if not kept.shape[1]:
             return f"{name} ended ({status}) during the burn-in and kept no draw; the model is that of its last states."
+        if not self._accepted(trace).any():
+            return (
+                f"{name} accepted no proposal for any of its {kept.shape[1]} draws (temperature "
+                f"{trace.measures['temperature'][-1]:g}): they are all alike. Take a higher last temperature, or block="
+                "'state', which has no proposals."
+            )
         if self.temperatures()[-1] != 1.0 or self.n_chains == 1 or kept.shape[1] < MIN_DRAWS:
             return None
         found = r_hat(kept)

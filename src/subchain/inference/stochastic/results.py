@@ -50,8 +50,11 @@ class StochasticResults:
         self._known.clear()
 
     def report(self) -> float:
-        """Take part in the average; return the mean log normaliser of an observation since the last report."""
-        if self.averages is not None:
+        """Take part in the average; return the mean log normaliser of an observation since the last report.
+
+        A report before its time, at the end of a run, takes no part: a resumed run would not have it in the middle.
+        """
+        if self.averages is not None and self.update % self.algorithm.report_every == 0:
             self.averages.add(self.statistics)
             self._known = {"statistics": self.statistics}
         objective = self.since[0] / max(self.since[1], 1.0)

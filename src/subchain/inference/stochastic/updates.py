@@ -100,7 +100,7 @@ class Updates:
         self._drawn: dict[int, tuple[Index, Array]] = {}
         memory, prior = state.results.memory, state.results.prior or problem.prior
         statistics = state.statistics if state.statistics is not None else self._estimate(state.point)
-        statistics.n_observations = float(problem.structure.n_observations)
+        statistics.n_observations = problem.structure.total_weight
         self.rates = (Adaptive if algorithm.adapt else Falling)(algorithm.delay, algorithm.forgetting)
         minibatches = problem.structure.minibatches(algorithm, prior)
         self.results = StochasticResults(algorithm, prior, statistics, minibatches, self.rates)

@@ -131,7 +131,7 @@ def _renew_state(shares, position, place, rows, emissions, how, tables, since):
     log_scale = weigh_rows(emissions, position, position + 1, n_states, tables.likelihood)
     norm = 0.0
     for k in range(n_states):
-        near[INTO, k] = max(near[INTO, k], LEAST) * near[OUT_OF, k] * tables.likelihood[0, k]
+        near[INTO, k] = near[INTO, k] * near[OUT_OF, k] * tables.likelihood[0, k]
         norm += near[INTO, k]
     since[0] += np.log(norm) + log_scale
     for k in range(n_states):
@@ -158,6 +158,8 @@ def _weigh_into(is_first, rows, excludes, tables):
         for k in range(n_states):
             near[INTO, k] -= before[k] * leads_in + own[k] * leads_here + after[k] * leads_on
             near[INTO, k] += far_before[k] * before[k]
+    for k in range(n_states):  # rounding, not the prior, may leave nothing; first states may be impossible
+        near[INTO, k] = max(near[INTO, k], LEAST)
 
 
 @bare_part
@@ -196,7 +198,7 @@ def _put_back_state(shares, position, place, new, rows, emissions, how, tables, 
     add_rows(emissions, position, position + 1, shares.new_marginals, position, 1.0)
     for k in range(n_states):
         if is_first:
-            rows.counts[n_states, k] += near[CHANGE, k]
+            count(rows, n_states, k, near[CHANGE, k])
         if not is_last:
             rows.totals[k] += near[CHANGE, k]
     if not (is_first and is_last):  # marginals of neighbours that are not there are zero
@@ -292,7 +294,7 @@ def _renew_listed(shares, position, place, rows, emissions, how, tables, since):
             log += legal.logs[a] if legal.logs.shape[0] else 0.0
             near[LIKELIHOOD, legal.states[a]] = log
             top = max(top, log)
-        near[INTO, legal.states[a]] = max(near[INTO, legal.states[a]], LEAST) * near[OUT_OF, legal.states[a]] * factor
+        near[INTO, legal.states[a]] = near[INTO, legal.states[a]] * near[OUT_OF, legal.states[a]] * factor
     norm = 0.0
     for a in range(low, high):
         k = legal.states[a]
@@ -333,6 +335,8 @@ def _weigh_into_listed(shares, position, is_first, rows, excludes, near):
             k = states[a]
             near[INTO, k] -= near[BEFORE, k] * leads_in + near[OWN, k] * leads_here + near[AFTER, k] * leads_on
             near[INTO, k] += near[FAR_BEFORE, k] * near[BEFORE, k]
+    for a in range(low, high):
+        near[INTO, states[a]] = max(near[INTO, states[a]], LEAST)
 
 
 @bare_part

@@ -17,8 +17,10 @@ from subchain.data.legal_states import no_restriction, spread_out
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Likelihood
 from subchain.engines.statistics import HMMStatistics
+from subchain.errors import InputError
 from subchain.numerics.random import seeded_stream, uniform
 from subchain.propagation.compiled import kernel
+from subchain.transitions.base import ChainLaw
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -99,6 +101,15 @@ def draw_local(
                     else:
                         j = legal_states[before_low + b] if restricted else b
                         moves[j, legal_states[low + a] if restricted else a] += counted * share
+
+
+def check_drawable(kind: str, prior: ChainLaw) -> None:
+    """Raise an `InputError` if states that are drawn one by one can make paths that the prior's mean forbids."""
+    if kind == "states" and not ((prior.transition > 0.0).all() and (prior.initial > 0.0).all()):
+        raise InputError(
+            "init='states' draws every state by itself, so that its paths may be impossible under the mask, the fixed "
+            "transitions or the initial distribution of the prior; use init='posteriors' or init='exponential'."
+        )
 
 
 def local_statistics(

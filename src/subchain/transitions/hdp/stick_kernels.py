@@ -16,7 +16,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-kernel = njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+#: Sums must not be reordered: the compiler would choose the order by where the arrays lie in memory.
+kernel = njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
 
 #: A state is ignored by a stick if pointing at it would raise the expected log weight of all transitions by less.
 NEGLIGIBLE = 0.01

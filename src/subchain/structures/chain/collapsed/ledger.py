@@ -22,13 +22,13 @@ from subchain.data.legal_states import LegalStates
 from subchain.emissions.base import Likelihood
 from subchain.emissions.incremental import Incremental
 from subchain.engines.statistics import HMMStatistics
-from subchain.errors import InputError
 from subchain.propagation.compiled import kernel
+from subchain.structures.base import NO_PASS
 from subchain.structures.chain.collapsed.clusters import Clusters
 from subchain.structures.chain.collapsed.missing_coordinates import has_incomplete_rows
 from subchain.structures.chain.collapsed.shares import OwnSums, Shares
 from subchain.structures.chain.collapsed.visitors import PieceVisitor, StateVisitor
-from subchain.structures.chain.local_starts import LOCAL_STARTS, draw_local
+from subchain.structures.chain.local_starts import LOCAL_STARTS, check_drawable, draw_local
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
 from subchain.structures.settings import CollapsedSettings
 from subchain.transitions.base import Chain, ChainSums
@@ -58,6 +58,7 @@ class ChainLedger:
     shares, clusters : who has put in what
     measures : whether entropies are wanted
     since : (2,) log normalisers and entropies of the clusters since the last report
+    last_pass : (3,) see `structures.base.Ledger`
     """
 
     def __init__(self, chains: Chains, settings: CollapsedSettings, prior: HMMPosterior) -> None:
@@ -81,7 +82,7 @@ class ChainLedger:
             self.own = OwnSums(self.reference.zeros(), self.size)
         self.cursor, self.iteration = 0, 0
         self.measures = True
-        self.since = np.zeros(2)
+        self.since, self.last_pass = np.zeros(2), NO_PASS
         self._known: dict[str, Any] = {}
         self.chain: Any = None
         self.emission: Any = None
@@ -92,11 +93,7 @@ class ChainLedger:
 
     def draw(self, kind: str, seed: int) -> None:
         """Begin with local posteriors that are drawn."""
-        if kind == "states" and not self.possible.all():
-            raise InputError(
-                "init='states' draws every state by itself and makes transitions that the prior forbids; use "
-                "init='posteriors' or init='exponential'."
-            )
+        check_drawable(kind, self.current_prior.mean().chain)
         clusters, shares = self.clusters, self.shares
         draw_local(
             LOCAL_STARTS.index(kind), np.uint64(seed), clusters.starts, clusters.lengths,
@@ -200,7 +197,7 @@ class ChainLedger:
         inner = np.flatnonzero(~clusters.is_first)
         for some in np.array_split(inner, max(1, len(inner) * self.n_states // BLOCK_VALUES)):
             total.chain.pairs += self.border_pairs(some)
-        total.n_observations = float(self.data.n_observations)
+        total.n_observations = self.chains.total_weight
         return total
 
     def _sum_emissions(self) -> Any:
@@ -287,7 +284,7 @@ class ChainLedger:
             sums = self.emission.sums()
             self._known["statistics"] = HMMStatistics.of(
                 self.chain.initial.copy(), self.chain.pairs.copy(), self._sum_emissions() if sums is None else sums,
-                0.0, float(self.data.n_observations),
+                0.0, self.chains.total_weight,
             )  # fmt: skip
         found: HMMStatistics = self._known["statistics"]
         return found
@@ -324,6 +321,7 @@ class ChainLedger:
     @property
     def memory(self) -> Memory:
         memory: Memory = {"cursor": np.array([self.cursor, self.iteration]), "since": self.since.copy()}
+        memory["last_pass"] = self.last_pass
         memory |= {f"emission.{key}": array for key, array in self.emission.memory().items()}
         if self.own is not None:
             memory |= self.own.memory()
@@ -337,7 +335,7 @@ class ChainLedger:
         """Go on where a checkpoint was written."""
         self.shares.restore(memory)
         self.cursor, self.iteration = (int(number) for number in memory["cursor"])
-        self.since = np.array(memory["since"])
+        self.since, self.last_pass = np.array(memory["since"]), memory.get("last_pass", NO_PASS)
         self._move_from(cast(HMMStatistics, statistics))
         own = {key.removeprefix("emission."): array for key, array in memory.items() if key.startswith("emission.")}
         self.emission.restore(own)

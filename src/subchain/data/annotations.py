@@ -1,6 +1,7 @@
-"""Evidence about the hidden states and weights of the sequences, divided into folds like the data.
+"""What `HMM.fit` is told about the sequences: evidence about their hidden states, and their weights.
 
-Evidence per symbol (a tag dictionary) holds for all folds; evidence per position is divided like the sequences.
+Some of the sequences take their annotations with them: evidence per position is divided like the sequences; evidence
+per symbol (a tag dictionary) holds for all of them.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.data import Sequences
+from subchain.data.sequences import Sequences
+from subchain.errors import InputError
 
 
-class Known(NamedTuple):
+class Annotations(NamedTuple):
     """The arguments of `HMM.fit` with these names."""
 
     allowed: Any = None
@@ -27,12 +29,23 @@ class Known(NamedTuple):
         return {"allowed": self.allowed, "states": self.states, "evidence": self.evidence}
 
     def weights(self, data: Sequences) -> NDArray[np.float64]:
-        """Return the weight of each sequence, (n_sequences,)."""
-        return np.ones(data.n_sequences) if self.sample_weight is None else np.asarray(self.sample_weight, np.float64)
+        """Return the checked weight of each sequence, (n_sequences,)."""
+        given, n_sequences = self.sample_weight, data.n_sequences
+        try:
+            weights = np.ones(n_sequences) if given is None else np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"sample_weight must hold numbers, one for each sequence, not {given!r}.") from None
+        if weights.shape != (n_sequences,):
+            raise InputError(
+                f"sample_weight has shape {weights.shape}; expected one for each of {n_sequences} sequences."
+            )
+        if not np.isfinite(weights).all() or (weights < 0.0).any() or not weights.any():
+            raise InputError("sample_weight must be finite, not negative, and not all zero.")
+        return weights
 
-    def take(self, data: Sequences, chosen: NDArray[np.bool_]) -> Known:
+    def take(self, data: Sequences, chosen: NDArray[np.bool_]) -> Annotations:
         """Return evidence and weights of the chosen sequences, (n_sequences,), of `data`."""
-        return Known(
+        return Annotations(
             _cut(data, self.allowed, chosen) if _has_rows(data, self.allowed) else self.allowed,
             _cut(data, self.states, chosen),
             _cut(data, self.evidence, chosen),
