@@ -98,9 +98,7 @@ class BandedDirichletChain(DirichletChain):
 
     def log_density(self, chain: ChainLaw) -> float:
         """Return the log density at a chain, up to a constant; of a matrix only the entries of the band count."""
-        is_banded = isinstance(chain, BandedChain)
-        weights = chain.weights if is_banded else self.layout.gather(chain.transition)
-        return super().log_density(self.law(chain.initial, weights))
+        return super().log_density(self.law(chain.initial, self.weights_of(chain)))
 
     def log_evidence(self, sums: ChainSums) -> float:
         return super().log_evidence(self.own(sums))
@@ -128,19 +126,15 @@ class BandedDirichletChain(DirichletChain):
         rows = DirichletRows(*(self.layout.spread(table) for table in (self.rows.concentration, self.rows.fixed)))
         return DirichletChain(self.initial, rows)
 
+    def weights_of(self, chain: ChainLaw) -> Array:
+        return chain.weights if isinstance(chain, BandedChain) else self.layout.gather(chain.transition)
+
     def take(self, order: Index) -> Any:
         return self.dense("another order of states").take(order)
 
 
 class IncrementalBanded(IncrementalDirichlet):
     """As `IncrementalDirichlet`, for the entries of a band."""
-
-
-def weights_like(form: ChainLaw, chain: ChainLaw) -> Array:
-    """Return the transition weights of a chain in the form of another."""
-    if form.weights.shape == chain.weights.shape:
-        return chain.weights
-    return form.operator.layout.gather(chain.transition) if isinstance(form, BandedChain) else chain.transition
 
 
 def with_matrix(chain: ChainPosterior, what: str) -> ChainPosterior:

@@ -124,8 +124,13 @@ def _check_distribution(name: str, row: Array) -> None:
         raise InputError(f"{name} sums to {row.sum():.6g}, not to 1; divide it by its sum.")
 
 
-class NoOccurrence:
-    """Mixin for priors that depend on the data through expected counts only."""
+class ChainDefaults:
+    """Mixin for priors that depend on the data through expected counts only, and whose mode follows from these."""
+
+    def next_mode(self, sums: ChainSums, previous: ChainLaw | None) -> ChainLaw:
+        """Return the mode of this posterior, given the counts that made it and the chain before."""
+        found: ChainLaw = self.mode()  # type: ignore[attr-defined]
+        return found
 
     @property
     def occurrence_method(self) -> str | None:
@@ -150,6 +155,7 @@ class ChainPosterior(Protocol):
     def update(self, sums: ChainSums) -> ChainPosterior: ...
     def mean(self) -> ChainLaw: ...
     def mode(self) -> ChainLaw: ...
+    def next_mode(self, sums: ChainSums, previous: ChainLaw | None) -> ChainLaw: ...
     def expected_log(self) -> ChainLaw: ...
     def log_surrogate(self) -> ChainLaw: ...  # log of expected_log, which may underflow
     def predictive(self) -> ChainLaw: ...
@@ -167,7 +173,7 @@ class ChainPosterior(Protocol):
 
 
 @dataclasses.dataclass
-class FrozenChain(Record, FixedHyperparameters, NoOccurrence):
+class FrozenChain(Record, FixedHyperparameters, ChainDefaults):
     """Point mass on a given chain, for chains that are frozen or set by hand; updates change nothing."""
 
     chain: ChainLaw

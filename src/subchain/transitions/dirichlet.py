@@ -18,11 +18,13 @@ from subchain.core.hyperparameters import FixedHyperparameters
 from subchain.core.records import Record, states_on
 from subchain.errors import InputError, unknown_name
 from subchain.numerics import simplex
-from subchain.transitions.base import Chain, ChainLaw, ChainSums, NoOccurrence, TransitionPrior
+from subchain.transitions.base import Chain, ChainDefaults, ChainLaw, ChainSums, TransitionPrior
 from subchain.transitions.incremental import IncrementalDirichlet
 from subchain.transitions.initial import GivenInitial, Initial, LearnedInitial, StationaryInitial
 from subchain.transitions.layout import Layout, Square, band_of
 from subchain.transitions.operators import Dense, TransitionOperator
+from subchain.transitions.stationary_mode import StationaryRows
+from subchain.transitions.sums import EMPTY, MOST_DENSE
 
 if TYPE_CHECKING:
     from subchain.propagation.collapsed.rows import RowPrior
@@ -98,7 +100,7 @@ class DirichletRows(Record):
 
 
 @dataclasses.dataclass
-class DirichletChain(Record, FixedHyperparameters, NoOccurrence):
+class DirichletChain(Record, FixedHyperparameters, ChainDefaults):
     """Prior or posterior over the initial distribution and the transition matrix."""
 
     initial: Initial
@@ -124,6 +126,32 @@ class DirichletChain(Record, FixedHyperparameters, NoOccurrence):
     def mode(self) -> ChainLaw:
         weights = self.rows.mode()
         return self.law(self.initial.mode(self.moves(weights)), weights)
+
+    def next_mode(self, sums: ChainSums, previous: ChainLaw | None) -> ChainLaw:
+        """Return the mode, given the counts that made this posterior and the chain before.
+
+        Rows that are never left keep what they were. In a stationary chain the first states depend on the transitions.
+        """
+        mode, unleft = self.mode(), sums.pairs.sum(axis=1) < EMPTY
+        if previous is not None and unleft.any():
+            mode.weights[unleft] = self.weights_of(previous)[unleft]
+        if not self.initial.is_stationary or len(unleft) > MOST_DENSE:
+            return mode
+        rows = self.dense("first states that follow from the transitions").rows
+        powers = np.where(rows.free, rows.concentration - 1.0, 0.0)
+        problem = StationaryRows(powers, rows.free, rows.fixed, sums.initial)
+        starts = [mode.transition] if previous is None else [mode.transition, previous.transition]
+        best = problem.climb(max(starts, key=problem.value))
+        weights = self.weights_of(Chain(mode.initial, best))
+        return self.law(self.initial.mode(self.moves(weights)), weights)
+
+    def dense(self, what: str) -> DirichletChain:
+        """Return the same distribution with rows of all K entries; raise an `InputError` if there are too many."""
+        return self
+
+    def weights_of(self, chain: ChainLaw) -> Array:
+        """Return the transition weights of a chain in the form of the rows."""
+        return chain.transition
 
     def expected_log(self) -> ChainLaw:
         return self.law(self.initial.expected_log(self.moves(self.rows.mean())), self.rows.expected_log())
@@ -182,8 +210,9 @@ class Dirichlet(TransitionPrior):
     fixed : (K, K), optional
         Known probabilities; nan where they are learned.
     initial : "learned", "stationary" or (K,)
-        Distribution of the first state. "stationary" is the stationary distribution of the transition matrix (in
-        variational inference, of its posterior mean); the bound is then approximate and may decrease.
+        Distribution of the first state. "stationary" is the stationary distribution of the transition matrix. `EM`
+        maximises the likelihood of such chains; variational inference takes the stationary distribution of the
+        posterior mean, so that its bound is approximate and may decrease.
     initial_concentration : float or (K,), optional
         Concentration of the initial distribution; 1 by default.
     frozen : bool

@@ -17,6 +17,8 @@ Index = NDArray[np.int64]
 
 #: Largest number of states for which a band is turned into a matrix where nothing else will do.
 MOST_DENSE = 1024
+#: Expected count below which a state, or a row of transitions, counts as empty.
+EMPTY = 1e-8
 
 
 @dataclasses.dataclass

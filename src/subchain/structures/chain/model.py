@@ -14,11 +14,8 @@ from subchain.emissions.base import Parameters
 from subchain.emissions.base import Posterior as EmissionPosterior
 from subchain.engines.statistics import HMMStatistics
 from subchain.engines.surrogate import Surrogate
-from subchain.transitions.banded_rows import weights_like
 from subchain.transitions.base import ChainLaw, ChainPosterior
-
-#: Expected number of visits below which a state counts as empty.
-EMPTY = 1e-8
+from subchain.transitions.sums import EMPTY
 
 
 @dataclasses.dataclass
@@ -67,14 +64,13 @@ class HMMPosterior(Posterior):
 
     def next_mode(self, statistics: Statistics, previous: Point | None) -> tuple[HMMPoint, list[str]]:
         """Return the mode; states without observations, and rows that are never left, keep the `previous` values."""
-        mode = self.mode()
+        statistics, previous = cast(HMMStatistics, statistics), cast(HMMPoint | None, previous)
+        chain = self.chain.next_mode(statistics.chain, None if previous is None else previous.chain)
+        mode = HMMPoint(chain, self.emission.mode())
         if previous is None:
             return mode, []
-        statistics, previous = cast(HMMStatistics, statistics), cast(HMMPoint, previous)
-        unvisited, unleft = statistics.visits < EMPTY, statistics.chain.pairs.sum(axis=1) < EMPTY
+        unvisited = statistics.visits < EMPTY
         if unvisited.any():
             mode.emission = mode.emission.keep_states(unvisited, previous.emission)
-        if unleft.any():
-            mode.chain.weights[unleft] = weights_like(mode.chain, previous.chain)[unleft]
         events = [f"state {k} has no observations left; it keeps its parameters" for k in np.flatnonzero(unvisited)]
         return mode, events

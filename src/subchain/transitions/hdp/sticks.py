@@ -37,7 +37,7 @@ from subchain.core.hyperparameters import states_differ
 from subchain.core.records import Record, states_on
 from subchain.errors import InputError
 from subchain.numerics import simplex
-from subchain.transitions.base import Chain, ChainSums, NoOccurrence
+from subchain.transitions.base import Chain, ChainDefaults, ChainSums
 from subchain.transitions.hdp.hierarchy import BOUNDS, LEAST_WEIGHT, ROUNDS, Hierarchy, by_size, in_order, tables_behind
 from subchain.transitions.hdp.stick_kernels import count_dishes, share_transitions, update_pointers, weigh_transitions
 from subchain.transitions.incremental import IncrementalChain
@@ -74,7 +74,7 @@ class Shared(NamedTuple):
 
 
 @dataclasses.dataclass
-class SticksChain(Record, NoOccurrence):
+class SticksChain(Record, ChainDefaults):
     """Posterior of all sticks; the same class for the prior with its current hyperparameters.
 
     Attributes
