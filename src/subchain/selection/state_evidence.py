@@ -5,12 +5,21 @@ Evidence per symbol (a tag dictionary) holds for all folds; evidence per positio
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subchain.data import Sequences
+
+
+class KnownOptions(TypedDict, total=False):
+    """The fields of `Known` as keyword arguments."""
+
+    allowed: Any
+    states: Any
+    evidence: Any
+    sample_weight: Any
 
 
 class Known(NamedTuple):
