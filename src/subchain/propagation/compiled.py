@@ -42,8 +42,8 @@ family_part = njit(  # type: ignore[call-overload]
 )
 #: The same for a function that is called seldom, and allocates.
 family_rare = njit(nogil=True, fastmath=FASTMATH, error_model="numpy", _nrt=True)  # type: ignore[call-overload]
-#: A function that such pieces call now and then; it is not compiled into them.
-seldom = called(fastmath={"contract"}, error_model="numpy", _nrt=False)
+#: A function that such pieces call now and then; being small, it may be compiled into them.
+seldom = linked(fastmath={"contract"}, error_model="numpy", _nrt=False)
 
 
 def by_kind(dense: Callable[..., Any], banded: Callable[..., Any], *, reorders: bool = True) -> Callable[..., Any]:

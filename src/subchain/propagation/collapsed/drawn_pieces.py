@@ -27,7 +27,7 @@ from subchain.propagation.collapsed.pieces import most_positions, piece_room, pu
 from subchain.propagation.collapsed.rows import predictive, put_in_path, scaled_log, take_out_path
 from subchain.propagation.collapsed.single_chain import padded, product, scale_row, weigh_row
 from subchain.propagation.collapsed.verbs import add, has_logs, implements, scaled_exponential, weigh, weigh_rows
-from subchain.propagation.compiled import bare_part, family_part, ordered_part, rare
+from subchain.propagation.compiled import bare_part, family_part, ordered_part
 
 Array = NDArray[np.float64]
 
@@ -59,18 +59,14 @@ class PathRoom(NamedTuple):
 
 @implements(piece_room, DrawnStates)
 def _piece_room(shares, order, pieces, rows):
-    return _room(stream(shares.key, shares.sweep), most_positions(order, pieces)[0], rows.counts.shape[1])
-
-
-@rare
-def _room(begin, longest, n_states):
-    """Tables for visits of sequences; random numbers begin at `begin`."""
-    width = padded(n_states)
+    n_states = rows.counts.shape[1]
+    width, longest = padded(n_states), most_positions(order, pieces)[0]
     moves, likelihood = aligned(n_states + 1, width), aligned(longest, width)
     moves[:], likelihood[:] = 0.0, 0.0
+    begin = np.array([stream(shares.key, shares.sweep)])
     return PathRoom(
         moves, likelihood, aligned(longest, width), np.empty((1, 1)), np.empty(width), np.empty(longest, np.int64),
-        np.empty(longest, np.int64), np.empty(2), np.array([begin]),
+        np.empty(longest, np.int64), np.empty(2), begin,
     )  # fmt: skip
 
 

@@ -60,7 +60,7 @@ from subchain.propagation.collapsed.verbs import (
     weigh_scaled,
     weigh_vector,
 )
-from subchain.propagation.compiled import family_part, ordered_part, rare
+from subchain.propagation.compiled import family_part, ordered_part
 
 Array = NDArray[np.float64]
 
@@ -116,12 +116,6 @@ class DrawnRoom(NamedTuple):
 
 @implements(state_room, DrawnStates)
 def _state_room(shares, rows):
-    return _room(stream(shares.key, shares.sweep), rows)
-
-
-@rare
-def _room(begin, rows):
-    """Tables for visits of single states; random numbers begin at `begin`."""
     n_states = rows.counts.shape[1]
     width = -(-n_states // WIDTH) * WIDTH
     moves, back = np.zeros((n_states + 1, width)), np.zeros((n_states + 1, width))
@@ -140,9 +134,10 @@ def _room(begin, rows):
     for k in range(width):
         back[n_states, k] = 1.0
         inverse[0, k] = 1.0 / (totals[k] + prior_totals[k])
+    begin = np.array([stream(shares.key, shares.sweep)])
     return DrawnRoom(
         moves, back, prior_moves, prior_back, totals, prior_totals, inverse, gains, np.empty((2, width)),
-        np.zeros((1, width)), np.empty((1, 2)), np.array([begin]),
+        np.zeros((1, width)), np.empty((1, 2)), begin,
     )  # fmt: skip
 
 

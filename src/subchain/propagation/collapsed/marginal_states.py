@@ -40,7 +40,7 @@ from subchain.propagation.collapsed.verbs import (
     weigh,
     weigh_rows,
 )
-from subchain.propagation.compiled import bare_part, rare
+from subchain.propagation.compiled import bare_part
 
 Array = NDArray[np.float64]
 
@@ -86,12 +86,6 @@ def _inner(table, row, other):
 
 @implements(state_room, DenseMarginals)
 def _dense_room(shares, rows):
-    return _room(rows)
-
-
-@rare
-def _room(rows):
-    """Tables for visits of single states with marginals over all of them."""
     n_states = rows.counts.shape[1]
     width = padded(n_states)
     moves, turned, near = aligned(n_states, width), aligned(n_states, width), aligned(ROWS, width)
