@@ -23,24 +23,14 @@ SOURCES = ROOT / "src" / "subchain"
 #: Largest number of lines of a file, of a function, and of a compiled kernel; largest number of parameters.
 FILE, FUNCTION, KERNEL, PARAMETERS = 450, 60, 90, 12
 
-#: Names under which modules keep `njit` with their settings.
+#: Decorators that compile, and names under which modules keep them with their settings.
 COMPILERS = {"njit", "kernel", "part", "bare_part", "ordered_kernel", "ordered_part", "rare", "implements"}
-COMPILERS |= {"register_jitable", "bare_kernel", "family_part", "seldom", "step", "stage", "verb"}
+COMPILERS |= {"register_jitable", "bare_kernel", "small_kernel", "family_part", "seldom", "step", "stage", "verb"}
+COMPILERS |= {"linked", "called"}
 
-LONG_FILES = {
-    "propagation/lanes/recursions.py": 571,
-}
-#: Commands of the command line among them: their options are written in the signature.
-LONG_FUNCTIONS = {
-    "cli/fit.py fit": 113,
-    "cli/predict.py predict": 98,
-}
-MANY_PARAMETERS = {
-    "engines/cpu/buffers.py _grow_all": 15,
-    "propagation/lanes/growing.py grow_lane": 17,
-    "propagation/underflow.py _search": 13,
-    "selection/priors.py select_priors": 15,
-}
+LONG_FILES: dict[str, int] = {}
+LONG_FUNCTIONS: dict[str, int] = {}
+MANY_PARAMETERS: dict[str, int] = {}
 
 
 class Function(NamedTuple):

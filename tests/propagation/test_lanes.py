@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from subchain.numerics.vectors import WIDTH
+from subchain.propagation import lanes
 from subchain.propagation.lanes import products
-from subchain.propagation.lanes import recursions as lanes
 
 KERNELS = [pytest.param(kernels, id=kernels.__name__.split(".")[-1]) for kernels in (lanes, products)]
 

@@ -8,7 +8,7 @@ import naive_hdp
 import numpy as np
 import pytest
 
-from subchain.propagation.lanes import recursions as lanes
+from subchain.propagation import lanes
 from subchain.propagation.occurrence import pairs as occurrence
 from subchain.propagation.occurrence.methods import (
     DETERMINISTIC,

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from subchain.cli import options
+from subchain.cli import fit_options, options
 from subchain.cli.exit_codes import ExitCode
 from subchain.cli.output import Output, command_output, number_of
 
 if TYPE_CHECKING:
     from subchain.models.hmm import HMM
 
-MODEL = "The model"
-RUN = "The run"
 #: Maximum number of bytes of training marginals in a model file.
 MAX_MARGINAL_BYTES = 100_000_000
 #: Suffix of model files.
@@ -24,84 +22,22 @@ SUFFIX = ".safetensors"
 
 def fit(
     data: options.DataPaths,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="MODEL", help="The model file; DATA.safetensors by default."),
-    ] = None,
-    emission: Annotated[
-        str | None,
-        typer.Option(
-            "--emission",
-            metavar="FAMILY",
-            rich_help_panel=MODEL,
-            help="categorical, gaussian, diagonal_gaussian, poisson, bernoulli, or a call such as 'Categorical(0.1)'; "
-            "chosen by the kind of data if not given.",
-        ),
-    ] = None,
-    states: Annotated[
-        int | None, typer.Option("--states", metavar="K", help="Number of states.", rich_help_panel=MODEL)
-    ] = None,
-    infinite: Annotated[
-        bool,
-        typer.Option(
-            "--infinite", help="Learn the number of states; the default without --states.", rich_help_panel=MODEL
-        ),
-    ] = False,
-    max_states: Annotated[
-        int | None,
-        typer.Option("--max-states", metavar="K", help="Maximum number; 30 by default.", rich_help_panel=MODEL),
-    ] = None,
-    transition: Annotated[
-        str | None,
-        typer.Option(
-            "--transition",
-            metavar="PRIOR",
-            rich_help_panel=MODEL,
-            help="dirichlet, hdp, or a call such as 'HDP(stickiness=10)'.",
-        ),
-    ] = None,
-    inference: Annotated[
-        str | None,
-        typer.Option(
-            "--inference",
-            metavar="ALGORITHM",
-            rich_help_panel=RUN,
-            help="vi, em, cvi, svi, scvi, gibbs, beam, or a call such as 'CVI(max_iter=50)'; by default cvi for "
-            "symbols and vi for numbers, scvi and svi for more than a million symbols or three million numbers.",
-        ),
-    ] = None,
-    max_iter: Annotated[
-        int | None,
-        typer.Option("--max-iter", metavar="N", help="Maximum number of iterations.", rich_help_panel=RUN),
-    ] = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option("--time-limit", metavar="SECONDS", help="Maximum time of the run.", rich_help_panel=RUN),
-    ] = None,
-    restarts: Annotated[
-        int, typer.Option("--restarts", metavar="N", help="Number of runs from different starts.", rich_help_panel=RUN)
-    ] = 1,
-    init: Annotated[
-        str | None,
-        typer.Option(
-            "--init", metavar="START", help="auto, kmeans, context, random, exponential.", rich_help_panel=RUN
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.", rich_help_panel=RUN)] = 0,
-    holdout: Annotated[
-        float | None,
-        typer.Option(
-            "--holdout", metavar="FRACTION", help="Fraction of positions to hold out and score.", rich_help_panel=RUN
-        ),
-    ] = None,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option("--checkpoint", metavar="FILE", help="File for the state of the run.", rich_help_panel=RUN),
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue the checkpoint.", rich_help_panel=RUN)] = False,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", help="Number of processor cores; all by default.", rich_help_panel=RUN)
-    ] = None,
+    output: fit_options.ModelTarget = None,
+    emission: fit_options.Emission = None,
+    states: fit_options.States = None,
+    infinite: fit_options.Infinite = False,
+    max_states: fit_options.MaxStates = None,
+    transition: fit_options.Transition = None,
+    inference: fit_options.Inference = None,
+    max_iter: fit_options.MaxIter = None,
+    time_limit: fit_options.TimeLimit = None,
+    restarts: fit_options.Restarts = 1,
+    init: fit_options.Init = None,
+    seed: fit_options.Seed = 0,
+    holdout: fit_options.Holdout = None,
+    checkpoint: fit_options.Checkpoint = None,
+    resume: fit_options.Resume = False,
+    jobs: fit_options.Jobs = None,
     unit: options.Unit = None,
     sequences: options.SequenceRule = None,
     lower: options.Lower = None,

@@ -2,70 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
-from subchain.cli import options
+from subchain.cli import options, predict_options
 from subchain.cli.output import command_output, number_of
-
-BED = "Segments (.bed)"
 
 
 def predict(
     model: options.ModelPath,
     data: options.DataPaths,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", metavar="OUT",
-            help="Output file, .csv, .tsv, .npy, .txt, .parquet or .bed ('{sequence}.bed': one for each sequence); "
-            "without it a table is printed to standard output.",
-        ),
-    ] = None,
-    decoding: Annotated[
-        str,
-        typer.Option(
-            "--decoding", metavar="RULE",
-            help="posterior (the most probable state of each position) or viterbi (the most probable path).",
-        ),
-    ] = "posterior",
-    probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Include state probabilities (.npy: only these).")
-    ] = False,
-    chrom: Annotated[
-        str | None,
-        typer.Option(
-            "--chrom", metavar="A,B,...",
-            help="Chromosome of each sequence; the sequences' names by default. A single chromosome needs a single "
-            "sequence, or one file per sequence: -o '{sequence}.bed'.",
-            rich_help_panel=BED,
-        ),
-    ] = None,
-    bin_size: Annotated[
-        int, typer.Option("--bin", metavar="BASES", help="Number of bases per position.", rich_help_panel=BED)
-    ] = 1,
-    offset: Annotated[
-        int,
-        typer.Option("--offset", metavar="BASES", help="First base of each sequence.", rich_help_panel=BED),
-    ] = 0,
-    colours: Annotated[
-        bool,
-        typer.Option(
-            "--colours/--no-colours",
-            help="Nine columns with a score (1000 times the mean probability) and a colour, or four: chromosome, "
-            "start, end, state.",
-            rich_help_panel=BED,
-        ),
-    ] = True,
-    track: Annotated[
-        str | None,
-        typer.Option(
-            "--track", metavar="NAME", help="Write a track line for genome browsers, with this name.",
-            rich_help_panel=BED,
-        ),
-    ] = None,
+    output: predict_options.PredictionsPath = None,
+    decoding: predict_options.Decoding = "posterior",
+    probabilities: predict_options.Probabilities = False,
+    chrom: predict_options.Chrom = None,
+    bin_size: predict_options.BinSize = 1,
+    offset: predict_options.Offset = 0,
+    colours: predict_options.Colours = True,
+    track: predict_options.Track = None,
     unit: options.Unit = None,
     sequences: options.SequenceRule = None,
     lower: options.Lower = None,
@@ -73,7 +24,7 @@ def predict(
     sequence: options.SequenceColumn = None,
     array: options.Array = None,
     as_json: options.AsJson = False,
-) -> None:  # fmt: skip
+) -> None:
     """Predict the hidden state of every observation."""
     with command_output(as_json) as out:
         from subchain.cli.bed import BedFile

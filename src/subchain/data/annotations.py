@@ -6,13 +6,22 @@ per symbol (a tag dictionary) holds for all of them.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subchain.data.sequences import Sequences
 from subchain.errors import InputError
+
+
+class AnnotationOptions(TypedDict, total=False):
+    """The fields of `Annotations` as keyword arguments."""
+
+    allowed: Any
+    states: Any
+    evidence: Any
+    sample_weight: Any
 
 
 class Annotations(NamedTuple):

@@ -13,7 +13,6 @@ from collections import deque
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from subchain.core.parts import EXPECTED_LOG, KINDS, MODE
@@ -28,6 +27,7 @@ from subchain.emissions.categorical import (
 from subchain.emissions.incremental import Incremental
 from subchain.emissions.symbol_kernels import SMALL, gather, scatter
 from subchain.errors import InputError
+from subchain.numerics.linking import linked
 from subchain.numerics.special import SMALL_TOTAL, exp_digamma, small_dirichlet_weight
 
 Array = NDArray[np.float64]
@@ -38,7 +38,7 @@ LEAST_FACTOR = 1e-100
 LEAST_WEIGHT = float(np.exp(SMALLEST_LOG))
 
 
-@njit(nogil=True, cache=True)
+@linked()
 def distinct_symbols(symbols, place, distinct, local):
     """Number the symbols that occur in the order of their first occurrence; return how many there are.
 
@@ -67,7 +67,7 @@ def distinct_symbols(symbols, place, distinct, local):
     return n
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@linked(error_model="numpy")
 def _divisors(kind, totals, n_symbols):
     """What the rows of a table with these totals, (K,), are multiplied by, per state."""
     out = totals - n_symbols if kind == MODE else totals.copy()
@@ -78,7 +78,7 @@ def _divisors(kind, totals, n_symbols):
     return out
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@linked(error_model="numpy")
 def weigh_rows(kind, counts, factor, concentration, totals, symbols, rows, shift):
     """Weights of the given symbols in all states into `rows` (n, K); return whether any row had to be scaled.
 
@@ -124,7 +124,7 @@ def weigh_rows(kind, counts, factor, concentration, totals, symbols, rows, shift
     return any_scaled
 
 
-@njit(nogil=True, cache=True)
+@linked()
 def add_rows(counts, symbols, rows, gain, totals):
     """Add gain · rows to the rows of the given symbols, and the sum of what was added, per state, to `totals`."""
     for i in range(symbols.shape[0]):

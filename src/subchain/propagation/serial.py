@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from subchain.propagation.band import wrapped
-from subchain.propagation.compiled import by_kind, kernel
+from subchain.propagation.compiled import by_kind, kernel, small_kernel
 
 # Products with a matrix, or with the band of its transpose; see `propagation.band`.
 
@@ -81,7 +81,7 @@ def recede(likelihood, transposed, beta):
 # ---- log space -------------------------------------------------------------------------------------------------------
 
 
-@kernel
+@small_kernel
 def _log_sum(values):
     largest = values[0]
     for k in range(1, values.shape[0]):

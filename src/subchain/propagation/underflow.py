@@ -15,9 +15,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from subchain.numerics.linking import linked
 from subchain.propagation.band import Band, Spans, wrapped
 from subchain.propagation.compiled import by_kind
 from subchain.propagation.layout import Walks
@@ -124,11 +124,11 @@ def growth(
     if follows is None:
         follows = np.zeros(len(walks.lengths), dtype=np.bool_)
     if not all_covered or not scale.min(initial=np.inf) >= LEAST_SCALE:
-        _search(likelihood, start, transition, covers, walks, alpha, scale, all_covered, follows, *out)
+        _search(likelihood, start, transition, covers, walks, alpha, scale, all_covered, follows, out)
     return out
 
 
-@njit(nogil=True, cache=True)
+@linked()
 def _fold(follows, gain, own, highest, own_highest, out):
     """Carry the bound along the pieces and write where it becomes too large into `out` (pieces,)."""
     bound = -np.inf
@@ -139,18 +139,16 @@ def _fold(follows, gain, own, highest, own_highest, out):
         bound = max(bound + gain[piece], own[piece])
 
 
-@njit(nogil=True, cache=True)
-def _search(
-    likelihood, start, transition, covers, walks, alpha, scale, all_covered, follows, gain, own, highest, own_highest
-):  # fmt: skip
-    """Fill the fields of `Growth` for every chain; own_highest is +inf where a normaliser underflows."""
+@linked()
+def _search(likelihood, start, transition, covers, walks, alpha, scale, all_covered, follows, out):
+    """Fill the fields of `out` (`Growth`) for every chain; own_highest is +inf where a normaliser underflows."""
     for lane in range(walks.lengths.shape[0]):
         for step in range(walks.lengths[lane]):
             if not scale[walks.columns[lane] + walks.offsets[step]] >= LEAST_SCALE:
-                own_highest[lane] = np.inf
+                out.own_highest[lane] = np.inf
                 break
-        if own_highest[lane] < np.inf and not all_covered:
-            gain[lane], own[lane], highest[lane], own_highest[lane] = _lost_states(
+        if out.own_highest[lane] < np.inf and not all_covered:
+            out.gain[lane], out.own[lane], out.highest[lane], out.own_highest[lane] = _lost_states(
                 likelihood, start, transition, covers, walks, lane, alpha, scale, follows[lane]
             )
 
@@ -185,7 +183,7 @@ def _band_best_uncovered(covers, lost, healthy, likelihood, column):
     return best
 
 
-@njit(nogil=True, cache=True)
+@linked()
 def _step(weight, alpha, lost, healthy):
     """What one transition tells of the state that it leads to: whether it is touched, lost, and refreshed."""
     if not weight > 0.0:
@@ -216,7 +214,7 @@ _best_uncovered = by_kind(_dense_best_uncovered, _band_best_uncovered, reorders=
 _carry = by_kind(_dense_carry, _band_carry, reorders=False)
 
 
-@njit(nogil=True, cache=True)
+@linked()
 def _lost_states(likelihood, start, transition, covers, walks, lane, alpha, scale, follows):
     """Return the fields of `Growth` for one chain: the bound on lost weight of states that no other state covers."""
     n_states = likelihood.shape[0]

@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
 from subchain.core.components import clone
 from subchain.data import HoldOut, Sequences, as_sequences
-from subchain.data.annotations import Annotations
+from subchain.data.annotations import AnnotationOptions, Annotations
 from subchain.errors import ConvergenceWarning, InputError, unknown_name
 from subchain.models.fitting import FitCall
 from subchain.models.hmm import HMM
@@ -80,10 +80,7 @@ def select_priors(
     min_states: int = 1,
     refine: int = 0,
     random_state: Any = None,
-    allowed: Any = None,
-    states: Any = None,
-    evidence: Any = None,
-    sample_weight: Any = None,
+    **known: Unpack[AnnotationOptions],
 ) -> PriorSelection:
     """Fit a model with all combinations of some hyperparameters, or other settings, and find the best one.
 
@@ -147,7 +144,7 @@ def select_priors(
     >>> found.edges[0][:71]
     'the best emission__concentration, 0.001, is the smallest that was tried'
     """
-    known, data = Annotations(allowed, states, evidence, sample_weight), as_sequences(x)
+    given, data = Annotations(**known), as_sequences(x)
     base = resolved(model)
     if n_init is not None:
         base.set_params(n_init=at_least("n_init", n_init, 1))
@@ -161,18 +158,18 @@ def select_priors(
 
     def results(candidate: HMM) -> Results:
         if in_folds:
-            return held_out(candidate, data, known, seeds)
+            return held_out(candidate, data, given, seeds)
         score = criterion if callable(criterion) else _last_validation
-        fits = (fit(candidate, data, known, seed, validation) for seed in seeds)
+        fits = (fit(candidate, data, given, seed, validation) for seed in seeds)
         return ((score(found), found) for found in fits)
 
-    search = _Search(base, data, known, results, at_least("min_states", min_states, 1))
+    search = _Search(base, data, given, results, at_least("min_states", min_states, 1))
     search.visit(combinations(values))
     for _ in range(refine):
         search.visit(between([trial.settings for trial in search.trials], search.best.settings))
     best, found = search.best, search.model
     if in_folds or isinstance(validation, HoldOut):
-        found = fit(_candidate(base, best.settings, data), data, known, seeds[0])
+        found = fit(_candidate(base, best.settings, data), data, given, seeds[0])
     at_edges = edges(search.trials, best)
     for sentence in at_edges:
         warnings.warn(sentence, stacklevel=2)

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from subchain.engines.base import BufferGrowth
@@ -14,7 +13,8 @@ from subchain.engines.cpu.partition import Tile
 from subchain.engines.cpu.workspace import Workspace
 from subchain.engines.results import Approach
 from subchain.engines.subchains import Minibatch
-from subchain.propagation.lanes.growing import grow_lane, into_and_out_of, multiply_through
+from subchain.numerics.linking import linked
+from subchain.propagation.lanes.growing import Buffers, grow_lane, into_and_out_of, multiply_through
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -40,7 +40,7 @@ def approach(messages: Messages, batch: Minibatch, outside: Array, before: Index
     return Approach(start, stop, np.stack((before, after), axis=1))
 
 
-@njit(nogil=True, cache=True)
+@linked()
 def _ending_together(stops, lengths, offsets, positions):
     """Columns of stretches that end before `stops`, sorted by falling length, the shorter ones joining later."""
     steps = lengths[0]
@@ -103,7 +103,7 @@ def grow(messages: Messages, batch: Minibatch, outside: Array, growth: BufferGro
     left[:] = right[:] = np.eye(n_states)
     _cores(messages, batch, core)
     grown = np.zeros((size, 2), dtype=np.int64)
-    initial = messages.surrogate.initial
+    buffers, starts = Buffers(left, core, right, grown, ends), (outside, messages.surrogate.initial)
     growing, look = np.arange(size), max(FIRST_LOOK, growth.step)
     while len(growing):
         room = np.minimum(ends[growing] - grown[growing], look)
@@ -115,13 +115,10 @@ def grow(messages: Messages, batch: Minibatch, outside: Array, growth: BufferGro
             messages.likelihood(at.ravel(), table)
             tables.append(table)
         enough = np.empty(len(growing), dtype=np.bool_)
-        _grow_all(
-            *tables, look, room, ends, growing, messages.operator.dense(), outside, initial, left, core, right, grown,
-            growth, enough,
-        )  # fmt: skip
+        _grow_all(growing, buffers, messages.operator.dense(), starts, tuple(tables), look, room, growth, enough)
         growing, look = growing[~enough], 2 * look
     start, stop = np.empty((n_states, size)), np.empty((n_states, size))
-    _messages(initial, outside, left, right, grown, ends, start, stop)
+    _messages(buffers, starts, start, stop)
     return Approach(start, stop, grown)
 
 
@@ -134,33 +131,25 @@ def _cores(messages: Messages, batch: Minibatch, core: Array) -> None:
     _multiply_all(likelihood, messages.operator.dense(), begins, batch.lengths, core)
 
 
-@njit(nogil=True, cache=True)
+@linked()
 def _multiply_all(likelihood, transition, begins, lengths, core):
     for lane in range(begins.shape[0]):
         columns = np.arange(begins[lane], begins[lane] + lengths[lane])
         multiply_through(likelihood, transition, columns, core[lane])
 
 
-@njit(nogil=True, cache=True)
-def _messages(initial, outside, left, right, grown, ends, start, stop):
+@linked()
+def _messages(buffers, starts, start, stop):
     """What the buffers tell the subchains."""
-    into, out_of = np.empty(initial.shape[0]), np.empty(initial.shape[0])
-    for lane in range(left.shape[0]):
-        far = initial if grown[lane, 0] == ends[lane, 0] else outside
-        into_and_out_of(far, left[lane], right[lane], into, out_of)
+    into, out_of = np.empty(start.shape[0]), np.empty(start.shape[0])
+    for lane in range(buffers.left.shape[0]):
+        far = starts[0] if buffers.grown[lane, 0] < buffers.ends[lane, 0] else starts[1]
+        into_and_out_of(far, buffers.left[lane], buffers.right[lane], into, out_of)
         start[:, lane] = into
         stop[:, lane] = out_of
 
 
-@njit(nogil=True, cache=True)
-def _grow_all(
-    left_table, right_table, look, room, ends, growing, transition, outside, initial, left, core, right, grown, growth,
-    enough,
-):  # fmt: skip
+@linked()
+def _grow_all(growing, buffers, transition, starts, tables, look, room, growth, enough):
     for i in range(growing.shape[0]):
-        lane = growing[i]
-        enough[i] = grow_lane(
-            left_table, right_table, i * look, room[i, 0], room[i, 1], ends[lane, 0], ends[lane, 1], transition,
-            outside, initial, left[lane], core[lane], right[lane], grown[lane], growth.step, growth.tolerance,
-            growth.limit,
-        )  # fmt: skip
+        enough[i] = grow_lane(growing[i], buffers, transition, starts, tables, i * look, room[i], growth)

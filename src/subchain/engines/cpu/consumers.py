@@ -23,7 +23,7 @@ from subchain.engines.cpu.partition import Partition
 from subchain.engines.results import Consume, ConsumeFiltered, FilteredBlock, MarginalBlock
 from subchain.engines.statistics import HMMStatistics
 from subchain.engines.surrogate import Surrogate
-from subchain.propagation.lanes import recursions as lanes
+from subchain.propagation import lanes
 from subchain.propagation.listed import passes as legal
 
 Array = NDArray[np.float64]

@@ -10,7 +10,6 @@ subchain at a ragged end, one that underflows) is left to the general method: th
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from subchain.core.parts import MEAN
 from subchain.emissions.incremental_table import (
@@ -20,26 +19,19 @@ from subchain.emissions.incremental_table import (
     weigh_rows,
 )
 from subchain.emissions.symbol_kernels import gather, scatter
+from subchain.numerics.linking import called
 from subchain.numerics.stationary import reduce_states, reduced_distribution
 from subchain.numerics.vectors import aligned
 from subchain.propagation.guards import fill_silent, gather_guards, write_guards
-from subchain.propagation.lanes.recursions import (
-    LARGEST_PRODUCT,
-    LEAST_PRODUCT,
-    advance,
-    backward,
-    forward,
-    mix,
-    pair_sums,
-    retreat,
-)
+from subchain.propagation.lanes import advance, backward, forward, mix, pair_sums, retreat
+from subchain.propagation.lanes.recursions import LARGEST_PRODUCT, LEAST_PRODUCT
 from subchain.propagation.underflow import LEAST_SCALE, LEAST_TRANSITION
 from subchain.transitions.incremental import dirichlet_rows
 
 #: What is known of the rest of a chain: `WordBoundary.kind`.
 BUFFERS, GUARDS = 1, 2
 
-kernel = njit(nogil=True, cache=True, error_model="numpy")
+kernel = called(error_model="numpy")
 
 
 @kernel

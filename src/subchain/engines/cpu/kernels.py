@@ -12,12 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.propagation import serial
+from subchain.propagation import lanes, serial
 from subchain.propagation import underflow as losses
 from subchain.propagation.band import Band, Spans, spans
 from subchain.propagation.band import reached as band_reached
 from subchain.propagation.lanes import products
-from subchain.propagation.lanes import recursions as lanes
 from subchain.propagation.lanes.sums import band_pair_sums
 from subchain.propagation.layout import Walks
 from subchain.transitions.operators import Banded, Dense, TransitionOperator

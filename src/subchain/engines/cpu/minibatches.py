@@ -13,7 +13,7 @@ from subchain.engines.results import Keep
 from subchain.engines.statistics import HMMStatistics
 from subchain.engines.subchains import Ends, Minibatch, MinibatchRun
 from subchain.errors import impossible_error
-from subchain.propagation.lanes import recursions as lanes
+from subchain.propagation import lanes
 from subchain.propagation.layout import Walks
 from subchain.propagation.occurrence.methods import absence_in, conditionals, expected_transitions
 from subchain.propagation.occurrence.pairs import add_surplus

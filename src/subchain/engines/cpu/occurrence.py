@@ -20,7 +20,7 @@ from subchain.engines.cpu.passes import run_pass
 from subchain.engines.cpu.workspace import Workers
 from subchain.engines.results import Occurrence
 from subchain.errors import unknown_name
-from subchain.propagation.lanes import recursions as lanes
+from subchain.propagation import lanes
 from subchain.propagation.occurrence.methods import METHODS, absence_in, conditionals
 from subchain.propagation.occurrence.pairs import absence, add_surplus
 

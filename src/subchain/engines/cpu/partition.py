@@ -13,8 +13,9 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from subchain.numerics.linking import linked
 
 Index = NDArray[np.int64]
 
@@ -39,7 +40,7 @@ MAX_GROUPS = 64
 # These are over sooner than another thread could be given the lock of Python and return it: they keep it.
 
 
-@njit(cache=True)
+@linked()
 def _positions(starts, offsets, out):  # type: ignore[no-untyped-def]
     for step in range(offsets.shape[0] - 1):
         first = offsets[step]
@@ -47,7 +48,7 @@ def _positions(starts, offsets, out):  # type: ignore[no-untyped-def]
             out[first + lane] = starts[lane] + step
 
 
-@njit(cache=True)
+@linked()
 def step_offsets(lengths):  # type: ignore[no-untyped-def]
     """Column offsets of lanes with falling lengths."""
     offsets = np.empty(lengths[0] + 1, dtype=np.int64)

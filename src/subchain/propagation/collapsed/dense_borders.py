@@ -31,7 +31,7 @@ def free_total(rows, j, table, row, summed):
     return whole
 
 
-@bare_part
+@bare_kernel
 def add_border(before, row, after, other, gain, rows, counts):
     """Count gain · before[row, j] · after[other, k] transitions between independent pieces, where they can happen."""
     n_states = rows.counts.shape[1]

@@ -48,7 +48,7 @@ from subchain.propagation.collapsed.single_chain import (
     transpose,
 )
 from subchain.propagation.collapsed.verbs import add_rows, implements, weigh_rows
-from subchain.propagation.compiled import bare_kernel, bare_part, ordered_kernel, ordered_part
+from subchain.propagation.compiled import bare_kernel, bare_part, ordered_kernel, ordered_part, rare
 
 Array = NDArray[np.float64]
 
@@ -107,6 +107,12 @@ class DenseRoom(NamedTuple):
 
 @implements(piece_room, DenseMarginals)
 def _piece_room(shares, order, pieces, rows):
+    return _room(order, pieces, rows)
+
+
+@rare
+def _room(order, pieces, rows):
+    """Tables for visits of the clusters in `order`."""
     n_states = rows.counts.shape[1]
     width = padded(n_states)
     longest, most = most_positions(order, pieces)

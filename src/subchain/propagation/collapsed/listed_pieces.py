@@ -83,7 +83,13 @@ class ListedRoom(NamedTuple):
 
 @implements(piece_room, ListedMarginals)
 def _piece_room(shares, order, pieces, rows):
-    offsets, blocks, most, most_moves, all_entries, all_moves = shares.legal.offsets, shares.blocks, 1, 1, 1, 1
+    return _room(shares.legal.offsets, shares.blocks, order, pieces, rows.counts.shape[1])
+
+
+@rare
+def _room(offsets, blocks, order, pieces, n_states):
+    """Tables for visits of the clusters in `order`."""
+    most, most_moves, all_entries, all_moves = 1, 1, 1, 1
     for cluster in order:
         entries, moves = 0, 0
         for piece in range(cluster, pieces.starts.shape[0], pieces.size):
@@ -92,7 +98,6 @@ def _piece_room(shares, order, pieces, rows):
             most, most_moves = max(most, own), max(most_moves, own_moves)
             entries, moves = entries + own, moves + own_moves
         all_entries, all_moves = max(all_entries, entries), max(all_moves, moves)
-    n_states = rows.counts.shape[1]
     return ListedRoom(
         np.empty(most), np.empty(most), np.empty(most), np.empty(most_moves), np.empty(all_entries),
         np.empty(all_moves), np.zeros(n_states), np.ones(n_states), np.empty(1), np.empty(2, np.int64),

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from subchain.numerics.vectors import WIDTH, load, spread, store, total, turned, zeros
-from subchain.propagation.compiled import kernel, part
+from subchain.propagation.compiled import kernel, part, small_kernel
 
 #: States are padded to a multiple of this.
 PADDING = 2 * WIDTH
@@ -20,7 +20,7 @@ PADDING = 2 * WIDTH
 LEAST_SCALE, LEAST_MARGINAL = 1e-100, 1e-290
 
 
-@kernel
+@small_kernel
 def padded(n_states):
     """The number of states with its padding."""
     return -(-n_states // PADDING) * PADDING

@@ -10,13 +10,17 @@ the last extension changed the marginals; it is weaker, because an uninformative
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numba import njit
+from numpy.typing import NDArray
+
+from subchain.numerics.linking import linked
 
 #: Largest number of states for which matrix products are plain loops.
 FEW = 32
 
-kernel = njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz", "arcp"}, error_model="numpy")
+kernel = linked(fastmath={"contract", "reassoc", "nsz", "arcp"}, error_model="numpy")
 
 
 @kernel
@@ -138,40 +142,56 @@ def influence_of_the_rest(start, left, core, right, any_left, any_right):
     return of_left + of_right
 
 
+class Buffers(NamedTuple):
+    """Subchains and the buffers around them. Sides are columns: 0 is the left, 1 the right one.
+
+    Attributes
+    ----------
+    left, core, right : (M, K, K) products over the left buffer, the subchain and the right buffer
+    grown : (M, 2) lengths of the buffers
+    ends : (M, 2) number of positions of the sequence on either side of the subchain
+    """
+
+    left: NDArray[np.float64]
+    core: NDArray[np.float64]
+    right: NDArray[np.float64]
+    grown: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+
 @kernel
-def grow_lane(
-    likelihood_left, likelihood_right, at, room_left, room_right, end_left, end_right, transition, stationary, initial,
-    left, core, right, grown, step, tolerance, limit,
-):  # fmt: skip
+def grow_lane(lane, buffers, transition, starts, tables, at, room, growth):
     """Extend the buffers of one subchain, as far as the given likelihoods reach; return whether they are long enough.
 
     Parameters
     ----------
-    likelihood_left, likelihood_right : (K, n) likelihoods of positions at growing distance, from column `at` on
-    room_left, room_right : number of these positions
-    end_left, end_right : number of positions of the sequence on either side of the subchain
-    stationary, initial : (K,) weights of the outermost state inside a sequence, and at its beginning
-    left, core, right : (K, K) products; `left` and `right` are updated in place
-    grown : (2,) lengths of the buffers, updated in place
-    step, tolerance, limit : positions per extension, largest influence from beyond, largest buffer
+    lane : number of the subchain
+    buffers : Buffers, those of the subchain are updated in place
+    transition : (K, K)
+    starts : two (K,) arrays, weights of the outermost state inside a sequence, and at its beginning
+    tables : for each side (K, n) likelihoods of positions at growing distance, from column `at` on
+    room : (2,) number of these positions
+    growth : BufferGrowth
     """
+    left, core, right = buffers.left[lane], buffers.core[lane], buffers.right[lane]
+    grown, ends = buffers.grown[lane], buffers.ends[lane]
     used_left = used_right = 0
     while True:
-        if (grown[0] >= end_left and grown[1] >= end_right) or max(grown[0], grown[1]) >= limit:
+        any_left, any_right = grown[0] < ends[0], grown[1] < ends[1]
+        if not (any_left or any_right) or max(grown[0], grown[1]) >= growth.limit:
             return True
-        any_left, any_right = grown[0] < end_left, grown[1] < end_right
-        start = stationary if any_left else initial
-        if influence_of_the_rest(start, left, core, right, any_left, any_right) <= tolerance:
+        start = starts[0] if any_left else starts[1]
+        if influence_of_the_rest(start, left, core, right, any_left, any_right) <= growth.tolerance:
             return True
-        wanted_left = min(step, end_left - grown[0], limit - grown[0])
-        wanted_right = min(step, end_right - grown[1], limit - grown[1])
-        if used_left + wanted_left > room_left or used_right + wanted_right > room_right:
+        wanted_left = min(growth.step, ends[0] - grown[0], growth.limit - grown[0])
+        wanted_right = min(growth.step, ends[1] - grown[1], growth.limit - grown[1])
+        if used_left + wanted_left > room[0] or used_right + wanted_right > room[1]:
             return False
         for _ in range(wanted_left):
-            extend_left(likelihood_left, transition, at + used_left, left)
+            extend_left(tables[0], transition, at + used_left, left)
             used_left += 1
         for _ in range(wanted_right):
-            extend_right(likelihood_right, transition, at + used_right, right)
+            extend_right(tables[1], transition, at + used_right, right)
             used_right += 1
         grown[0] += wanted_left
         grown[1] += wanted_right

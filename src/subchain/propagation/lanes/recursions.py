@@ -28,13 +28,11 @@ from subchain.numerics.vectors import (
     first,
     load,
     reciprocal,
-    spread,
     store,
     zeros,
 )
-from subchain.propagation.band import wrapped
-from subchain.propagation.compiled import by_kind, kernel, part
-from subchain.propagation.lanes.sums import pair_sums, weigh
+from subchain.propagation.compiled import kernel, part, small_kernel
+from subchain.propagation.lanes.panels import mix_four, panels_of, strip_of
 
 #: Backward messages of states that are impossible before grow without limit; up to here they do no harm.
 LARGEST = 1e290
@@ -42,70 +40,8 @@ LARGEST = 1e290
 #: Products of normalisers within these limits can take one more factor.
 LEAST_PRODUCT, LARGEST_PRODUCT = 1e-150, 1e150
 
-#: Bytes of messages that are kept at hand, half of the smallest first-level cache in use.
-AT_HAND = 1 << 14
 #: Columns that are worked on at a time, so that their rows stay in the first-level cache.
 BLOCK = 512
-
-
-@part
-def _strip(n_states):
-    """Lanes that are worked on together: as many as let two messages of all states stay at hand."""
-    return max(AT_HAND // (16 * n_states * WIDTH), 1) * WIDTH
-
-
-def _dense_panels(matrix):
-    """A (K, K) matrix with its columns in fours: four columns' entries side by side, K rows, then the next four.
-
-    The last columns are filled up with zeros.
-    """
-    n_states = matrix.shape[0]
-    panels = np.zeros((-(-n_states // 4) * n_states, 4))
-    for k in range(n_states):
-        for j in range(n_states):
-            panels[k // 4 * n_states + j, k % 4] = matrix[j, k]
-    return panels
-
-
-def _band_panels(matrix):
-    """A band is in the order in which it is read."""
-    return matrix
-
-
-def _dense_mix(panels, k, source, row, lane, n_states):
-    """Σ_j matrix[j, k] · source[row + j], and the same for k + 1, k + 2 and k + 3; k is a multiple of four."""
-    p, q, r, s = zeros(), zeros(), zeros(), zeros()
-    panel = k // 4 * n_states
-    for j in range(n_states):
-        x = load(source, row + j, lane, None)
-        p += spread(panels, panel + j, 0) * x
-        q += spread(panels, panel + j, 1) * x
-        r += spread(panels, panel + j, 2) * x
-        s += spread(panels, panel + j, 3) * x
-    return p, q, r, s
-
-
-@part
-def _band_row(first, weights, k, source, row, lane, n_states):
-    """Σ_c weights[k, c] · source[row + first[k] + c]."""
-    out = zeros()
-    for c in range(weights.shape[1]):
-        out += spread(weights, k, c) * load(source, row + wrapped(first[k] + c, n_states), lane, None)
-    return out
-
-
-def _band_mix(panels, k, source, row, lane, n_states):
-    """The same for a band; rows beyond the last one are those of the last."""
-    first, weights, last = panels.first, panels.weights, n_states - 1
-    return (
-        _band_row(first, weights, k, source, row, lane, n_states),
-        _band_row(first, weights, min(k + 1, last), source, row, lane, n_states),
-        _band_row(first, weights, min(k + 2, last), source, row, lane, n_states),
-        _band_row(first, weights, min(k + 3, last), source, row, lane, n_states),
-    )
-
-
-_panels, _mix = by_kind(_dense_panels, _band_panels), by_kind(_dense_mix, _band_mix)
 
 
 # ---- forward ---------------------------------------------------------------------------------------------------------
@@ -134,7 +70,7 @@ def absorb_step(likelihood, alpha, at, stop, scale):
 
 
 @part
-def _absorb(predicted, likelihood, k, at, mask, message, row, lane):
+def absorb(predicted, likelihood, k, at, mask, message, row, lane):
     """Weigh a predicted state by its observation."""
     weighted = predicted * load(likelihood, k, at, mask)
     store(message, row, lane, None, weighted)
@@ -152,10 +88,10 @@ def _forward_group(panels, likelihood, alpha, scale, message, before, now, at, l
     factor = load(message, 2 * n_states, lane, None)
     norm = zeros()
     for k in range(0, n_states, 4):
-        predicted = _mix(panels, k, message, before, lane, n_states)
+        predicted = mix_four(panels, k, message, before, lane, n_states)
         for i in range(4):
             if k + i < n_states:
-                norm += _absorb(predicted[i] * factor, likelihood, k + i, at, mask, message, now + k + i, lane)
+                norm += absorb(predicted[i] * factor, likelihood, k + i, at, mask, message, now + k + i, lane)
     factor = reciprocal(norm)
     for k in range(n_states):
         store(alpha, k, at, mask, load(message, now + k, lane, None) * factor)
@@ -169,7 +105,7 @@ def _first_group(start, likelihood, alpha, scale, message, at, begin, lane, mask
     n_states = likelihood.shape[0]
     norm = zeros()
     for k in range(n_states):
-        norm += _absorb(load(start, k, begin + lane, mask), likelihood, k, at, mask, message, k, lane)
+        norm += absorb(load(start, k, begin + lane, mask), likelihood, k, at, mask, message, k, lane)
     factor = reciprocal(norm)
     for k in range(n_states):
         store(alpha, k, at, mask, load(message, k, lane, None) * factor)
@@ -192,7 +128,7 @@ def forward(likelihood, transition, start, offsets, alpha, scale):
     """
     n_states, lanes = start.shape
     scales = scale.reshape(1, -1)
-    panels, strip = _panels(transition), _strip(n_states)
+    panels, strip = panels_of(transition), strip_of(n_states)
     message = aligned(2 * n_states + 1, strip)
     for begin in range(0, lanes, strip):
         before, now = np.int64(0), n_states
@@ -217,7 +153,7 @@ def forward(likelihood, transition, start, offsets, alpha, scale):
             before, now = now, before
 
 
-@kernel
+@small_kernel
 def _log_total(scale, shift, offsets, lane, first_step, product):
     """Logarithm of a product of normalisers and of those of one lane from `first_step` on, their shifts added."""
     out = 0.0
@@ -317,7 +253,7 @@ def _backward_group(panels, weighted, alpha, scale, marginals, ahead, after, now
     correction = norm * weight
     believed = zeros()
     for k in range(0, n_states, 4):
-        messages = _mix(panels, k, ahead, after, lane, n_states)
+        messages = mix_four(panels, k, ahead, after, lane, n_states)
         for i in range(4):
             if k + i < n_states:
                 believed += _believe(
@@ -365,7 +301,7 @@ def backward(likelihood, transposed, stop, offsets, alpha, scale, marginals):
     """
     n_states, lanes = stop.shape
     scales = scale.reshape(1, -1)
-    panels, strip = _panels(transposed), _strip(n_states)
+    panels, strip = panels_of(transposed), strip_of(n_states)
     ahead = aligned(2 * n_states + 1, strip + WIDTH)  # lanes that join need not begin at a whole vector
     for begin in range(0, lanes, strip):
         running = np.int64(0)
@@ -399,173 +335,3 @@ def forward_backward(likelihood, transition, transposed, start, stop, offsets, s
     forward(likelihood, transition, start, offsets, alpha, scale)
     log_totals(scale, shift, offsets, totals)
     backward(likelihood, transposed, stop, offsets, alpha, scale, marginals)
-
-
-# ---- messages without marginals --------------------------------------------------------------------------------------
-
-
-@part
-def _advance_group(panels, likelihood, message, weighted, at, lane, mask):
-    """Carry filtered marginals of a vector of lanes over one position; `message` has their sums in its last row."""
-    n_states = likelihood.shape[0]
-    factor = reciprocal(load(message, n_states, lane, None))
-    norm = zeros()
-    for k in range(0, n_states, 4):
-        predicted = _mix(panels, k, message, np.int64(0), lane, n_states)
-        for i in range(4):
-            if k + i < n_states:
-                norm += _absorb(predicted[i] * factor, likelihood, k + i, at, mask, weighted, k + i, np.int64(0))
-    for k in range(n_states):
-        store(message, k, lane, None, load(weighted, k, 0, None))
-    store(message, n_states, lane, None, norm)
-
-
-@part
-def _retreat_group(panels, likelihood, message, weighted, at, lane, mask):
-    """Carry backward messages of a vector of lanes over one position; `message` has their sums in its last row."""
-    n_states = likelihood.shape[0]
-    factor = reciprocal(load(message, n_states, lane, None))
-    for k in range(n_states):
-        store(weighted, k, 0, None, load(likelihood, k, at, mask) * (load(message, k, lane, None) * factor))
-    norm = zeros()
-    for k in range(0, n_states, 4):
-        messages = _mix(panels, k, weighted, np.int64(0), np.int64(0), n_states)
-        for i in range(4):
-            if k + i < n_states:
-                store(message, k + i, lane, None, messages[i])
-                norm += messages[i]
-    store(message, n_states, lane, None, norm)
-
-
-@part
-def _write_message(message, begin, count, target):
-    """Copy messages to a table, each lane normalised."""
-    n_states = target.shape[0]
-    for lane in range(count):
-        norm = message[n_states, lane]
-        for k in range(n_states):
-            target[k, begin + lane] = message[k, lane] / norm if norm > 0.0 else 0.0
-
-
-@kernel
-def advance(likelihood, transition, start, offsets, last):
-    """Filtered marginals of each lane's last position alone.
-
-    Lanes end together: they are sorted by falling length, and those that are shorter join later.
-
-    Parameters
-    ----------
-    likelihood : (K, n)
-    transition : (K, K), or the band of its transpose
-    start : (K, lanes) weights of the first position's states before its observation is seen
-    offsets : (steps + 1,), no step has fewer lanes than the one before
-    last : (K, lanes) output, each column sums to one; lanes of no length are left alone
-    """
-    n_states = likelihood.shape[0]
-    steps = offsets.shape[0] - 1
-    lanes = offsets[steps] - offsets[steps - 1]
-    panels, strip = _panels(transition), _strip(n_states)
-    message, weighted = aligned(n_states + 1, strip), aligned(n_states, WIDTH)
-    for begin in range(0, lanes, strip):
-        running = np.int64(0)
-        for step in range(steps):
-            at = offsets[step] + begin
-            count = min(strip, offsets[step + 1] - at)
-            lane = np.int64(0)
-            while lane + WIDTH <= running:
-                _advance_group(panels, likelihood, message, weighted, at + lane, lane, None)
-                lane += WIDTH
-            if lane < running:
-                _advance_group(panels, likelihood, message, weighted, at + lane, lane, first(running - lane))
-            for joining in range(running, count):
-                norm = 0.0
-                for k in range(n_states):
-                    message[k, joining] = start[k, begin + joining] * likelihood[k, at + joining]
-                    norm += message[k, joining]
-                message[n_states, joining] = norm
-            running = max(running, count)
-        _write_message(message, begin, running, last)
-
-
-@kernel
-def retreat(likelihood, transposed, stop, offsets, before):
-    """Backward messages of the positions before each lane's first alone.
-
-    Lanes begin together: they are sorted by falling length, and those that are shorter end sooner.
-
-    Parameters
-    ----------
-    likelihood : (K, n)
-    transposed : (K, K) the transition matrix transposed, or the band of the matrix itself
-    stop : (K, lanes) backward message of each lane's last position, in any scale
-    offsets : (steps + 1,), no step has more lanes than the one before
-    before : (K, lanes) output, each column sums to one; lanes of no length are left alone
-    """
-    n_states = likelihood.shape[0]
-    lanes = offsets[1]
-    panels, strip = _panels(transposed), _strip(n_states)
-    message, weighted = aligned(n_states + 1, strip), aligned(n_states, WIDTH)
-    for begin in range(0, lanes, strip):
-        running = np.int64(0)
-        for step in range(offsets.shape[0] - 2, -1, -1):
-            at = offsets[step] + begin
-            count = min(strip, offsets[step + 1] - at)
-            for joining in range(running, count):
-                for k in range(n_states):
-                    message[k, joining] = stop[k, begin + joining]
-                message[n_states, joining] = 1.0
-            running = max(running, count)
-            lane = np.int64(0)
-            while lane + WIDTH <= running:
-                _retreat_group(panels, likelihood, message, weighted, at + lane, lane, None)
-                lane += WIDTH
-            if lane < running:
-                _retreat_group(panels, likelihood, message, weighted, at + lane, lane, first(running - lane))
-        _write_message(message, begin, running, before)
-
-
-@part
-def _mix_columns(panels, table, at, mask, block, out):
-    n_states = table.shape[0]
-    for k in range(n_states):
-        store(block, k, 0, None, load(table, k, at, mask))
-    for k in range(0, n_states, 4):
-        mixed = _mix(panels, k, block, np.int64(0), np.int64(0), n_states)
-        for i in range(4):
-            if k + i < n_states:
-                store(out, k + i, at, mask, mixed[i])
-
-
-@kernel
-def mix(matrix, table, out):
-    """Σ_j matrix[j, k] · table[j] for all columns of a (K, n) table."""
-    n_states, columns = table.shape
-    panels, block = _panels(matrix), aligned(n_states, WIDTH)
-    at = np.int64(0)
-    while at + WIDTH <= columns:
-        _mix_columns(panels, table, at, None, block, out)
-        at += WIDTH
-    if at < columns:
-        _mix_columns(panels, table, at, first(columns - at), block, out)
-
-
-@kernel
-def approach(likelihood, transition, transposed, start, stop, offsets, last, before):
-    """Run `advance`, and `retreat` if `stop` has lanes, over the same positions in one call."""
-    advance(likelihood, transition, start, offsets, last)
-    if stop.shape[1]:
-        retreat(likelihood, transposed, stop, offsets, before)
-
-
-__all__ = [
-    "advance",
-    "approach",
-    "backward",
-    "forward",
-    "forward_backward",
-    "log_totals",
-    "mix",
-    "pair_sums",
-    "retreat",
-    "weigh",
-]

@@ -8,13 +8,13 @@ import numpy as np
 
 from subchain.numerics.vectors import WIDTH, first, load, total, zeros
 from subchain.propagation.band import wrapped
-from subchain.propagation.compiled import kernel, part
+from subchain.propagation.compiled import kernel, part, small_kernel
 
 #: Columns that are multiplied and summed at a time, so that their rows stay in the first-level cache.
 BLOCK = 512
 
 
-@kernel
+@small_kernel
 def _segments(offsets, out):
     """Stretches of columns whose predecessors are contiguous as well, as rows (before, at, count); return their number.
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.propagation.compiled import kernel, part
+from subchain.propagation.compiled import kernel, part, small_kernel
 from subchain.propagation.lanes.recursions import LARGEST, LARGEST_PRODUCT, LEAST_PRODUCT
 from subchain.propagation.underflow import LEAST_MARGINAL, LEAST_SCALE
 
@@ -80,7 +80,7 @@ def _is_far(n_sources, n_targets, n_states):
     return n_sources * n_targets > MANY_TRANSITIONS and max(n_sources, n_targets) > LONG * n_states
 
 
-@kernel
+@small_kernel
 def _spread(values, first, stop, states, row):
     """Write the entries from `first` to `stop` into `row` (K,), with zeros for all other states."""
     row[:] = 0.0
@@ -88,7 +88,7 @@ def _spread(values, first, stop, states, row):
         row[states[e]] = values[e]
 
 
-@kernel
+@small_kernel
 def _carry_far(values, first, stop, states, matrix, transposed, out, begin, end, row):
     """Set out[e] = Σ_f values[f] · matrix[states[f], states[e]], f from `first` to `stop`, e from `begin` to `end`.
 
@@ -112,7 +112,7 @@ def _carry_far(values, first, stop, states, matrix, transposed, out, begin, end,
             out[e] = row[states[e]]
 
 
-@kernel
+@small_kernel
 def _add_far(alpha, before, weighted, first, stop, states, sums, row):
     """Add alpha[f] · weighted[e] to sums[states[f], states[e]], row by row.
 

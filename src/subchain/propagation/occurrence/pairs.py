@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.propagation.compiled import kernel, part
+from subchain.propagation.compiled import kernel, part, small_kernel
 
 Array = NDArray[np.float64]
 
@@ -58,7 +58,7 @@ def _surplus(probability):
     return -np.log(1.0 - min(q, ALMOST_CERTAIN)) - q
 
 
-@kernel
+@small_kernel
 def _greatest_in(matrix, n_states):
     """Return the largest entry of each column, (K,), an upper bound on the transitions to a state."""
     greatest = np.zeros(n_states)

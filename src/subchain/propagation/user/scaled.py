@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from subchain.propagation.compiled import kernel
+from subchain.propagation.compiled import kernel, small_kernel
 
 
-@kernel
+@small_kernel
 def _mix(weights, matrix, out):
     """Set out (K,) = weights (J,) · matrix (J, K), four rows at a time."""
     rows = weights.shape[0]

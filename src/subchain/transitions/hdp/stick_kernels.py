@@ -14,10 +14,11 @@ R is the number of rows (1 + K, row 0 for the initial distribution), M the large
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from subchain.numerics.linking import linked
 
 #: Sums must not be reordered: the compiler would choose the order by where the arrays lie in memory.
-kernel = njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
+kernel = linked(error_model="numpy", fastmath={"contract"})
 
 #: A state is ignored by a stick if pointing at it would raise the expected log weight of all transitions by less.
 NEGLIGIBLE = 0.01

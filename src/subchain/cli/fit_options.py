@@ -1,0 +1,84 @@
+"""Options of `subchain fit`: the model, and the run that fits it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+MODEL = "The model"
+RUN = "The run"
+
+ModelTarget = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", metavar="MODEL", help="The model file; DATA.safetensors by default."),
+]
+Emission = Annotated[
+    str | None,
+    typer.Option(
+        "--emission",
+        metavar="FAMILY",
+        rich_help_panel=MODEL,
+        help="categorical, gaussian, diagonal_gaussian, poisson, bernoulli, or a call such as 'Categorical(0.1)'; "
+        "chosen by the kind of data if not given.",
+    ),
+]
+States = Annotated[int | None, typer.Option("--states", metavar="K", help="Number of states.", rich_help_panel=MODEL)]
+Infinite = Annotated[
+    bool,
+    typer.Option("--infinite", help="Learn the number of states; the default without --states.", rich_help_panel=MODEL),
+]
+MaxStates = Annotated[
+    int | None,
+    typer.Option("--max-states", metavar="K", help="Maximum number; 30 by default.", rich_help_panel=MODEL),
+]
+Transition = Annotated[
+    str | None,
+    typer.Option(
+        "--transition",
+        metavar="PRIOR",
+        rich_help_panel=MODEL,
+        help="dirichlet, hdp, or a call such as 'HDP(stickiness=10)'.",
+    ),
+]
+Inference = Annotated[
+    str | None,
+    typer.Option(
+        "--inference",
+        metavar="ALGORITHM",
+        rich_help_panel=RUN,
+        help="vi, em, cvi, svi, scvi, gibbs, beam, or a call such as 'CVI(max_iter=50)'; by default cvi for "
+        "symbols and vi for numbers, scvi and svi for more than a million symbols or three million numbers.",
+    ),
+]
+MaxIter = Annotated[
+    int | None,
+    typer.Option("--max-iter", metavar="N", help="Maximum number of iterations.", rich_help_panel=RUN),
+]
+TimeLimit = Annotated[
+    float | None,
+    typer.Option("--time-limit", metavar="SECONDS", help="Maximum time of the run.", rich_help_panel=RUN),
+]
+Restarts = Annotated[
+    int, typer.Option("--restarts", metavar="N", help="Number of runs from different starts.", rich_help_panel=RUN)
+]
+Init = Annotated[
+    str | None,
+    typer.Option("--init", metavar="START", help="auto, kmeans, context, random, exponential.", rich_help_panel=RUN),
+]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of the random numbers.", rich_help_panel=RUN)]
+Holdout = Annotated[
+    float | None,
+    typer.Option(
+        "--holdout", metavar="FRACTION", help="Fraction of positions to hold out and score.", rich_help_panel=RUN
+    ),
+]
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option("--checkpoint", metavar="FILE", help="File for the state of the run.", rich_help_panel=RUN),
+]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue the checkpoint.", rich_help_panel=RUN)]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", help="Number of processor cores; all by default.", rich_help_panel=RUN)
+]
