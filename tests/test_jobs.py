@@ -16,15 +16,15 @@ from subchain.data import Sequences
 
 STEPS = {"max_iter": 3, "tolerance": 0.0}
 DRAWS = {"n_samples": 2, "burn_in": 1, "n_chains": 2}
-UPDATES = {"length": 50, "batch": 64, "max_updates": 4, "report_every": 2}
+UPDATES = {"length": 20, "batch": 128, "max_updates": 4, "report_every": 2}
 ALGORITHMS: dict[str, Any] = {
     "em": EM(**STEPS),
     "vi": VI(**STEPS),
     "vi of states": VI(cluster="state", **STEPS),
     "svi": SVI(boundary="buffer", **UPDATES),
     "scvi": SCVI(boundary="guards", **UPDATES),
-    "cvi": CVI(cluster="subchain", length=100, **STEPS),
-    "cvi at once": CVI(cluster="subchain", length=100, order="batch", **STEPS),
+    "cvi": CVI(cluster="subchain", length=20, **STEPS),
+    "cvi at once": CVI(cluster="subchain", length=20, order="batch", **STEPS),
     "gibbs": Gibbs(block="sequence", parameters="sampled", **DRAWS),
     "beam": Beam(**DRAWS),
 }
