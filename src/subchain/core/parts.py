@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from subchain.core.records import Record, Sums
 from subchain.core.statistics import Statistics
+from subchain.errors import FileFormatError
 
 #: Form of a part for one pass over the data: parameter values, or surrogate weights such as exp E[log θ].
 Weights = Any
@@ -134,6 +135,11 @@ class Posterior(Record):
         """Return the posterior given expected statistics, this being the prior."""
         return self._with({name: part.update(statistics.part(name)) for name, part in self.parts().items()})
 
+    def check_fit(self, statistics: Statistics, point: Point) -> None:
+        """Raise a `FileFormatError` unless this prior, statistics and a point from a file belong to one model."""
+        for name, part in self.parts().items():
+            check_part(name, part, statistics.part(name), point.parts()[name])
+
     # ---- points and weights ------------------------------------------------------------------------------------------
 
     def weights(self, kind: str) -> Point:
@@ -202,6 +208,19 @@ class Posterior(Record):
     def incremental(self, statistics: Statistics) -> IncrementalPosterior:
         """Return the posterior given these statistics in a form that small changes of them update quickly."""
         return IncrementalPosterior(self, statistics)
+
+
+def check_part(name: str, prior: Any, sums: Record, weights: Record) -> None:
+    """Raise a `FileFormatError` unless the posterior given these sums has a mean of the form of these weights."""
+    with np.errstate(all="ignore"):
+        mean = prior.update(sums).mean()
+    check_alike(mean, weights, f"prior, statistics and parameters of the {name}")
+
+
+def check_alike(one: Any, other: Any, what: str, *, by_shape: bool = True) -> None:
+    """Raise a `FileFormatError` that names `what` unless two records have the same classes, and the same shapes."""
+    if one.schema() != other.schema() or (by_shape and one.shapes() != other.shapes()):
+        raise FileFormatError(f"{what} do not fit each other")
 
 
 class IncrementalPosterior:

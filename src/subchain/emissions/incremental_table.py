@@ -17,6 +17,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from subchain.core.parts import EXPECTED_LOG, KINDS, MODE
+from subchain.core.ranges import COUNTS, Range, stored
 from subchain.core.records import Sums
 from subchain.emissions.base import Likelihood, Table, Values
 from subchain.emissions.categorical import (
@@ -228,5 +229,6 @@ class IncrementalTable(Incremental):
         return {"counts": self.counts.copy(), "totals": self.totals.copy(), "factor": np.array(self.factor)}
 
     def restore(self, memory: dict[str, NDArray[Any]]) -> None:
-        self.counts[:], self.totals[:] = memory["counts"], memory["totals"]
-        self.factor = float(memory["factor"])
+        self.counts[:] = stored(memory, "counts", COUNTS, self.counts.shape)
+        self.totals[:] = stored(memory, "totals", COUNTS, self.totals.shape)
+        self.factor = float(stored(memory, "factor", Range(least=LEAST_FACTOR, most=1.0)))

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.records import Sums, constant_on
+from subchain.core.records import Sums, array
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Emission, Likelihood, Table, Values
 from subchain.emissions.checks import as_matrix, first_where, real_columns, where_is
@@ -152,7 +152,7 @@ class CenteredSums(Sums):
     weight: Array
     first: Array
     second: Array
-    origin: Array = constant_on()
+    origin: Array = array("D", is_constant=True)
 
     def about(self, origin: Array) -> Self:
         """Return the same sums about another origin."""

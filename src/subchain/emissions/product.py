@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.records import Record, Sums, states_on
+from subchain.core.ranges import WHOLE_NUMBERS, Range
+from subchain.core.records import Record, Sums, array, number
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Conjugate, Emission, Likelihood, Parameters, Posterior, Table, Values
 from subchain.emissions.categorical import Categorical
@@ -38,9 +39,18 @@ class Layout(Record):
     n_columns : number of columns of the table
     """
 
-    columns: NDArray[np.int64] = states_on()
-    widths: NDArray[np.int64] = states_on()
-    n_columns: int = 1
+    columns: NDArray[np.int64] = array("A", WHOLE_NUMBERS)
+    widths: NDArray[np.int64] = array("P", Range("int64", least=1))
+    n_columns: int = number(Range(least=1), 1)
+
+    def check_fields(self) -> None:
+        if self.widths.sum() != len(self.columns) or self.columns.max() >= self.n_columns:
+            raise ValueError("columns of the parts do not fit the table")
+
+    def check_parts(self, parts: Mapping[str, Any]) -> None:
+        """Raise a ValueError unless there are columns for each of these parts."""
+        if len(parts) != len(self.widths):
+            raise ValueError(f"there are columns for {len(self.widths)} parts, but there are {len(parts)}")
 
     @classmethod
     def of(cls, columns: Iterable[NDArray[np.int64]], n_columns: int) -> Layout:
@@ -114,6 +124,9 @@ class ProductParameters(ProductLikelihood, Parameters):
     parts: dict[str, Parameters]
     layout: Layout
 
+    def check_fields(self) -> None:
+        self.layout.check_parts(self.parts)
+
     def __getitem__(self, name: str) -> Any:
         """Return the parameters of one part."""
         if name not in self.parts:
@@ -180,6 +193,9 @@ class ProductPosterior(Conjugate):
 
     parts: dict[str, Posterior]
     layout: Layout
+
+    def check_fields(self) -> None:
+        self.layout.check_parts(self.parts)
 
     def update(self, sums: ProductSums) -> Self:
         updated = {name: part.update(sums.parts[name]) for name, part in self.parts.items()}
@@ -261,6 +277,11 @@ class Product(Emission):
 
     def prepare(self, data: Sequences) -> Sequences:
         return data
+
+    def describes(self, parameters: Any) -> bool:
+        if not super().describes(parameters) or list(parameters.parts) != list(self.families):
+            return False
+        return all(family.describes(parameters.parts[name]) for name, family in self.families.items())
 
     def sized_as(self, parameters: Any) -> Product:
         return Product(**{name: part.sized_as(parameters.parts[name]) for name, part in self.families.items()})

@@ -253,6 +253,9 @@ class Walkers(Protocol):
     def start(self, n_chains: int, state: Any) -> Any:
         """Return what is hidden for each chain to begin with, given the start of a run."""
 
+    def resume(self, n_chains: int, memory: Memory) -> Any:
+        """Return what was hidden for each chain when a checkpoint was written."""
+
     def walker(self, number: int, hidden: Any) -> Walker:
         """Return a chain that stands at `hidden`."""
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.parts import IncrementalPosterior, Memory, Posterior
+from subchain.core.ranges import FINITE, SINCE, stored, stored_cursor
 from subchain.core.records import Record, build_record
 from subchain.core.statistics import Statistics
 from subchain.errors import InputError
@@ -139,9 +140,9 @@ class ClusterLedger:
         return memory | self.model.memory()
 
     def restore(self, memory: Memory, statistics: Statistics) -> None:
-        self.cursor, self.iteration = (int(number) for number in memory["cursor"])
-        self.since = np.array(memory["since"])
+        self.cursor, self.iteration = stored_cursor(memory, self.size)
+        self.since = np.array(stored(memory, "since", SINCE, (2,)))
         self._allocate(statistics)
         for name, array in self.arrays.items():
-            array[:] = memory[f"shares.{name}"]
+            array[:] = stored(memory, f"shares.{name}", FINITE, array.shape)
         self.model.restore(memory)

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.parts import Memory
-from subchain.core.records import build_record
+from subchain.core.ranges import ANYTHING, stored
+from subchain.core.stored_records import read_like
 from subchain.structures.base import Moved
 from subchain.structures.clusters import ClusterStructure
 
@@ -35,6 +36,10 @@ class ClusterWalkers:
 
     def start(self, n_chains: int, state: Any) -> list[None]:
         return [None] * n_chains
+
+    def resume(self, n_chains: int, memory: Memory) -> NDArray[Any]:
+        found = np.asarray(memory.get("hidden", []))
+        return stored(memory, "hidden", ANYTHING, (n_chains, *(None for _ in found.shape[1:])))
 
     def walker(self, number: int, hidden: Any) -> ClusterWalker:
         return ClusterWalker(self, number, hidden)
@@ -94,4 +99,4 @@ class ClusterWalker:
 
     def restore(self, memory: Memory) -> None:
         like = self.shared.structure.statistics(self.prior.mean())
-        self.current = build_record(like.schema(), memory, f"current.{self.number}.")
+        self.current = read_like(memory, f"current.{self.number}", like)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.ranges import FINITE, stored
 from subchain.core.records import Sums
 from subchain.propagation.collapsed.verbs import add, implements, weigh
 
@@ -54,7 +55,7 @@ class EmissionCounts:
     def restore(self, memory: dict[str, NDArray[Any]]) -> None:
         """The inverse of `memory`."""
         for name, array in self.carried.items():
-            array[:] = memory[name]
+            array[:] = stored(memory, name, FINITE, array.shape)
 
 
 class TabledLogs(NamedTuple):

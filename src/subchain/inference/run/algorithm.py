@@ -40,6 +40,8 @@ class Algorithm(Component, ABC):
     flat: ClassVar[bool]
     #: Whether what is learned of a prior is moved between iterations.
     updates_hyperparameters: ClassVar[bool] = True
+    #: Whether a run ends with as many states as it begins with.
+    keeps_states: ClassVar[bool] = True
     #: Treatment of parameters with a hierarchical prior; None if the algorithm cannot learn such a prior.
     hierarchy_treatment: ClassVar[Treatment | None] = None
     time_limit: float | None
@@ -106,6 +108,9 @@ class Algorithm(Component, ABC):
     def samples(self, state: RunState) -> Any:
         """Draws from the posterior that a run has kept; None if it makes none."""
         return None
+
+    def check_trace(self, trace: Trace) -> None:
+        """Raise a `FileFormatError` if the trace of a checkpoint lacks a measure that the algorithm needs."""
 
     def complaint(self, trace: Trace, status: Status) -> str | None:
         """What a user should be warned of, given how the run ended."""

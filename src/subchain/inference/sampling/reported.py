@@ -12,8 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.parts import Memory, Posterior
-from subchain.core.records import build_record
+from subchain.core.ranges import Range, stored
+from subchain.core.records import FIRST
 from subchain.core.statistics import Statistics
+from subchain.core.stored_records import RecordReader, read_like
+from subchain.errors import FileFormatError
+from subchain.inference.run.loop import RunState
 from subchain.inference.sampling.draws import samples_of
 from subchain.structures.base import Walker
 
@@ -76,22 +80,24 @@ class Averages:
         return memory
 
     def restore(self, memory: Memory, walkers: list[Walker], draws: int) -> None:
-        self._tally[:] = memory["tally"]
+        self._tally[:] = stored(memory, "tally", Range(dtype=None, least=0, most=draws), self._tally.shape)
         if draws:
-            schema = walkers[0].statistics().schema()
-            totals: list[Any] = [build_record(schema, memory, f"total.{walker.number}.") for walker in walkers]
-            self._totals = totals
+            like = walkers[0].statistics()
+            self._totals = [read_like(memory, f"total.{walker.number}", like) for walker in walkers]
 
 
-def marginals_of(memory: Memory) -> Array | None:
-    """Share of the best chain's draws in which each position had each state, from what a run remembers.
+def marginals_of(state: RunState, shape: tuple[int, ...]) -> Array | None:
+    """Return the share of the best chain's draws in which each position had each state; None without draws.
 
-    (N, K), or one number for each legal state of each position, in the order of `LegalStates`; None without draws.
+    `shape` is that of the result: (N, K), or (n,) for one number for each legal state of each position, in the order of
+    `LegalStates`.
     """
-    samples = samples_of(memory)
+    samples = samples_of(state)
     if samples is None:
         return None
-    shares: Array = memory["tally"][samples.best_chain] / samples.n_draws
+    counted = Range(dtype=None, least=0, most=samples.n_draws)
+    tally = stored(state.results.memory, "tally", counted, (samples.n_chains, *shape))[samples.best_chain]
+    shares: Array = tally / samples.n_draws
     return shares
 
 
@@ -130,7 +136,10 @@ class BestDraw:
         if not draws:
             return
         for walker in walkers:
-            start = f"best.{walker.number}."
-            statistics: Any = build_record(walker.statistics().schema(), memory, f"{start}statistics.")
-            prior: Any = build_record(walker.prior.schema(), memory, f"{start}prior.")
-            self._best[walker.number] = float(memory[f"{start}log_joint"]), statistics, prior
+            name, reader = f"best.{walker.number}", RecordReader(memory)
+            found: list[Any] = []
+            for part, like in (("statistics", walker.statistics()), ("prior", walker.prior)):
+                found.append(reader.read(like.schema(), f"{name}.{part}"))
+                if found[-1].take(FIRST).shapes() != like.take(FIRST).shapes():
+                    raise FileFormatError(f"{name}.{part} has arrays of other shapes than the run")
+            self._best[walker.number] = float(stored(memory, f"{name}.log_joint")), found[0], found[1]

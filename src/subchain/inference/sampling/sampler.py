@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from subchain.core.checks import whole_number
 from subchain.core.samples import MIN_DRAWS, Samples, r_hat
-from subchain.errors import InputError
+from subchain.errors import FileFormatError, InputError
 from subchain.inference.run.algorithm import Algorithm
 from subchain.inference.run.loop import RunState
 from subchain.inference.run.problem import Problem
@@ -126,7 +126,7 @@ class Sampler(Algorithm):
         return Sweeps(problem, self, state)
 
     def samples(self, state: RunState) -> Samples | None:
-        return samples_of(state.results.memory)
+        return samples_of(state) if len(state.trace) else None
 
     def weights(self, posterior: Any, point: Any) -> Any:
         return posterior.predictive()
@@ -144,6 +144,11 @@ class Sampler(Algorithm):
             return -math.inf
         kept = self._kept(trace)
         return float(kept.mean(axis=1).max()) if kept.shape[1] else trace.objective[-1]
+
+    def check_trace(self, trace: Trace) -> None:
+        for name in ("sweeps", *(f"log_joint.{chain}" for chain in range(self.n_chains))):
+            if len(trace.measures.get(name, [])) != len(trace):
+                raise FileFormatError(f"the trace does not have the measure {name} of every iteration")
 
     def complaint(self, trace: Trace, status: Status) -> str | None:
         kept, name = self._kept(trace), type(self).__name__

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.parts import Point, Posterior
+from subchain.core.parts import Point, Posterior, check_alike, check_part
+from subchain.core.records import FIRST
 from subchain.emissions.base import Parameters
 from subchain.emissions.base import Posterior as EmissionPosterior
 from subchain.engines.statistics import HMMStatistics
@@ -53,6 +55,15 @@ class HMMPosterior(Posterior):
 
     chain: ChainPosterior
     emission: EmissionPosterior
+
+    def check_fit(self, statistics: Any, point: Any) -> None:
+        """As for every posterior; of the emissions, whose tables may be large, only the first state is compared."""
+        prior: Any = self.emission
+        check_part("chain", self.chain, statistics.chain, point.chain)
+        check_part("emissions", *(record.take(FIRST) for record in (prior, statistics.emission, point.emission)))
+        what = "statistics and parameters"
+        check_alike(statistics.chain, point.chain.operator.zeros(), what)
+        check_alike(statistics.emission.take(FIRST), point.emission.take(FIRST).zeros(), what)
 
     def next_mode(self, statistics: HMMStatistics, previous: HMMPoint | None) -> tuple[HMMPoint, list[str]]:
         """Return the mode; states without observations, and rows that are never left, keep the `previous` values."""

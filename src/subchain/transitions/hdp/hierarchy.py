@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from scipy.special import digamma
 
 from subchain.core.hyperparameters import states_differ
-from subchain.core.records import Record
+from subchain.core.ranges import NOT_NEGATIVE, POSITIVE, WHOLE_NUMBERS
+from subchain.core.records import Record, number
 from subchain.numerics import simplex
 from subchain.transitions.base import ChainSums
 from subchain.transitions.dirichlet import DirichletChain, DirichletRows
@@ -48,14 +49,14 @@ class Hierarchy(Record):
     n_updates : number of hyperparameter updates so far
     """
 
-    concentration: float
-    top_concentration: float
-    stickiness: float = 0.0
+    concentration: float = number(POSITIVE)
+    top_concentration: float = number(POSITIVE)
+    stickiness: float = number(NOT_NEGATIVE, 0.0)
     learns_concentration: bool = False
     learns_top_concentration: bool = False
     merges: bool = True
     splits: bool = True
-    n_updates: int = 0
+    n_updates: int = number(WHOLE_NUMBERS, 0)
 
     renamed_fields: ClassVar[dict[str, str]] = {"renewals": "n_updates"}
 

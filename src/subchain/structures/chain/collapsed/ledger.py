@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.parts import Memory
+from subchain.core.ranges import SINCE, stored, stored_cursor
 from subchain.core.records import Record
 from subchain.data.legal_states import LegalStates
 from subchain.emissions.base import Likelihood
@@ -331,8 +332,8 @@ class ChainLedger:
     def restore(self, memory: Memory, statistics: HMMStatistics) -> None:
         """Go on where a checkpoint was written."""
         self.shares.restore(memory)
-        self.cursor, self.iteration = (int(number) for number in memory["cursor"])
-        self.since = np.array(memory["since"])
+        self.cursor, self.iteration = stored_cursor(memory, self.size)
+        self.since = np.array(stored(memory, "since", SINCE, (2,)))
         self._move_from(statistics)
         own = {key.removeprefix("emission."): array for key, array in memory.items() if key.startswith("emission.")}
         self.emission.restore(own)

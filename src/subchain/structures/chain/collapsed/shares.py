@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.parts import Memory
+from subchain.core.ranges import COUNTS, FINITE, SUM_TOLERANCE, stored, stored_number
 from subchain.core.records import build_record
 from subchain.data.legal_states import LegalStates, no_restriction, spread_out
-from subchain.errors import InputError
+from subchain.errors import FileFormatError, InputError
 from subchain.propagation.collapsed.dense_pieces import DenseMarginals
 from subchain.propagation.collapsed.listed_counts import move_blocks, sum_moves
 from subchain.propagation.collapsed.listed_pieces import ListedMarginals, Lists
@@ -216,7 +217,7 @@ class Shares:
             raise InputError("the checkpoint was written with another CVI(storage=...); resume as the run was begun.")
         found = memory.get("shares")
         if self.path is not None:
-            number = int(memory["copy"])
+            number = stored_number(memory, "copy")
             if not self._copy(number).exists():
                 raise InputError(
                     f"{self._copy(number)} is missing, which the checkpoint needs; resume with the folder as it was."
@@ -224,9 +225,12 @@ class Shares:
             found = np.fromfile(self._copy(number))
             if number not in self._copies:
                 self._copies = [number]
-        if found is None or len(found) != len(self._flat):
-            raise InputError("the marginals that the checkpoint knows do not fit the data; it belongs to another fit.")
-        self._flat[:] = found
+        known = {"shares": np.empty(0) if found is None else found}
+        self._flat[:] = stored(known, "shares", COUNTS, self._flat.shape)
+        starts = self.legal.offsets[:-1] if self.is_compressed else np.arange(0, len(self.marginals), self.n_states)
+        sums = np.add.reduceat(self.marginals, starts) if len(starts) else np.ones(0)
+        if (np.abs(sums - 1.0) > SUM_TOLERANCE).any():
+            raise FileFormatError("shares holds marginals of a position that do not sum to 1")
 
     def _copy(self, number: int) -> Path:
         assert self.path is not None
@@ -265,4 +269,4 @@ class OwnSums:
 
     def restore(self, memory: Memory) -> None:
         for name, array in self.arrays.items():
-            array[:] = memory[f"own.{name}"]
+            array[:] = stored(memory, f"own.{name}", FINITE, array.shape)
