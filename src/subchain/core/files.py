@@ -1,12 +1,14 @@
 """Atomic writes, and named arrays in safetensors files with a checksum.
 
 A write goes to a temporary file in the target's folder, which replaces the target when it is complete, so a crash
-leaves either the old file or the new one. Nothing is pickled, so reading a file cannot run code.
+leaves either the old file or the new one. The next write of the same file removes what a killed process left of the
+temporary one. Nothing is pickled, so reading a file cannot run code.
 """
 
 from __future__ import annotations
 
 import contextlib
+import glob
 import hashlib
 import json
 import os
@@ -19,6 +21,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.locks import PREFIX, create_locked, leftovers
 from subchain.errors import FileFormatError, InputError, SubchainError
 
 #: Keys of the metadata entries: the JSON header, and the checksum of header and arrays.
@@ -58,16 +61,29 @@ def _errors_naming(path: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a temporary path; rename it to `path` at the end of the block, or delete it if the block raises."""
+    """Yield the path of an empty temporary file; rename it to `path` at the end of the block, or delete it on errors.
+
+    What killed processes have left of earlier writes to `path` is removed.
+    """
     target = checked_target(path)
-    temporary = target.with_name(f".{secrets.token_hex(6)}.{target.name}")  # same suffix: writers depend on it
+    for leftover in leftovers(target.parent, f".{PREFIX}*.{glob.escape(target.name)}"):
+        leftover.unlink()
+    with _errors_naming(target):
+        temporary, held = create_locked(lambda: _temporary_name(target))
     try:
         with _errors_naming(target):
             yield temporary
+            if os.name == "nt":
+                held.close()  # open files cannot be renamed
             os.replace(temporary, target)
     finally:
+        held.close()
         with contextlib.suppress(FileNotFoundError):
             temporary.unlink()
+
+
+def _temporary_name(target: Path) -> Path:
+    return target.with_name(f".{PREFIX}{secrets.token_hex(6)}.{target.name}")  # same suffix: writers depend on it
 
 
 @contextmanager
@@ -82,7 +98,7 @@ def writing(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]:
 
 def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
     """Write `content` to `path` atomically: a failure leaves the old file unchanged."""
-    with writing(path, "xb") as file:
+    with writing(path, "wb") as file:
         file.write(content)
 
 

@@ -251,6 +251,9 @@ class Conjugate(Record, FixedHyperparameters, ABC):
         """
         return None
 
+    def check_sums(self, sums: Any) -> None:
+        """Raise a ValueError if sums from a file, each within its range, cannot be those of observations."""
+
     def incremental(self, sums: Any) -> Incremental:
         """Return the posterior given `sums`, with this distribution as the prior, for updates by small steps."""
         return Incremental(self, sums)

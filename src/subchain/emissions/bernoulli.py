@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaln, digamma, xlog1py, xlogy
 
-from subchain.core.ranges import FRACTIONS, POSITIVE
+from subchain.core.ranges import FRACTIONS, POSITIVE, ROUNDING
 from subchain.core.records import array
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Conjugate, Emission, Parameters, Table, Values
@@ -105,6 +105,10 @@ class BetaTable(Conjugate):
         return dataclasses.replace(
             self, successes=self.successes + sums.total, failures=self.failures + (sums.weight - sums.total)
         )
+
+    def check_sums(self, sums: CountSums) -> None:
+        if (sums.total > sums.weight + ROUNDING * np.maximum(sums.weight, 1.0)).any():
+            raise ValueError("there are more ones than observations")
 
     def mean(self) -> BernoulliParameters:
         return BernoulliParameters(self.successes / (self.successes + self.failures))

@@ -197,6 +197,11 @@ class ProductPosterior(Conjugate):
     def check_fields(self) -> None:
         self.layout.check_parts(self.parts)
 
+    def check_sums(self, sums: ProductSums) -> None:
+        for name, part in self.parts.items():
+            if isinstance(part, Conjugate):
+                part.check_sums(sums.parts[name])
+
     def update(self, sums: ProductSums) -> Self:
         updated = {name: part.update(sums.parts[name]) for name, part in self.parts.items()}
         return dataclasses.replace(self, parts=updated)

@@ -234,6 +234,9 @@ class Walker(Protocol):
     def tally_shape(self) -> tuple[int, ...]:
         """Return the shape of a table that counts how often what is hidden had each value; (0,) if none is kept."""
 
+    def tally_starts(self) -> NDArray[np.int64]:
+        """Return where the counts of each position begin in such a table."""
+
     def tally(self, out: NDArray[Any]) -> None:
         """Add the present draw to such a table."""
 

@@ -88,6 +88,9 @@ class ClusterWalker:
     def tally_shape(self) -> tuple[int, ...]:
         return (0,)
 
+    def tally_starts(self) -> NDArray[np.int64]:
+        return np.empty(0, dtype=np.int64)
+
     def tally(self, out: NDArray[Any]) -> None:
         """Do nothing: values of what is hidden are not counted."""
 

@@ -52,6 +52,11 @@ class Algorithm(Component, ABC):
         """Whether the algorithm works with all K² transitions, even if most of them are impossible."""
         return False
 
+    @property
+    def measured(self) -> list[str]:
+        """Names of the measures that every iteration adds to the trace, and that the algorithm reads there."""
+        return []
+
     def check(self) -> None:
         """Raise an `InputError` if a setting is out of range."""
         if self.time_limit is not None:
@@ -108,9 +113,6 @@ class Algorithm(Component, ABC):
     def samples(self, state: RunState) -> Any:
         """Draws from the posterior that a run has kept; None if it makes none."""
         return None
-
-    def check_trace(self, trace: Trace) -> None:
-        """Raise a `FileFormatError` if the trace of a checkpoint lacks a measure that the algorithm needs."""
 
     def complaint(self, trace: Trace, status: Status) -> str | None:
         """What a user should be warned of, given how the run ended."""

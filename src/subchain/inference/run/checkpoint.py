@@ -126,7 +126,12 @@ class Checkpoint:
             best, current = (
                 None if header[name] is None else _unpack(header[name], name, arrays) for name in ("best", "current")
             )
-            return Journey([RunSummary.from_json(summary) for summary in header["runs"]], best, current)
+            runs = [RunSummary.from_json(summary) for summary in header["runs"]]
+            if (best is None) == bool(runs):
+                raise FileFormatError(
+                    f"{len(runs)} runs have ended, but {'none' if best is None else 'one'} is the best"
+                )
+            return Journey(runs, best, current)
 
     def _check(self, header: dict[str, Any]) -> None:
         """Refuse the checkpoint of another fit."""
@@ -171,7 +176,9 @@ def check_resumed(problem: Problem, algorithm: Algorithm, state: RunState) -> No
     check_alike(point, expected, "the parameters of the checkpoint and of the fit")
     check_alike(results.statistics, results.reported, "statistics and their average")
     prior.check_fit(results.statistics, results.point)
-    algorithm.check_trace(state.trace)
+    for name in algorithm.measured:
+        if len(state.trace.measures.get(name, [])) != len(state.trace):
+            raise FileFormatError(f"the trace does not have the measure {name} of every iteration")
 
 
 def _pack(state: RunState, name: str, arrays: dict[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from subchain.inference.sampling.draws import samples_of
 from subchain.structures.base import Walker
 
 Array = NDArray[np.float64]
+Index = NDArray[np.int64]
 
 
 class Reported(Protocol):
@@ -80,25 +81,32 @@ class Averages:
         return memory
 
     def restore(self, memory: Memory, walkers: list[Walker], draws: int) -> None:
-        self._tally[:] = stored(memory, "tally", Range(dtype=None, least=0, most=draws), self._tally.shape)
+        self._tally[:] = stored_tally(memory, draws, self._tally.shape, walkers[0].tally_starts())
         if draws:
             like = walkers[0].statistics()
             self._totals = [read_like(memory, f"total.{walker.number}", like) for walker in walkers]
 
 
-def marginals_of(state: RunState, shape: tuple[int, ...]) -> Array | None:
+def marginals_of(state: RunState, shape: tuple[int, ...], starts: Index) -> Array | None:
     """Return the share of the best chain's draws in which each position had each state; None without draws.
 
     `shape` is that of the result: (N, K), or (n,) for one number for each legal state of each position, in the order of
-    `LegalStates`.
+    `LegalStates`; `starts` (N,) is where the entries of each position begin.
     """
     samples = samples_of(state)
     if samples is None:
         return None
-    counted = Range(dtype=None, least=0, most=samples.n_draws)
-    tally = stored(state.results.memory, "tally", counted, (samples.n_chains, *shape))[samples.best_chain]
-    shares: Array = tally / samples.n_draws
+    tally = stored_tally(state.results.memory, samples.n_draws, (samples.n_chains, *shape), starts)
+    shares: Array = tally[samples.best_chain] / samples.n_draws
     return shares
+
+
+def stored_tally(memory: Memory, draws: int, shape: tuple[int, ...], starts: Index) -> NDArray[Any]:
+    """Return how often each position had each state, of every chain, in so many draws."""
+    tally = stored(memory, "tally", Range(dtype=None, least=0, most=draws), shape)
+    if len(starts) and (np.add.reduceat(tally.reshape(len(tally), -1), starts, axis=1, dtype=np.int64) != draws).any():
+        raise FileFormatError(f"tally holds a position that does not have {draws} states")
+    return tally
 
 
 class BestDraw:

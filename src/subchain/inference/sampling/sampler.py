@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from subchain.core.checks import whole_number
 from subchain.core.samples import MIN_DRAWS, Samples, r_hat
-from subchain.errors import FileFormatError, InputError
+from subchain.errors import InputError
 from subchain.inference.run.algorithm import Algorithm
 from subchain.inference.run.loop import RunState
 from subchain.inference.run.problem import Problem
@@ -53,6 +53,10 @@ class Sampler(Algorithm):
     @property
     def needs_matrix(self) -> bool:
         return True
+
+    @property
+    def measured(self) -> list[str]:
+        return ["sweeps", *(f"log_joint.{chain}" for chain in range(self.n_chains))]
 
     @abstractmethod
     def walkers(self, problem: Problem, seed: int) -> Walkers:
@@ -144,11 +148,6 @@ class Sampler(Algorithm):
             return -math.inf
         kept = self._kept(trace)
         return float(kept.mean(axis=1).max()) if kept.shape[1] else trace.objective[-1]
-
-    def check_trace(self, trace: Trace) -> None:
-        for name in ("sweeps", *(f"log_joint.{chain}" for chain in range(self.n_chains))):
-            if len(trace.measures.get(name, [])) != len(trace):
-                raise FileFormatError(f"the trace does not have the measure {name} of every iteration")
 
     def complaint(self, trace: Trace, status: Status) -> str | None:
         kept, name = self._kept(trace), type(self).__name__

@@ -146,6 +146,10 @@ class Stochastic(Algorithm):
         updates = self.n_updates(problem)
         return None if updates is None else -(-updates // self.report_every)
 
+    @property
+    def measured(self) -> list[str]:
+        return ["updates"]
+
     def why_stop(self, problem: Problem, state: RunState) -> Status | None:
         done, limit = state.trace.measures.get("updates", [0.0])[-1], self.n_updates(problem)
         found = super().why_stop(problem, state)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from subchain.core.parts import Point, Posterior, check_alike, check_part
 from subchain.core.records import FIRST
-from subchain.emissions.base import Parameters
+from subchain.emissions.base import Conjugate, Parameters
 from subchain.emissions.base import Posterior as EmissionPosterior
 from subchain.engines.statistics import HMMStatistics
 from subchain.engines.surrogate import Surrogate
@@ -59,6 +59,8 @@ class HMMPosterior(Posterior):
     def check_fit(self, statistics: Any, point: Any) -> None:
         """As for every posterior; of the emissions, whose tables may be large, only the first state is compared."""
         prior: Any = self.emission
+        if isinstance(prior, Conjugate):
+            prior.check_sums(statistics.emission)
         check_part("chain", self.chain, statistics.chain, point.chain)
         check_part("emissions", *(record.take(FIRST) for record in (prior, statistics.emission, point.emission)))
         what = "statistics and parameters"

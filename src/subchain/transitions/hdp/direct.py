@@ -19,7 +19,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.ranges import POSITIVE, RANKS
+from subchain.core.ranges import POSITIVE, RANKS, Range
 from subchain.core.records import array
 from subchain.numerics.expected_tables import expected_tables_of
 from subchain.transitions.base import ChainSums
@@ -90,6 +90,7 @@ class KnownTopChain(HierarchicalChain):
 class DirectChain(KnownTopChain):
     """Hierarchical prior with the most probable top level; `top` (K,) are its sticks, `order` (K,) their ranks."""
 
+    top: Array = array("K", Range(least=0.0, is_open=True, most=1.0))
     order: Array = array("K", RANKS)
 
     @property

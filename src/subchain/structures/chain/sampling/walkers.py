@@ -235,6 +235,10 @@ class Walker(ABC):
         legal = self.setting.legal
         return (len(self.states), self.reference.n_states) if legal is None else (legal.n_entries,)
 
+    def tally_starts(self) -> NDArray[np.int64]:
+        legal = self.setting.legal
+        return np.arange(len(self.states)) * self.reference.n_states if legal is None else legal.offsets[:-1]
+
     def tally(self, out: NDArray[Any]) -> None:
         lists = self.setting.legal_lists
         _tally_states(lists.offsets, lists.states, self.states, out.reshape(-1))

@@ -1,0 +1,1 @@
+"""Attacks on the package with random input, deterministic by seed."""
