@@ -215,6 +215,8 @@ def check_part(name: str, prior: Any, sums: Record, weights: Record) -> None:
     with np.errstate(all="ignore"):
         mean = prior.update(sums).mean()
     check_alike(mean, weights, f"prior, statistics and parameters of the {name}")
+    if mean.not_finite() is not None:
+        raise FileFormatError(f"the posterior of the {name} has a mean that is not finite: {mean.not_finite()[0]}")
 
 
 def check_alike(one: Any, other: Any, what: str, *, by_shape: bool = True) -> None:

@@ -20,8 +20,8 @@ from subchain.errors import FileFormatError
 SUM_TOLERANCE = 1e-6
 #: Rounding, relative to the largest entry, that may take a count below zero or make a matrix uneven.
 ROUNDING = 1e-8
-#: Whole numbers beyond this are no counts of anything.
-MOST = float(1 << 62)
+#: Largest whole number.
+MOST = float(1 << 63)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,6 +120,9 @@ WHOLE_NUMBERS = Range("int64", least=0.0, most=MOST)
 STATES = Range("int64", below="K")
 #: A rank for each state, from 0.
 RANKS = Range(is_permutation=True)
+#: Real numbers whose squares can be added up.
+LARGEST = 1e140
+REAL = Range(least=-LARGEST, most=LARGEST)
 #: Symmetric matrices without negative eigenvalues, and those with positive eigenvalues only.
 SCATTERS = Range(least=0.0, slack=ROUNDING, is_definite=True)
 COVARIANCES = Range(least=0.0, is_open=True, is_definite=True)

@@ -264,6 +264,14 @@ class Sums(Record):
                 changed[name] = value * factor
         return self._rebuild(changed)
 
+    def is_close(self, other: Self, tolerance: float) -> bool:
+        """Return whether all sums are those of `other`, up to a share `tolerance` of the largest of each array."""
+        mine, nothing = self.arrays(), (self - self).arrays()  # zero but for fields that are not summed
+        return all(
+            np.abs(array - nothing[name]).max(initial=0.0) <= tolerance * max(1.0, np.abs(mine[name]).max(initial=0.0))
+            for name, array in (self - other).arrays().items()
+        )
+
     def fold(self, into: int, gone: int) -> Self:
         """Return the statistics after merging state `gone` into state `into`; state `gone` is left with zeros."""
         changed: dict[str, Any] = {}

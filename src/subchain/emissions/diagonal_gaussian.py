@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import digamma, gammaln
 
-from subchain.core.ranges import COUNTS, NOT_NEGATIVE, POSITIVE, Range
+from subchain.core.ranges import COUNTS, NOT_NEGATIVE, POSITIVE, REAL, Range
 from subchain.core.records import array
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Conjugate, Parameters, Table, Values
@@ -176,7 +176,7 @@ class SeparateStudents(SeparateLikelihood):
 class DiagonalGaussianParameters(SeparateForm, Parameters):
     """Means and variances, (K, D)."""
 
-    means: Array = array("KD")
+    means: Array = array("KD", REAL)
     variances: Array = array("KD", POSITIVE)
 
     @property
@@ -221,11 +221,11 @@ class NormalInverseGamma(Conjugate):
     The flat prior κ = 0, a = −3/2, b = 0 is improper, but given data its mode is the maximum-likelihood estimate.
     """
 
-    location: Array = array("KD")
+    location: Array = array("KD", REAL)
     strength: Array = array("KD", NOT_NEGATIVE)
     shape: Array = array("KD", Range(least=-1.5))
     scale: Array = array("KD", NOT_NEGATIVE)
-    origin: Array = array("D")
+    origin: Array = array("D", REAL)
     data_variances: Array = array("D", POSITIVE)
 
     def update(self, sums: DiagonalGaussianSums) -> Self:

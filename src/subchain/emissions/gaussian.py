@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import digamma, multigammaln
 
-from subchain.core.ranges import COVARIANCES, NOT_NEGATIVE, SCATTERS
+from subchain.core.ranges import COVARIANCES, NOT_NEGATIVE, REAL, SCATTERS
 from subchain.core.records import array
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Conjugate, Parameters, Table, Values
@@ -45,7 +45,7 @@ Array = NDArray[np.float64]
 class GaussianParameters(GaussianForm, Parameters):
     """Means (K, D) and covariances (K, D, D)."""
 
-    means: Array = array("KD")
+    means: Array = array("KD", REAL)
     covariances: Array = array("KDD", COVARIANCES)
 
     @property
@@ -108,11 +108,11 @@ class NormalInverseWishart(Conjugate):
     The flat prior κ = 0, ν = −(D + 2), Ψ = 0 is improper, but given data its mode is the maximum-likelihood estimate.
     """
 
-    location: Array = array("KD")
+    location: Array = array("KD", REAL)
     strength: Array = array("K", NOT_NEGATIVE)
     degrees: Array = array("K")
     scale: Array = array("KDD", SCATTERS)
-    origin: Array = array("D")
+    origin: Array = array("D", REAL)
     data_covariance: Array = array("DD", SCATTERS)
 
     @property

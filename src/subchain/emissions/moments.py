@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.ranges import LARGEST, REAL
 from subchain.core.records import Sums, array
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Emission, Likelihood, Table, Values
@@ -35,9 +36,6 @@ FLOOR = 1e-6
 
 #: A state with a smaller expected count gets the moments of all data.
 EMPTY = 1e-8
-
-#: Largest absolute value: sums of larger squares could overflow.
-LARGEST = 1e140
 
 
 class Moments(NamedTuple):
@@ -152,7 +150,7 @@ class CenteredSums(Sums):
     weight: Array
     first: Array
     second: Array
-    origin: Array = array("D", is_constant=True)
+    origin: Array = array("D", REAL, is_constant=True)
 
     def about(self, origin: Array) -> Self:
         """Return the same sums about another origin."""

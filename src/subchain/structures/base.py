@@ -188,6 +188,8 @@ class Ledger(Protocol):
     @property
     def memory(self) -> Memory: ...
     def restore(self, memory: Memory, statistics: Any) -> None: ...
+    def check_sum(self, statistics: Any) -> None:
+        """Raise a `FileFormatError` unless these statistics are the sum of what the clusters have contributed."""
 
 
 class Moved(NamedTuple):

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.parts import IncrementalPosterior, Memory, Posterior
-from subchain.core.ranges import FINITE, SINCE, stored, stored_cursor
+from subchain.core.ranges import FINITE, SINCE, SUM_TOLERANCE, stored, stored_cursor
 from subchain.core.records import Record, build_record
 from subchain.core.statistics import Statistics
-from subchain.errors import InputError
+from subchain.errors import FileFormatError, InputError
 from subchain.structures.clusters import ClusterStructure
 
 Index = NDArray[np.int64]
@@ -64,10 +64,16 @@ class ClusterLedger:
             self.knows_entropy = found is not None
             self.since += math.nan, found or 0.0
 
+    def _sum(self) -> Any:
+        return build_record(self.schema, {name: array.sum(axis=0) for name, array in self.arrays.items()})
+
     def add_up(self) -> None:
         """Sum all contributions afresh."""
-        total: Any = build_record(self.schema, {name: array.sum(axis=0) for name, array in self.arrays.items()})
-        self.model = IncrementalPosterior(self.current_prior, total)
+        self.model = IncrementalPosterior(self.current_prior, self._sum())
+
+    def check_sum(self, statistics: Statistics) -> None:
+        if not all(statistics.part(name).is_close(self._sum().part(name), SUM_TOLERANCE) for name in self.model.parts):
+            raise FileFormatError("the statistics are not the sum of the shares of all clusters")
 
     # ---- a run -------------------------------------------------------------------------------------------------------
 

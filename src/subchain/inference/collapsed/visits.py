@@ -54,6 +54,7 @@ class Visits:
         asked = local_start_of(memory)
         if state.iteration:
             self.ledger.restore(memory, statistics)
+            self.ledger.check_sum(statistics)
         elif asked is not None:
             self.ledger.draw(asked, state.seed)
         else:

@@ -19,6 +19,8 @@ from subchain.transitions.base import ChainLaw, ChainPosterior
 
 #: Expected number of visits below which a state counts as empty.
 EMPTY = 1e-8
+#: Numbers in the parameters of emissions that count as large.
+LARGE = 1 << 20
 
 
 @dataclasses.dataclass
@@ -57,15 +59,17 @@ class HMMPosterior(Posterior):
     emission: EmissionPosterior
 
     def check_fit(self, statistics: Any, point: Any) -> None:
-        """As for every posterior; of the emissions, whose tables may be large, only the first state is compared."""
+        """As for every posterior; of large tables of emissions only the first state is compared."""
         prior: Any = self.emission
+        size = sum(array.size for array in point.emission.arrays().values())
+        some = FIRST if size > LARGE else np.arange(point.n_states)
         if isinstance(prior, Conjugate):
             prior.check_sums(statistics.emission)
         check_part("chain", self.chain, statistics.chain, point.chain)
-        check_part("emissions", *(record.take(FIRST) for record in (prior, statistics.emission, point.emission)))
+        check_part("emissions", *(record.take(some) for record in (prior, statistics.emission, point.emission)))
         what = "statistics and parameters"
         check_alike(statistics.chain, point.chain.operator.zeros(), what)
-        check_alike(statistics.emission.take(FIRST), point.emission.take(FIRST).zeros(), what)
+        check_alike(statistics.emission.take(some), point.emission.take(some).zeros(), what)
 
     def next_mode(self, statistics: HMMStatistics, previous: HMMPoint | None) -> tuple[HMMPoint, list[str]]:
         """Return the mode; states without observations, and rows that are never left, keep the `previous` values."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import digamma
 
 from subchain.core.hyperparameters import states_differ
-from subchain.core.ranges import NOT_NEGATIVE, POSITIVE, WHOLE_NUMBERS
+from subchain.core.ranges import NOT_NEGATIVE, POSITIVE, ROUNDING, WHOLE_NUMBERS
 from subchain.core.records import Record, number
 from subchain.numerics import simplex
 from subchain.transitions.base import ChainSums
@@ -91,6 +91,11 @@ class HierarchicalChain(DirichletChain):
     @abstractmethod
     def with_tables(self, dishes: Array, rate: float) -> Self:
         """Return the prior with its top level updated for the numbers of tables per dish, (K,), at a given rate."""
+
+    def check_fields(self) -> None:
+        expected = self.rebuilt().rows.concentration
+        if not np.allclose(self.rows.concentration, expected, rtol=ROUNDING, atol=ROUNDING):
+            raise ValueError("concentrations of the rows are not those of the top level")
 
     def rebuilt(self) -> Self:
         """Return the prior with the concentrations of the rows recomputed from the top level."""

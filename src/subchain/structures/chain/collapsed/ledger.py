@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.parts import Memory
-from subchain.core.ranges import SINCE, stored, stored_cursor
+from subchain.core.ranges import SINCE, SUM_TOLERANCE, stored, stored_cursor
 from subchain.core.records import Record
 from subchain.data.legal_states import LegalStates
 from subchain.emissions.base import Likelihood
 from subchain.emissions.incremental import Incremental
 from subchain.engines.statistics import HMMStatistics
-from subchain.errors import InputError
+from subchain.errors import FileFormatError, InputError
 from subchain.propagation.compiled import kernel
 from subchain.structures.chain.collapsed.clusters import Clusters
 from subchain.structures.chain.collapsed.missing_coordinates import has_incomplete_rows
@@ -185,6 +185,10 @@ class ChainLedger:
     def add_up(self) -> None:
         """Sum all shares anew."""
         self._move_from(self._sum())
+
+    def check_sum(self, statistics: HMMStatistics) -> None:
+        if not statistics.is_close(self._sum(), SUM_TOLERANCE):
+            raise FileFormatError("the statistics are not the sum of the shares of all clusters")
 
     def _sum(self) -> HMMStatistics:
         clusters, shares = self.clusters, self.shares
