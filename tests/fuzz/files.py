@@ -4,7 +4,7 @@ A case is a function of its seed. It takes a file that the package wrote, change
 The verdict is one of three:
 
 - refused: an error of the package says what is wrong;
-- behaves: the file was read, scores are finite, probabilities are in range, and a resumed run goes on;
+- behaves: the file was read, scores are numbers, probabilities are in range, and a resumed run goes on;
 - violation: any other exception, a crash, a hang, or a result that is not in range.
 
 Cases run in child processes, so that a crash is a verdict. Run many of them with
@@ -306,8 +306,9 @@ def _fault(model: HMM, x: Any, **knowledge: Any) -> str | None:
     """Return what is wrong with the answers of a model, None if nothing is."""
     if model.point_.not_finite() is not None:
         return f"{model.point_.not_finite()} is not finite"
-    if not np.isfinite(model.score(x, **knowledge)):
-        return f"the score is {model.score(x, **knowledge)}"
+    score = model.score(x, **knowledge)
+    if not score < np.inf:  # data may be impossible, and `predict_proba` then says where
+        return f"the score is {score}"
     marginals = model.predict_proba(x, **knowledge)
     for part in marginals if isinstance(marginals, list) else [marginals]:
         if not ((part >= -1e-9) & (part <= 1.0 + 1e-6)).all() or (np.abs(part.sum(axis=-1) - 1.0) > 1e-5).any():

@@ -104,6 +104,8 @@ class Part(Protocol):
 class Point(Record):
     """Parameter values, or surrogate weights, of a whole model; subclasses declare one field per part."""
 
+    shares_states = False
+
     @property
     def n_states(self) -> int | None:
         """Number of hidden states; None if the structure has no fixed number of them."""
@@ -121,6 +123,7 @@ class Posterior(Record):
     The same class serves as prior and as posterior.
     """
 
+    shares_states = False
     #: The class of its points.
     point_type: ClassVar[type[Point]]
 

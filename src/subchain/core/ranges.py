@@ -20,6 +20,8 @@ from subchain.errors import FileFormatError
 SUM_TOLERANCE = 1e-6
 #: Rounding, relative to the largest entry, that may take a count below zero or make a matrix uneven.
 ROUNDING = 1e-8
+#: Share of a variance that is nothing but rounding: a matrix that leaves no more is singular.
+SINGULAR = 1e-15
 #: Largest whole number.
 MOST = float(1 << 63)
 
@@ -91,8 +93,9 @@ class Range:
             return "holds a matrix that is not symmetric"
         try:
             if self.is_open:
-                np.linalg.cholesky(matrices)
-                return None
+                pivots = np.diagonal(np.linalg.cholesky(matrices), axis1=-2, axis2=-1) ** 2
+                is_regular = (pivots > SINGULAR * np.diagonal(matrices, axis1=-2, axis2=-1)).all()
+                return None if is_regular else "holds a singular matrix"
             smallest = np.linalg.eigvalsh(matrices).min()
         except np.linalg.LinAlgError:
             return "holds a matrix that is not positive definite"

@@ -91,6 +91,8 @@ class Record:
     Axis 0 of an array runs over the states unless the field is declared with `states_on`.
     """
 
+    #: Whether K is the same number of states in all fields.
+    shares_states: ClassVar[bool] = True
     #: New names of fields by the old names that older files use.
     renamed_fields: ClassVar[dict[str, str]] = {}
 

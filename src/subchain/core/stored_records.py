@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import typing
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,30 +30,39 @@ def _annotations(kind: type) -> dict[str, Any]:
         return {}
 
 
+class Scope(NamedTuple):
+    """The records between which lengths of axes agree: numbers of states, and within a part of a product all others."""
+
+    states: str
+    part: str
+
+
 class RecordReader:
     """Reads records from the arrays of one file.
 
     Parameters
     ----------
     arrays : all arrays of the file by name
-    sizes : known lengths of axes by letter, such as {"K": 5}; others are found in the arrays
+
+    Attributes
+    ----------
+    sizes : lengths of axes that are known so far, by their letter after the `Scope` that they belong to
     """
 
-    def __init__(self, arrays: Mapping[str, NDArray[Any]], **sizes: int) -> None:
+    def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         self.arrays = arrays
-        self.sizes = sizes
+        self.sizes: dict[str, int] = {}
 
     def read(self, schema: Mapping[str, Any], name: str, kind: Any = Any) -> Any:
         """Return the record with this schema whose arrays are called `name` and a dot and their own names.
 
         Raises a `FileFormatError` if it is no record of the class `kind` or if an array is out of its range.
         """
-        record = self._record(schema, name, "")
+        record = self._record(schema, name, Scope("", ""))
         _demand_kind(record, kind, name)
         return record
 
-    def _record(self, schema: Mapping[str, Any], name: str, scope: str) -> Any:
-        """Return a record; `scope` is the part of a product that lengths of its axes belong to."""
+    def _record(self, schema: Mapping[str, Any], name: str, scope: Scope) -> Any:
         kind, fields = record_class(schema), schema["fields"]
         known = {kind.renamed_fields.get(given, given): given for given in fields}
         values, annotations = {}, _annotations(kind)
@@ -61,7 +70,8 @@ class RecordReader:
             if field.name in known:
                 given = known.pop(field.name)
                 annotation = annotations.get(field.name, Any)
-                values[field.name] = self._value(field, annotation, fields[given], f"{name}.{given}", scope)
+                inner = scope if kind.shares_states else Scope(f"{scope.states}{field.name}.", "")
+                values[field.name] = self._value(field, annotation, fields[given], f"{name}.{given}", inner)
         if known:
             raise FileFormatError(f"{name} has the entry {next(iter(known.values()))!r}, which {kind.__name__} has not")
         try:
@@ -71,14 +81,17 @@ class RecordReader:
             raise FileFormatError(f"{name} is no {kind.__name__}: {error}") from None
         return record
 
-    def _value(self, field: Field, annotation: Any, plain: Any, name: str, scope: str) -> Any:
+    def _value(self, field: Field, annotation: Any, plain: Any, name: str, scope: Scope) -> Any:
         if isinstance(plain, str):
             if plain in NUMBERS:
                 return self._number(field, annotation, plain, name)
             return self._array(field, annotation, name, scope)
         if "parts" in plain:
             of_parts = typing.get_args(annotation)
-            inner = {key: self._record(part, f"{name}.{key}", f"{scope}{key}.") for key, part in plain["parts"].items()}
+            inner = {
+                key: self._record(part, f"{name}.{key}", scope._replace(part=f"{scope.part}{key}."))
+                for key, part in plain["parts"].items()
+            }
             for key, part in inner.items():
                 _demand_kind(part, of_parts[1] if len(of_parts) == 2 else Any, f"{name}.{key}")
             return inner
@@ -95,7 +108,7 @@ class RecordReader:
             raise FileFormatError(f"{name} {fault}")
         return NUMBERS[kind](array)
 
-    def _array(self, field: Field, annotation: Any, name: str, scope: str) -> NDArray[Any]:
+    def _array(self, field: Field, annotation: Any, name: str, scope: Scope) -> NDArray[Any]:
         array = self._entry(name)
         if annotation in _ADMITTED:
             raise FileFormatError(f"{name} is an array, not one number")
@@ -103,7 +116,8 @@ class RecordReader:
         if letters is None:
             letters = "".join("K" if axis in field.axes else "?" for axis in range(array.ndim))
         if array.ndim != len(letters) or array.ndim <= max(field.axes, default=-1):
-            raise FileFormatError(f"{name} has {array.ndim} axes, which does not fit {type(self).__name__}")
+            expected = letters if field.letters else f"states on {field.axes}"
+            raise FileFormatError(f"{name} has {array.ndim} axes, but must have {expected}")
         for letter, size in zip(letters, array.shape, strict=True):
             if letter != "?" and size != self._size(letter, size, scope):
                 expected = ", ".join(str(self._size(axis, 0, scope)) if axis != "?" else "any" for axis in letters)
@@ -113,13 +127,13 @@ class RecordReader:
             raise FileFormatError(f"{name} {fault}")
         return array
 
-    def _size(self, letter: str, found: int, scope: str) -> int:
+    def _size(self, letter: str, found: int, scope: Scope) -> int:
         """Return the length of an axis; what was `found` if none is known yet."""
         if letter.isdigit():
             return int(letter)
-        if letter == "R" and "K" in self.sizes:
-            return self.sizes["K"] + 1
-        return self.sizes.setdefault(letter if letter in "KR" else scope + letter, found)
+        if letter == "R" and scope.states + "K" in self.sizes:
+            return self.sizes[scope.states + "K"] + 1
+        return self.sizes.setdefault(scope.states + ("" if letter in "KR" else scope.part) + letter, found)
 
     def _entry(self, name: str) -> NDArray[Any]:
         if name not in self.arrays:

@@ -41,7 +41,7 @@ class TrainingMarginals(Record):
     states: NDArray[np.int32] = array("S", Range("int32", least=0))
     contents: NDArray[np.uint64] = array("2", Range("uint64"))
     knowledge: NDArray[np.uint64] = array("1", Range("uint64"))
-    n_states: int = number(Range(least=1), 0)
+    n_states: int = number(Range(least=1))
 
     @property
     def n_positions(self) -> int:

@@ -27,6 +27,7 @@ LARGE = 1 << 20
 class HMMPoint(Point):
     """One HMM, or weights that stand in for one: a chain and emissions."""
 
+    shares_states = True
     chain: ChainLaw
     emission: Parameters
 
@@ -53,6 +54,7 @@ class HMMPoint(Point):
 class HMMPosterior(Posterior):
     """Distribution over HMMs; the same class for the prior and for the posterior."""
 
+    shares_states = True
     point_type = HMMPoint
 
     chain: ChainPosterior
