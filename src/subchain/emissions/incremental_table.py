@@ -17,7 +17,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from subchain.core.parts import EXPECTED_LOG, KINDS, MODE
-from subchain.core.ranges import COUNTS, Range, stored
+from subchain.core.ranges import COUNTS, SUM_TOLERANCE, Range, stored
 from subchain.core.records import Sums
 from subchain.emissions.base import Likelihood, Table, Values
 from subchain.emissions.categorical import (
@@ -28,7 +28,7 @@ from subchain.emissions.categorical import (
 )
 from subchain.emissions.incremental import Incremental
 from subchain.emissions.symbol_kernels import SMALL, gather, scatter
-from subchain.errors import InputError
+from subchain.errors import FileFormatError, InputError
 from subchain.numerics.special import exp_digamma
 
 Array = NDArray[np.float64]
@@ -232,3 +232,5 @@ class IncrementalTable(Incremental):
         self.counts[:] = stored(memory, "counts", COUNTS, self.counts.shape)
         self.totals[:] = stored(memory, "totals", COUNTS, self.totals.shape)
         self.factor = float(stored(memory, "factor", Range(least=LEAST_FACTOR, most=1.0)))
+        if not np.allclose(self.totals, self.factor * self.counts.sum(axis=0), rtol=SUM_TOLERANCE, atol=SUM_TOLERANCE):
+            raise FileFormatError("totals do not hold the sums of counts")

@@ -52,10 +52,9 @@ class Algorithm(Component, ABC):
         """Whether the algorithm works with all K² transitions, even if most of them are impossible."""
         return False
 
-    @property
-    def measured(self) -> list[str]:
-        """Names of the measures that every iteration adds to the trace, and that the algorithm reads there."""
-        return []
+    def measured(self, trace: Trace) -> set[str]:
+        """Names of the measures that every iteration adds to a trace of a run."""
+        return set(trace.measures)
 
     def check(self) -> None:
         """Raise an `InputError` if a setting is out of range."""

@@ -176,7 +176,7 @@ def check_resumed(problem: Problem, algorithm: Algorithm, state: RunState) -> No
     check_alike(point, expected, "the parameters of the checkpoint and of the fit")
     check_alike(results.statistics, results.reported, "statistics and their average")
     prior.check_fit(results.statistics, results.point)
-    for name in {*algorithm.measured, *state.trace.measures}:
+    for name in sorted(algorithm.measured(state.trace)):
         if len(state.trace.measures.get(name, [])) != len(state.trace):
             raise FileFormatError(f"the trace does not have the measure {name} of every iteration")
 

@@ -49,15 +49,20 @@ class TrainingMarginals(Record):
 
     def check_fields(self) -> None:
         ends = self.offsets if len(self.offsets) else np.arange(0, len(self.entries) + 1, self.n_states)
-        fits = ends[0] == 0 and ends[-1] == len(self.entries)
-        if len(self.offsets):
-            fits &= len(self.states) == len(self.entries) and bool((np.diff(ends) > 0).all())
-            fits &= self.states.max(initial=0) < self.n_states
-        if not fits:
+        fits = ends[0] == 0 and ends[-1] == len(self.entries) and bool((np.diff(ends) > 0).all())
+        if not fits or (len(self.offsets) and not self._states_fit()):
             raise ValueError("the marginals of the training data do not fit together")
         sums = np.add.reduceat(self.entries, ends[:-1]) if len(self.entries) else np.ones(0)
         if (np.abs(sums - 1.0) > SUM_TOLERANCE).any():
             raise ValueError("the marginals of a position do not sum to 1")
+
+    def _states_fit(self) -> bool:
+        """Return whether the states of each position increase, and each has an entry."""
+        if len(self.states) != len(self.entries) or self.states.max(initial=0) >= self.n_states:
+            return False
+        rises = np.diff(self.states) > 0
+        rises[self.offsets[1:-1] - 1] = True
+        return bool(rises.all())
 
     def table(self, first: int, last: int) -> Array:
         """Marginals of neighbouring positions, (K, n)."""

@@ -54,9 +54,9 @@ class Sampler(Algorithm):
     def needs_matrix(self) -> bool:
         return True
 
-    @property
-    def measured(self) -> list[str]:
-        return ["sweeps", *(f"log_joint.{chain}" for chain in range(self.n_chains))]
+    def measured(self, trace: Trace) -> set[str]:
+        of_chains = {"log_joint", *(name.rpartition(".")[0] for name in trace.measures)} - {""}
+        return {"sweeps", *trace.measures, *(f"{name}.{chain}" for name in of_chains for chain in range(self.n_chains))}
 
     @abstractmethod
     def walkers(self, problem: Problem, seed: int) -> Walkers:

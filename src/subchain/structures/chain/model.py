@@ -65,13 +65,13 @@ class HMMPosterior(Posterior):
         prior: Any = self.emission
         size = sum(array.size for array in point.emission.arrays().values())
         some = FIRST if size > LARGE else np.arange(point.n_states)
-        if isinstance(prior, Conjugate):
-            prior.check_sums(statistics.emission)
-        check_part("chain", self.chain, statistics.chain, point.chain)
-        check_part("emissions", *(record.take(some) for record in (prior, statistics.emission, point.emission)))
         what = "statistics and parameters"
         check_alike(statistics.chain, point.chain.operator.zeros(), what)
         check_alike(statistics.emission.take(some), point.emission.take(some).zeros(), what)
+        check_part("chain", self.chain, statistics.chain, point.chain)
+        check_part("emissions", *(record.take(some) for record in (prior, statistics.emission, point.emission)))
+        if isinstance(prior, Conjugate):
+            prior.check_sums(statistics.emission)
 
     def next_mode(self, statistics: HMMStatistics, previous: HMMPoint | None) -> tuple[HMMPoint, list[str]]:
         """Return the mode; states without observations, and rows that are never left, keep the `previous` values."""

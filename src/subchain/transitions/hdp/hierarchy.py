@@ -93,8 +93,8 @@ class HierarchicalChain(DirichletChain):
         """Return the prior with its top level updated for the numbers of tables per dish, (K,), at a given rate."""
 
     def check_fields(self) -> None:
-        expected = self.rebuilt().rows.concentration
-        if not np.allclose(self.rows.concentration, expected, rtol=ROUNDING, atol=ROUNDING):
+        mine, expected = self.concentrations(), self.rebuilt().concentrations()
+        if not all(np.allclose(*pair, rtol=ROUNDING, atol=ROUNDING) for pair in zip(mine, expected, strict=True)):
             raise ValueError("concentrations of the rows are not those of the top level")
 
     def rebuilt(self) -> Self:
