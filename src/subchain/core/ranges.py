@@ -69,7 +69,8 @@ class Range:
         least, most = self.least, self.most
         if self.below is not None:
             least, most = 0, (sizes[self.below] if isinstance(self.below, str) else self.below) - 1
-        if not self.is_definite and (low <= least if self.is_open else low < least - self.slack * max(1.0, high)):
+        slack = self.slack * max(1.0, high) if self.slack else 0.0
+        if not self.is_definite and (low <= least if self.is_open else low < least - slack):
             return _at(array, array == low, f"{'above' if self.is_open else 'at least'} {least:g}")
         if high > most:
             return _at(array, array == high, f"at most {most:g}")

@@ -14,6 +14,7 @@ from subchain.emissions.base import Conjugate, Parameters
 from subchain.emissions.base import Posterior as EmissionPosterior
 from subchain.engines.statistics import HMMStatistics
 from subchain.engines.surrogate import Surrogate
+from subchain.errors import FileFormatError
 from subchain.transitions.banded_rows import weights_like
 from subchain.transitions.base import ChainLaw, ChainPosterior
 
@@ -70,8 +71,11 @@ class HMMPosterior(Posterior):
         check_alike(statistics.emission.take(some), point.emission.take(some).zeros(), what)
         check_part("chain", self.chain, statistics.chain, point.chain)
         check_part("emissions", *(record.take(some) for record in (prior, statistics.emission, point.emission)))
-        if isinstance(prior, Conjugate):
-            prior.check_sums(statistics.emission)
+        try:
+            if isinstance(prior, Conjugate):
+                prior.check_sums(statistics.emission)
+        except ValueError as error:
+            raise FileFormatError(f"the statistics of the emissions are none: {error}") from None
 
     def next_mode(self, statistics: HMMStatistics, previous: HMMPoint | None) -> tuple[HMMPoint, list[str]]:
         """Return the mode; states without observations, and rows that are never left, keep the `previous` values."""
