@@ -20,7 +20,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from subchain.core.parts import Memory
-from subchain.core.ranges import ANYTHING, Range, stored
+from subchain.core.ranges import Range, stored
 from subchain.core.records import STATE_AXES
 from subchain.data.legal_states import LegalStates
 from subchain.emissions.base import Frozen, Parameters
@@ -45,6 +45,8 @@ States = NDArray[np.int32]
 SMALL = 20_000
 #: Tables of more numbers are not kept for every draw.
 LARGE = 10_000
+#: Observations with missing coordinates filled in; rows without any known one stay missing.
+VALUES = Range(dtype=None, allows_nan=True)
 
 
 @dataclasses.dataclass
@@ -182,7 +184,7 @@ class Walker(ABC):
         if most >= self.reference.n_states:
             raise FileFormatError(f"hidden holds the state {most}, but there are {self.reference.n_states}")
         if self.setting.has_incomplete_rows:
-            self.values = stored(memory, f"values.{self.number}", ANYTHING, self.data.values.shape)
+            self.values = stored(memory, f"values.{self.number}", VALUES, self.data.values.shape)
 
     def memory(self) -> Memory:
         """What a checkpoint has to keep beside the states."""
