@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
-from subchain.core.files import read_arrays, write_arrays
+from subchain.core.files import read_arrays, replacing, write_arrays
+from subchain.core.locks import create_locked
 from subchain.errors import FileFormatError, InputError, SubchainError
 
 
@@ -81,3 +82,47 @@ def test_every_flipped_byte_is_noticed(tmp_path, rng):
         path.write_bytes(content[:position] + bytes([content[position] ^ 4]) + content[position + 1 :])
         with pytest.raises(SubchainError):
             read_arrays(path, "thing")
+
+
+def test_a_header_that_is_nested_too_deeply_is_refused(tmp_path):
+    for levels in (100, 900):
+        deep = []
+        for _ in range(levels):
+            deep = [deep]
+        write_arrays(tmp_path / "x", {"a": np.ones(3)}, {"kind": "thing", "deep": deep})
+        with pytest.raises(FileFormatError, match="nested"):
+            read_arrays(tmp_path / "x", "thing")
+
+
+def test_what_a_killed_process_left_of_a_write_is_removed(tmp_path):
+    left = tmp_path / ".subchain-0123456789ab.x"
+    left.write_bytes(b"half")
+    others = [tmp_path / name for name in (".0123456789ab.x", ".subchain-0123456789ab.y", "subchain-0123456789ab.x")]
+    for path in others:
+        path.write_bytes(b"of somebody else")
+    write_arrays(tmp_path / "x", {"a": np.ones(3)}, {"kind": "thing"})
+    assert not left.exists()
+    assert all(path.exists() for path in others)
+
+
+def test_the_temporary_file_of_a_living_process_stays(tmp_path):
+    with replacing(tmp_path / "x") as temporary:
+        temporary.write_text("first")
+        write_arrays(tmp_path / "x", {"a": np.ones(3)}, {"kind": "thing"})
+        assert temporary.read_text() == "first"
+    assert (tmp_path / "x").read_text() == "first"
+    assert os.listdir(tmp_path) == ["x"]
+
+
+def test_a_new_file_that_was_taken_for_a_leftover_is_created_again(tmp_path, monkeypatch):
+    names = iter("ab")
+
+    def lock(file):
+        if file.name.endswith("a"):
+            os.unlink(file.name)
+        return True
+
+    monkeypatch.setattr("subchain.core.locks.lock", lock)
+    path, file = create_locked(lambda: tmp_path / next(names))
+    file.close()
+    assert path == tmp_path / "b"

@@ -1,5 +1,6 @@
 """Collapsed runs as a user meets them: what is kept, files, interruption, decoding, bad input."""
 
+import gc
 import os
 import signal
 import threading
@@ -286,6 +287,28 @@ def test_a_copy_that_has_gone_is_named(tmp_path):
     longer = CVI(max_iter=8, tolerance=0.0, storage=tmp_path / "shares")
     with pytest.raises(InputError, match="is missing, which the checkpoint needs"):
         model(longer).fit(words(), checkpoint=tmp_path / "checkpoint", resume=True)
+
+
+def test_files_of_killed_runs_are_removed_and_no_others(tmp_path):
+    folder = tmp_path / "shares"
+    inference = CVI(max_iter=4, tolerance=0.0, storage=folder)
+    model(inference).fit(words(), checkpoint=tmp_path / "checkpoint")
+    gc.collect()  # ends the run
+    (copy,) = folder.glob("*.copy")
+    run = copy.name[:10]
+    unreferenced = folder / f"{run}00ffff.copy"
+    dead = [folder / name for name in ("subchain-1234567890.shares", "subchain-1234567890.shares.new")]
+    dead.append(folder / "1234567890000001.partial")
+    others = [folder / name for name in ("1234567890abcdef.shares", "1234567890000001.copy", "notes.partial")]
+    for path in (unreferenced, *dead, *others):
+        path.write_bytes(b"")
+    alive = model(inference).fit(words(seed=3))
+    assert not any(path.exists() for path in dead)
+    assert all(path.exists() for path in (copy, unreferenced, *others))
+    model(CVI(max_iter=8, tolerance=0.0, storage=folder)).fit(words(), checkpoint=tmp_path / "checkpoint", resume=True)
+    assert not unreferenced.exists()
+    assert all(path.exists() for path in others)
+    assert alive.training_marginals_ is not None
 
 
 @pytest.mark.parametrize("storage", [False, True])

@@ -16,7 +16,7 @@ import pytest
 from subchain import EM, HMM, SCVI, SVI, VI, Buffer, Categorical, Dirichlet, GrowBuffer, Guards, HoldOut, as_sequences
 from subchain.datasets import bernoulli_chain, categorical_chain, gaussian_chain, poisson_chain
 from subchain.engines.subchains import Grid
-from subchain.errors import InputError
+from subchain.errors import FileFormatError, InputError
 from subchain.inference.em import OnlineEM
 from subchain.inference.run.checkpoint import Checkpoint
 from subchain.inference.stochastic.updates import Updates
@@ -453,6 +453,44 @@ class TestGuardsAndCheckpoints:
         words(other, random_state=9).fit(text())
         with pytest.raises(InputError, match="not those of the checkpoint"):
             self.fit(tmp_path, resume=True)
+
+    def test_a_truncated_file_is_refused(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.killed(tmp_path, monkeypatch)
+        os.truncate(tmp_path / "g", (tmp_path / "g").stat().st_size - 400)
+        with pytest.raises(FileFormatError, match=r"g has \d+ bytes, but its guards take \d+: the file is truncated"):
+            self.fit(tmp_path, resume=True)
+
+    @pytest.mark.parametrize("value", [np.nan, -1.0, np.inf])
+    def test_guards_out_of_range_are_refused(
+        self, value: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.killed(tmp_path, monkeypatch)
+        header, guards = (content := (tmp_path / "g").read_bytes())[:4096], np.frombuffer(content[4096:], np.float32)
+        (tmp_path / "g").write_bytes(header + np.full_like(guards, value).tobytes())  # the notes restore some of them
+        with pytest.raises(FileFormatError, match=r"g is damaged: it holds .*\. Begin again"):
+            self.fit(tmp_path, resume=True)
+
+    @pytest.mark.parametrize("damage", ["cut", "flip", "count"])
+    def test_damaged_notes_are_refused(self, damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.killed(tmp_path, monkeypatch)
+        content = bytearray((tmp_path / "g.undo").read_bytes())
+        assert len(content) > 1000
+        if damage == "cut":
+            del content[len(content) // 2 :]
+        elif damage == "flip":
+            content[len(content) // 2] ^= 1
+        else:
+            content[64:72] = np.int64(-(1 << 40)).tobytes()
+        (tmp_path / "g.undo").write_bytes(content)
+        with pytest.raises(FileFormatError, match=r"g\.undo is damaged or truncated"):
+            self.fit(tmp_path, resume=True)
+
+    def test_a_note_that_was_not_finished_is_ignored(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        whole = self.fit(tmp_path)
+        self.killed(tmp_path, monkeypatch)
+        with open(tmp_path / "g.undo", "ab") as file:
+            file.write(np.array([30, 12345]).tobytes() + b"half a note")
+        assert np.array_equal(self.fit(tmp_path, resume=True).transition_, whole.transition_)
 
     def test_killed_after_the_checkpoint_but_before_the_notes(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

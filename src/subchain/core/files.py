@@ -1,17 +1,19 @@
 """Atomic writes, and named arrays in safetensors files with a checksum.
 
 A write goes to a temporary file in the target's folder, which replaces the target when it is complete, so a crash
-leaves either the old file or the new one. Nothing is pickled, so reading a file cannot run code.
+leaves either the old file or the new one. The next write of the same file removes what a killed process left of the
+temporary one. Nothing is pickled, so reading a file cannot run code.
 """
 
 from __future__ import annotations
 
 import contextlib
+import glob
 import hashlib
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -19,10 +21,13 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.errors import FileFormatError, InputError
+from subchain.core.locks import PREFIX, create_locked, leftovers
+from subchain.errors import FileFormatError, InputError, SubchainError
 
 #: Keys of the metadata entries: the JSON header, and the checksum of header and arrays.
 HEADER, CHECKSUM = "subchain", "checksum"
+#: Largest depth of a header: what is nested in each other.
+MAX_DEPTH = 64
 
 
 def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], header: Mapping[str, Any]) -> None:
@@ -56,16 +61,29 @@ def _errors_naming(path: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a temporary path; rename it to `path` at the end of the block, or delete it if the block raises."""
+    """Yield the path of an empty temporary file; rename it to `path` at the end of the block, or delete it on errors.
+
+    What killed processes have left of earlier writes to `path` is removed.
+    """
     target = checked_target(path)
-    temporary = target.with_name(f".{secrets.token_hex(6)}.{target.name}")  # same suffix: writers depend on it
+    for leftover in leftovers(target.parent, f".{PREFIX}*.{glob.escape(target.name)}"):
+        leftover.unlink()
+    with _errors_naming(target):
+        temporary, held = create_locked(lambda: _temporary_name(target))
     try:
         with _errors_naming(target):
             yield temporary
+            if os.name == "nt":
+                held.close()  # open files cannot be renamed
             os.replace(temporary, target)
     finally:
+        held.close()
         with contextlib.suppress(FileNotFoundError):
             temporary.unlink()
+
+
+def _temporary_name(target: Path) -> Path:
+    return target.with_name(f".{PREFIX}{secrets.token_hex(6)}.{target.name}")  # same suffix: writers depend on it
 
 
 @contextmanager
@@ -80,7 +98,7 @@ def writing(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]:
 
 def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
     """Write `content` to `path` atomically: a failure leaves the old file unchanged."""
-    with writing(path, "xb") as file:
+    with writing(path, "wb") as file:
         file.write(content)
 
 
@@ -106,11 +124,46 @@ def read_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, NDAr
         header = json.loads(metadata[HEADER])
     except KeyError:
         raise FileFormatError(f"{source} is a safetensors file, but was not written by subchain.") from None
-    except (SafetensorError, OSError, ValueError, TypeError) as error:
+    except RecursionError:
+        raise FileFormatError(f"{source} is damaged: its header is nested too deeply.") from None
+    except (SafetensorError, OSError, ValueError, TypeError, AttributeError) as error:
         raise FileFormatError(f"{source} is damaged, truncated, or not a subchain file ({error}).") from None
     if metadata.get(CHECKSUM) != _checksum(arrays, metadata[HEADER]):
         raise FileFormatError(f"{source} is damaged: its contents do not match its checksum.")
     if not isinstance(header, dict) or header.get("kind") != kind:
         found = header.get("kind") if isinstance(header, dict) else None
         raise FileFormatError(f"{source} holds a {found or 'file of another kind'}, not a {kind}.")
+    if _is_deeper(header, MAX_DEPTH):
+        raise FileFormatError(f"{source} is damaged: its header is nested more than {MAX_DEPTH} levels deep.")
     return arrays, header
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    """Return whether JSON values are nested more than `levels` levels deep."""
+    inner: Iterable[Any] = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return levels == 0 or any(_is_deeper(item, levels - 1) for item in inner if isinstance(item, (dict, list)))
+
+
+@contextmanager
+def naming(path: str | os.PathLike[str] | None) -> Iterator[None]:
+    """Name the file in every `FileFormatError` of what was stored in it; without a path do nothing."""
+    try:
+        yield
+    except FileFormatError as error:
+        if path is None or str(error).startswith(str(path)):
+            raise
+        raise FileFormatError(f"{path} cannot be used: {str(error).rstrip('.')}.") from None
+
+
+@contextmanager
+def reading(path: str | os.PathLike[str] | None) -> Iterator[None]:
+    """Turn every error of what was stored in a file into a `FileFormatError` that names the file."""
+    try:
+        with naming(path):
+            yield
+    except FileFormatError:
+        raise
+    except SubchainError as error:
+        raise FileFormatError(f"{path} cannot be used: {str(error).rstrip('.')}.") from None
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+        raise FileFormatError(f"{path} is damaged: its header does not fit its arrays ({error!r}).") from None

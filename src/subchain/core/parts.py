@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.records import Record, Sums
 from subchain.core.statistics import Statistics
+from subchain.errors import FileFormatError
 
 #: Form of a part for one pass over the data: parameter values, or surrogate weights such as exp E[log θ]. What they are
 #: is known to the part and to the structure that computes with them.
@@ -106,6 +107,8 @@ class Part(Protocol[SumsOf]):
 class Point(Record):
     """Parameter values, or surrogate weights, of a whole model; subclasses declare one field per part."""
 
+    shares_states = False
+
     @property
     def n_states(self) -> int | None:
         """Number of hidden states; None if the structure has no fixed number of them."""
@@ -123,6 +126,7 @@ class Posterior(Record):
     The same class serves as prior and as posterior.
     """
 
+    shares_states = False
     #: The class of its points.
     point_type: ClassVar[type[Point]]
 
@@ -136,6 +140,11 @@ class Posterior(Record):
     def update(self, statistics: Statistics) -> Self:
         """Return the posterior given expected statistics, this being the prior."""
         return self._with({name: part.update(statistics.part(name)) for name, part in self.parts().items()})
+
+    def check_fit(self, statistics: Statistics, point: Point) -> None:
+        """Raise a `FileFormatError` unless this prior, statistics and a point from a file belong to one model."""
+        for name, part in self.parts().items():
+            check_part(name, part, statistics.part(name), cast(Record, point.parts()[name]))
 
     # ---- points and weights ------------------------------------------------------------------------------------------
 
@@ -205,6 +214,21 @@ class Posterior(Record):
     def incremental(self, statistics: Statistics) -> IncrementalPosterior:
         """Return the posterior given these statistics in a form that small changes of them update quickly."""
         return IncrementalPosterior(self, statistics)
+
+
+def check_part(name: str, prior: Any, sums: Record, weights: Record) -> None:
+    """Raise a `FileFormatError` unless the posterior given these sums has a mean of the form of these weights."""
+    with np.errstate(all="ignore"):
+        mean = prior.update(sums).mean()
+    check_alike(mean, weights, f"prior, statistics and parameters of the {name}")
+    if mean.not_finite() is not None:
+        raise FileFormatError(f"the posterior of the {name} has a mean that is not finite: {mean.not_finite()[0]}")
+
+
+def check_alike(one: Any, other: Any, what: str, *, by_shape: bool = True) -> None:
+    """Raise a `FileFormatError` that names `what` unless two records have the same classes, and the same shapes."""
+    if one.schema() != other.schema() or (by_shape and one.shapes() != other.shapes()):
+        raise FileFormatError(f"{what} do not fit each other")
 
 
 class IncrementalPosterior:

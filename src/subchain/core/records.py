@@ -1,8 +1,9 @@
-"""Records: dataclasses of arrays that declare which axes run over the states.
+"""Records: dataclasses of arrays that declare their axes and the range of their entries.
 
 Statistics, parameters and conjugate distributions are records. A record can permute its states, check for values that
 are not finite, and convert itself to and from a flat dictionary of arrays, the form that model files and checkpoints
-store.
+store. What comes from a file is checked against the declarations before anything is built from it
+(`core/stored_records.py`).
 """
 
 from __future__ import annotations
@@ -15,42 +16,72 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.classes import find_class, user_module
+from subchain.core.ranges import ANYTHING, FINITE, Range
 
-STATE_AXES, CONSTANT = "state_axes", "constant"
+STATE_AXES, CONSTANT, AXES, HOLDS = "state_axes", "constant", "axes", "holds"
 
 #: All record classes by name and module: files name their records, and reading one builds no other classes.
 _CLASSES: dict[str, dict[str, type[Record]]] = {}
-_NUMBERS: dict[str, type] = {"float": float, "int": int, "bool": bool}
+#: Order that keeps the first state only: what is then left of a record does not depend on the number of states.
+FIRST = np.zeros(1, dtype=np.int64)
+NUMBERS: dict[str, type] = {"float": float, "int": int, "bool": bool}
 
 
-def states_on(*axes: int) -> Any:
-    """Declare a dataclass field whose given axes run over the states; without axes the states share the field."""
-    return dataclasses.field(metadata={STATE_AXES: axes})
+def states_on(*axes: int, holds: Range = ANYTHING) -> Any:
+    """Declare a field whose given axes run over the states; without axes the states share the field.
+
+    `holds` is the range of its entries, for records that are read from files.
+    """
+    return dataclasses.field(metadata={STATE_AXES: axes, HOLDS: holds})
 
 
-def constant_on(*axes: int) -> Any:
-    """Declare a field of sums that is not summed, such as where the others' entries stand; axes as for `states_on`."""
-    return dataclasses.field(metadata={STATE_AXES: axes, CONSTANT: True})
+def array(axes: str, holds: Range = FINITE, *, is_constant: bool = False) -> Any:
+    """Declare a field by the names of its axes, such as "KD", and the range of its entries.
+
+    K is the number of states and R is K + 1. Another letter stands for a length that all arrays of a component share:
+    parameters, prior and sums; a digit stands for itself. A field of sums that is constant is not summed.
+    """
+    over_states = tuple(axis for axis, letter in enumerate(axes) if letter == "K")
+    return dataclasses.field(metadata={STATE_AXES: over_states, AXES: axes, HOLDS: holds, CONSTANT: is_constant})
 
 
-class _Field(NamedTuple):
+def number(holds: Range, default: Any = dataclasses.MISSING) -> Any:
+    """Declare a field that holds one number within a range."""
+    return dataclasses.field(default=default, metadata={HOLDS: holds})
+
+
+class Field(NamedTuple):
+    """One field of a record class: its name and what was declared of it."""
+
     name: str
     axes: tuple[int, ...]
     is_constant: bool
+    letters: str | None
+    holds: Range
 
 
 #: Fields of the record classes that were used so far: statistics are added up too often to ask `dataclasses` each time.
-_FIELDS: dict[type, tuple[_Field, ...]] = {}
+_FIELDS: dict[type, tuple[Field, ...]] = {}
 
 
-def _fields(kind: type[Record]) -> tuple[_Field, ...]:
-    """Return the fields of a record class with their state axes."""
+def fields_of(kind: type[Record]) -> tuple[Field, ...]:
+    """Return the fields of a record class with what was declared of them."""
     if kind not in _FIELDS:
+        declared = ((item.name, item.metadata) for item in dataclasses.fields(kind))
         _FIELDS[kind] = tuple(
-            _Field(item.name, item.metadata.get(STATE_AXES, (0,)), item.metadata.get(CONSTANT, False))
-            for item in dataclasses.fields(kind)
+            Field(name, of.get(STATE_AXES, (0,)), of.get(CONSTANT, False), of.get(AXES), of.get(HOLDS, ANYTHING))
+            for name, of in declared
         )
     return _FIELDS[kind]
+
+
+def record_class(schema: Mapping[str, Any]) -> type[Record]:
+    """Return the record class that a schema names; raise a KeyError if there is none."""
+    name = schema["record"]
+    kind = find_class(name, schema.get("module"), _CLASSES.get(name, {}).values())
+    if kind is None:
+        raise KeyError(f"unknown record class {name}")
+    return kind
 
 
 @dataclasses.dataclass
@@ -60,6 +91,8 @@ class Record:
     Axis 0 of an array runs over the states unless the field is declared with `states_on`.
     """
 
+    #: Whether K is the same number of states in all fields.
+    shares_states: ClassVar[bool] = True
     #: New names of fields by the old names that older files use.
     renamed_fields: ClassVar[dict[str, str]] = {}
 
@@ -69,11 +102,11 @@ class Record:
 
     def _entries(self) -> Iterator[tuple[str, Any, tuple[int, ...]]]:
         """Yield name, value and state axes of each field."""
-        for item in _fields(type(self)):
+        for item in fields_of(type(self)):
             yield item.name, getattr(self, item.name), item.axes
 
     def _values(self) -> dict[str, Any]:
-        return {item.name: getattr(self, item.name) for item in _fields(type(self))}
+        return {item.name: getattr(self, item.name) for item in fields_of(type(self))}
 
     def _rebuild(self, values: Mapping[str, Any]) -> Self:
         return dataclasses.replace(self, **values)
@@ -121,6 +154,10 @@ class Record:
                 flat[name] = np.asarray(value)
         return flat
 
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of all arrays under dotted names."""
+        return {name: array.shape for name, array in self.arrays().items()}
+
     def schema(self) -> dict[str, Any]:
         """Return the classes and field types, as JSON values, that `build_record` needs besides `arrays`."""
         fields: dict[str, Any] = {}
@@ -142,6 +179,9 @@ class Record:
                     part.check_states(n_states)
                 elif isinstance(part, np.ndarray) and any(part.ndim <= a or part.shape[a] != n_states for a in axes):
                     raise ValueError(f"{name} has shape {part.shape}, which does not fit {n_states} states")
+
+    def check_fields(self) -> None:
+        """Raise a ValueError if fields from a file contradict each other; each of them is within its range."""
 
     def not_finite(self) -> tuple[str, int] | None:
         """Return the name of the first array with an infinite or nan entry, and the state of the entry (−1 if none).
@@ -175,16 +215,14 @@ def build_record(schema: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], 
     for name, kind in schema["fields"].items():
         if isinstance(kind, str):
             array = arrays[prefix + name]
-            values[name] = array if kind == "array" else _NUMBERS[kind](array)
+            values[name] = array if kind == "array" else NUMBERS[kind](array)
         elif "parts" in kind:
             values[name] = {
                 key: build_record(part, arrays, f"{prefix}{name}.{key}.") for key, part in kind["parts"].items()
             }
         else:
             values[name] = build_record(kind, arrays, f"{prefix}{name}.")
-    kind = find_class(schema["record"], schema.get("module"), _CLASSES.get(schema["record"], {}).values())
-    if kind is None:
-        raise KeyError(f"unknown record class {schema['record']}")
+    kind = record_class(schema)
     return kind(**{kind.renamed_fields.get(name, name): value for name, value in values.items()})
 
 
@@ -193,7 +231,7 @@ class Sums(Record):
     """Base of sufficient statistics: records that form a commutative monoid under addition."""
 
     def _summed(self) -> Iterator[tuple[str, Any, tuple[int, ...]]]:
-        for item in _fields(type(self)):
+        for item in fields_of(type(self)):
             if not item.is_constant:
                 yield item.name, getattr(self, item.name), item.axes
 
@@ -227,6 +265,14 @@ class Sums(Record):
             else:
                 changed[name] = value * factor
         return self._rebuild(changed)
+
+    def is_close(self, other: Self, tolerance: float) -> bool:
+        """Return whether all sums are those of `other`, up to a share `tolerance` of the largest of each array."""
+        mine, nothing = self.arrays(), (self - self).arrays()  # zero but for fields that are not summed
+        return all(
+            np.abs(array - nothing[name]).max(initial=0.0) <= tolerance * max(1.0, np.abs(mine[name]).max(initial=0.0))
+            for name, array in (self - other).arrays().items()
+        )
 
     def fold(self, into: int, gone: int) -> Self:
         """Return the statistics after merging state `gone` into state `into`; state `gone` is left with zeros."""

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from subchain.core.ranges import FINITE, FRACTIONS, POSITIVE, WHOLE_NUMBERS, Range, probabilities, stored
 from subchain.errors import InputError, unknown_name
 
 Array = NDArray[np.float64]
@@ -30,6 +31,19 @@ DIMENSIONS = {
     "top": ["state"],
     "initial": ["state"],
     "transition": ["state", "next_state"],
+}
+#: Axes of each variable after chain and draw, K for states, and the range of its entries.
+RANGES: dict[str, tuple[str, Range]] = {
+    "log_joint": ("", FINITE),
+    "n_used": ("", WHOLE_NUMBERS),
+    "n_states": ("", WHOLE_NUMBERS),
+    "concentration": ("", POSITIVE),
+    "top_concentration": ("", POSITIVE),
+    "occupancy": ("K", FRACTIONS),
+    "top": ("K", FRACTIONS),
+    "initial": ("K", probabilities()),
+    "transition": ("KK", probabilities()),
+    "states": ("?", Range(dtype=None, below="K")),
 }
 #: Minimum number of draws per chain for the diagnostics.
 MIN_DRAWS = 4
@@ -196,6 +210,21 @@ class Samples(Mapping[str, NDArray[Any]]):
                 f"all arrays of samples need the same first two axes (chains, draws), not {sorted(shapes)}."
             )
         self.n_chains, self.n_draws = next(iter(shapes))
+
+    @classmethod
+    def from_file(cls, arrays: Mapping[str, NDArray[Any]], n_states: int | None) -> Samples:
+        """Return the draws of a file; raise a `FileFormatError` if they are not within their ranges.
+
+        `n_states` is the number of states if all draws have the same, None if it is not known.
+        """
+        found, varies = cls(arrays), "n_states" in arrays
+        largest = arrays["initial"].shape[-1] if varies and "initial" in arrays else n_states
+        for name, array in arrays.items():
+            axes, holds = RANGES.get(name, ("K" + (array.ndim - 3) * "?", FINITE))
+            shape = (found.n_chains, found.n_draws, *(largest if axis == "K" else None for axis in axes))
+            below = largest if holds.below == "K" else None
+            stored(arrays, name, dataclasses.replace(holds, allows_nan=varies, below=below), shape)
+        return found
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name not in self._arrays:

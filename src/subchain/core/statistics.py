@@ -20,6 +20,7 @@ class Statistics(Sums):
     n_observations : (weighted) number of observations
     """
 
+    shares_states = False
     log_normalizer: float = 0.0
     n_observations: float = 0.0
 

@@ -17,6 +17,8 @@ def resolve_columns(columns: Columns | None, names: Sequence[str] | None, n_colu
     """Return the numbers of columns given by name or number, (n,); None means all columns."""
     if columns is None:
         return np.arange(n_columns)
+    if not isinstance(columns, (str, int, np.integer, Iterable)):
+        raise InputError(f"columns must be names or numbers of columns, not {columns!r}.")
     wanted = [columns] if isinstance(columns, (str, int, np.integer)) else list(columns)
     if not wanted:
         raise InputError("no column is chosen; name at least one, or leave columns out to take all.")

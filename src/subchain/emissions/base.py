@@ -38,7 +38,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -169,6 +169,7 @@ class Parameters(Record, Likelihood):
         return None
 
 
+@runtime_checkable
 class Posterior(Protocol):
     """Methods that inference calls on the distribution of the parameters; `Conjugate` and `Frozen` provide them."""
 
@@ -250,6 +251,9 @@ class Conjugate(Record, FixedHyperparameters, ABC):
         """
         return None
 
+    def check_sums(self, sums: Any) -> None:
+        """Raise a ValueError if sums from a file, each within its range, cannot be those of observations."""
+
     def incremental(self, sums: Any) -> Incremental:
         """Return the posterior given `sums`, with this distribution as the prior, for updates by small steps."""
         return Incremental(self, sums)
@@ -327,6 +331,10 @@ class Emission(Component, ABC):
                 f"the data have {data.n_features} columns, but the model was made for {n_columns}; "
                 "give the columns that it was trained on, in the same order."
             )
+
+    def describes(self, parameters: Any) -> bool:
+        """Return whether parameters are those of this family."""
+        return isinstance(parameters, self.parameters_type)
 
     @classmethod
     def for_parameters(cls, parameters: Any) -> Self:

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaln, digamma, xlog1py, xlogy
 
+from subchain.core.ranges import FRACTIONS, POSITIVE, ROUNDING
+from subchain.core.records import array
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Conjugate, Emission, Parameters, Table, Values
 from subchain.emissions.checks import without_symbols
@@ -66,7 +68,7 @@ class BernoulliWeights(BernoulliLikelihood):
 class BernoulliParameters(BernoulliLikelihood, Parameters):
     """Probability of a one in each state and column, `probabilities` (K, D); 0 and 1 are allowed."""
 
-    probabilities: NDArray[np.float64]
+    probabilities: NDArray[np.float64] = array("KD", FRACTIONS)
 
     @property
     def dimensions(self) -> tuple[int, ...]:
@@ -96,13 +98,17 @@ class BernoulliParameters(BernoulliLikelihood, Parameters):
 class BetaTable(Conjugate):
     """Independent Beta(successes, failures) distributions of the probabilities; both arrays are (K, D)."""
 
-    successes: NDArray[np.float64]
-    failures: NDArray[np.float64]
+    successes: NDArray[np.float64] = array("KD", POSITIVE)
+    failures: NDArray[np.float64] = array("KD", POSITIVE)
 
     def update(self, sums: CountSums) -> Self:
         return dataclasses.replace(
             self, successes=self.successes + sums.total, failures=self.failures + (sums.weight - sums.total)
         )
+
+    def check_sums(self, sums: CountSums) -> None:
+        if (sums.total > sums.weight + ROUNDING * np.maximum(sums.weight, 1.0)).any():
+            raise ValueError("there are more ones than observations")
 
     def mean(self) -> BernoulliParameters:
         return BernoulliParameters(self.successes / (self.successes + self.failures))

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from subchain.core.records import Sums, states_on
+from subchain.core.ranges import COUNTS, POSITIVE, probabilities
+from subchain.core.records import Sums, array
 from subchain.data.legal_states import LegalStates
 from subchain.data.missing import is_missing
 from subchain.data.sequences import Sequences
@@ -50,7 +51,7 @@ def as_symbols(values: Values) -> NDArray[np.int64]:
 class CategoricalSums(Sums):
     """Expected number of emissions of each symbol by each state, `counts` (W, K)."""
 
-    counts: NDArray[np.float64] = states_on(1)
+    counts: NDArray[np.float64] = array("WK", COUNTS)
 
     @property
     def pieces(self) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
@@ -138,7 +139,7 @@ class CategoricalTable(CategoricalLikelihood):
 class CategoricalParameters(CategoricalLikelihood, Parameters):
     """Probabilities of the symbols in each state; `weights` is (W, K), `probabilities` its transpose."""
 
-    weights: NDArray[np.float64] = states_on(1)
+    weights: NDArray[np.float64] = array("WK", probabilities(axis=0))
 
     @property
     def probabilities(self) -> NDArray[np.float64]:
@@ -178,7 +179,7 @@ class CategoricalParameters(CategoricalLikelihood, Parameters):
 class DirichletTable(Conjugate):
     """Independent Dirichlet distributions over the symbols, one per state; `concentration` is (W, K)."""
 
-    concentration: NDArray[np.float64] = states_on(1)
+    concentration: NDArray[np.float64] = array("WK", POSITIVE)
 
     @cached_property
     def _moments(self) -> simplex.LogMoments:

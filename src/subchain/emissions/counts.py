@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.records import Sums
+from subchain.core.ranges import COUNTS
+from subchain.core.records import Sums, array
 from subchain.data.missing import is_missing
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Likelihood, Table, Values
@@ -66,8 +67,8 @@ def weigh_logs(logs: NDArray[np.float64], amounts: NDArray[np.float64]) -> Table
 class CountSums(Sums):
     """Expected number of known entries (`weight`) and expected sum of the counts (`total`), each (K, D)."""
 
-    weight: NDArray[np.float64]
-    total: NDArray[np.float64]
+    weight: NDArray[np.float64] = array("KD", COUNTS)
+    total: NDArray[np.float64] = array("KD", COUNTS)
 
 
 class CountLikelihood(Likelihood):

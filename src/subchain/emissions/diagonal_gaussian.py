@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import digamma, gammaln
 
-from subchain.core.records import states_on
+from subchain.core.ranges import COUNTS, NOT_NEGATIVE, POSITIVE, REAL, Range
+from subchain.core.records import array
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Conjugate, Parameters, Table, Values
 from subchain.emissions.hyperparameters import per_column
@@ -44,6 +45,10 @@ TOGETHER = 8
 @dataclasses.dataclass
 class DiagonalGaussianSums(CenteredSums):
     """Expected counts, sums and sums of squares of the known coordinates minus `origin`, each (K, D)."""
+
+    weight: Array = array("KD", COUNTS)
+    first: Array = array("KD")
+    second: Array = array("KD", COUNTS)
 
     def about(self, origin: Array) -> Self:
         shift = self.origin - origin
@@ -171,8 +176,8 @@ class SeparateStudents(SeparateLikelihood):
 class DiagonalGaussianParameters(SeparateForm, Parameters):
     """Means and variances, (K, D)."""
 
-    means: Array
-    variances: Array
+    means: Array = array("KD", REAL)
+    variances: Array = array("KD", POSITIVE)
 
     @property
     def precisions(self) -> Array:
@@ -216,12 +221,12 @@ class NormalInverseGamma(Conjugate):
     The flat prior κ = 0, a = −3/2, b = 0 is improper, but given data its mode is the maximum-likelihood estimate.
     """
 
-    location: Array
-    strength: Array
-    shape: Array
-    scale: Array
-    origin: Array = states_on()
-    data_variances: Array = states_on()
+    location: Array = array("KD", REAL)
+    strength: Array = array("KD", NOT_NEGATIVE)
+    shape: Array = array("KD", Range(least=-1.5))
+    scale: Array = array("KD", NOT_NEGATIVE)
+    origin: Array = array("D", REAL)
+    data_variances: Array = array("D", POSITIVE)
 
     def update(self, sums: DiagonalGaussianSums) -> Self:
         sums = sums.about(self.origin)

@@ -15,6 +15,8 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.ranges import COUNTS, SCATTERS
+from subchain.core.records import array
 from subchain.emissions.base import Table, Values
 from subchain.emissions.moments import LOG_2PI, CenteredSums, VectorLikelihood, cholesky, patterns, solve, symmetric
 from subchain.emissions.normal_kernels import centered, even, quadratic, weighted_moments
@@ -40,6 +42,10 @@ def apply(matrices: Array, vectors: Array) -> Array:
 @dataclasses.dataclass
 class GaussianSums(CenteredSums):
     """Expected count (K,), sum (K, D) and sum of outer products (K, D, D) of the observations minus `origin`."""
+
+    weight: Array = array("K", COUNTS)
+    first: Array = array("KD")
+    second: Array = array("KDD", SCATTERS)
 
     def about(self, origin: Array) -> Self:
         shift = self.origin - origin

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import digamma, multigammaln
 
-from subchain.core.records import states_on
+from subchain.core.ranges import COVARIANCES, NOT_NEGATIVE, REAL, SCATTERS
+from subchain.core.records import array
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Conjugate, Parameters, Table, Values
 from subchain.emissions.checks import as_matrix, positive
@@ -44,8 +45,8 @@ Array = NDArray[np.float64]
 class GaussianParameters(GaussianForm, Parameters):
     """Means (K, D) and covariances (K, D, D)."""
 
-    means: Array
-    covariances: Array
+    means: Array = array("KD", REAL)
+    covariances: Array = array("KDD", COVARIANCES)
 
     @property
     def spreads(self) -> Array:
@@ -107,12 +108,12 @@ class NormalInverseWishart(Conjugate):
     The flat prior κ = 0, ν = −(D + 2), Ψ = 0 is improper, but given data its mode is the maximum-likelihood estimate.
     """
 
-    location: Array
-    strength: Array
-    degrees: Array
-    scale: Array
-    origin: Array = states_on()
-    data_covariance: Array = states_on()
+    location: Array = array("KD", REAL)
+    strength: Array = array("K", NOT_NEGATIVE)
+    degrees: Array = array("K")
+    scale: Array = array("KDD", SCATTERS)
+    origin: Array = array("D", REAL)
+    data_covariance: Array = array("DD", SCATTERS)
 
     @property
     def n_features(self) -> int:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.parts import EXPECTED_LOG, KINDS, MODE
+from subchain.core.ranges import COUNTS, SUM_TOLERANCE, Range, stored
 from subchain.core.records import Sums
 from subchain.emissions.base import Likelihood, Table, Values
 from subchain.emissions.categorical import (
@@ -26,7 +27,7 @@ from subchain.emissions.categorical import (
 )
 from subchain.emissions.incremental import Incremental
 from subchain.emissions.symbol_kernels import SMALL, gather, scatter
-from subchain.errors import InputError
+from subchain.errors import FileFormatError, InputError
 from subchain.numerics.linking import linked
 from subchain.numerics.special import SMALL_TOTAL, exp_digamma, small_dirichlet_weight
 
@@ -237,5 +238,8 @@ class IncrementalTable(Incremental):
         return {"counts": self.counts.copy(), "totals": self.totals.copy(), "factor": np.array(self.factor)}
 
     def restore(self, memory: dict[str, NDArray[Any]]) -> None:
-        self.counts[:], self.totals[:] = memory["counts"], memory["totals"]
-        self.factor = float(memory["factor"])
+        self.counts[:] = stored(memory, "counts", COUNTS, self.counts.shape)
+        self.totals[:] = stored(memory, "totals", COUNTS, self.totals.shape)
+        self.factor = float(stored(memory, "factor", Range(least=LEAST_FACTOR, most=1.0)))
+        if not np.allclose(self.totals, self.factor * self.counts.sum(axis=0), rtol=SUM_TOLERANCE, atol=SUM_TOLERANCE):
+            raise FileFormatError("totals do not hold the sums of counts")

@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from scipy.special import digamma
 
 from subchain.core.hyperparameters import LATE
+from subchain.core.ranges import WHOLE_NUMBERS
+from subchain.core.records import number
 from subchain.emissions.categorical import CategoricalSums, DirichletTable
 from subchain.numerics.expected_tables import expected_tables
 
@@ -42,7 +44,7 @@ class LearnedTable(DirichletTable):
     """
 
     per_symbol: bool = False
-    n_updates: int = 0
+    n_updates: int = number(WHOLE_NUMBERS, 0)
 
     renamed_fields: ClassVar[dict[str, str]] = {"renewals": "n_updates"}
 

@@ -15,7 +15,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.records import Sums, constant_on
+from subchain.core.ranges import LARGEST, REAL
+from subchain.core.records import Sums, array
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Emission, Likelihood, Table, Values
 from subchain.emissions.checks import as_matrix, first_where, real_columns, where_is
@@ -36,9 +37,8 @@ FLOOR = 1e-6
 #: A state with a smaller expected count gets the moments of all data.
 EMPTY = 1e-8
 
-#: Largest absolute value: sums of larger squares could overflow. Squares of distances from the mean that are all
-#: below the least one could underflow.
-LARGEST, LEAST_DISTANCE = 1e140, 1e-140
+#: Squares of distances from the mean that are all below this one could underflow.
+LEAST_DISTANCE = 1e-140
 
 
 class Moments(NamedTuple):
@@ -160,7 +160,7 @@ class CenteredSums(Sums):
     weight: Array
     first: Array
     second: Array
-    origin: Array = constant_on()
+    origin: Array = array("D", REAL, is_constant=True)
 
     def about(self, origin: Array) -> Self:
         """Return the same sums about another origin."""

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import digamma, gammaln, xlogy
 
+from subchain.core.ranges import NOT_NEGATIVE, POSITIVE
+from subchain.core.records import array
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Conjugate, Emission, Parameters, Table, Values
 from subchain.emissions.checks import without_symbols
@@ -86,7 +88,7 @@ class PoissonPredictive(CountLikelihood):
 class PoissonParameters(PoissonLikelihood, Parameters):
     """Mean count of each state and column, `rates` (K, D); a rate of 0 makes every positive count impossible."""
 
-    rates: NDArray[np.float64]
+    rates: NDArray[np.float64] = array("KD", NOT_NEGATIVE)
 
     @property
     def dimensions(self) -> tuple[int, ...]:
@@ -116,8 +118,8 @@ class PoissonParameters(PoissonLikelihood, Parameters):
 class GammaRates(Conjugate):
     """Independent Gamma(shape, rate) distributions of the rates, one per state and column; both are (K, D)."""
 
-    shape: NDArray[np.float64]
-    rate: NDArray[np.float64]
+    shape: NDArray[np.float64] = array("KD", POSITIVE)
+    rate: NDArray[np.float64] = array("KD", NOT_NEGATIVE)
 
     def update(self, sums: CountSums) -> Self:
         return dataclasses.replace(self, shape=self.shape + sums.total, rate=self.rate + sums.weight)

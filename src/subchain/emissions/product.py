@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.records import Record, Sums, states_on
+from subchain.core.records import Sums
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Conjugate, Emission, Likelihood, Parameters, Posterior, Table, Values
 from subchain.emissions.categorical import Categorical
@@ -21,50 +21,11 @@ from subchain.emissions.checks import as_matrix
 from subchain.emissions.counts import PASS_ROWS, as_codes, check_counts
 from subchain.emissions.families import family_of
 from subchain.emissions.incremental import Incremental
+from subchain.emissions.product_layout import Layout
 from subchain.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
     from subchain.emissions.collapsed.counts import EmissionCounts
-
-
-@dataclasses.dataclass
-class Layout(Record):
-    """Assignment of the columns of a table to parts.
-
-    Attributes
-    ----------
-    columns : indices of the first part's columns, then the second's, …
-    widths : number of columns of each part
-    n_columns : number of columns of the table
-    """
-
-    columns: NDArray[np.int64] = states_on()
-    widths: NDArray[np.int64] = states_on()
-    n_columns: int = 1
-
-    @classmethod
-    def of(cls, columns: Iterable[NDArray[np.int64]], n_columns: int) -> Layout:
-        """Build the layout in which each part has the given columns."""
-        parts = list(columns)
-        return cls(np.concatenate(parts), np.array([len(part) for part in parts], dtype=np.int64), n_columns)
-
-    def slots(self) -> list[NDArray[np.int64]]:
-        """List the columns of each part."""
-        return np.split(self.columns, np.cumsum(self.widths)[:-1])
-
-    def take_apart(self, values: Values) -> list[Values]:
-        """Split a block of rows into the columns of each part."""
-        table = as_matrix(values)
-        return [table[:, columns] for columns in self.slots()]
-
-    def put_together(self, blocks: Iterable[Values]) -> Values:
-        """Merge the parts' columns into one table; columns of no part are filled with missing values."""
-        parts = [as_matrix(block) for block in blocks]
-        kind = np.result_type(*parts)
-        table = np.full((len(parts[0]), self.n_columns), np.nan if kind.kind == "f" else -1, dtype=kind)
-        for columns, part in zip(self.slots(), parts, strict=True):
-            table[:, columns] = part
-        return table
 
 
 @dataclasses.dataclass
@@ -113,6 +74,9 @@ class ProductParameters(ProductLikelihood, Parameters):
 
     parts: dict[str, Parameters]
     layout: Layout
+
+    def check_fields(self) -> None:
+        self.layout.check_parts(self.parts)
 
     def __getitem__(self, name: str) -> Any:
         """Return the parameters of one part."""
@@ -180,6 +144,14 @@ class ProductPosterior(Conjugate):
 
     parts: dict[str, Posterior]
     layout: Layout
+
+    def check_fields(self) -> None:
+        self.layout.check_parts(self.parts)
+
+    def check_sums(self, sums: ProductSums) -> None:
+        for name, part in self.parts.items():
+            if isinstance(part, Conjugate):
+                part.check_sums(sums.parts[name])
 
     def update(self, sums: ProductSums) -> Self:
         updated = {name: part.update(sums.parts[name]) for name, part in self.parts.items()}
@@ -261,6 +233,11 @@ class Product(Emission):
 
     def prepare(self, data: Sequences) -> Sequences:
         return data
+
+    def describes(self, parameters: Any) -> bool:
+        if not super().describes(parameters) or list(parameters.parts) != list(self.families):
+            return False
+        return all(family.describes(parameters.parts[name]) for name, family in self.families.items())
 
     def sized_as(self, parameters: Any) -> Product:
         return Product(**{name: part.sized_as(parameters.parts[name]) for name, part in self.families.items()})

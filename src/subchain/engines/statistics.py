@@ -24,6 +24,7 @@ class HMMStatistics(Statistics):
     emission : the family's own sums
     """
 
+    shares_states = True
     chain: ChainSums
     emission: Sums
 

@@ -78,6 +78,7 @@ class Beam(Sampler):
     """
 
     name = "beam"
+    keeps_states = False
     hierarchy_treatment = "drawn"
 
     def __init__(

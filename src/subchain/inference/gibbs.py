@@ -131,10 +131,10 @@ class Gibbs(Sampler):
 
     def marginals(self, problem: Problem, state: RunState) -> Lists | None:
         chains = chain_problem(problem, "Gibbs").structure
-        found, evidence = marginals_of(state.results.memory), chains.evidence
-        if found is None:
-            return None
-        if evidence is None:
-            return found.reshape(-1), *no_restriction()
-        legal = evidence.listed(chains.data)
-        return found, legal.offsets, legal.states
+        if chains.evidence is None:
+            shape = chains.n_observations, state.point.n_states or 0
+            found = marginals_of(state, shape, np.arange(shape[0]) * shape[1])
+            return None if found is None else (found.reshape(-1), *no_restriction())
+        legal = chains.evidence.listed(chains.data)
+        found = marginals_of(state, (legal.n_entries,), legal.offsets[:-1])
+        return None if found is None else (found, legal.offsets, legal.states)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from subchain.core.parts import Point, Posterior
 from subchain.data.legal_states import no_restriction
 from subchain.errors import unknown_name
-from subchain.inference.batch.mean_field import MeanField
+from subchain.inference.batch.mean_field import MeanField, stored_marginals
 from subchain.inference.batch.passes import Batch, Passes
 from subchain.inference.run.algorithm import Lists
 from subchain.inference.run.chains import chain_problem
@@ -90,7 +90,7 @@ class VI(Batch):
         return 8 * int(lengths.sum()) * n_states if self.cluster == "state" else 0
 
     def marginals(self, problem: Problem, state: RunState) -> Lists | None:
-        found = state.results.memory.get("marginals")
+        found = stored_marginals(state.results, problem.structure.n_observations)
         return None if found is None else (found.reshape(-1), *no_restriction())
 
     def weights(self, posterior: Posterior, point: Point) -> Point:

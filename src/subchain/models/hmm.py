@@ -13,6 +13,7 @@ from typing import Any, Self, cast
 from numpy.typing import ArrayLike
 
 from subchain.core.components import clone
+from subchain.core.files import naming
 from subchain.core.renamed import renamed_arguments
 from subchain.data.annotations import Annotations
 from subchain.emissions import Emission, Parameters, family_of
@@ -160,7 +161,8 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
                 progress=self.progress,
             )  # fmt: skip
         assert journey.best is not None
-        self._adopt(fit, journey.best, journey.summaries)
+        with naming(checkpoint if resume else None):
+            self._adopt(fit, journey.best, journey.summaries)
         self.n_batches_, self.end_marginal_ = 1, None
         self._warn(fit.algorithm)
         return self

@@ -13,15 +13,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 import subchain
-from subchain.core.files import read_arrays, write_arrays
-from subchain.core.records import build_record
+from subchain.core.files import read_arrays, reading, write_arrays
+from subchain.core.ranges import header_number, probabilities, stored
+from subchain.core.records import Record
 from subchain.core.samples import Samples
+from subchain.core.stored_records import RecordReader
 from subchain.data import Vocabulary
+from subchain.emissions import Emission
+from subchain.engines.statistics import HMMStatistics
 from subchain.errors import FileFormatError
 from subchain.inference.run.checkpoint import RunSummary
-from subchain.inference.run.trace import Trace
+from subchain.inference.run.trace import Trace, status_of
+from subchain.inference.run.training import TrainingMarginals
 from subchain.models.settings import build, describe
-from subchain.transitions.base import check_law
+from subchain.structures.chain.model import HMMPoint, HMMPosterior
 
 if TYPE_CHECKING:
     from subchain.models.hmm import HMM
@@ -30,15 +35,18 @@ if TYPE_CHECKING:
 
 KIND = "model"
 VERSION = 2
-RECORDS = ("point_", "prior_", "statistics_")
-#: Records that a file may have besides these.
+#: Records of a file, in the order in which they are read, and those that not every file has.
+RECORDS: dict[str, type[Record]] = {
+    "point_": HMMPoint, "prior_": HMMPosterior, "statistics_": HMMStatistics, "training_marginals_": TrainingMarginals,
+}  # fmt: skip
 OPTIONAL = ("training_marginals_",)
 
 
 def save_model(model: HMM, path: str | os.PathLike[str], *, marginals: bool = True) -> None:
     """Write a fitted model; `marginals` includes the training marginals and samples."""
     arrays: dict[str, Any] = {}
-    records = [*RECORDS, "training_marginals_"] if marginals and model.training_marginals_ is not None else RECORDS
+    has_marginals = marginals and model.training_marginals_ is not None
+    records = [name for name in RECORDS if has_marginals or name not in OPTIONAL]
     for name in records:
         arrays.update({f"{name}.{key}": array for key, array in getattr(model, name).arrays().items()})
     if marginals and model.samples_ is not None:
@@ -81,44 +89,38 @@ def load_model(kind: type[Model], path: str | os.PathLike[str]) -> Model:
         raise FileFormatError(
             f"{path} was written by subchain {header.get('subchain')} in a newer format; update the package to read it."
         )
-    try:
+    with reading(path):
         if header["version"] == 1:
             arrays, header = _from_version_1(arrays, header)
         return _restore(kind, arrays, header)
-    except FileFormatError:
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise FileFormatError(f"{path} is damaged: its header does not fit its arrays ({error!r}).") from None
 
 
 def _restore(kind: type[Model], arrays: dict[str, Any], header: dict[str, Any]) -> Model:
     """Return the model with these arrays and this header, both of the current version."""
     model = kind(**{name: build(value) for name, value in header["settings"].items()})
-    for name in (*RECORDS, *(name for name in OPTIONAL if name in header["schemas"])):
-        setattr(model, name, build_record(header["schemas"][name], arrays, f"{name}."))
-        getattr(model, name).check_states(len(model.point_.chain.initial))
-    if model.point_.not_finite() is not None:
-        raise ValueError(f"{model.point_.not_finite()} is not finite")
-    check_law(model.point_.chain)
+    reader, schemas = RecordReader(arrays), header["schemas"]
+    for name, record_kind in RECORDS.items():
+        if name in schemas or name not in OPTIONAL:
+            setattr(model, name, reader.read(schemas[name], name, kind=record_kind))
+    model.prior_.check_fit(model.statistics_, model.point_)
     model.family_ = build(header["family"])
+    if not (isinstance(model.family_, Emission) and model.family_.describes(model.point_.emission)):
+        raise FileFormatError(f"the family {model.family_!r:.60} does not have the parameters of the file")
     model.n_states_ = len(model.point_.chain.initial)
     model.state_names_ = [str(name) for name in header["state_names"]]
     model.vocabularies_ = tuple(_vocabulary(plain) for plain in header["vocabularies"])
-    model.columns_ = None if header["columns"] is None else tuple(header["columns"])
-    model.grouped_by_ = header.get("grouped_by")
-    model.n_sequences_ = int(header["n_sequences"])
-    model.n_batches_ = int(header["n_batches"])
-    end = arrays.get("end_marginal")
-    if end is not None and end.shape != (model.n_states_,):
-        raise ValueError(f"end_marginal has shape {end.shape}")
-    model.end_marginal_ = end
-    if model.training_marginals_ is not None:
-        model.training_marginals_.check(model.n_states_)
+    model.columns_ = None if header["columns"] is None else tuple(_text(name) for name in header["columns"])
+    model.grouped_by_ = None if header.get("grouped_by") is None else _text(header["grouped_by"])
+    model.n_sequences_, model.n_batches_ = header_number(header, "n_sequences"), header_number(header, "n_batches")
+    if "end_marginal" in arrays:
+        model.end_marginal_ = stored(arrays, "end_marginal", probabilities(), (model.n_states_,))
+    if model.training_marginals_ is not None and model.training_marginals_.n_states != model.n_states_:
+        raise FileFormatError(f"training_marginals_ have {model.training_marginals_.n_states} states")
     draws = {key.removeprefix("samples_."): array for key, array in arrays.items() if key.startswith("samples_.")}
-    model.samples_ = Samples(draws) if draws else None
-    model.status_ = header["status"]
+    model.samples_ = Samples.from_file(draws, model.n_states_) if draws else None
+    model.status_ = status_of(header["status"])
     model.trace_ = Trace.from_json(header["trace"])
-    model.runs_ = [RunSummary(**run) for run in header["runs"]]
+    model.runs_ = [RunSummary.from_json(run) for run in header["runs"]]
     return model
 
 
@@ -171,6 +173,12 @@ def _from_version_1(arrays: dict[str, Any], header: dict[str, Any]) -> tuple[dic
             rest = f"chain.{rest}"
         renamed[_ARRAYS_OF_1.get(first, first) + dot + rest] = array
     return renamed, header
+
+
+def _text(plain: Any) -> str:
+    if not isinstance(plain, str):
+        raise FileFormatError(f"the name of a column is {plain!r:.60}, not a text")
+    return plain
 
 
 def _plain_vocabulary(vocabulary: Vocabulary | None) -> dict[str, Any] | None:

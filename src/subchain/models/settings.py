@@ -6,6 +6,7 @@ are already imported; nothing in a file can run code.
 
 from __future__ import annotations
 
+import math
 import os
 import zlib
 from base64 import b64decode, b64encode
@@ -25,6 +26,8 @@ from subchain.transitions.base import TransitionPrior
 
 #: Entries of an array that are written as numbers; longer ones (such as masks of many states) are packed.
 LONG = 1 << 16
+#: Bytes that zlib can pack into one, at most.
+MAX_RATIO = 1032
 #: Base classes of the components that settings may contain.
 BASES: tuple[type, ...] = (Emission, TransitionPrior, Algorithm, Boundary)
 
@@ -84,7 +87,12 @@ def _components(*bases: type) -> Iterator[type]:
 
 def _array(plain: dict[str, Any]) -> NDArray[Any]:
     """Return the array of a setting, from numbers or from packed bytes."""
-    if not isinstance(plain["array"], str):
-        return np.array(plain["array"], dtype=plain["dtype"])
-    contents = zlib.decompress(b64decode(plain["array"]))
-    return np.frombuffer(contents, dtype=plain["dtype"]).reshape(plain["shape"]).copy()
+    dtype, given = np.dtype(plain["dtype"]), plain["array"]
+    if dtype.kind not in "biufUO":
+        raise FileFormatError(f"a setting is an array of type {dtype}, not of numbers or texts")
+    if not isinstance(given, str):
+        return np.array(given, dtype="U" if dtype.kind == "U" else dtype)  # NumPy finds out how long texts are
+    packed, size = b64decode(given), math.prod(plain["shape"]) * dtype.itemsize
+    if not 0 <= size <= MAX_RATIO * len(packed):
+        raise FileFormatError(f"a setting has the shape {plain['shape']}, which does not fit its contents")
+    return np.frombuffer(zlib.decompressobj().decompress(packed, size), dtype=dtype).reshape(plain["shape"]).copy()

@@ -201,7 +201,9 @@ class Ledger(Protocol):
     def prior(self) -> Posterior | None: ...
     @property
     def memory(self) -> Memory: ...
-    def restore(self, memory: Memory, statistics: Statistics | None) -> None: ...
+    def restore(self, memory: Memory, statistics: Statistics) -> None: ...
+    def check_sum(self, statistics: Statistics) -> None:
+        """Raise a `FileFormatError` unless these statistics are the sum of what the clusters have contributed."""
 
 
 class Moved(NamedTuple):
@@ -249,6 +251,9 @@ class Walker(Protocol):
     def tally_shape(self) -> tuple[int, ...]:
         """Return the shape of a table that counts how often what is hidden had each value; (0,) if none is kept."""
 
+    def tally_starts(self) -> NDArray[np.int64]:
+        """Return where the counts of each position begin in such a table."""
+
     def tally(self, out: NDArray[Any]) -> None:
         """Add the present draw to such a table."""
 
@@ -267,6 +272,9 @@ class Walkers(Protocol):
 
     def start(self, n_chains: int, point: Point, memory: Memory) -> Sequence[Hidden] | Hidden:
         """Return what is hidden for each chain to begin with, given the start of a run and what it says besides."""
+
+    def resume(self, n_chains: int, memory: Memory) -> Sequence[Hidden] | Hidden:
+        """Return what was hidden for each chain when a checkpoint was written."""
 
     def walker(self, number: int, hidden: Hidden) -> Walker:
         """Return a chain that stands at `hidden`."""

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.parts import IncrementalPosterior, Memory, Point, Posterior
+from subchain.core.ranges import FINITE, SINCE, SUM_TOLERANCE, stored, stored_cursor
 from subchain.core.records import Record, build_record
 from subchain.core.statistics import Statistics
-from subchain.errors import InputError
+from subchain.errors import FileFormatError, InputError
 from subchain.structures.base import NO_PASS
 from subchain.structures.clusters import ClusterStructure
 from subchain.structures.settings import CollapsedSettings
@@ -61,10 +62,17 @@ class ClusterLedger:
             self.knows_entropy = found is not None
             self.since += math.nan, found or 0.0
 
+    def _sum(self) -> Statistics:
+        totals = {name: array.sum(axis=0) for name, array in self.arrays.items()}
+        return cast(Statistics, build_record(self.schema, totals))
+
     def add_up(self) -> None:
         """Sum all contributions afresh."""
-        total = build_record(self.schema, {name: array.sum(axis=0) for name, array in self.arrays.items()})
-        self.model = IncrementalPosterior(self.current_prior, cast(Statistics, total))
+        self.model = IncrementalPosterior(self.current_prior, self._sum())
+
+    def check_sum(self, statistics: Statistics) -> None:
+        if not all(statistics.part(name).is_close(self._sum().part(name), SUM_TOLERANCE) for name in self.model.parts):
+            raise FileFormatError("the statistics are not the sum of the shares of all clusters")
 
     # ---- a run -------------------------------------------------------------------------------------------------------
 
@@ -140,11 +148,11 @@ class ClusterLedger:
         memory["last_pass"] = self.last_pass
         return memory | self.model.memory()
 
-    def restore(self, memory: Memory, statistics: Statistics | None) -> None:
-        assert statistics is not None, "a checkpoint of this structure has its statistics"
-        self.cursor, self.iteration = (int(number) for number in memory["cursor"])
-        self.since, self.last_pass = np.array(memory["since"]), memory.get("last_pass", NO_PASS)
+    def restore(self, memory: Memory, statistics: Statistics) -> None:
+        self.cursor, self.iteration = stored_cursor(memory, self.size)
+        self.since = np.array(stored(memory, "since", SINCE, (2,)))
+        self.last_pass = stored(memory, "last_pass", SINCE, (3,))
         self._allocate(statistics)
         for name, array in self.arrays.items():
-            array[:] = memory[f"shares.{name}"]
+            array[:] = stored(memory, f"shares.{name}", FINITE, array.shape)
         self.model.restore(memory)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.parts import Memory, Point, Posterior
-from subchain.core.records import build_record
+from subchain.core.ranges import ANYTHING, stored
 from subchain.core.statistics import Statistics
+from subchain.core.stored_records import read_like
 from subchain.structures.base import Hidden, Moved, Result, Walker
 from subchain.structures.clusters import ClusterStructure
 from subchain.structures.settings import SamplingSettings
@@ -32,6 +33,10 @@ class ClusterWalkers:
     def start(self, n_chains: int, point: Point, memory: Memory) -> list[Hidden]:
         """Return nothing yet: `ClusterWalker.begin` draws it."""
         return [np.empty(0, dtype=np.int64)] * n_chains
+
+    def resume(self, n_chains: int, memory: Memory) -> Hidden:
+        found = np.asarray(memory.get("hidden", []))
+        return stored(memory, "hidden", ANYTHING, (n_chains, *(None for _ in found.shape[1:])))
 
     def walker(self, number: int, hidden: Hidden) -> ClusterWalker:
         return ClusterWalker(self, number, hidden)
@@ -80,6 +85,9 @@ class ClusterWalker:
     def tally_shape(self) -> tuple[int, ...]:
         return (0,)
 
+    def tally_starts(self) -> NDArray[np.int64]:
+        return np.empty(0, dtype=np.int64)
+
     def tally(self, out: NDArray[Any]) -> None:
         """Do nothing: values of what is hidden are not counted."""
 
@@ -91,4 +99,4 @@ class ClusterWalker:
 
     def restore(self, memory: Memory) -> None:
         like = self.shared.structure.statistics(self.prior.mean())
-        self.current = cast(Statistics, build_record(like.schema(), memory, f"current.{self.number}."))
+        self.current = read_like(memory, f"current.{self.number}", like)

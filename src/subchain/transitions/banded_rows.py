@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.records import Record, states_on
+from subchain.core.ranges import FRACTIONS, NOT_NEGATIVE, STATES, probabilities
+from subchain.core.records import Record, array
 from subchain.transitions.base import Chain, ChainLaw, ChainPosterior, ChainSums
 from subchain.transitions.dirichlet import DirichletChain, DirichletRows
 from subchain.transitions.incremental import IncrementalDirichlet
@@ -36,9 +37,9 @@ class BandedChain(Record):
     first : (K,) column of each row's first entry
     """
 
-    initial: Array
-    weights: Array
-    first: Index
+    initial: Array = array("K", probabilities())
+    weights: Array = array("KB", probabilities())
+    first: Index = array("K", STATES)
 
     @cached_property
     def operator(self) -> Banded:
@@ -64,8 +65,8 @@ class BandedChain(Record):
 class BandedRows(DirichletRows):
     """Independent Dirichlet distributions over the free entries of each row of a band, (K, width)."""
 
-    concentration: Array = states_on(0)
-    fixed: Array = states_on(0)
+    concentration: Array = array("KB", NOT_NEGATIVE)
+    fixed: Array = array("KB", FRACTIONS)
 
 
 @dataclasses.dataclass
@@ -78,7 +79,7 @@ class BandedDirichletChain(DirichletChain):
     """
 
     rows: BandedRows
-    first: Index
+    first: Index = array("K", STATES)
 
     @cached_property
     def layout(self) -> Layout:

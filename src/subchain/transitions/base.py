@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from subchain.core.components import Component
 from subchain.core.hyperparameters import FixedHyperparameters
 from subchain.core.parts import Treatment
-from subchain.core.records import Record, states_on
+from subchain.core.ranges import probabilities
+from subchain.core.records import Record, array
 from subchain.errors import InputError
 from subchain.numerics.simplex import log_weight, logs
 from subchain.transitions.operators import Dense, TransitionOperator
@@ -33,8 +34,8 @@ Array = NDArray[np.float64]
 class Chain(Record):
     """Probabilities of a hidden chain, or unnormalised weights of a surrogate: `initial` (K,), `transition` (K, K)."""
 
-    initial: Array
-    transition: Array = states_on(0, 1)
+    initial: Array = array("K", probabilities())
+    transition: Array = array("KK", probabilities())
 
     @property
     def weights(self) -> Array:
@@ -51,6 +52,7 @@ class Chain(Record):
         return Chain(initial, weights)
 
 
+@runtime_checkable
 class ChainLaw(Protocol):
     """The law of a hidden chain, or weights that stand in for it, in any form: `Chain`, or `BandedChain`.
 
@@ -142,6 +144,7 @@ class ChainDefaults:
         return self
 
 
+@runtime_checkable
 class ChainPosterior(Protocol):
     """Methods that inference calls on the distribution of the chain; most are those of an emission's `Conjugate`."""
 

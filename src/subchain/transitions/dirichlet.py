@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from subchain.core.hyperparameters import FixedHyperparameters
-from subchain.core.records import Record, states_on
+from subchain.core.ranges import FRACTIONS, NOT_NEGATIVE, SUM_TOLERANCE
+from subchain.core.records import Record, array
 from subchain.errors import InputError, unknown_name
 from subchain.numerics import simplex
 from subchain.transitions.base import Chain, ChainDefaults, ChainLaw, ChainSums, TransitionPrior
@@ -42,8 +43,15 @@ class DirichletRows(Record):
     fixed : (K, K), the probabilities of fixed entries, zero elsewhere
     """
 
-    concentration: Array = states_on(0, 1)
-    fixed: Array = states_on(0, 1)
+    concentration: Array = array("KK", NOT_NEGATIVE)
+    fixed: Array = array("KK", FRACTIONS)
+
+    def check_fields(self) -> None:
+        total, free = self.fixed.sum(axis=1), self.free
+        if (self.fixed[free] > 0.0).any() or (total > 1.0 + SUM_TOLERANCE).any():
+            raise ValueError("fixed probabilities of a row sum to more than 1, or are learned")
+        if (np.abs(total - 1.0)[~free.any(axis=1)] > SUM_TOLERANCE).any():
+            raise ValueError("a row has no free entry, and its fixed probabilities do not sum to 1")
 
     @property
     def free(self) -> NDArray[np.bool_]:

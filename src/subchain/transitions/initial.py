@@ -13,7 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.records import Record
+from subchain.core.ranges import POSITIVE, probabilities
+from subchain.core.records import Record, array
 from subchain.numerics import simplex
 from subchain.transitions.operators import TransitionOperator
 from subchain.transitions.stationary import stationary_of
@@ -26,7 +27,7 @@ class LearnedInitial(Record):
     """Dirichlet distribution over the initial distribution; `concentration` is (K,)."""
 
     is_stationary: ClassVar[bool] = False
-    concentration: Array
+    concentration: Array = array("K", POSITIVE)
 
     def update(self, counts: Array) -> LearnedInitial:
         return LearnedInitial(self.concentration + counts)
@@ -111,7 +112,7 @@ class _NothingToLearn:
 class GivenInitial(_NothingToLearn, Record):
     """Given initial distribution, `probabilities` (K,)."""
 
-    probabilities: Array
+    probabilities: Array = array("K", probabilities())
 
     def mean(self, moves: TransitionOperator) -> Array:
         return self.probabilities

@@ -8,7 +8,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.records import Sums, constant_on, states_on
+from subchain.core.ranges import COUNTS, STATES
+from subchain.core.records import Sums, array
 from subchain.errors import InputError
 from subchain.transitions.layout import Layout
 
@@ -31,8 +32,8 @@ class ChainSums(Sums):
     pairs : (K, K) expected number of transitions from row to column
     """
 
-    initial: Array = states_on(0)
-    pairs: Array = states_on(0, 1)
+    initial: Array = array("K", COUNTS)
+    pairs: Array = array("KK", COUNTS)
 
     @property
     def visits(self) -> Array:
@@ -66,8 +67,8 @@ class BandedSums(ChainSums):
     first : (K,) column of each row's first entry
     """
 
-    pairs: Array = states_on(0)
-    first: Index = constant_on(0)
+    pairs: Array = array("KB", COUNTS)
+    first: Index = array("K", STATES, is_constant=True)
 
     @property
     def layout(self) -> Layout:

@@ -13,11 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.ranges import FINITE, stored
 from subchain.core.records import Sums
+from subchain.errors import FileFormatError
 from subchain.propagation.collapsed.verbs import add, implements, weigh
 
 Array = NDArray[np.float64]
 
+#: Distance, relative to the largest entry, of carried arrays from those that follow from the sums; more is no rounding.
+DRIFT = 1e-3
 #: Most entries of a table of likelihoods under fixed parameters, and how many are computed at a time.
 MOST_VALUES, BLOCK_VALUES = 1 << 26, 1 << 20
 
@@ -52,9 +56,12 @@ class EmissionCounts:
         return {name: array.copy() for name, array in self.carried.items()}
 
     def restore(self, memory: dict[str, NDArray[Any]]) -> None:
-        """The inverse of `memory`."""
+        """The inverse of `memory`, for counts that were just made of the same sums."""
         for name, array in self.carried.items():
-            array[:] = memory[name]
+            found = stored(memory, name, FINITE, array.shape)
+            if np.abs(found - array).max(initial=0.0) > DRIFT * max(1.0, np.abs(array).max(initial=0.0)):
+                raise FileFormatError(f"{name} does not follow from the statistics")
+            array[:] = found
 
 
 class TabledLogs(NamedTuple):

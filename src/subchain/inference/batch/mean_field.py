@@ -19,13 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.parts import Point, Posterior
+from subchain.core.ranges import probabilities, stored
 from subchain.core.statistics import Statistics
 from subchain.engines.part import Observed
 from subchain.engines.statistics import HMMStatistics
 from subchain.errors import InputError, impossible_error
 from subchain.inference.batch.passes import Batch, Passes, PassTrials
 from subchain.inference.run.chains import ChainProblem
-from subchain.inference.run.loop import Known, RunState, Step, Trial
+from subchain.inference.run.loop import Known, Results, RunState, Step, Trial
 from subchain.numerics.vectors import aligned
 from subchain.propagation.collapsed.single_chain import padded
 from subchain.propagation.mean_field import FORBIDDEN, ROOM, sweep
@@ -74,6 +75,13 @@ def cut(offsets: Index, length: int) -> Blocks:
     return Blocks(np.append(starts[opens], offsets[-1]), is_odd[opens])
 
 
+def stored_marginals(results: Results, n_positions: int) -> Array | None:
+    """Return the marginals (N, K) of all positions that a run has found or stored; None if there are none."""
+    if "marginals" not in results.memory:
+        return None
+    return stored(results.memory, "marginals", probabilities(), (n_positions, results.point.n_states))
+
+
 class MeanField(Passes):
     """The stepper of `VI(cluster="state")`.
 
@@ -91,7 +99,7 @@ class MeanField(Passes):
                 "where neighbours are taken to be independent, every transition between their states has a weight. Use "
                 "cluster='sequence', which keeps impossible transitions out."
             )
-        found = state.results.memory.get("marginals")
+        found = stored_marginals(state.results, problem.structure.n_observations)
         self.marginals: Array | None = None if found is None else np.array(found)
 
     def step(self, state: RunState) -> Step:

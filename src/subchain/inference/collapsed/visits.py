@@ -21,7 +21,7 @@ from subchain.inference.run.interrupts import Postponed
 from subchain.inference.run.loop import RunState, Step, Trial
 from subchain.inference.run.problem import Problem
 from subchain.structures.base import Ledger
-from subchain.structures.chain.local_starts import LOCAL_STARTS
+from subchain.structures.chain.local_starts import local_start_of
 
 if TYPE_CHECKING:
     from subchain.inference.cvi import CVI
@@ -53,10 +53,13 @@ class Visits:
         limit = math.inf if algorithm.time_limit is None else algorithm.time_limit
         self.deadline = time.perf_counter() + limit - spent
         memory, statistics = state.results.memory, state.statistics
-        if "cursor" in memory:
+        asked = local_start_of(memory)
+        if state.iteration:
+            assert statistics is not None, "a checkpoint has statistics"
             self.ledger.restore(memory, statistics)
-        elif "local start" in memory:
-            self.ledger.draw(LOCAL_STARTS[int(memory["local start"])], state.seed)
+            self.ledger.check_sum(statistics)
+        elif asked is not None:
+            self.ledger.draw(asked, state.seed)
         else:
             self.ledger.begin(problem.structure.statistics(state.point) if statistics is None else statistics)
 

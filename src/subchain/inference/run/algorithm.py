@@ -40,6 +40,8 @@ class Algorithm(Component, ABC):
     flat: ClassVar[bool]
     #: Whether what is learned of a prior is moved between iterations.
     updates_hyperparameters: ClassVar[bool] = True
+    #: Whether a run ends with as many states as it begins with.
+    keeps_states: ClassVar[bool] = True
     #: Treatment of parameters with a hierarchical prior; None if the algorithm cannot learn such a prior.
     hierarchy_treatment: ClassVar[Treatment | None] = None
     time_limit: float | None
@@ -49,6 +51,10 @@ class Algorithm(Component, ABC):
     def needs_matrix(self) -> bool:
         """Whether the algorithm works with all K² transitions, even if most of them are impossible."""
         return False
+
+    def measured(self, trace: Trace) -> set[str]:
+        """Names of the measures that every iteration adds to a trace of a run."""
+        return set(trace.measures)
 
     def check(self) -> None:
         """Raise an `InputError` if a setting is out of range."""

@@ -10,21 +10,32 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 import time
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from subchain.core.files import read_arrays, write_arrays
-from subchain.core.records import build_record
-from subchain.errors import FileFormatError, InputError, SubchainError
+from subchain.core.files import read_arrays, reading, write_arrays
+from subchain.core.parts import Point, Posterior, check_alike
+from subchain.core.ranges import header_number
+from subchain.core.records import FIRST
+from subchain.core.statistics import Statistics
+from subchain.core.stored_records import RecordReader
+from subchain.errors import FileFormatError, InputError
 from subchain.inference.run.loop import Known, RunState
-from subchain.inference.run.trace import Status, Trace
+from subchain.inference.run.trace import Status, Trace, status_of
+
+if TYPE_CHECKING:
+    from subchain.inference.run.algorithm import Algorithm
+    from subchain.inference.run.problem import Problem
 
 KIND = "checkpoint"
 VERSION = 3
+#: Digits of the largest seed of a run, and of the largest entropy that Python reads.
+MAX_DIGITS, MAX_ENTROPY_DIGITS = 20, 4300
 #: Writing may take this share of the time.
 SHARE = 0.05
 #: Seconds after which one that could not be written is tried again.
@@ -38,6 +49,13 @@ class RunSummary:
     objective: float
     status: Status
     iterations: int
+
+    @classmethod
+    def from_json(cls, plain: dict[str, Any]) -> RunSummary:
+        """Return the summary of a file; raise a `FileFormatError` if it is none."""
+        if type(plain["objective"]) not in (int, float) or math.isnan(plain["objective"]):
+            raise FileFormatError(f"the objective of a run is {plain['objective']!r:.60}, not a number")
+        return cls(plain["objective"], status_of(plain["status"]), header_number(plain, "iterations"))
 
 
 @dataclasses.dataclass
@@ -103,19 +121,23 @@ class Checkpoint:
             warnings.warn(f"there is no checkpoint {self.path} yet; the fit begins afresh.", stacklevel=3)
             return Journey()
         arrays, header = read_arrays(self.path, KIND)
-        try:
-            self._check(header)
+        self._check(header)
+        with reading(self.path):
             best, current = (
                 None if header[name] is None else _unpack(header[name], name, arrays) for name in ("best", "current")
             )
-            return Journey([RunSummary(**summary) for summary in header["runs"]], best, current)
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            if isinstance(error, SubchainError):
-                raise
-            raise FileFormatError(f"{self.path} is damaged: its header does not fit its arrays ({error!r}).") from None
+            runs = [RunSummary.from_json(summary) for summary in header["runs"]]
+            if (best is None) == bool(runs):
+                raise FileFormatError(
+                    f"{len(runs)} runs have ended, but {'none' if best is None else 'one'} is the best"
+                )
+            return Journey(runs, best, current)
 
     def _check(self, header: dict[str, Any]) -> None:
         """Refuse the checkpoint of another fit."""
+        with reading(self.path):
+            header_number(header, "version")
+            header["identity"].items()
         if header["version"] > VERSION:
             raise InputError(f"{self.path} was written by a newer version of subchain; update the package to resume.")
         if header["version"] < VERSION:
@@ -137,7 +159,26 @@ def stored_entropy(path: str | os.PathLike[str] | None) -> int | None:
         return None
     _, header = read_arrays(path, KIND)
     text = header.get("entropy")
-    return int(text) if isinstance(text, str) and text.isdecimal() else None
+    return int(text) if isinstance(text, str) and text.isdecimal() and len(text) <= MAX_ENTROPY_DIGITS else None
+
+
+def check_resumed(problem: Problem, algorithm: Algorithm, state: RunState) -> None:
+    """Raise a `FileFormatError` unless the results in a checkpoint have the form of results of the problem."""
+    results, expected = state.results, problem.prior.mean()
+    prior = results.prior or problem.prior
+    if results.statistics is None or results.point is None or state.iteration == 0:
+        raise FileFormatError("a run has no results")
+    point = results.point
+    if algorithm.keeps_states:
+        check_alike(prior, problem.prior, "the priors of the checkpoint and of the fit", by_shape=False)
+    elif point.n_states is not None:
+        point, expected = point.take(FIRST), expected.take(FIRST)
+    check_alike(point, expected, "the parameters of the checkpoint and of the fit")
+    check_alike(results.statistics, results.reported, "statistics and their average")
+    prior.check_fit(results.statistics, results.point)
+    for name in sorted(algorithm.measured(state.trace)):
+        if len(state.trace.measures.get(name, [])) != len(state.trace):
+            raise FileFormatError(f"the trace does not have the measure {name} of every iteration")
 
 
 def _pack(state: RunState, name: str, arrays: dict[str, Any]) -> dict[str, Any]:
@@ -156,14 +197,16 @@ def _pack(state: RunState, name: str, arrays: dict[str, Any]) -> dict[str, Any]:
 
 
 def _unpack(plain: dict[str, Any], name: str, arrays: dict[str, Any]) -> RunState:
-    records: dict[str, Any] = {
-        part: None if plain.get(part) is None else build_record(plain[part], arrays, f"{name}.{part}.")
-        for part in ("statistics", "point", "average", "prior")
-    }
-    for record in records.values():
-        if record is not None and records["point"].n_states is not None:
-            record.check_states(records["point"].n_states)
+    reader = RecordReader(arrays)
+    records: dict[str, Any] = {}
+    for part, kind in (("point", Point), ("statistics", Statistics), ("average", Statistics), ("prior", Posterior)):
+        records[part] = None if plain.get(part) is None else reader.read(plain[part], f"{name}.{part}", kind=kind)
     trace = Trace.from_json(plain["trace"])
+    iteration, status, seed = header_number(plain, "iteration"), plain["status"], plain["seed"]
+    if iteration != len(trace):
+        raise FileFormatError(f"the trace of {name} has {len(trace)} entries for {iteration} iterations")
+    if not (isinstance(seed, str) and seed.isdecimal() and len(seed) <= MAX_DIGITS):
+        raise FileFormatError(f"the seed of {name} is {seed!r:.60}, not a whole number")
     memory = {key: arrays[f"{name}.memory.{key}"] for key in plain["memory"]}
     results = Known(records["statistics"], records["point"], memory, records["average"], records["prior"])
-    return RunState(results, trace, plain["iteration"], plain["status"], int(plain["seed"]))
+    return RunState(results, trace, iteration, None if status is None else status_of(status), int(seed))

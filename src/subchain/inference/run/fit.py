@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from subchain.core.files import naming
 from subchain.inference.run.algorithm import Algorithm
-from subchain.inference.run.checkpoint import Checkpoint, Journey
+from subchain.inference.run.checkpoint import Checkpoint, Journey, check_resumed
 from subchain.inference.run.loop import RunState
 from subchain.inference.run.problem import Problem
 from subchain.inference.run.progress import Progress
@@ -39,10 +40,14 @@ def fit_problem(
     progress : True, False or "auto" (if standard error is a terminal)
     """
     marks = Checkpoint(checkpoint, identity or {}, root)
-    journey = marks.load() if resume else Journey()
     n_iterations, n_observations = algorithm.n_iterations(problem), problem.structure.n_observations
-    with Progress(progress, n_iterations, n_observations, len(starts)) as lines:
-        best_of(problem, algorithm, starts, journey, marks, lines)
+    with naming(checkpoint if resume else None):
+        journey = marks.load() if resume else Journey()
+        for state in (journey.best, journey.current):
+            if state is not None:
+                check_resumed(problem, algorithm, state)
+        with Progress(progress, n_iterations, n_observations, len(starts)) as lines:
+            best_of(problem, algorithm, starts, journey, marks, lines)
     assert journey.best is not None
     if journey.interrupted:
         journey.best.status = "interrupted"

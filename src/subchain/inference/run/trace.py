@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any, Literal
+from typing import Any, Literal, get_args
+
+from subchain.core.ranges import header_number
+from subchain.errors import FileFormatError
 
 #: Relative changes of the objective that are nothing but rounding.
 ROUNDING = 1e-10
 Status = Literal["converged", "max_iter", "time_limit", "interrupted", "stopped_improving"]
+
+
+def status_of(plain: Any) -> Status:
+    """Return the status that a file names; raise a `FileFormatError` if there is none of this name."""
+    if plain not in get_args(Status):
+        raise FileFormatError(f"the status of a run is {plain!r:.60}, not one of {', '.join(get_args(Status))}")
+    found: Status = plain
+    return found
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,7 +88,16 @@ class Trace:
 
     @classmethod
     def from_json(cls, plain: dict[str, Any]) -> Trace:
-        """The inverse of `to_json`."""
-        events = [Event(**event) for event in plain["events"]]
+        """Return the trace of a file; raise a `FileFormatError` if its lists are none of one run."""
+        events = [Event(header_number(event, "iteration"), str(event["message"])) for event in plain["events"]]
         measures = dict(plain.get("measures", {}))
-        return cls(plain["objective"], plain["validation"], plain["seconds"], measures, events)
+        columns = {name: plain[name] for name in ("objective", "validation", "seconds")}
+        length = len(columns["objective"])
+        for name, column in (columns | measures).items():
+            if not isinstance(column, list) or any(type(value) not in (int, float) for value in column):
+                raise FileFormatError(f"{name} of the trace is no list of numbers")
+            if len(column) > length or (name == "seconds" and len(column) < length):
+                raise FileFormatError(f"{name} of the trace has {len(column)} entries for {length} iterations")
+        if not all(0.0 <= value < math.inf for value in columns["seconds"]):
+            raise FileFormatError("seconds of the trace are not all finite and positive")
+        return cls(**columns, measures=measures, events=events)

@@ -13,7 +13,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.records import Record, states_on
+from subchain.core.ranges import FRACTIONS, SUM_TOLERANCE, WHOLE_NUMBERS, Range
+from subchain.core.records import Record, array, number
 from subchain.data.legal_states import spread_out
 from subchain.data.sequences import Sequences
 
@@ -35,26 +36,33 @@ class TrainingMarginals(Record):
     n_states : number of states
     """
 
-    entries: Array = states_on()
-    offsets: NDArray[np.int64] = states_on()
-    states: NDArray[np.int32] = states_on()
-    contents: NDArray[np.uint64] = states_on()
-    knowledge: NDArray[np.uint64] = states_on()
-    n_states: int = 0
+    entries: Array = array("E", FRACTIONS)
+    offsets: NDArray[np.int64] = array("O", WHOLE_NUMBERS)
+    states: NDArray[np.int32] = array("S", Range("int32", least=0))
+    contents: NDArray[np.uint64] = array("2", Range("uint64"))
+    knowledge: NDArray[np.uint64] = array("1", Range("uint64"))
+    n_states: int = number(Range(least=1))
 
     @property
     def n_positions(self) -> int:
         return len(self.offsets) - 1 if len(self.offsets) else len(self.entries) // self.n_states
 
-    def check(self, n_states: int) -> None:
-        """Raise a ValueError unless the arrays fit each other and the states; for marginals from a file."""
-        ends = self.offsets if len(self.offsets) else np.arange(0, len(self.entries) + 1, n_states)
-        fits = self.n_states == n_states and ends[0] == 0 and ends[-1] == len(self.entries)
-        if len(self.offsets):
-            legal = (self.states >= 0) & (self.states < n_states)
-            fits &= len(self.states) == len(self.entries) and bool(legal.all() and (np.diff(ends) > 0).all())
-        if not fits:
+    def check_fields(self) -> None:
+        ends = self.offsets if len(self.offsets) else np.arange(0, len(self.entries) + 1, self.n_states)
+        fits = ends[0] == 0 and ends[-1] == len(self.entries) and bool((np.diff(ends) > 0).all())
+        if not fits or (len(self.offsets) and not self._states_fit()):
             raise ValueError("the marginals of the training data do not fit together")
+        sums = np.add.reduceat(self.entries, ends[:-1]) if len(self.entries) else np.ones(0)
+        if (np.abs(sums - 1.0) > SUM_TOLERANCE).any():
+            raise ValueError("the marginals of a position do not sum to 1")
+
+    def _states_fit(self) -> bool:
+        """Return whether the states of each position increase, and each has an entry."""
+        if len(self.states) != len(self.entries) or self.states.max(initial=0) >= self.n_states:
+            return False
+        rises = np.diff(self.states) > 0
+        rises[self.offsets[1:-1] - 1] = True
+        return bool(rises.all())
 
     def table(self, first: int, last: int) -> Array:
         """Marginals of neighbouring positions, (K, n)."""

@@ -10,7 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.parts import Memory
+from subchain.core.ranges import SINCE, stored, stored_number
 from subchain.core.samples import Samples
+from subchain.errors import FileFormatError
+from subchain.inference.run.loop import RunState
 from subchain.inference.run.problem import Problem
 from subchain.structures.base import Walker
 
@@ -114,7 +117,8 @@ class Drawn:
     @property
     def samples(self) -> Samples | None:
         """All kept draws, if there are any."""
-        return samples_of(self.memory)
+        found = _samples(self.memory)
+        return Samples(found) if found else None
 
     @property
     def memory(self) -> Memory:
@@ -129,12 +133,14 @@ class Drawn:
         memory |= self._reported.memory()
         return memory | {f"samples.{name}": array[:, : self.draws] for name, array in self._kept.items()}
 
-    def restore(self, memory: Memory) -> None:
+    def restore(self, memory: Memory, state: RunState) -> None:
         """Take up what `memory` gave; the walkers have done so."""
-        self.sweeps, self.draws = int(memory["sweeps"]), int(memory["draws"])
-        self.log_joint = np.array(memory["log_joint"])
+        self.sweeps = stored_number(memory, "sweeps", most=state.iteration * self.algorithm.thin)
+        self.draws = stored_number(memory, "draws", most=state.iteration)
+        self.log_joint = np.array(stored(memory, "log_joint", SINCE, (len(self.walkers),)))
         self._reported.restore(memory, self.walkers, self.draws)
-        for name, array in _samples(memory).items():
+        found = stored_samples(state)
+        for name, array in {} if found is None else found.items():
             self._array(name, array[0, 0])[:, : self.draws] = array
 
 
@@ -143,7 +149,16 @@ def _samples(memory: Memory) -> dict[str, NDArray[Any]]:
     return {name.removeprefix(start): array for name, array in memory.items() if name.startswith(start)}
 
 
-def samples_of(memory: Memory) -> Samples | None:
-    """The draws of a run, from what its results or its checkpoint remember; None if it kept none."""
-    found = _samples(memory)
-    return Samples(found) if found else None
+def stored_samples(state: RunState) -> Samples | None:
+    """Return the draws of a run that a checkpoint holds; None if it kept none."""
+    memory = state.results.memory
+    arrays, draws = _samples(memory), stored_number(memory, "draws", most=state.iteration)
+    found = Samples.from_file(arrays, state.point.n_states) if arrays else None
+    if draws != (0 if found is None or "log_joint" not in found else found.n_draws):
+        raise FileFormatError(f"the samples are not those of {draws} draws")
+    return found
+
+
+def samples_of(state: RunState) -> Samples | None:
+    """Return the draws of a run, whether it has just ended or was read from a checkpoint; None if it kept none."""
+    return state.results.samples if isinstance(state.results, Drawn) else stored_samples(state)

@@ -12,12 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.parts import Memory, Posterior
-from subchain.core.records import build_record
+from subchain.core.ranges import Range, stored
+from subchain.core.records import FIRST
 from subchain.core.statistics import Statistics
+from subchain.core.stored_records import RecordReader, read_like
+from subchain.errors import FileFormatError
+from subchain.inference.run.loop import RunState
 from subchain.inference.sampling.draws import samples_of
 from subchain.structures.base import Walker
 
 Array = NDArray[np.float64]
+Index = NDArray[np.int64]
 
 
 class Reported(Protocol):
@@ -76,23 +81,32 @@ class Averages:
         return memory
 
     def restore(self, memory: Memory, walkers: list[Walker], draws: int) -> None:
-        self._tally[:] = memory["tally"]
+        self._tally[:] = stored_tally(memory, draws, self._tally.shape, walkers[0].tally_starts())
         if draws:
-            schema = walkers[0].statistics().schema()
-            totals: list[Any] = [build_record(schema, memory, f"total.{walker.number}.") for walker in walkers]
-            self._totals = totals
+            like = walkers[0].statistics()
+            self._totals = [read_like(memory, f"total.{walker.number}", like) for walker in walkers]
 
 
-def marginals_of(memory: Memory) -> Array | None:
-    """Share of the best chain's draws in which each position had each state, from what a run remembers.
+def marginals_of(state: RunState, shape: tuple[int, ...], starts: Index) -> Array | None:
+    """Return the share of the best chain's draws in which each position had each state; None without draws.
 
-    (N, K), or one number for each legal state of each position, in the order of `LegalStates`; None without draws.
+    `shape` is that of the result: (N, K), or (n,) for one number for each legal state of each position, in the order of
+    `LegalStates`; `starts` (N,) is where the entries of each position begin.
     """
-    samples = samples_of(memory)
+    samples = samples_of(state)
     if samples is None:
         return None
-    shares: Array = memory["tally"][samples.best_chain] / samples.n_draws
+    tally = stored_tally(state.results.memory, samples.n_draws, (samples.n_chains, *shape), starts)
+    shares: Array = tally[samples.best_chain] / samples.n_draws
     return shares
+
+
+def stored_tally(memory: Memory, draws: int, shape: tuple[int, ...], starts: Index) -> NDArray[Any]:
+    """Return how often each position had each state, of every chain, in so many draws."""
+    tally = stored(memory, "tally", Range(dtype=None, least=0, most=draws), shape)
+    if len(starts) and (np.add.reduceat(tally.reshape(len(tally), -1), starts, axis=1, dtype=np.int64) != draws).any():
+        raise FileFormatError(f"tally holds a position that does not have {draws} states")
+    return tally
 
 
 class BestDraw:
@@ -130,7 +144,10 @@ class BestDraw:
         if not draws:
             return
         for walker in walkers:
-            start = f"best.{walker.number}."
-            statistics: Any = build_record(walker.statistics().schema(), memory, f"{start}statistics.")
-            prior: Any = build_record(walker.prior.schema(), memory, f"{start}prior.")
-            self._best[walker.number] = float(memory[f"{start}log_joint"]), statistics, prior
+            name, reader = f"best.{walker.number}", RecordReader(memory)
+            found: list[Any] = []
+            for part, like in (("statistics", walker.statistics()), ("prior", walker.prior)):
+                found.append(reader.read(like.schema(), f"{name}.{part}"))
+                if found[-1].take(FIRST).shapes() != like.take(FIRST).shapes():
+                    raise FileFormatError(f"{name}.{part} has arrays of other shapes than the run")
+            self._best[walker.number] = float(stored(memory, f"{name}.log_joint")), found[0], found[1]

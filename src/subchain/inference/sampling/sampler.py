@@ -54,6 +54,10 @@ class Sampler(Algorithm):
     def needs_matrix(self) -> bool:
         return True
 
+    def measured(self, trace: Trace) -> set[str]:
+        of_chains = {"log_joint", *(name.rpartition(".")[0] for name in trace.measures)} - {""}
+        return {"sweeps", *trace.measures, *(f"{name}.{chain}" for name in of_chains for chain in range(self.n_chains))}
+
     @abstractmethod
     def walkers(self, problem: Problem, seed: int) -> Walkers:
         """Return what makes the chains of a run; raise an `InputError` if there is nothing that could."""
@@ -126,7 +130,7 @@ class Sampler(Algorithm):
         return Sweeps(problem, self, state)
 
     def samples(self, state: RunState) -> Samples | None:
-        return samples_of(state.results.memory)
+        return samples_of(state) if len(state.trace) else None
 
     def weights(self, posterior: Any, point: Any) -> Any:
         return posterior.predictive()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from subchain.core.ranges import stored_number
 from subchain.inference.run.interrupts import Postponed
 from subchain.inference.run.loop import RunState, Step
 from subchain.inference.run.problem import Problem
@@ -25,14 +26,17 @@ class Sweeps:
         self.schedule = algorithm.temperatures()
         self.makers = algorithm.walkers(problem, state.seed)
         memory = state.results.memory
-        is_resumed = "sweeps" in memory
-        hidden = memory["hidden"] if is_resumed else self.makers.start(algorithm.n_chains, state.point, memory)
-        walkers = [self.makers.walker(number, hidden[number]) for number in range(algorithm.n_chains)]
+        is_resumed = state.iteration > 0
+        n_chains = algorithm.n_chains
+        makers, point = self.makers, state.point
+        hidden = makers.resume(n_chains, memory) if is_resumed else makers.start(n_chains, point, memory)
+        walkers = [self.makers.walker(number, hidden[number]) for number in range(n_chains)]
         for walker in walkers:
             walker.restore(memory) if is_resumed else walker.begin(state.point)
-        self.drawn = Drawn(problem, algorithm, walkers, max(algorithm.n_samples, int(memory.get("draws", 0))))
+        draws = stored_number(memory, "draws", most=state.iteration) if is_resumed else 0
+        self.drawn = Drawn(problem, algorithm, walkers, max(algorithm.n_samples, draws))
         if is_resumed:
-            self.drawn.restore(memory)
+            self.drawn.restore(memory, state)
 
     def trials(self, state: RunState, step: Step) -> None:
         """Return None: samplers change the number of states themselves."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.parts import Memory
+from subchain.core.ranges import FINITE, POSITIVE, stored
 
 Array = NDArray[np.float64]
 
@@ -31,8 +32,8 @@ class Falling:
         """What has to be kept in a checkpoint."""
         return {}
 
-    def restore(self, memory: Memory) -> None:
-        """The inverse of `memory`."""
+    def restore(self, memory: Memory, signal: Array) -> None:
+        """The inverse of `memory`; `signal` has the size of the sums that are watched."""
 
 
 class Adaptive(Falling):
@@ -63,7 +64,7 @@ class Adaptive(Falling):
             return {}
         return {"rate.mean": self.mean, "rate.window": np.array([self.square, self.window])}
 
-    def restore(self, memory: Memory) -> None:
+    def restore(self, memory: Memory, signal: Array) -> None:
         if "rate.mean" in memory:
-            self.mean = np.array(memory["rate.mean"])
-            self.square, self.window = (float(value) for value in memory["rate.window"])
+            self.mean = np.array(stored(memory, "rate.mean", FINITE, (signal.size,)))
+            self.square, self.window = stored(memory, "rate.window", POSITIVE, (2,)).tolist()

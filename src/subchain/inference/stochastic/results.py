@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subchain.core.parts import IncrementalPosterior, Memory, Point, Posterior
-from subchain.core.records import build_record
+from subchain.core.ranges import FINITE, WHOLE_NUMBERS, stored, stored_number
 from subchain.core.statistics import Statistics
+from subchain.core.stored_records import read_like
 from subchain.inference.stochastic.rates import Falling
 from subchain.structures.base import Minibatches
 
@@ -121,9 +122,10 @@ class StochasticResults:
 
     def restore(self, memory: Memory, statistics: Statistics) -> None:
         """Undo `memory`."""
-        self.update, self.since = int(memory["update"]), np.array(memory["since"])
-        for owner in (self.rates, self.minibatches, self.model):
-            owner.restore(memory)
+        self.update, self.since = stored_number(memory, "update"), np.array(stored(memory, "since", FINITE, (2,)))
+        self.rates.restore(memory, self.minibatches.signal(statistics.part(self.minibatches.watched)))
+        self.minibatches.restore(memory)
+        self.model.restore(memory)
         if self.averages is not None:
             self.averages.restore(memory, statistics)
 
@@ -168,9 +170,8 @@ class Averages:
 
     def restore(self, memory: Memory, like: Statistics) -> None:
         """The inverse of `memory`; sums have the form of `like`."""
-        self.reports, *counts = (int(count) for count in memory["average.counts"])
-        totals: list[Any] = [
-            build_record(like.schema(), memory, f"average.{number_}.") if count else None
-            for number_, count in enumerate(counts)
+        self.reports, *counts = stored(memory, "average.counts", WHOLE_NUMBERS, (3,)).tolist()
+        totals = [
+            read_like(memory, f"average.{number_}", like) if count else None for number_, count in enumerate(counts)
         ]
         self.sums = list(zip(counts, totals, strict=True))

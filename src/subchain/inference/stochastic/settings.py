@@ -13,7 +13,7 @@ from subchain.errors import InputError, unknown_name
 from subchain.inference.run.algorithm import Algorithm
 from subchain.inference.run.loop import RunState
 from subchain.inference.run.problem import Problem
-from subchain.inference.run.trace import Status
+from subchain.inference.run.trace import Status, Trace
 from subchain.inference.stochastic.updates import Draw, Updates
 from subchain.structures.chain.boundaries import Boundary
 from subchain.structures.chain.boundary_choice import resolve_boundary
@@ -145,6 +145,9 @@ class Stochastic(Algorithm):
     def n_iterations(self, problem: Problem) -> int | None:
         updates = self.n_updates(problem)
         return None if updates is None else -(-updates // self.report_every)
+
+    def measured(self, trace: Trace) -> set[str]:
+        return super().measured(trace) | {"updates"}
 
     def why_stop(self, problem: Problem, state: RunState) -> Status | None:
         done, limit = state.trace.measures.get("updates", [0.0])[-1], self.n_updates(problem)

@@ -104,7 +104,7 @@ class Updates:
         self.rates = (Adaptive if algorithm.adapt else Falling)(algorithm.delay, algorithm.forgetting)
         minibatches = problem.structure.minibatches(algorithm, prior)
         self.results = StochasticResults(algorithm, prior, statistics, minibatches, self.rates)
-        if "update" in memory:
+        if state.iteration:
             self.results.restore(memory, statistics)
         else:
             minibatches.begin()

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from subchain.core.checks import whole_number
 from subchain.core.parts import Memory
+from subchain.core.ranges import WHOLE_NUMBERS, stored
 from subchain.engines.base import BufferGrowth
 from subchain.engines.subchains import Minibatch, Subchains
 from subchain.engines.surrogate import Surrogate
-from subchain.errors import InputError
+from subchain.errors import FileFormatError, InputError
 from subchain.structures.chain.boundaries import Boundary, OpenBoundary, OpenBuffer
 from subchain.transitions.incremental import IncrementalChain
 
@@ -79,4 +80,6 @@ class OpenGrowBuffer(OpenBuffer):
         return {"growth": np.array([self.updates, self.size])}
 
     def restore(self, memory: Memory) -> None:
-        self.updates, self.size = (int(value) for value in memory["growth"])
+        self.updates, self.size = stored(memory, "growth", WHOLE_NUMBERS, (2,)).tolist()
+        if self.size > self.settings.limit:
+            raise FileFormatError(f"growth holds a buffer of {self.size} positions, but limit={self.settings.limit}")

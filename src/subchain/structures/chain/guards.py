@@ -11,18 +11,23 @@ as published, which contain an echo of what the subchain said before. A neighbou
 from __future__ import annotations
 
 import json
+import math
 import os
 import secrets
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.files import replacing
+from subchain.core.locks import lock
 from subchain.core.parts import Memory
+from subchain.core.ranges import Range, stored, stored_number
 from subchain.engines.subchains import Grid, Minibatch, MinibatchRun, Subchains
 from subchain.engines.surrogate import Surrogate
-from subchain.errors import InputError, unknown_name
+from subchain.errors import FileFormatError, InputError, unknown_name
 from subchain.propagation.guards import fill_silent, gather_guards, write_guards
 from subchain.structures.chain.boundaries import Boundary, OpenBoundary
 from subchain.transitions.incremental import IncrementalChain
@@ -36,6 +41,9 @@ Store = NDArray[np.float32]
 
 STORES = ("messages", "marginals")
 KIND, HEADER, NOTE_HEADER = "subchain guards", 4096, 64
+#: Bytes before the contents of a note: how many guards it is about, and its checksum.
+NOTE = 16
+STORED = Range("float32", least=0.0)
 
 
 #: Guards that change together when states do.
@@ -117,7 +125,8 @@ class OpenGuards(OpenBoundary):
         return {"guards.firsts": self.firsts.copy(), "guards.lasts": self.lasts.copy()}
 
     def restore(self, memory: Memory) -> None:
-        self.firsts[:], self.lasts[:] = memory["guards.firsts"], memory["guards.lasts"]
+        self.firsts[:] = stored(memory, "guards.firsts", STORED, self.firsts.shape)
+        self.lasts[:] = stored(memory, "guards.lasts", STORED, self.lasts.shape)
 
 
 class StoredGuards(OpenGuards):
@@ -125,7 +134,8 @@ class StoredGuards(OpenGuards):
 
     What a minibatch overwrites is noted in a second file from one checkpoint to the next, so that a run that was killed
     can be taken back to its last one. Both files and the checkpoint carry the name of the run and count its
-    checkpoints; what does not fit together is refused.
+    checkpoints; what does not fit together is refused. The last eight bytes of the header of the guards say how many
+    bytes of notes there must be.
     """
 
     def __init__(self, store: str, path: Path, shape: tuple[int, int, int], identity: dict[str, Any]) -> None:
@@ -135,30 +145,30 @@ class StoredGuards(OpenGuards):
         self.run, self.generation = "", 0
         try:
             if path.exists():
-                self.run = self._check()
+                self.run = self._check(shape)
             else:
-                self._create(shape)
+                path.parent.stat()  # the folder must exist
+                with replacing(path) as temporary:
+                    os.truncate(temporary, _size(shape))
+                    self._write_header(temporary)
             super().__init__(store, np.memmap(path, dtype=np.float32, mode="r+", offset=HEADER, shape=shape))
+            self._promised = np.memmap(path, dtype=np.int64, mode="r+", offset=HEADER - 8, shape=(1,))
             self._undo: BinaryIO = open(self.undo_path, "a+b")  # noqa: SIM115
         except OSError as error:
             raise InputError(f"guards cannot be kept in {path}: {error.strerror or error}.") from None
-        _lock(self._undo, path)
+        if not lock(self._undo):
+            raise InputError(f"{path} is in use by another run; choose another file for Guards(storage=...).")
         #: Before the first checkpoint there is nothing to be taken back to.
         self._is_noting = False
 
-    def _create(self, shape: tuple[int, int, int]) -> None:
-        with open(self.path, "xb") as file:
-            file.truncate(HEADER + 4 * int(np.prod(shape)))
-        self._write_header()
-
-    def _write_header(self) -> None:
-        with open(self.path, "r+b") as file:
+    def _write_header(self, path: Path) -> None:
+        with open(path, "r+b") as file:
             file.write(json.dumps(self.identity | {"run": self.run}).encode().ljust(HEADER, b"\0"))
 
-    def _check(self) -> str:
-        """Refuse a file of another kind or of other data; the name of the run that it belongs to."""
+    def _check(self, shape: tuple[int, int, int]) -> str:
+        """Refuse a file of another kind, of other data or of another size; the name of the run that it belongs to."""
         with open(self.path, "rb") as file:
-            header = file.read(HEADER).rstrip(b"\0")
+            header = file.read(HEADER).partition(b"\0")[0]
         try:
             found = json.loads(header)
         except ValueError:
@@ -171,6 +181,11 @@ class StoredGuards(OpenGuards):
                     f"{self.path} holds the guards of another run: its {key} was {found.get(key)!r}, now it is "
                     f"{value!r}. Choose another file, or delete this one."
                 )
+        if self.path.stat().st_size != _size(shape):
+            raise FileFormatError(
+                f"{self.path} has {self.path.stat().st_size} bytes, but its guards take {_size(shape)}: the file is "
+                "truncated or damaged. Delete it, and begin again without resume."
+            )
         return str(found.get("run", ""))
 
     # ---- a run -------------------------------------------------------------------------------------------------------
@@ -178,7 +193,7 @@ class StoredGuards(OpenGuards):
     def begin(self) -> None:
         self.firsts[:], self.lasts[:] = 0.0, 0.0
         self.run, self.generation, self._is_noting = secrets.token_hex(8), 0, False
-        self._write_header()
+        self._write_header(self.path)
         self._start_notes()
 
     def leave(self, batch: Minibatch, run: MinibatchRun) -> None:
@@ -187,9 +202,10 @@ class StoredGuards(OpenGuards):
 
     def _note(self, pieces: NDArray[np.int64]) -> None:
         if self._is_noting:
-            for part in (np.array([len(pieces)]), pieces, self.firsts[pieces], self.lasts[pieces]):
-                self._undo.write(part.tobytes())
+            note = b"".join(part.tobytes() for part in (pieces, self.firsts[pieces], self.lasts[pieces]))
+            self._undo.write(np.array([len(pieces), zlib.crc32(note)]).tobytes() + note)
             self._undo.flush()
+            self._promised[0] = self._undo.tell() - NOTE_HEADER
 
     def memory(self) -> Memory:
         """The name of the run, and the number of the checkpoint that is being written."""
@@ -211,6 +227,7 @@ class StoredGuards(OpenGuards):
 
     def _start_notes(self) -> None:
         """Begin to note what is overwritten after the present checkpoint."""
+        self._promised[0] = 0
         self._undo.seek(0)
         self._undo.truncate()
         self._undo.write(f"{self.run} {self.generation}".encode().ljust(NOTE_HEADER))
@@ -218,8 +235,10 @@ class StoredGuards(OpenGuards):
 
     def restore(self, memory: Memory) -> None:
         """Take back what happened after the checkpoint, the latest first."""
-        run = bytes(np.asarray(memory.get("guards.run", []), dtype=np.uint8)).decode()
-        generation = int(memory.get("guards.generation", -1))
+        if "guards.run" not in memory:
+            raise FileFormatError("it was written with another Guards(storage=...); resume as the run was begun")
+        run = stored(memory, "guards.run", Range("uint8"), (None,)).tobytes().decode(errors="replace")
+        generation = stored_number(memory, "guards.generation")
         self._undo.seek(0)
         noted_run, _, noted_generation = self._undo.read(NOTE_HEADER).decode(errors="replace").strip().partition(" ")
         noted = int(noted_generation) if noted_generation.isdecimal() else -2
@@ -230,19 +249,33 @@ class StoredGuards(OpenGuards):
             )
         if noted == generation:  # else the checkpoint was written after all that was noted
             self._take_back()
+        for first in range(0, len(self.firsts), BLOCK):
+            for table in (self.firsts, self.lasts):
+                fault = STORED.fault(table[first : first + BLOCK], {})
+                if fault is not None:
+                    raise FileFormatError(f"{self.path} is damaged: it {fault}. Begin again without resume.")
         self.generation, self._is_noting = generation, True
         self._start_notes()
+
+    def _has(self, pieces: Index) -> bool:
+        return not len(pieces) or bool(pieces.min() >= 0 and pieces.max() < len(self.firsts))
 
     def _take_back(self) -> None:
         noted, n_states = self._undo.read(), self.firsts.shape[1]
         entries, at = [], 0
-        while at + 8 <= len(noted):
-            count = int(np.frombuffer(noted, np.int64, 1, at)[0])
-            size = 8 * count + 2 * 4 * count * n_states
-            if at + 8 + size > len(noted):
-                break  # killed while writing: the guards had not been touched
-            entries.append((at + 8, count))
-            at += 8 + size
+        while at + NOTE <= len(noted):
+            count, checksum = np.frombuffer(noted, np.int64, 2, at).tolist()
+            size = (8 + 8 * n_states) * count
+            note = noted[at + NOTE : at + NOTE + max(size, 0)]
+            if len(note) != size or zlib.crc32(note) != checksum or not self._has(np.frombuffer(note, np.int64, count)):
+                break
+            entries.append((at + NOTE, count))
+            at += NOTE + len(note)
+        if at < int(self._promised[0]):  # else the run was killed while writing: the guards had not been touched
+            raise FileFormatError(
+                f"{self.undo_path} is damaged or truncated, so that the guards cannot be taken back to the checkpoint. "
+                "Begin again without resume."
+            )
         for at, count in reversed(entries):
             pieces = np.frombuffer(noted, np.int64, count, at)
             old = np.frombuffer(noted, np.float32, 2 * count * n_states, at + 8 * count).reshape(2, count, n_states)
@@ -250,13 +283,6 @@ class StoredGuards(OpenGuards):
             self.firsts[pieces], self.lasts[pieces] = old
 
 
-def _lock(file: BinaryIO, path: Path) -> None:
-    """Keep others from using the same file as long as this one is open, where the system can do that."""
-    try:
-        import fcntl
-    except ImportError:
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise InputError(f"{path} is in use by another run; choose another file for Guards(storage=...).") from None
+def _size(shape: tuple[int, int, int]) -> int:
+    """Return the bytes of a file of guards."""
+    return HEADER + 4 * math.prod(shape)

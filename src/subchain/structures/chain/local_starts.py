@@ -12,6 +12,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.parts import Memory
+from subchain.core.ranges import stored_number
 from subchain.data.evidence import Evidence
 from subchain.data.legal_states import no_restriction, spread_out
 from subchain.data.sequences import Sequences
@@ -26,6 +28,15 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 LOCAL_STARTS = ("posteriors", "states")
+
+
+def local_start_of(memory: Memory) -> str | None:
+    """Return which of `LOCAL_STARTS` a run was asked to begin with; None if it begins with statistics."""
+    if "local start" not in memory:
+        return None
+    return LOCAL_STARTS[stored_number(memory, "local start", most=len(LOCAL_STARTS) - 1)]
+
+
 #: Values of a table of marginals that are drawn at a time.
 BLOCK_VALUES = 1 << 22
 #: Stands for a random number that is zero: weights are divided by their sum.

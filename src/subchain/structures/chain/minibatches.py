@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.parts import IncrementalPosterior, Memory, Point
+from subchain.core.ranges import WHOLE_NUMBERS, stored
 from subchain.core.records import Sums
 from subchain.data.prefetch import Prefetch
 from subchain.engines.subchains import Anywhere, Grid, Subchains
-from subchain.errors import InputError
+from subchain.errors import FileFormatError, InputError
 from subchain.structures.base import Fresh, Plan
 from subchain.structures.chain.boundaries import Boundary, Buffer, OpenBoundary
 from subchain.structures.chain.boundary_choice import boundary_of, resolve_boundary
@@ -161,7 +162,9 @@ class ChainMinibatches:
 
     def restore(self, memory: Memory) -> None:
         if "boundary" in memory:
-            is_guarded, size = (int(number) for number in memory["boundary"])
+            is_guarded, size = stored(memory, "boundary", WHOLE_NUMBERS, (2,)).tolist()
+            if is_guarded > 1 or size > self.chains.n_observations:
+                raise FileFormatError(f"boundary holds {is_guarded} and {size}, which is no boundary of these data")
             if is_guarded != isinstance(self.chosen, Guards) or size != getattr(self.chosen, "size", 0):
                 self.boundary = self._open(Guards() if is_guarded else Buffer(size))
         self.boundary.restore(memory)

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.parts import Point, Posterior
+from subchain.core.parts import Point, Posterior, check_alike, check_part
+from subchain.core.records import FIRST
 from subchain.core.statistics import Statistics
-from subchain.emissions.base import Parameters
+from subchain.emissions.base import Conjugate, Parameters
 from subchain.emissions.base import Posterior as EmissionPosterior
 from subchain.engines.statistics import HMMStatistics
 from subchain.engines.surrogate import Surrogate
+from subchain.errors import FileFormatError
 from subchain.transitions.base import ChainLaw, ChainPosterior
 from subchain.transitions.sums import EMPTY
+
+#: Numbers in the parameters of emissions that count as large.
+LARGE = 1 << 20
 
 
 @dataclasses.dataclass
 class HMMPoint(Point):
     """One HMM, or weights that stand in for one: a chain and emissions."""
 
+    shares_states = True
     chain: ChainLaw
     emission: Parameters
 
@@ -48,6 +54,7 @@ class HMMPoint(Point):
 class HMMPosterior(Posterior):
     """Distribution over HMMs; the same class for the prior and for the posterior."""
 
+    shares_states = True
     point_type = HMMPoint
 
     chain: ChainPosterior
@@ -61,6 +68,22 @@ class HMMPosterior(Posterior):
         def expected_log(self) -> HMMPoint: ...
         def predictive(self) -> HMMPoint: ...
         def sample(self, rng: np.random.Generator) -> HMMPoint: ...
+
+    def check_fit(self, statistics: Any, point: Any) -> None:
+        """As for every posterior; of large tables of emissions only the first state is compared."""
+        prior: Any = self.emission
+        size = sum(array.size for array in point.emission.arrays().values())
+        some = FIRST if size > LARGE else np.arange(point.n_states)
+        what = "statistics and parameters"
+        check_alike(statistics.chain, point.chain.operator.zeros(), what)
+        check_alike(statistics.emission.take(some), point.emission.take(some).zeros(), what)
+        check_part("chain", self.chain, statistics.chain, point.chain)
+        check_part("emissions", *(record.take(some) for record in (prior, statistics.emission, point.emission)))
+        try:
+            if isinstance(prior, Conjugate):
+                prior.check_sums(statistics.emission)
+        except ValueError as error:
+            raise FileFormatError(f"the statistics of the emissions are none: {error}") from None
 
     def next_mode(self, statistics: Statistics, previous: Point | None) -> tuple[HMMPoint, list[str]]:
         """Return the mode; states without observations, and rows that are never left, keep the `previous` values."""

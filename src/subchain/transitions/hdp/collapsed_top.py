@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, digamma
 
-from subchain.core.records import states_on
+from subchain.core.ranges import FINITE, POSITIVE, RANKS, Range
+from subchain.core.records import array, number
 from subchain.numerics.expected_tables import expected_tables
 from subchain.numerics.special import log_rising
 from subchain.transitions.base import ChainSums
@@ -47,12 +48,12 @@ class CollapsedChain(HierarchicalChain):
     method : index in `OCCURRENCE_METHODS` of the method that computes q(C = 0)
     """
 
-    u: Array = states_on(0)
-    v: Array = states_on(0)
-    order: Array = states_on(0)
-    first_surplus: Array = states_on(0)
-    pair_surplus: Array = states_on(0, 1)
-    method: int = 0
+    u: Array = array("K", POSITIVE)
+    v: Array = array("K", POSITIVE)
+    order: Array = array("K", RANKS)
+    first_surplus: Array = array("K", FINITE)
+    pair_surplus: Array = array("KK", FINITE)
+    method: int = number(Range(below=len(OCCURRENCE_METHODS)), 0)
 
     renamed_fields: ClassVar[dict[str, str]] = {"way": "method"}
 

@@ -19,7 +19,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.records import states_on
+from subchain.core.ranges import POSITIVE, RANKS, Range
+from subchain.core.records import array
 from subchain.numerics.expected_tables import expected_tables_of
 from subchain.transitions.base import ChainSums
 from subchain.transitions.hdp.hierarchy import BOUNDS, HierarchicalChain, broken, by_size, tables_behind
@@ -38,7 +39,7 @@ ROUNDING = 1e-12
 class KnownTopChain(HierarchicalChain):
     """Hierarchical prior with a given top level, `top` (K,), that is not learned."""
 
-    top: Array = states_on(0)
+    top: Array = array("K", POSITIVE)
 
     @property
     def is_learned(self) -> bool:
@@ -89,7 +90,8 @@ class KnownTopChain(HierarchicalChain):
 class DirectChain(KnownTopChain):
     """Hierarchical prior with the most probable top level; `top` (K,) are its sticks, `order` (K,) their ranks."""
 
-    order: Array = states_on(0)
+    top: Array = array("K", Range(least=0.0, is_open=True, most=1.0))
+    order: Array = array("K", RANKS)
 
     @property
     def is_learned(self) -> bool:

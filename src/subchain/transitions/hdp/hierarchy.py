@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from scipy.special import digamma
 
 from subchain.core.hyperparameters import states_differ
-from subchain.core.records import Record
+from subchain.core.ranges import NOT_NEGATIVE, POSITIVE, ROUNDING, WHOLE_NUMBERS
+from subchain.core.records import Record, number
 from subchain.numerics import simplex
 from subchain.transitions.base import ChainSums
 from subchain.transitions.dirichlet import DirichletChain, DirichletRows
@@ -48,14 +49,14 @@ class Hierarchy(Record):
     n_updates : number of hyperparameter updates so far
     """
 
-    concentration: float
-    top_concentration: float
-    stickiness: float = 0.0
+    concentration: float = number(POSITIVE)
+    top_concentration: float = number(POSITIVE)
+    stickiness: float = number(NOT_NEGATIVE, 0.0)
     learns_concentration: bool = False
     learns_top_concentration: bool = False
     merges: bool = True
     splits: bool = True
-    n_updates: int = 0
+    n_updates: int = number(WHOLE_NUMBERS, 0)
 
     renamed_fields: ClassVar[dict[str, str]] = {"renewals": "n_updates"}
 
@@ -90,6 +91,11 @@ class HierarchicalChain(DirichletChain):
     @abstractmethod
     def with_tables(self, dishes: Array, rate: float) -> Self:
         """Return the prior with its top level updated for the numbers of tables per dish, (K,), at a given rate."""
+
+    def check_fields(self) -> None:
+        mine, expected = self.concentrations(), self.rebuilt().concentrations()
+        if not all(np.allclose(*pair, rtol=ROUNDING, atol=ROUNDING) for pair in zip(mine, expected, strict=True)):
+            raise ValueError("concentrations of the rows are not those of the top level")
 
     def rebuilt(self) -> Self:
         """Return the prior with the concentrations of the rows recomputed from the top level."""

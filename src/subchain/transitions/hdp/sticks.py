@@ -34,7 +34,8 @@ from numpy.typing import NDArray
 from scipy.special import betaln, digamma, xlogy
 
 from subchain.core.hyperparameters import states_differ
-from subchain.core.records import Record, states_on
+from subchain.core.ranges import FINITE, FRACTIONS, NOT_NEGATIVE, POSITIVE, RANKS, SUM_TOLERANCE, WHOLE_NUMBERS
+from subchain.core.records import Record, array
 from subchain.errors import InputError
 from subchain.numerics import simplex
 from subchain.transitions.base import Chain, ChainDefaults, ChainSums
@@ -90,16 +91,22 @@ class SticksChain(Record, ChainDefaults):
     """
 
     hierarchy: Hierarchy
-    points: Array = states_on(2)
-    negentropy: Array = states_on()
-    used: Index = states_on()
-    a: Array = states_on()
-    b: Array = states_on()
-    c: Array = states_on(0)
-    d: Array = states_on(0)
-    order: Array = states_on(0)
-    stay: Array = states_on(0)
-    go: Array = states_on(0)
+    points: Array = array("RMK", FRACTIONS)
+    negentropy: Array = array("RM", FINITE)
+    used: Index = array("R", WHOLE_NUMBERS)
+    a: Array = array("RM", POSITIVE)
+    b: Array = array("RM", POSITIVE)
+    c: Array = array("K", POSITIVE)
+    d: Array = array("K", POSITIVE)
+    order: Array = array("K", RANKS)
+    stay: Array = array("K", NOT_NEGATIVE)
+    go: Array = array("K", POSITIVE)
+
+    def check_fields(self) -> None:
+        if self.used.max() > self.a.shape[1] or (self.a.shape[1] and self.used.min() < 1):
+            raise ValueError(f"rows of {self.a.shape[1]} sticks cannot use {self.used.min()} to {self.used.max()}")
+        if (np.abs(self.points.sum(axis=2) - 1.0)[self._active] > SUM_TOLERANCE).any():
+            raise ValueError("a stick in use points at states with probabilities that do not sum to 1")
 
     @property
     def is_learned(self) -> bool:

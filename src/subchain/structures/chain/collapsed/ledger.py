@@ -16,12 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.parts import Memory, Posterior
+from subchain.core.ranges import SINCE, SUM_TOLERANCE, stored, stored_cursor
 from subchain.core.records import Record
 from subchain.core.statistics import Statistics
 from subchain.data.legal_states import LegalStates
 from subchain.emissions.base import Likelihood
 from subchain.emissions.incremental import Incremental
 from subchain.engines.statistics import HMMStatistics
+from subchain.errors import FileFormatError
 from subchain.propagation.compiled import kernel
 from subchain.structures.base import NO_PASS
 from subchain.structures.chain.collapsed.clusters import Clusters
@@ -187,6 +189,10 @@ class ChainLedger:
         """Sum all shares anew."""
         self._move_from(self._sum())
 
+    def check_sum(self, statistics: Statistics) -> None:
+        if not cast(HMMStatistics, statistics).is_close(self._sum(), SUM_TOLERANCE):
+            raise FileFormatError("the statistics are not the sum of the shares of all clusters")
+
     def _sum(self) -> HMMStatistics:
         clusters, shares = self.clusters, self.shares
         total = HMMStatistics.zeros(self.n_states, self._sum_emissions())
@@ -331,11 +337,12 @@ class ChainLedger:
         """A checkpoint has been written."""
         self.shares.checkpointed()
 
-    def restore(self, memory: Memory, statistics: Statistics | None) -> None:
+    def restore(self, memory: Memory, statistics: Statistics) -> None:
         """Go on where a checkpoint was written."""
         self.shares.restore(memory)
-        self.cursor, self.iteration = (int(number) for number in memory["cursor"])
-        self.since, self.last_pass = np.array(memory["since"]), memory.get("last_pass", NO_PASS)
+        self.cursor, self.iteration = stored_cursor(memory, self.size)
+        self.since = np.array(stored(memory, "since", SINCE, (2,)))
+        self.last_pass = stored(memory, "last_pass", SINCE, (3,))
         self._move_from(cast(HMMStatistics, statistics))
         own = {key.removeprefix("emission."): array for key, array in memory.items() if key.startswith("emission.")}
         self.emission.restore(own)

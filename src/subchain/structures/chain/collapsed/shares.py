@@ -10,6 +10,7 @@ import contextlib
 import copy
 import os
 import secrets
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.locks import PREFIX, create_locked, leftovers
 from subchain.core.parts import Memory
+from subchain.core.ranges import COUNTS, FINITE, SUM_TOLERANCE, stored, stored_number
 from subchain.core.records import build_record
 from subchain.data.legal_states import LegalStates, no_restriction, spread_out
-from subchain.errors import InputError
+from subchain.errors import FileFormatError, InputError
 from subchain.propagation.collapsed.dense_pieces import DenseMarginals
 from subchain.propagation.collapsed.listed_counts import move_blocks, sum_moves
 from subchain.propagation.collapsed.listed_pieces import ListedMarginals, Lists
@@ -30,6 +33,8 @@ from subchain.structures.chain.collapsed.clusters import Clusters
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
+#: Bits of the number of a copy that name the run, and those that count its copies, the last six digits of its name.
+RUN_BITS, COPY_BITS = 39, 24
 #: Smallest factor of evidence, where it multiplies probabilities of symbols; elsewhere its logarithms are added.
 LEAST_FACTOR = 1e-300
 
@@ -80,8 +85,9 @@ class Shares:
             if self.blocks[-1] <= n_pairs:
                 n_pairs, n_moves = n_states**2, int(self.blocks[-1])
         self._sizes = entries, n_pairs, n_moves
-        self.path = None if folder is None else Path(folder) / f"{secrets.token_hex(8)}.shares"
+        self.path = None if folder is None else self._create(Path(folder))
         self._copies: list[int] = []
+        self._n_copies = 0
         self._adopt(self._allocate(""))
         #: Where new shares are written: here, or elsewhere while the old ones are still needed.
         self.new = self
@@ -104,18 +110,40 @@ class Shares:
         """Bytes of both tables."""
         return 8 * sum(self._sizes)
 
+    def _create(self, folder: Path) -> Path:
+        """Create the file of the tables, which is locked as long as this object lives; remove those of killed runs."""
+        with self._naming(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            for left in leftovers(folder, f"{PREFIX}*.shares"):
+                run = left.stem.removeprefix(PREFIX)
+                for path in (left.with_name(left.name + ".new"), *folder.glob(f"{run}??????.partial"), left):
+                    path.unlink(missing_ok=True)
+            self._run = secrets.randbits(RUN_BITS)
+            path, held = create_locked(lambda: self._file_of(self._run, folder))
+            weakref.finalize(self, held.close)
+            return path
+
+    @staticmethod
+    def _file_of(run: int, folder: Path) -> Path:
+        return folder / f"{PREFIX}{run:010x}.shares"
+
+    @contextlib.contextmanager
+    def _naming(self, folder: Path) -> Iterator[None]:
+        """Replace errors of the system by an `InputError` that names the folder."""
+        try:
+            yield
+        except OSError as error:
+            raise InputError(
+                f"CVI: storage={str(folder)!r} cannot hold {self.nbytes / 1e6:.0f} MB of shares: "
+                f"{error.strerror}; choose a folder with room in which files can be made."
+            ) from None
+
     def _allocate(self, suffix: str) -> Array:
         if self.path is None:
             return np.zeros(sum(self._sizes))
-        path = self.path.with_name(self.path.name + suffix)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+        with self._naming(self.path.parent):
+            path = self.path.with_name(self.path.name + suffix)
             return np.memmap(path, dtype=np.float64, mode="w+", shape=(sum(self._sizes),))
-        except OSError as error:
-            raise InputError(
-                f"CVI: storage={str(path.parent)!r} cannot hold {self.nbytes / 1e6:.0f} MB of shares: "
-                f"{error.strerror}; choose a folder with room in which files can be made."
-            ) from None
 
     def _adopt(self, flat: Array) -> None:
         marginals, pairs, self.moves = np.split(flat, np.cumsum(self._sizes[:2]))
@@ -186,7 +214,8 @@ class Shares:
         """What a checkpoint keeps: the tables, or the number in the name of the copy that was just made of them."""
         if self.path is None:
             return {"shares": np.array(self._flat)}
-        number = secrets.randbits(63)
+        self._n_copies = (self._n_copies + 1) % (1 << COPY_BITS)
+        number = self._run << COPY_BITS | self._n_copies
         partial = self._copy(number).with_suffix(".partial")
         np.asarray(self._flat).tofile(partial)
         os.replace(partial, self._copy(number))
@@ -216,7 +245,7 @@ class Shares:
             raise InputError("the checkpoint was written with another CVI(storage=...); resume as the run was begun.")
         found = memory.get("shares")
         if self.path is not None:
-            number = int(memory["copy"])
+            number = stored_number(memory, "copy")
             if not self._copy(number).exists():
                 raise InputError(
                     f"{self._copy(number)} is missing, which the checkpoint needs; resume with the folder as it was."
@@ -224,9 +253,22 @@ class Shares:
             found = np.fromfile(self._copy(number))
             if number not in self._copies:
                 self._copies = [number]
-        if found is None or len(found) != len(self._flat):
-            raise InputError("the marginals that the checkpoint knows do not fit the data; it belongs to another fit.")
-        self._flat[:] = found
+                self._remove_others(number)
+        known = {"shares": np.empty(0) if found is None else found}
+        self._flat[:] = stored(known, "shares", COUNTS, self._flat.shape)
+        starts = self.legal.offsets[:-1] if self.is_compressed else np.arange(0, len(self.marginals), self.n_states)
+        sums = np.add.reduceat(self.marginals, starts) if len(starts) else np.ones(0)
+        if (np.abs(sums - 1.0) > SUM_TOLERANCE).any():
+            raise FileFormatError("shares holds marginals of a position that do not sum to 1")
+
+    def _remove_others(self, number: int) -> None:
+        """Remove copies that the run of this one made for a checkpoint which it did not live to write."""
+        assert self.path is not None
+        folder, run = self.path.parent, number >> COPY_BITS
+        if not self._file_of(run, folder).exists():  # else the run is alive
+            for path in folder.glob(f"{run:010x}??????.copy"):
+                if path != self._copy(number):
+                    path.unlink()
 
     def _copy(self, number: int) -> Path:
         assert self.path is not None
@@ -265,4 +307,4 @@ class OwnSums:
 
     def restore(self, memory: Memory) -> None:
         for name, array in self.arrays.items():
-            array[:] = memory[f"own.{name}"]
+            array[:] = stored(memory, f"own.{name}", FINITE, array.shape)

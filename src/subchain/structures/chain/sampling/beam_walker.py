@@ -107,10 +107,9 @@ class BeamWalker(Walker):
         self._settle(self.top, 0)
 
     def restore(self, memory: Memory) -> None:
-        super().restore(memory)
-        numbers = memory[f"top.{self.number}"].tolist()
-        self.top = Top(np.array(numbers[:-5]), *numbers[-5:])
+        self.top = self.top.restored(memory, f"top.{self.number}")
         self._adopt()
+        super().restore(memory)
 
     def memory(self) -> Memory:
         top = self.top

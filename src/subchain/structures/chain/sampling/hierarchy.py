@@ -23,6 +23,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.parts import Memory
+from subchain.core.ranges import SUM_TOLERANCE, Range, stored
+from subchain.errors import FileFormatError
 from subchain.numerics.simplex import draw_uneven, log_evidence, log_gammas
 from subchain.propagation.beam import seat
 
@@ -59,6 +62,16 @@ class Top(NamedTuple):
     @property
     def n_states(self) -> int:
         return len(self.weights)
+
+    def restored(self, memory: Memory, name: str) -> Top:
+        """Return what a run with the same settings has stored; raise a `FileFormatError` if it is out of range."""
+        numbers = stored(memory, name, Range(least=0.0, allows_infinity=True), (None,))
+        found = Top(numbers[:-5], *numbers[-5:].tolist()) if len(numbers) > 5 else self
+        is_whole = abs(found.weights.sum() + found.rest - 1.0) <= SUM_TOLERANCE
+        finite = min(found.concentration, found.top_concentration) > 0.0 and math.isfinite(sum(found[3:]))
+        if found is self or not (is_whole and finite and found.n_states <= found.n_all == self.n_all):
+            raise FileFormatError(f"{name} does not hold weights of states that sum to 1, and what is above them")
+        return found
 
     def rows(self) -> Array:
         """Concentrations of all rows, (K + 1, K + 1): row K for first states, column K for all other states."""

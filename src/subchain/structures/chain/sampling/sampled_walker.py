@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.parts import Memory, Point
+from subchain.core.ranges import probabilities, stored
 from subchain.data.evidence import Evidence
 from subchain.emissions.base import Likelihood, Parameters, Table, Values
 from subchain.engines.part import Part
@@ -40,7 +41,9 @@ class SampledSequences(Walker):
         super().restore(memory)
         self.point = self.prior.mean()
         if self.setting.is_stationary:
-            initial, moves = memory[f"initial.{self.number}"], memory[f"transition.{self.number}"]
+            shape = self.point.chain.transition.shape
+            initial = stored(memory, f"initial.{self.number}", probabilities(), shape[:1])
+            moves = stored(memory, f"transition.{self.number}", probabilities(), shape)
             self.point.chain = self.point.chain.with_weights(initial, moves)
 
     def memory(self) -> Memory:

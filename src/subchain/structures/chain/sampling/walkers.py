@@ -19,18 +19,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.parts import Memory, Point
+from subchain.core.ranges import Range, stored
 from subchain.core.records import STATE_AXES
 from subchain.core.statistics import Statistics
 from subchain.data.legal_states import LegalStates
 from subchain.emissions.base import Frozen, Parameters
 from subchain.engines.statistics import HMMStatistics
-from subchain.errors import InputError
+from subchain.errors import FileFormatError, InputError
 from subchain.numerics.linking import linked
 from subchain.numerics.random import key_of
 from subchain.structures.base import Hidden, Moved, Result
 from subchain.structures.base import Walker as AnyWalker
 from subchain.structures.chain.collapsed.missing_coordinates import fill_incomplete_rows, has_incomplete_rows
-from subchain.structures.chain.local_starts import LOCAL_STARTS
+from subchain.structures.chain.local_starts import local_start_of
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
 from subchain.structures.chain.sampling.joint import emission_sums, log_joint_of_emissions
 from subchain.transitions.base import ChainLaw, ChainPosterior, ChainSums
@@ -46,6 +47,8 @@ States = NDArray[np.int32]
 SMALL = 20_000
 #: Tables of more numbers are not kept for every draw.
 LARGE = 10_000
+#: Observations with missing coordinates filled in; rows without any known one stay missing.
+VALUES = Range(dtype=None, allows_nan=True)
 
 
 @dataclasses.dataclass
@@ -70,11 +73,13 @@ class Setting:
         They are paths drawn given the start's point, or any legal states if these were asked for and can follow each
         other.
         """
-        asked = "local start" in memory and LOCAL_STARTS[int(memory["local start"])]
-        if asked == "states" and self.anything_goes:
+        if local_start_of(memory) == "states" and self.anything_goes:
             return np.array([self.draw_legal(number) for number in range(n_chains)])
         seed = np.random.SeedSequence([self.seed, 0, 0, 5])
         return self.chains.engine.sample_paths(cast(HMMPoint, point).surrogate(), self.chains, n_chains, seed)
+
+    def resume(self, n_chains: int, memory: Memory) -> States:
+        return stored(memory, "hidden", Range("int32", least=0), (n_chains, self.chains.n_observations))
 
     def walker(self, number: int, hidden: Hidden) -> Walker:
         assert self.make is not None
@@ -177,8 +182,11 @@ class Walker(ABC):
 
     def restore(self, memory: Memory) -> None:
         """Prepare for the next sweep of a run that is resumed."""
+        most = int(self.states.max(initial=0))
+        if most >= self.reference.n_states:
+            raise FileFormatError(f"hidden holds the state {most}, but there are {self.reference.n_states}")
         if self.setting.has_incomplete_rows:
-            self.values = memory[f"values.{self.number}"]
+            self.values = stored(memory, f"values.{self.number}", VALUES, self.data.values.shape)
 
     def memory(self) -> Memory:
         """What a checkpoint has to keep beside the states."""
@@ -231,6 +239,10 @@ class Walker(ABC):
     def tally_shape(self) -> tuple[int, ...]:
         legal = self.setting.legal
         return (len(self.states), self.reference.n_states) if legal is None else (legal.n_entries,)
+
+    def tally_starts(self) -> NDArray[np.int64]:
+        legal = self.setting.legal
+        return np.arange(len(self.states)) * self.reference.n_states if legal is None else legal.offsets[:-1]
 
     def tally(self, out: NDArray[Any]) -> None:
         lists = self.setting.legal_lists

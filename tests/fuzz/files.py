@@ -1,0 +1,408 @@
+"""Attack model files and checkpoints: damaged bytes, and forged contents with a valid checksum.
+
+A case is a function of its seed. It takes a file that the package wrote, changes it, reads it and uses what was read.
+The verdict is one of three:
+
+- refused: an error of the package says what is wrong;
+- behaves: the file was read, scores are numbers, probabilities are in range, and a resumed run goes on;
+- violation: any other exception, a crash, a hang, or a result that is not in range.
+
+Cases run in child processes, so that a crash is a verdict. Run many of them with
+
+    PYTHONPATH=src:tests python -m fuzz.files --damaged 1000 --forged 1000 --seed 0 --jobs 2
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import functools
+import json
+import multiprocessing
+import os
+import random
+import sys
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from fit_cases import BY_NAME, Case, draw
+
+from subchain import HMM, VI, Dirichlet, left_right
+from subchain.core.files import CHECKSUM, HEADER, _checksum, read_arrays
+from subchain.errors import SubchainError
+
+#: Seconds after which a case counts as a hang.
+LIMIT = 20.0
+#: Cases of `fit_cases` whose models are attacked.
+MODELS = (
+    "em categorical", "em gaussian", "vi diagonal", "em poisson", "vi bernoulli", "em product", "vi hdp",
+    "vi hdp sticks", "cvi hdp", "cvi dictionary", "scvi guards", "gibbs kept paths", "gibbs states gaussian", "beam",
+)  # fmt: skip
+#: Cases whose checkpoints are attacked, and the settings that end them early.
+CHECKPOINTS: dict[str, dict[str, Any]] = {
+    "em gaussian": {"max_iter": 3},
+    "em product": {"max_iter": 3},
+    "vi hdp sticks": {"max_iter": 3},
+    "vi states": {"max_iter": 3},
+    "cvi hdp": {"max_iter": 3},
+    "cvi states gaussian": {"max_iter": 3},
+    "cvi sequences few legal": {"max_iter": 3},
+    "scvi guards": {"max_updates": 10},
+    "svi average": {"max_updates": 10},
+    "gibbs states": {"n_samples": 2},
+    "gibbs states gaussian": {"n_samples": 2},
+    "gibbs sequences sampled": {"n_samples": 2},
+    "beam": {"n_samples": 2},
+}
+HOSTILE_NUMBERS = (np.nan, np.inf, -np.inf, -1.0, 0.0, 0.5, 2.0, 1e9, -1e9, 1e300, -1e300, 1e-300, 1 << 62, -(1 << 62))
+HOSTILE_VALUES: tuple[Any, ...] = (
+    None, True, False, -1, 0, 3, 10**9, 10**30, 1e308, float("inf"), float("nan"), "", "x", "learned", [], {}, [[]],
+    [1, "a"], {"a": 1}, "9" * 5000, {"component": "HMM", "settings": {}}, {"component": "Gaussian", "settings": {}},
+    {"array": [1.0], "dtype": "V1000000000"}, {"array": [1.0], "dtype": "<U1000000000"},
+    {"array": "eJwDAAAAAAE=", "dtype": "<f8", "shape": [1 << 40]}, {"array": [[1], [2, 3]], "dtype": "<f8"},
+)  # fmt: skip
+CLASSES = (
+    "Chain", "BandedChain", "DirichletChain", "SticksChain", "LearnedInitial", "GivenInitial", "CategoricalParameters",
+    "GaussianParameters", "PoissonParameters", "DirichletTable", "NormalInverseWishart", "GammaRates", "ChainSums",
+    "CategoricalSums", "GaussianSums", "HMMPoint", "HMMPosterior", "HMMStatistics", "Frozen", "FrozenChain", "Popen",
+)  # fmt: skip
+
+
+#: Names that the format has for types of numbers.
+DTYPES = {
+    "float64": "F64", "float32": "F32", "float16": "F16", "int64": "I64", "int32": "I32", "uint64": "U64",
+    "uint32": "U32", "uint16": "U16", "uint8": "U8", "bool": "BOOL",
+}  # fmt: skip
+
+
+class Subject(NamedTuple):
+    """A file that the package wrote: which case it belongs to, whether it is a checkpoint, and its bytes."""
+
+    name: str
+    is_checkpoint: bool
+    content: bytes
+
+    def case(self) -> Case:
+        return BANDED if self.name == BANDED.name else BY_NAME[self.name]
+
+
+BANDED = Case(
+    "vi banded", "categorical", "chain", VI(max_iter=2), Dirichlet(mask=left_right(64, max_step=3)), n_states=64
+)
+
+
+@functools.cache
+def subjects() -> tuple[Subject, ...]:
+    """Write all files that are attacked, once per process."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        path = Path(folder) / "file"
+        for case in (*(BY_NAME[name] for name in MODELS), BANDED):
+            case.fit().save(path)
+            found.append(_timeless(Subject(case.name, False, path.read_bytes())))
+        for name, settings in CHECKPOINTS.items():
+            case = BY_NAME[name]
+            model = copy.deepcopy(case.model())
+            model.set_params(**{f"inference__{key}": value for key, value in settings.items()})
+            model.fit(case.data, checkpoint=path, **case.arguments)
+            found.append(_timeless(Subject(name, True, path.read_bytes())))
+    return tuple(found)
+
+
+def _timeless(subject: Subject) -> Subject:
+    """Return the file as if every iteration had taken a second: all else is the same in every process."""
+    arrays, header = unpacked(subject)
+    for owner, key in list(_places(header)):
+        if key == "seconds":
+            owner[key] = [float(number) for number in range(1, len(owner[key]) + 1)]
+    return subject._replace(content=packed(arrays, json.dumps(header)))
+
+
+# ---- cases -----------------------------------------------------------------------------------------------------------
+
+
+def damaged(seed: int) -> tuple[Subject, bytes]:
+    """Return a file and its bytes after damage: changed, cut, repeated or swapped stretches."""
+    rng = random.Random(f"damaged {seed}")
+    subject, other = rng.sample(subjects(), 2)
+    content = bytearray(subject.content)
+    for _ in range(rng.choice((1, 1, 2, 5))):
+        start = rng.randrange(len(content)) if rng.random() < 0.5 else rng.randrange(min(len(content), 4000))
+        stop = min(start + rng.choice((1, 1, 4, 64, 1000)), len(content))
+        kind = rng.choice(("flip", "fill", "cut", "drop", "repeat", "swap", "graft"))
+        if kind == "flip":
+            content[start] ^= 1 << rng.randrange(8)
+        elif kind == "fill":
+            content[start:stop] = bytes([rng.choice((0, 32, 34, 44, 48, 125, 255))]) * (stop - start)
+        elif kind == "cut":
+            del content[max(start, 1) :]
+        elif kind == "drop":
+            del content[start : max(stop, 1)]
+        elif kind == "repeat":
+            content[start:start] = content[start:stop]
+        elif kind == "swap":
+            at = rng.randrange(len(content))
+            content[start:stop], content[at : at + stop - start] = content[at : at + stop - start], content[start:stop]
+        else:
+            content[start:stop] = other.content[start:stop]
+        content = content or bytearray(b"{")
+    return subject, bytes(content)
+
+
+def forged(seed: int) -> tuple[Subject, bytes]:
+    """Return a file and its bytes with other contents and the checksum of these."""
+    rng = random.Random(f"forged {seed}")
+    subject = rng.choice(subjects())
+    arrays, header = unpacked(subject)
+    text = None
+    for _ in range(rng.choice((1, 1, 1, 2, 4))):
+        kind = rng.random()
+        if kind < 0.5:
+            _forge_array(rng, arrays)
+        elif kind < 0.97:
+            _forge_header(rng, header)
+        else:
+            levels = rng.choice((70, 900, 100_000))
+            text = json.dumps(header).replace('"status":', '"deep": ' + "[" * levels + "]" * levels + ', "status":', 1)
+    return subject, packed(arrays, json.dumps(header) if text is None else text)
+
+
+def unpacked(subject: Subject) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Return the arrays and the header of a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "file"
+        path.write_bytes(subject.content)
+        arrays, header = read_arrays(path, "checkpoint" if subject.is_checkpoint else "model")
+    return dict(arrays), header
+
+
+def packed(arrays: dict[str, np.ndarray], header: str) -> bytes:
+    """Return a file with these arrays, this header and their checksum; `safetensors` would shuffle its entries."""
+    contiguous = {name: np.ascontiguousarray(arrays[name]).reshape(arrays[name].shape) for name in sorted(arrays)}
+    entries: dict[str, Any] = {"__metadata__": {HEADER: header, CHECKSUM: _checksum(contiguous, header)}}
+    at = 0
+    for name, array in contiguous.items():
+        place = [at, at := at + array.nbytes]
+        entries[name] = {"dtype": DTYPES[array.dtype.name], "shape": list(array.shape), "data_offsets": place}
+    text = json.dumps(entries).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + b"".join(array.tobytes() for array in contiguous.values())
+
+
+def _forge_array(rng: random.Random, arrays: dict[str, np.ndarray]) -> None:
+    name = rng.choice(sorted(arrays))
+    array = arrays[name].copy()
+    kind = rng.choice(("entry", "entry", "entry", "all", "shape", "type", "gone", "renamed", "swapped", "permuted"))
+    if kind in ("entry", "all") and array.size:
+        value = rng.choice(HOSTILE_NUMBERS)
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            value = np.asarray(value).astype(array.dtype)
+        if kind == "all":
+            array[...] = value
+        else:
+            array.flat[rng.randrange(array.size)] = value
+        arrays[name] = array
+    elif kind == "shape":
+        arrays[name] = rng.choice(list(_shapes(array)))
+    elif kind == "type":
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            arrays[name] = array.astype(
+                rng.choice(("float32", "float16", "int64", "int32", "uint8", "bool", "float64"))
+            )
+    elif kind == "gone":
+        del arrays[name]
+    elif kind == "renamed":
+        arrays[rng.choice((name + "x", name[:-1], name.rpartition(".")[0] or "x"))] = arrays.pop(name)
+    elif kind == "swapped":
+        other = rng.choice(sorted(arrays))
+        arrays[name], arrays[other] = arrays[other], arrays[name]
+    elif array.ndim:
+        arrays[name] = array[np.random.default_rng(rng.randrange(1 << 30)).permutation(len(array))]
+
+
+def _shapes(array: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield the array in other shapes."""
+    yield from (array[..., None], array.reshape(-1), array.T, np.zeros((1 << 16, *array.shape), np.uint8))
+    if array.ndim:
+        yield from (array[:0], array[:-1], np.concatenate((array, array)))
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield every container in JSON values with each of its keys."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in list(items):
+        yield value, key
+        yield from _places(inner)
+
+
+def _forge_header(rng: random.Random, header: dict[str, Any]) -> None:
+    places = [(owner, key) for owner, key in _places(header) if key != "identity"]
+    if not places:
+        return
+    owner, key = rng.choice(places)
+    kind = rng.choice(("value", "value", "value", "gone", "renamed", "swapped", "class"))
+    if kind == "class":
+        classes = [(owner, key) for owner, key in places if key in ("record", "component")]
+        if classes:
+            owner, key = rng.choice(classes)
+            owner[key] = rng.choice(CLASSES)
+    elif kind == "gone":
+        del owner[key]
+    elif kind == "renamed" and isinstance(owner, dict):
+        owner[rng.choice((key + "x", "x", ""))] = owner.pop(key)
+    elif kind == "swapped":
+        other, at = rng.choice(places)
+        owner[key], other[at] = copy.deepcopy(other[at]), copy.deepcopy(owner[key])
+    else:
+        owner[key] = copy.deepcopy(rng.choice(HOSTILE_VALUES))
+
+
+# ---- verdicts --------------------------------------------------------------------------------------------------------
+
+
+def verdict(subject: Subject, content: bytes, path: Path) -> str:
+    """Write a file, read it and use what was read; return "refused", "behaves" or "violation: ..."."""
+    path.write_bytes(content)
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            found = _use_checkpoint(subject.case(), path) if subject.is_checkpoint else _use_model(subject.case(), path)
+    except SubchainError:
+        return "refused"
+    except (Exception, RecursionError, MemoryError) as error:
+        return f"violation: {type(error).__name__}: {error!s:.200}"
+    return "behaves" if found is None else f"violation: {found}"
+
+
+def _use_model(case: Case, path: Path) -> str | None:
+    model = HMM.load(path)
+    new = draw(case.family, "new", 1)[0]
+    fault = _fault(model, new) or _fault(model, case.data, **case.knowledge)
+    if fault is not None:
+        return fault
+    model.predict(new, decoding="viterbi")
+    model.sample(20, random_state=0)
+    model.sample_parameters(1, random_state=0)
+    model.state_occupancy_, model.n_parameters_, repr(model)
+    if model.samples_ is not None:
+        model.samples_.summary()
+    return _fault(model.partial_fit(new), new)
+
+
+def _use_checkpoint(case: Case, path: Path) -> str | None:
+    model = case.model().fit(case.data, checkpoint=path, resume=True, **case.arguments)
+    return _fault(model, case.data, **case.knowledge)
+
+
+def _fault(model: HMM, x: Any, **knowledge: Any) -> str | None:
+    """Return what is wrong with the answers of a model, None if nothing is."""
+    if model.point_.not_finite() is not None:
+        return f"{model.point_.not_finite()} is not finite"
+    score = model.score(x, **knowledge)
+    if not score < np.inf:  # data may be impossible, and `predict_proba` then says where
+        return f"the score is {score}"
+    marginals = model.predict_proba(x, **knowledge)
+    for part in marginals if isinstance(marginals, list) else [marginals]:
+        if not ((part >= -1e-9) & (part <= 1.0 + 1e-6)).all() or (np.abs(part.sum(axis=-1) - 1.0) > 1e-5).any():
+            return "posterior marginals are no probabilities"
+    return None
+
+
+# ---- children --------------------------------------------------------------------------------------------------------
+
+
+def _serve(connection: Any, files: tuple[Subject, ...], folder: str) -> None:
+    """Judge the cases that come over a connection, until it is closed."""
+    global subjects
+    subjects = lambda: files  # noqa: E731  (written once, by the parent)
+    while True:
+        try:
+            kind, seed = connection.recv()
+        except EOFError:
+            return
+        connection.send(verdict(*{"damaged": damaged, "forged": forged}[kind](seed), Path(folder) / f"{os.getpid()}"))
+
+
+class Child:
+    """A process that judges cases one after the other; it is started again after a crash or a hang."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self._start()
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs, subjects(), self.folder), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.is_warm = False
+
+    def judge(self, kind: str, seed: int) -> str:
+        """Return the verdict of a case."""
+        self.connection.send((kind, seed))
+        try:
+            if self.connection.poll(LIMIT if self.is_warm else 10 * LIMIT):
+                found: str = self.connection.recv()
+                self.is_warm = True
+                return found
+            found = f"violation: no verdict after {LIMIT:g} seconds"
+        except (EOFError, ConnectionResetError):
+            self.process.join()
+            found = f"violation: the process ended with exit code {self.process.exitcode}"
+        self.close()
+        self._start()
+        return found
+
+    def close(self) -> None:
+        self.connection.close()
+        self.process.kill()
+        self.process.join()
+
+
+def judged(kind: str, seeds: range) -> dict[int, str]:
+    """Return the verdicts of cases, judged by one child."""
+    with tempfile.TemporaryDirectory() as folder:
+        child = Child(folder)
+        try:
+            return {seed: child.judge(kind, seed) for seed in seeds}
+        finally:
+            child.close()
+
+
+def main() -> int:
+    """Run many cases and print their verdicts; return 1 if any is a violation."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    for kind in ("damaged", "forged"):
+        parser.add_argument(f"--{kind}", type=int, default=0, help=f"number of {kind} files")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first file of either kind")
+    parser.add_argument("--jobs", type=int, default=1, help="number of processes")
+    options = parser.parse_args()
+    subjects()
+    counts: Counter[str] = Counter()
+    for kind in ("damaged", "forged"):
+        stop = options.seed + getattr(options, kind)
+        parts = [range(first, stop, options.jobs) for first in range(options.seed, options.seed + options.jobs)]
+        with ThreadPoolExecutor(options.jobs) as pool:
+            for found in pool.map(functools.partial(judged, kind), parts):
+                for seed, text in found.items():
+                    counts[f"{kind}: {text.partition(':')[0]}"] += 1
+                    if text.startswith("violation"):
+                        print(f"{kind} {seed}: {text}")
+    for name, count in sorted(counts.items()):
+        print(f"{name:>20} {count}")
+    return int(any("violation" in name for name in counts))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

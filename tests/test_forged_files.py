@@ -1,0 +1,173 @@
+"""Files with a valid checksum and contents out of range: one error that names the file, the entry and what is wrong."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from fuzz.files import packed, subjects, unpacked
+
+from subchain import HMM
+from subchain.core.ranges import COVARIANCES, POSITIVE, RANKS, SCATTERS, STATES, Range, probabilities
+from subchain.core.records import Record, array, number, states_on
+from subchain.core.stored_records import RecordReader
+from subchain.errors import FileFormatError
+
+
+def written(name, is_checkpoint):
+    (found,) = (s for s in subjects() if s.name == name and s.is_checkpoint == is_checkpoint)
+    return found, *unpacked(found)
+
+
+def entry(value):
+    """A change of the first entry of an array."""
+
+    def change(given):
+        changed = given.copy()
+        changed.flat[0] = value
+        return changed
+
+    return change
+
+
+def whole(value):
+    return lambda given: np.full_like(given, value)
+
+
+MODELS = [
+    ("em categorical", "point_.chain.transition", entry(0.0), "hold.* probabilities that sum to"),
+    ("em categorical", "point_.emission.weights", entry(-0.1), "holds -0.1 at .*, but must be at least 0"),
+    ("em categorical", "statistics_.emission.counts", entry(np.nan), "holds nan at"),
+    ("em categorical", "statistics_.chain.pairs", entry(-5.0), "holds -5.0 at"),
+    ("em categorical", "statistics_.n_observations", whole(np.inf), "holds inf"),
+    ("em gaussian", "point_.emission.covariances", whole(1.0), "holds a singular matrix|not positive definite"),
+    ("em gaussian", "point_.emission.covariances", entry(-1.0), "not positive definite"),
+    ("vi diagonal", "point_.emission.variances", entry(-1.0), "but must be above 0"),
+    ("vi bernoulli", "statistics_.emission.total", whole(1e6), "more ones than observations"),
+    ("vi bernoulli", "point_.emission.probabilities", entry(1.5), "at most 1"),
+    ("vi hdp sticks", "prior_.chain.used", entry(10**9), "cannot use"),
+    ("vi hdp sticks", "prior_.chain.order", whole(0.0), "0 … 5 in some order"),
+    ("cvi hdp", "prior_.chain.method", whole(9), "at most 3"),
+    ("cvi dictionary", "training_marginals_.entries", entry(1.5), "at most 1"),
+    ("cvi dictionary", "training_marginals_.states", entry(7), "do not fit together"),
+    ("gibbs kept paths", "samples_.states", entry(200), "at most 2"),
+    ("vi banded", "point_.chain.first", entry(10**9), "at most 63"),
+    ("em product", "point_.emission.layout.columns", entry(10**9), "do not fit the table"),
+]
+CHECKPOINTS = [
+    ("gibbs states", "best.memory.hidden", entry(10**6), "there are 3"),
+    ("gibbs states", "best.memory.hidden", entry(-1), "at least 0"),
+    ("gibbs states", "best.memory.draws", whole(10**9), "but must be at most"),
+    ("gibbs sequences sampled", "best.memory.tally", entry(0), "does not have 2 states"),
+    ("beam", "best.memory.hidden", entry(10**6), "there are"),
+    ("beam", "best.memory.top.0", whole(0.5), "weights of states that sum to 1"),
+    ("vi hdp sticks", "best.prior.chain.used", entry(10**9), "cannot use"),
+    ("vi states", "best.memory.marginals", entry(2.0), "sum to"),
+    ("cvi hdp", "best.memory.shares", entry(2.0), "do not sum to 1"),
+    ("cvi hdp", "best.memory.cursor", whole(10**9), "clusters"),
+    ("cvi states gaussian", "best.statistics.emission.weight", whole(0.0), "not the sum of the shares"),
+    ("scvi guards", "best.memory.guards.firsts", entry(np.nan), "holds nan"),
+    ("scvi guards", "best.memory.update", whole(-3), "at least 0"),
+    ("scvi guards", "best.memory.emission.totals", whole(1.0), "do not hold the sums"),
+    ("svi average", "best.memory.average.counts", whole(-1), "at least 0"),
+]
+
+
+@pytest.mark.parametrize(("name", "key", "change", "message"), MODELS)
+def test_a_model_out_of_range_is_refused(name, key, change, message, tmp_path):
+    _, arrays, header = written(name, False)
+    (tmp_path / "m").write_bytes(packed(arrays | {key: change(arrays[key])}, json.dumps(header)))
+    with pytest.raises(FileFormatError, match=f"m cannot be used: .*({message})"):
+        HMM.load(tmp_path / "m")
+
+
+@pytest.mark.parametrize(("name", "key", "change", "message"), CHECKPOINTS)
+def test_a_checkpoint_out_of_range_is_refused(name, key, change, message, tmp_path):
+    subject, arrays, header = written(name, True)
+    (tmp_path / "c").write_bytes(packed(arrays | {key: change(arrays[key])}, json.dumps(header)))
+    case = subject.case()
+    with pytest.raises(FileFormatError, match=f"c cannot be used: .*({message})"):
+        case.model().fit(case.data, checkpoint=tmp_path / "c", resume=True, **case.arguments)
+
+
+HEADERS = [
+    ("n_sequences", float("inf"), "n_sequences is inf, not a whole number"),
+    ("n_batches", -1, "n_batches is -1"),
+    ("status", "dead", "the status of a run is 'dead'"),
+    ("family", {"component": "Gaussian", "settings": {}}, "does not have the parameters of the file"),
+    ("family", {"array": [1.0], "dtype": "V1000000000"}, "not of numbers or texts"),
+    ("family", {"array": "eJwDAAAAAAE=", "dtype": "<f8", "shape": [1 << 40]}, "does not fit its contents"),
+    ("family", {"array": ["a"], "dtype": "<U100000000"}, "does not have the parameters of the file"),
+    ("columns", [1], "the name of a column is 1"),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "message"), HEADERS)
+def test_a_header_out_of_range_is_refused(key, value, message, tmp_path):
+    _, arrays, header = written("em categorical", False)
+    (tmp_path / "m").write_bytes(packed(arrays, json.dumps(header | {key: value})))
+    with pytest.raises(FileFormatError, match=f"m cannot be used: .*{message}"):
+        HMM.load(tmp_path / "m")
+
+
+def test_records_of_other_classes_are_refused(tmp_path):
+    _, arrays, header = written("em categorical", False)
+    header["schemas"]["point_"]["fields"]["chain"] = header["schemas"]["statistics_"]["fields"]["chain"]
+    arrays["point_.chain.pairs"] = arrays.pop("point_.chain.transition")
+    (tmp_path / "m").write_bytes(packed(arrays, json.dumps(header)))
+    with pytest.raises(FileFormatError, match=r"point_\.chain is a ChainSums, but must be a ChainLaw"):
+        HMM.load(tmp_path / "m")
+
+
+# ---- declarations ----------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class Waits(Record):
+    """What a family of a user's own may declare."""
+
+    rates: np.ndarray = array("KD", POSITIVE)
+    shared: np.ndarray = states_on(holds=Range(least=2.0))
+    strength: float = number(POSITIVE, 1.0)
+    plain: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(2))
+
+
+def test_declared_ranges_of_a_family_of_ones_own_are_checked():
+    given = Waits(np.ones((2, 3)), np.full(4, 2.0))
+
+    def read(**changed):
+        arrays = {f"w.{name}": array for name, array in (given.arrays() | changed).items()}
+        return RecordReader(arrays).read(given.schema(), "w", kind=Waits)
+
+    assert read().strength == 1.0
+    for name, value, message in (
+        ("rates", np.zeros((2, 3)), "w.rates holds 0.0 at .0, 0., but must be above 0"),
+        ("rates", np.ones(2), "w.rates has 1 axes"),
+        ("rates", np.ones((2, 3), dtype=np.float32), "w.rates holds entries of type float32, not float64"),
+        ("shared", np.ones(4), "w.shared holds 1.0 at 0, but must be at least 2"),
+        ("strength", np.array(-1.0), "w.strength holds -1.0, but must be above 0"),
+        ("strength", np.ones(2), "w.strength holds float64 numbers of shape"),
+        ("plain", np.ones(3), "w.plain has the shape .3,., but other entries need"),
+        ("plain", np.array([np.nan, 1.0]), "w.plain holds nan at 0, but must be a finite number"),
+    ):
+        with pytest.raises(FileFormatError, match=message):
+            read(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("holds", "good", "bad"),
+    [
+        (probabilities(), [[0.5, 0.5]], [[0.5, 0.6]]),
+        (probabilities(axis=0), [[0.5], [0.5]], [[0.5], [-0.5]]),
+        (probabilities(), [1.0], []),
+        (STATES, [0, 2], [0, 3]),
+        (RANKS, [2.0, 0.0, 1.0], [2.0, 0.0, 2.0]),
+        (SCATTERS, [[1.0, 1.0], [1.0, 1.0]], [[1.0, 2.0], [2.0, 1.0]]),
+        (COVARIANCES, [[1.0, 0.5], [0.5, 1.0]], [[1.0, 0.5], [0.6, 1.0]]),
+        (Range(allows_nan=True), [np.nan, 1.0], [np.nan, np.inf]),
+        (Range(allows_infinity=True), [np.inf, 1.0], [np.nan, 1.0]),
+    ],
+)
+def test_ranges(holds, good, bad):
+    assert holds.fault(np.array(good), {"K": 3}) is None
+    assert holds.fault(np.array(bad), {"K": 3}) is not None
