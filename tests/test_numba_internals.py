@@ -16,6 +16,11 @@ DOCUMENTED = {"numba", "numba.extending", "numba.typed"}
 
 #: Everything else: who uses it, and which names. A new minor version of Numba may change any of them.
 INTERNALS = {
+    "numerics/compilation.py": {
+        "numba.core.caching": {"FunctionCache", "NullCache"},
+        "numba.core.compiler_lock": {"global_compiler_lock"},
+        "numba.core.dispatcher": {"Dispatcher"},
+    },
     "numerics/vectors/elementary.py": {"llvmlite": {"ir"}},
     "numerics/vectors/lowering.py": {
         "llvmlite": {"ir"},

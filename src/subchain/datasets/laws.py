@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,6 +18,7 @@ from subchain.data.sequences import Sequences
 from subchain.datasets.chains import BernoulliChain, CategoricalChain, Chain, GaussianChain, PoissonChain
 from subchain.datasets.paths import BLOCK_SIZE, cumulative_rows, first_above, path_blocks, positive, sample_paths
 from subchain.errors import InputError
+from subchain.numerics.compilation import compiled
 
 RandomState = int | np.random.SeedSequence | np.random.Generator | None
 Drawn = TypeVar("Drawn", bound=Chain, covariant=True)
@@ -166,7 +166,7 @@ class BernoulliLaw:
         return BernoulliChain(observations, states, self.initial, self.transition, self.probabilities)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _pick(
     cumulative: NDArray[np.float64],
     states: NDArray[np.int32],
@@ -178,7 +178,7 @@ def _pick(
         symbols[t] = first_above(cumulative[states[t]], uniforms[t])
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _colour(
     means: NDArray[np.float64],
     factors: NDArray[np.float64],

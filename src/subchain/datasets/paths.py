@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from subchain.errors import InputError
+from subchain.numerics.compilation import compiled
 
 #: Positions per block: a few megabytes of scratch memory, and negligible overhead per block.
 BLOCK_SIZE = 1 << 18
@@ -125,7 +125,7 @@ def _cumulative_chain(initial: ArrayLike, transition: ArrayLike) -> NDArray[np.f
     return np.vstack([cumulative_rows("transition", rows), cumulative_rows("initial", first[None])])
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def first_above(cumulative: NDArray[np.float64], point: float) -> int:
     """Return the index of the first entry of a cumulative distribution that is greater than `point`."""
     low, high = 0, len(cumulative) - 1
@@ -138,7 +138,7 @@ def first_above(cumulative: NDArray[np.float64], point: float) -> int:
     return low
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _walk(
     cumulative: NDArray[np.float64],
     row: int,

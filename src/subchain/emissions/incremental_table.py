@@ -13,7 +13,6 @@ from collections import deque
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from subchain.core.parts import EXPECTED_LOG, KINDS, MODE
@@ -28,6 +27,7 @@ from subchain.emissions.categorical import (
 from subchain.emissions.incremental import Incremental
 from subchain.emissions.symbol_kernels import SMALL, gather, scatter
 from subchain.errors import InputError
+from subchain.numerics.compilation import compiled
 from subchain.numerics.special import exp_digamma
 
 Array = NDArray[np.float64]
@@ -38,7 +38,7 @@ LEAST_FACTOR = 1e-100
 LEAST_WEIGHT = float(np.exp(SMALLEST_LOG))
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def distinct_symbols(symbols, place, distinct, local):
     """Number the symbols that occur in the order of their first occurrence; return how many there are.
 
@@ -67,7 +67,7 @@ def distinct_symbols(symbols, place, distinct, local):
     return n
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def weigh_rows(kind, counts, factor, concentration, divisors, symbols, rows, shift):
     """Weights of the given symbols in all states into `rows` (n, K); return whether any row had to be scaled.
 
@@ -109,7 +109,7 @@ def weigh_rows(kind, counts, factor, concentration, divisors, symbols, rows, shi
     return any_scaled
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def add_rows(counts, symbols, rows, gain, totals):
     """Add gain · rows to the rows of the given symbols, and the sum of what was added, per state, to `totals`."""
     for i in range(symbols.shape[0]):

@@ -8,12 +8,13 @@ at the position t with `offsets[t] <= e < offsets[t + 1]`.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from subchain.numerics.compilation import compiled
 
 #: Log of the smallest positive double, and that double: likelihoods above zero are not allowed to underflow to zero.
 LEAST_LOG, LEAST = -745.0, 5e-324
 
-kernel = njit(nogil=True, cache=True, error_model="numpy")
+kernel = compiled(error_model="numpy")
 
 
 @kernel

@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from subchain.emissions.checks import as_matrix
 from subchain.errors import InputError
+from subchain.numerics.compilation import compiled
 
 Array = NDArray[np.float64]
 
@@ -45,7 +45,7 @@ def centered(values: NDArray[Any], origin: Array) -> tuple[Array, bool]:
     return out, bool(_center(np.ascontiguousarray(rows), origin, out))
 
 
-@njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
+@compiled(fastmath=FASTMATH, error_model="numpy")
 def _center(values, origin, out):  # type: ignore[no-untyped-def]
     missing = False
     for start in range(0, values.shape[0], STRIP):
@@ -66,7 +66,7 @@ def _center(values, origin, out):  # type: ignore[no-untyped-def]
 # result and resets `z` to zero for the next four. The first coordinates have no earlier ones and need no `z`.
 
 
-@njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
+@compiled(fastmath=FASTMATH, error_model="numpy")
 def _first_two(factor, offset, x, start, width, constant, out):  # type: ignore[no-untyped-def]
     x0, x1 = x[0][start : start + width], x[1][start : start + width]
     a0, b0, b1 = factor[0, 0], factor[1, 0], factor[1, 1]
@@ -78,7 +78,7 @@ def _first_two(factor, offset, x, start, width, constant, out):  # type: ignore[
         out[r] = constant - 0.5 * (t0 * t0 + t1 * t1)
 
 
-@njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
+@compiled(fastmath=FASTMATH, error_model="numpy")
 def _first_four(factor, offset, x, start, width, constant, out):  # type: ignore[no-untyped-def]
     x0, x1 = x[0][start : start + width], x[1][start : start + width]
     x2, x3 = x[2][start : start + width], x[3][start : start + width]
@@ -96,7 +96,7 @@ def _first_four(factor, offset, x, start, width, constant, out):  # type: ignore
         out[r] = constant - 0.5 * (t0 * t0 + t1 * t1 + t2 * t2 + t3 * t3)
 
 
-@njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
+@compiled(fastmath=FASTMATH, error_model="numpy")
 def _tile_of_four(factor, i, j, x, start, width, z):  # type: ignore[no-untyped-def]
     z0, z1, z2, z3 = z[0][:width], z[1][:width], z[2][:width], z[3][:width]
     x0, x1 = x[j][start : start + width], x[j + 1][start : start + width]
@@ -113,7 +113,7 @@ def _tile_of_four(factor, i, j, x, start, width, z):  # type: ignore[no-untyped-
         z3[r] += d0 * y0 + d1 * y1 + d2 * y2 + d3 * y3
 
 
-@njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
+@compiled(fastmath=FASTMATH, error_model="numpy")
 def _finish_four(factor, offset, i, x, start, width, z, out):  # type: ignore[no-untyped-def]
     z0, z1, z2, z3 = z[0][:width], z[1][:width], z[2][:width], z[3][:width]
     x0, x1 = x[i][start : start + width], x[i + 1][start : start + width]
@@ -136,7 +136,7 @@ def _finish_four(factor, offset, i, x, start, width, z, out):  # type: ignore[no
         z3[r] = 0.0
 
 
-@njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
+@compiled(fastmath=FASTMATH, error_model="numpy")
 def _tile_of_two(factor, i, j, x, start, width, z):  # type: ignore[no-untyped-def]
     z0, z1 = z[0][:width], z[1][:width]
     x0, x1 = x[j][start : start + width], x[j + 1][start : start + width]
@@ -149,7 +149,7 @@ def _tile_of_two(factor, i, j, x, start, width, z):  # type: ignore[no-untyped-d
         z1[r] += b0 * y0 + b1 * y1 + b2 * y2 + b3 * y3
 
 
-@njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
+@compiled(fastmath=FASTMATH, error_model="numpy")
 def _finish_two(factor, offset, i, x, start, width, z, out):  # type: ignore[no-untyped-def]
     z0, z1 = z[0][:width], z[1][:width]
     x0, x1 = x[i][start : start + width], x[i + 1][start : start + width]
@@ -164,7 +164,7 @@ def _finish_two(factor, offset, i, x, start, width, z, out):  # type: ignore[no-
         z1[r] = 0.0
 
 
-@njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
+@compiled(fastmath=FASTMATH, error_model="numpy")
 def quadratic(x, factors, offsets, constants, out):  # type: ignore[no-untyped-def]
     """Write constant − ½ |F x − offset|² for all states into `out` (K, n).
 
@@ -191,7 +191,7 @@ def quadratic(x, factors, offsets, constants, out):  # type: ignore[no-untyped-d
                 _finish_two(factor, offset, fours, x, start, width, z, row)
 
 
-@njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
+@compiled(fastmath=FASTMATH, error_model="numpy")
 def _moments_of_pair(x, i, start, width, weights, t, first, second):  # type: ignore[no-untyped-def]
     """Add the weighted moments of coordinates i, i + 1; leave weight · coordinate in `t` for the other products."""
     t0, t1 = t[0][:width], t[1][:width]
@@ -214,7 +214,7 @@ def _moments_of_pair(x, i, start, width, weights, t, first, second):  # type: ig
     second[i + 1, i + 1] += s11
 
 
-@njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
+@compiled(fastmath=FASTMATH, error_model="numpy")
 def _products_with_four(x, i, j, start, width, t, second):  # type: ignore[no-untyped-def]
     t0, t1 = t[0][:width], t[1][:width]
     x0, x1 = x[j][start : start + width], x[j + 1][start : start + width]
@@ -241,7 +241,7 @@ def _products_with_four(x, i, j, start, width, t, second):  # type: ignore[no-un
     lower[j + 3] += b3
 
 
-@njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
+@compiled(fastmath=FASTMATH, error_model="numpy")
 def _products_with_two(x, i, j, start, width, t, second):  # type: ignore[no-untyped-def]
     t0, t1 = t[0][:width], t[1][:width]
     x0, x1 = x[j][start : start + width], x[j + 1][start : start + width]
@@ -258,7 +258,7 @@ def _products_with_two(x, i, j, start, width, t, second):  # type: ignore[no-unt
     second[i + 1, j + 1] += b1
 
 
-@njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
+@compiled(fastmath=FASTMATH, error_model="numpy")
 def _moments(x, marginals, weight, first, second):  # type: ignore[no-untyped-def]
     t = np.empty((2, STRIP))
     for start in range(0, x.shape[1], STRIP):
@@ -295,7 +295,7 @@ def weighted_moments(x: Array, marginals: Array, n_features: int) -> tuple[Array
 # ---- diagonal covariances --------------------------------------------------------------------------------------------
 
 
-@njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
+@compiled(fastmath=FASTMATH, error_model="numpy")
 def separate_squares(x, scales, offsets, constants, out):  # type: ignore[no-untyped-def]
     """Write constant − ½ Σ_d (scale_d x_d − offset_d)² for all states into `out` (K, n); `scales`, `offsets` (K, D)."""
     n_states, n_features = scales.shape
@@ -320,7 +320,7 @@ def separate_squares(x, scales, offsets, constants, out):  # type: ignore[no-unt
                     row[r] -= 0.5 * t0 * t0
 
 
-@njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
+@compiled(fastmath=FASTMATH, error_model="numpy")
 def separate_products(x, scales, offsets, out):  # type: ignore[no-untyped-def]
     """Write Π_d (1 + (scale_d x_d − offset_d)²) for all states into `out` (K, n)."""
     n_states, n_features = scales.shape
@@ -336,7 +336,7 @@ def separate_products(x, scales, offsets, out):  # type: ignore[no-untyped-def]
                     row[r] *= 1.0 + t0 * t0
 
 
-@njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
+@compiled(fastmath=FASTMATH, error_model="numpy")
 def separate_moments(x, marginals, first, second):  # type: ignore[no-untyped-def]
     """Add Σ γ x and Σ γ x² of observations `x` (D, n) to `first` and `second` (K, D), with γ = `marginals` (K, n)."""
     for start in range(0, x.shape[1], STRIP):

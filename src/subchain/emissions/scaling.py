@@ -5,16 +5,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from subchain.numerics.compilation import compiled
 from subchain.numerics.vectors import WIDTH, exponential, first, largest, load, minus, store
 
 #: Columns per strip: small enough to stay in the first-level cache for the two visits.
 STRIP = 320
 
 #: Fused multiply-add is allowed, reordering is not: the exponential depends on the order of its operations.
-kernel = njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
+kernel = compiled(fastmath={"contract"}, error_model="numpy")
 
 
 @kernel

@@ -5,16 +5,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from subchain.errors import InputError
+from subchain.numerics.compilation import compiled
 from subchain.numerics.vectors import WIDTH, first, load, store, turned
 
 #: A symbol whose largest weight is between this and its inverse is used without scaling.
 SMALL = 1e-30
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _any_missing(symbols, n_categories):
     """Return whether any symbol is −1 (missing); raise IndexError if one is not in the table."""
     smallest, largest = 0, -1
@@ -26,7 +26,7 @@ def _any_missing(symbols, n_categories):
     return smallest < 0
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def gather(table, symbols, out):
     """Set out[k, i] = table[symbols[i], k], or 1 where the symbol is −1; square blocks are transposed in registers."""
     n_states, n = table.shape[1], symbols.shape[0]
@@ -53,14 +53,14 @@ def gather(table, symbols, out):
                 out[k, position] = table[symbol, k]
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@compiled(forceinline=True)
 def _add_to_row(counts, symbol, k, mask, marginals):
     """Add a vector of marginals to the counts of a symbol from state k on, unless the symbol is missing."""
     if symbol >= 0:
         store(counts, symbol, k, mask, load(counts, symbol, k, mask) + marginals)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def scatter(counts, symbols, marginals):
     """Add marginals[k, i] to counts[symbols[i], k], except where the symbol is −1; the reverse of `gather`."""
     n_states, n = counts.shape[1], symbols.shape[0]
@@ -84,7 +84,7 @@ def scatter(counts, symbols, marginals):
                 counts[symbol, k] += marginals[k, position]
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def look_up(table, symbols, offsets, states, out):
     """Set out[e] = table[symbols[i], states[e]] for the entries e of each position i, or 1 where the symbol is −1."""
     _any_missing(symbols, table.shape[0])
@@ -94,7 +94,7 @@ def look_up(table, symbols, offsets, states, out):
             out[e] = table[symbol, states[e]] if symbol >= 0 else 1.0
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def scale_lists(entries, offsets, shift):
     """Divide the entries of each position by their largest if that is below SMALL or above 1 / SMALL; set `shift`."""
     for position in range(offsets.shape[0] - 1):
@@ -108,7 +108,7 @@ def scale_lists(entries, offsets, shift):
                 entries[e] /= largest
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def add_up(counts, symbols, offsets, states, marginals):
     """Add marginals[e] to counts[symbols[i], states[e]], except where the symbol is −1; the reverse of `look_up`."""
     _any_missing(symbols, counts.shape[0])

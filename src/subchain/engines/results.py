@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from subchain.errors import impossible_error
+from subchain.numerics.compilation import compiled
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -35,7 +35,7 @@ class Scores(NamedTuple):
         return self.log_likelihood
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _write_rows(table, positions, out):  # type: ignore[no-untyped-def]
     for column in range(positions.shape[0]):
         for k in range(table.shape[0]):

@@ -11,8 +11,9 @@ tables, and for c > 0 the formula is evaluated at the conditional mean E[c | c >
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
+
+from subchain.numerics.compilation import compiled
 
 Array = NDArray[np.float64]
 
@@ -22,7 +23,7 @@ STEPS = 7
 _SERIES = (1.0 / 12, -1.0 / 120, 1.0 / 252, -1.0 / 240, 1.0 / 132, -691.0 / 32760, 1.0 / 12)
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
+@compiled(fastmath={"contract"}, error_model="numpy")
 def _tables(base, counts, logarithms, out):  # type: ignore[no-untyped-def]
     """Write a (ψ(a + c) − ψ(a)) to `out`, (n,), as a sum of nonnegative terms, so that nothing cancels.
 

@@ -11,14 +11,15 @@ neither on how a chain was cut nor on the number of threads.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from subchain.numerics.compilation import compiled
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _FIRST_FACTOR, _SECOND_FACTOR = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 #: Compiled into its callers; `_nrt` is off since nothing is allocated and references need not be counted.
-_part = njit(nogil=True, cache=True, error_model="numpy", forceinline=True, _nrt=False)  # type: ignore[call-overload]
+_part = compiled(error_model="numpy", forceinline=True, _nrt=False)
 
 
 def key_of(seed: np.random.SeedSequence) -> NDArray[np.uint64]:

@@ -8,10 +8,10 @@ the argument to the range where the asymptotic series has full precision.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from subchain.numerics.compilation import compiled
 from subchain.numerics.vectors import WIDTH, exponential, first, load, minus, reciprocal, spread, store, zeros
 
 #: Steps of the recurrence: the series are evaluated at x + STEPS.
@@ -25,7 +25,7 @@ _LOG_FACTORIALS = gammaln(np.arange(1.0, 1025.0))
 _STIRLING = 1e3
 
 
-@njit(nogil=True, cache=True, fastmath={"contract", "nsz", "arcp"}, error_model="numpy")
+@compiled(fastmath={"contract", "nsz", "arcp"}, error_model="numpy")
 def _raise_argument(x, raised, product, slope):  # type: ignore[no-untyped-def]
     """Write raised = x + STEPS, product = x (x+1) … (x+STEPS−1) and slope = d log(product) / dx.
 
@@ -44,7 +44,7 @@ def _raise_argument(x, raised, product, slope):  # type: ignore[no-untyped-def]
         slope[i] = dp / p if small else 0.0
 
 
-@njit(nogil=True, cache=True, fastmath={"contract", "nsz", "arcp"}, error_model="numpy")
+@compiled(fastmath={"contract", "nsz", "arcp"}, error_model="numpy")
 def _series(y, log_y, log_product, slope, digamma, log_gamma):  # type: ignore[no-untyped-def]
     """Write ψ and log Γ of the original arguments, from the asymptotic series at the raised ones, `y`."""
     for i in range(y.shape[0]):
@@ -84,7 +84,7 @@ _BEYOND = np.array([[_SHIFT - 0.5]])
 _ONE = np.ones((1, 1))
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
+@compiled(fastmath={"contract"}, error_model="numpy")
 def _exp_digamma(table, row, at, mask):  # type: ignore[no-untyped-def]
     """Replace one vector of a row, from column `at` on, by e^ψ(x)."""
     x = load(table, row, at, mask)
@@ -103,7 +103,7 @@ def _exp_digamma(table, row, at, mask):  # type: ignore[no-untyped-def]
     store(table, row, at, mask, series * exponential(minus(zeros(), slope * reciprocal(product))))
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
+@compiled(fastmath={"contract"}, error_model="numpy")
 def exp_digamma(table):  # type: ignore[no-untyped-def]
     """Replace the entries x of `table`, (n, m), by e^ψ(x); zero where that is below 1e-300.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from subchain.numerics.compilation import compiled
 
-@njit(nogil=True, cache=True)
+
+@compiled()
 def reduce_states(matrix):  # type: ignore[no-untyped-def]
     """Eliminate one state after the other from a transition matrix, in place.
 
@@ -27,7 +28,7 @@ def reduce_states(matrix):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def reduced_distribution(matrix):  # type: ignore[no-untyped-def]
     """Return the stationary probabilities, (K,), by back substitution in the result of `reduce_states`."""
     out = np.empty(matrix.shape[0])

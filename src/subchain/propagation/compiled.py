@@ -10,31 +10,29 @@ from numba import njit
 from numba.core import types
 from numba.extending import overload
 
+from subchain.numerics.compilation import compiled
+
 #: Rounding may be reordered and fused, but nan and infinity keep their meaning.
 FASTMATH = {"contract", "reassoc", "nsz", "arcp", "afn"}
 
 #: For functions that only kernels call: without what Python, or C, would need to call them.
 INSIDE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
-kernel = njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")
+kernel = compiled(fastmath=FASTMATH, error_model="numpy")
 #: A piece of a kernel, compiled into it, so that vectors stay in registers.
-part = njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy", forceinline=True)
+part = compiled(fastmath=FASTMATH, error_model="numpy", forceinline=True)
 #: A piece that is copied into its caller before that is compiled, so that it costs no compilation of its own.
 bare_part = njit(nogil=True, fastmath=FASTMATH, error_model="numpy", inline="always")
 #: A large piece that allocates nothing and does not depend on the family of emissions: compiled once for all of them,
 #: and called. It is given named tuples of arrays, which belong to the kernel, and counts no references to them.
-bare_kernel = njit(  # type: ignore[call-overload]
-    nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy", _nrt=False, **INSIDE
-)
+bare_kernel = compiled(fastmath=FASTMATH, error_model="numpy", _nrt=False, **INSIDE)
 #: A function that bare pieces call seldom, and that allocates.
-rare = njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy", _nrt=True)  # type: ignore[call-overload]
+rare = compiled(fastmath=FASTMATH, error_model="numpy", _nrt=True)
 
 #: Products may be fused with sums, but sums are never reordered: exponentials and logarithms would lose their digits.
-ordered_kernel = njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
+ordered_kernel = compiled(fastmath={"contract"}, error_model="numpy")
 #: A piece of such a kernel; it counts no references either.
-ordered_part = njit(  # type: ignore[call-overload]
-    nogil=True, cache=True, fastmath={"contract"}, error_model="numpy", forceinline=True, _nrt=False
-)
+ordered_part = compiled(fastmath={"contract"}, error_model="numpy", forceinline=True, _nrt=False)
 #: A piece that is given counts of emissions. They may be of a class of the user's own, which other programs could not
 #: find in a cache: only the kernels that it becomes part of are kept on disk (see `collapsed.verbs.kernel_for`).
 family_part = njit(  # type: ignore[call-overload]
@@ -43,9 +41,7 @@ family_part = njit(  # type: ignore[call-overload]
 #: The same for a function that is called seldom, and allocates.
 family_rare = njit(nogil=True, fastmath=FASTMATH, error_model="numpy", _nrt=True)  # type: ignore[call-overload]
 #: A function that such pieces call now and then; it is not compiled into them.
-seldom = njit(  # type: ignore[call-overload]
-    nogil=True, cache=True, fastmath={"contract"}, error_model="numpy", _nrt=False
-)
+seldom = compiled(fastmath={"contract"}, error_model="numpy", _nrt=False)
 
 
 def by_kind(dense: Callable[..., Any], banded: Callable[..., Any], *, reorders: bool = True) -> Callable[..., Any]:

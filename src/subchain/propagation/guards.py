@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from subchain.numerics.compilation import compiled
 
 #: Smaller entries become zero: numbers near the end of the singles are slow to compute with.
 SMALLEST = 1e-37
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _fetch(lasts, firsts, pieces, sink):
     """Touch all that will be read: a loop that does nothing else has many memory accesses under way at a time."""
     total = np.float32(0.0)
@@ -22,7 +23,7 @@ def _fetch(lasts, firsts, pieces, sink):
     sink[0, 0] = total
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _gather(table, pieces, skip, out):
     """Rows of a table as the columns of `out` (K, M); zeros where `skip`."""
     for lane in range(pieces.shape[0]):
@@ -31,7 +32,7 @@ def _gather(table, pieces, skip, out):
             out[k, lane] = 0.0 if skip[lane] else row[k]
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _is_silent(guards, lane):
     """Whether a neighbour was never visited."""
     total = 0.0
@@ -40,7 +41,7 @@ def _is_silent(guards, lane):
     return total == 0.0
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def gather_guards(lasts, firsts, pieces, is_first, is_last, before, after):
     """What the neighbours of the given pieces of a grid left, as columns of `before` and `after`, both (K, M)."""
     _fetch(lasts, firsts, pieces, before)
@@ -48,7 +49,7 @@ def gather_guards(lasts, firsts, pieces, is_first, is_last, before, after):
     _gather(firsts, pieces + 1, is_last, after)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def fill_silent(before, after, is_first, is_last, initial, stationary, start, stop):
     """Set `start` and `stop` (K, M) of pieces that have no neighbour, or one that was never visited."""
     for lane in range(is_first.shape[0]):
@@ -60,7 +61,7 @@ def fill_silent(before, after, is_first, is_last, initial, stationary, start, st
             stop[:, lane] = 1.0
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def write_guards(table, pieces, messages):
     """Keep (K, M) messages, each divided by its sum, as rows of a table."""
     n_states = messages.shape[0]

@@ -13,8 +13,8 @@ position-major, (n, P), with the K states padded to P; what is beyond K is zero 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from subchain.numerics.compilation import compiled
 from subchain.numerics.vectors import WIDTH, exponential, largest, load, minus, spread, store, total, zeros
 from subchain.propagation.collapsed.single_chain import product
 from subchain.propagation.compiled import part
@@ -25,7 +25,7 @@ FORBIDDEN = -1e300
 BEHIND, SCRATCH, ROOM = 0, 1, 2
 
 #: Products may be fused with sums, but nothing reordered: the exponential depends on the order of its steps.
-kernel = njit(nogil=True, cache=True, fastmath={"contract", "nsz"}, error_model="numpy")
+kernel = compiled(fastmath={"contract", "nsz"}, error_model="numpy")
 
 
 @part

@@ -15,14 +15,14 @@ and `draw` writes the path.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from subchain.numerics.compilation import compiled
 from subchain.numerics.random import stream, uniform
 from subchain.propagation.band import wrapped
 from subchain.propagation.compiled import by_kind
 
 # Rounding must not be reordered: two kernels that look at the same weights have to draw the same state.
-kernel = njit(nogil=True, cache=True, error_model="numpy")
+kernel = compiled(error_model="numpy")
 
 
 # ---- one state -------------------------------------------------------------------------------------------------------

@@ -15,9 +15,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from subchain.numerics.compilation import compiled
 from subchain.propagation.band import Band, Spans, wrapped
 from subchain.propagation.compiled import by_kind
 from subchain.propagation.layout import Walks
@@ -128,7 +128,7 @@ def growth(
     return out
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _fold(follows, gain, own, highest, own_highest, out):
     """Carry the bound along the pieces and write where it becomes too large into `out` (pieces,)."""
     bound = -np.inf
@@ -139,7 +139,7 @@ def _fold(follows, gain, own, highest, own_highest, out):
         bound = max(bound + gain[piece], own[piece])
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _search(
     likelihood, start, transition, covers, walks, alpha, scale, all_covered, follows, gain, own, highest, own_highest
 ):  # fmt: skip
@@ -185,7 +185,7 @@ def _band_best_uncovered(covers, lost, healthy, likelihood, column):
     return best
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _step(weight, alpha, lost, healthy):
     """What one transition tells of the state that it leads to: whether it is touched, lost, and refreshed."""
     if not weight > 0.0:
@@ -216,7 +216,7 @@ _best_uncovered = by_kind(_dense_best_uncovered, _band_best_uncovered, reorders=
 _carry = by_kind(_dense_carry, _band_carry, reorders=False)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _lost_states(likelihood, start, transition, covers, walks, lane, alpha, scale, follows):
     """Return the fields of `Growth` for one chain: the bound on lost weight of states that no other state covers."""
     n_states = likelihood.shape[0]

@@ -14,8 +14,8 @@ never reordered, so that a chain gives the same bits in any lane.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from subchain.numerics.compilation import compiled
 from subchain.propagation.band import wrapped
 from subchain.propagation.compiled import by_kind
 
@@ -24,7 +24,7 @@ FRESH = 64
 #: Lanes per strip; not a power of two, so that rows of a table do not compete for the same cache sets.
 STRIP = 96
 
-kernel = njit(nogil=True, cache=True, error_model="numpy")
+kernel = compiled(error_model="numpy")
 
 
 def _dense_best_predecessors(log_transition, delta, best):

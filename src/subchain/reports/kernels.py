@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
+from subchain.numerics.compilation import compiled
 
 #: Slot of all states that are not shown.
 HIDDEN = 255
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def best_states(marginals, slot, best, probability, entropy):  # type: ignore[no-untyped-def]
     """Write slot and probability (both as bytes) of the most probable state and the entropy in nats, (n,) each.
 
@@ -33,7 +33,7 @@ def best_states(marginals, slot, best, probability, entropy):  # type: ignore[no
         entropy[i] = nats
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def add_to_bins(marginals, slot, entropy, first, length, shares, entropies, counts):  # type: ignore[no-untyped-def]
     """Add a block that begins at position `first` of `length` to bins of equal width.
 
@@ -54,7 +54,7 @@ def add_to_bins(marginals, slot, entropy, first, length, shares, entropies, coun
                 shares[bin_, slot[k]] += marginals[i, k]
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def count_runs(best, begins, before, runs, longest):  # type: ignore[no-untyped-def]
     """Count runs of equal states; a run ends with its sequence.
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from subchain.core.parts import EXPECTED_LOG, KINDS, MEAN, MODE
+from subchain.numerics.compilation import compiled
 from subchain.numerics.special import exp_digamma
 from subchain.transitions.base import ChainLaw, ChainPosterior, ChainSums
 from subchain.transitions.stationary import stationary_of
@@ -86,7 +86,7 @@ class IncrementalChain:
         self.pairs += gain * fresh.pairs
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def dirichlet_rows(kind, prior, counts, fixed, out):
     """Rows of a Dirichlet posterior as probabilities or weights, those that are fixed in their places."""
     for j in range(prior.shape[0]):

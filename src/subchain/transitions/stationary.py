@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from subchain.numerics.compilation import compiled
 from subchain.numerics.stationary import stationary_distribution
 from subchain.transitions.operators import Banded, TransitionOperator
 from subchain.transitions.sums import MOST_DENSE
@@ -79,7 +79,7 @@ def _of_class(graph: Any, states: NDArray[np.int64]) -> NDArray[np.float64] | No
     return out
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _eliminate(table, below, above):  # type: ignore[no-untyped-def]
     """Weights of the states by elimination, as in `reduce_states`, within a band; zeros if parts never meet.
 

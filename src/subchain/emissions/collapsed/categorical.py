@@ -11,11 +11,11 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from subchain.emissions.categorical import CategoricalSums, as_symbols
 from subchain.emissions.collapsed.counts import EmissionCounts
+from subchain.numerics.compilation import compiled
 from subchain.numerics.vectors import WIDTH, fetch, first, largest, load, reciprocal, store, times, zeros
 from subchain.propagation.collapsed.verbs import (
     add,
@@ -232,7 +232,7 @@ def _arrive(counts, seen, old, new):
 # ---- the joint probability of drawn states ---------------------------------------------------------------------------
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _log_rising(c, n):
     """log Γ(c + n) − log Γ(c) for a whole number n of at least one."""
     if n > FEW:
@@ -243,7 +243,7 @@ def _log_rising(c, n):
     return math.log(product)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _log_evidence(counts, concentration):
     """Log probability of counted symbols; nothing is to be done where none was, which is nearly everywhere."""
     n_symbols, n_states = concentration.shape

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from subchain.engines.base import BufferGrowth
@@ -14,6 +13,7 @@ from subchain.engines.cpu.partition import Tile
 from subchain.engines.cpu.workspace import Workspace
 from subchain.engines.results import Approach
 from subchain.engines.subchains import Minibatch
+from subchain.numerics.compilation import compiled
 from subchain.propagation.lanes.growing import grow_lane, into_and_out_of, multiply_through
 
 Array = NDArray[np.float64]
@@ -40,7 +40,7 @@ def approach(messages: Messages, batch: Minibatch, outside: Array, before: Index
     return Approach(start, stop, np.stack((before, after), axis=1))
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _ending_together(stops, lengths, offsets, positions):
     """Columns of stretches that end before `stops`, sorted by falling length, the shorter ones joining later."""
     steps = lengths[0]
@@ -134,14 +134,14 @@ def _cores(messages: Messages, batch: Minibatch, core: Array) -> None:
     _multiply_all(likelihood, messages.operator.dense(), begins, batch.lengths, core)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _multiply_all(likelihood, transition, begins, lengths, core):
     for lane in range(begins.shape[0]):
         columns = np.arange(begins[lane], begins[lane] + lengths[lane])
         multiply_through(likelihood, transition, columns, core[lane])
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _messages(initial, outside, left, right, grown, ends, start, stop):
     """What the buffers tell the subchains."""
     into, out_of = np.empty(initial.shape[0]), np.empty(initial.shape[0])
@@ -152,7 +152,7 @@ def _messages(initial, outside, left, right, grown, ends, start, stop):
         stop[:, lane] = out_of
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _grow_all(
     left_table, right_table, look, room, ends, growing, transition, outside, initial, left, core, right, grown, growth,
     enough,

@@ -10,7 +10,6 @@ subchain at a ragged end, one that underflows) is left to the general method: th
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from subchain.core.parts import EXPECTED_LOG, MEAN, MODE
 from subchain.emissions.incremental_table import (
@@ -20,6 +19,7 @@ from subchain.emissions.incremental_table import (
     weigh_rows,
 )
 from subchain.emissions.symbol_kernels import gather, scatter
+from subchain.numerics.compilation import compiled
 from subchain.numerics.special import exp_digamma
 from subchain.numerics.stationary import reduce_states, reduced_distribution
 from subchain.numerics.vectors import aligned
@@ -40,7 +40,7 @@ from subchain.transitions.incremental import dirichlet_rows
 #: What is known of the rest of a chain: `WordBoundary.kind`.
 BUFFERS, GUARDS = 1, 2
 
-kernel = njit(nogil=True, cache=True, error_model="numpy")
+kernel = compiled(error_model="numpy")
 
 
 @kernel

@@ -13,13 +13,13 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from subchain.data.legal_states import LegalStates
 from subchain.engines.cpu.messages import Messages
 from subchain.engines.cpu.workspace import Workspace
 from subchain.engines.results import FilteredBlock, MarginalBlock
+from subchain.numerics.compilation import compiled
 from subchain.propagation.listed import passes as kernels
 from subchain.propagation.listed.passes import Lists
 
@@ -215,7 +215,7 @@ def _cut(offsets: Index, entries: Index) -> Pieces:
     return Pieces(of_edges, edges, np.append(edges[1:], stops[-1]))
 
 
-@njit(cache=True)
+@compiled()
 def _cuts(start, stop, entries, least):  # type: ignore[no-untyped-def]
     """Positions at which a sequence is cut, each piece having at least so many legal states."""
     found = np.empty((entries[stop] - entries[start]) // least, dtype=np.int64)

@@ -11,12 +11,13 @@ the last extension changed the marginals; it is weaker, because an uninformative
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from subchain.numerics.compilation import compiled
 
 #: Largest number of states for which matrix products are plain loops.
 FEW = 32
 
-kernel = njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz", "arcp"}, error_model="numpy")
+kernel = compiled(fastmath={"contract", "reassoc", "nsz", "arcp"}, error_model="numpy")
 
 
 @kernel

@@ -9,9 +9,10 @@ itself. Floating-point operations are never reordered. Ties go to the lowest sta
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-kernel = njit(nogil=True, cache=True, error_model="numpy")
+from subchain.numerics.compilation import compiled
+
+kernel = compiled(error_model="numpy")
 
 
 @kernel

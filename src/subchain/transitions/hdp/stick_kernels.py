@@ -14,9 +14,10 @@ R is the number of rows (1 + K, row 0 for the initial distribution), M the large
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-kernel = njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+from subchain.numerics.compilation import compiled
+
+kernel = compiled(error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 
 #: A state is ignored by a stick if pointing at it would raise the expected log weight of all transitions by less.
 NEGLIGIBLE = 0.01

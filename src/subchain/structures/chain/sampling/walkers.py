@@ -16,7 +16,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from subchain.core.parts import Memory
@@ -25,6 +24,7 @@ from subchain.data.legal_states import LegalStates
 from subchain.emissions.base import Frozen, Parameters
 from subchain.engines.statistics import HMMStatistics
 from subchain.errors import InputError
+from subchain.numerics.compilation import compiled
 from subchain.numerics.random import key_of
 from subchain.structures.base import Moved
 from subchain.structures.chain.collapsed.missing_coordinates import fill_incomplete_rows, has_incomplete_rows
@@ -284,7 +284,7 @@ class Walker(ABC):
         return found
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _count_moves(states, offsets, initial, pairs):
     for sequence in range(offsets.shape[0] - 1):
         for position in range(offsets[sequence], offsets[sequence + 1]):
@@ -294,7 +294,7 @@ def _count_moves(states, offsets, initial, pairs):
                 pairs[states[position - 1], states[position]] += 1.0
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _sum_listed(offsets, listed, entries, states):
     """Sum of the entries that belong to the given states."""
     total = 0.0
@@ -305,7 +305,7 @@ def _sum_listed(offsets, listed, entries, states):
     return total
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _tally_states(offsets, listed, states, out):
     """Add one to the entry of every position's state: entries of lists (nnz,), or of all states (N · K,)."""
     n_states = 0 if offsets.shape[0] else out.shape[0] // max(states.shape[0], 1)
