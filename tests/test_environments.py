@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
 import pytest
 from numba.core import caching
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from subchain import CVI, HMM, SVI, VI, Buffer, Categorical, Gibbs
+from subchain.core.files import reserve
 from subchain.engines.cpu.blas import SingleThreaded
+from subchain.errors import InputError
+from subchain.inference.run import loop
 from subchain.numerics.compilation import KernelCache, compiled
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -117,6 +123,92 @@ def test_a_damaged_cache_is_replaced(kernel_cache: Path) -> None:
         assert doubling()(2) == 4
     assert doubling()(2) == 4
     assert doubling().stats.cache_path.startswith(str(kernel_cache))
+
+
+# ---- full disks, and data files that change --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of a megabyte."""
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(tmp_path)]
+    if shutil.which("mount") is None or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("a small file system cannot be mounted here")
+    yield tmp_path
+    subprocess.run(["umount", "-l", str(tmp_path)], check=True)
+
+
+#: Programs that write more than a megabyte to mapped files in `folder`.
+WRITERS = {
+    "out": "HMM(3, words, random_state=0).fit(x[:1000]).predict_proba(x, out=folder + '/p.npy')",
+    "shares": "HMM(3, words, inference=CVI(max_iter=1, storage=folder), random_state=0).fit((x, [20] * 5000))",
+    "guards": "HMM(3, words, inference=SVI(length=2, batch=9, max_updates=5, boundary=Guards(storage=folder + '/g')), "
+    "random_state=0).fit(x)",
+}
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_a_full_disk_is_an_error_before_the_run(writer: str, small_disk: Path) -> None:
+    program = f"""
+import numpy as np
+from subchain import CVI, HMM, SVI, Categorical, Guards
+from subchain.errors import InputError
+folder, words, x = {str(small_disk)!r}, Categorical(n_categories=5), np.arange(100_000) % 5
+try:
+    {WRITERS[writer]}
+except InputError as error:
+    print(error)
+"""
+    done = run_program(program)
+    assert done.returncode == 0, done.stderr
+    assert "MB" in done.stdout
+    assert "No space left on device" in done.stdout
+    assert not list(small_disk.iterdir())
+
+
+@pytest.mark.parametrize("number", [None, errno.EOPNOTSUPP])
+def test_space_is_reserved_where_the_system_has_no_function_for_it(
+    number: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: object) -> None:
+        raise AttributeError if number is None else OSError(number, "not supported")
+
+    path = tmp_path / "sparse"
+    path.write_bytes(b"begin")
+    os.truncate(path, 100_000)
+    monkeypatch.setattr(os, "posix_fallocate", refuse, raising=False)
+    reserve(path)
+    assert path.read_bytes() == b"begin" + bytes(100_000 - 5)
+    if hasattr(path.stat(), "st_blocks"):
+        assert path.stat().st_blocks * 512 >= 100_000
+
+
+ALGORITHMS = {
+    "vi": VI(max_iter=5, tolerance=0.0),
+    "mean field": VI(max_iter=5, tolerance=0.0, cluster="state"),
+    "svi": SVI(length=10, batch=5, max_updates=50, report_every=10),
+    "svi, fused": SVI(length=10, batch=5, max_updates=50, report_every=10, boundary=Buffer(2)),
+    "cvi": CVI(max_iter=5, tolerance=0.0),
+    "gibbs": Gibbs(n_samples=5, burn_in=0),
+}
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_data_file_that_is_cut_during_a_fit_ends_it_with_an_error(
+    algorithm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "chain.npy"
+    np.save(path, np.arange(20_000) % 5)
+    advance = loop._advance
+
+    def cut(*arguments: Any) -> None:
+        advance(*arguments)
+        os.truncate(path, 1000)
+
+    monkeypatch.setattr(loop, "_advance", cut)
+    model = HMM(2, Categorical(n_categories=5), inference=ALGORITHMS[algorithm], random_state=0)
+    with pytest.raises(InputError, match=r"chain\.npy changed from 160128 to 1000 bytes"):
+        model.fit(path)
 
 
 # ---- a process without a console -------------------------------------------------------------------------------------

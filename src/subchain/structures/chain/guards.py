@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.files import reserve
 from subchain.core.parts import Memory
 from subchain.engines.subchains import Grid, Minibatch, MinibatchRun, Subchains
 from subchain.engines.surrogate import Surrogate
@@ -50,8 +51,8 @@ class Guards(Boundary):
     store : "messages" or "marginals"
         What is kept. Messages contain no echo, and are better for short subchains; marginals are as published.
     storage : path, optional
-        A file to keep them in where memory is short; it grows with the part of the data that was visited, and belongs
-        to one run.
+        A file to keep them in where memory is short; its space on disk is reserved at the beginning. It belongs to one
+        fit, whose restarts use it one after the other.
     """
 
     def __init__(self, store: str = "messages", storage: str | os.PathLike[str] | None = None) -> None:
@@ -136,12 +137,16 @@ class StoredGuards(OpenGuards):
         try:
             if path.exists():
                 self.run = self._check()
+                reserve(path)
             else:
                 self._create(shape)
             super().__init__(store, np.memmap(path, dtype=np.float32, mode="r+", offset=HEADER, shape=shape))
             self._undo: BinaryIO = open(self.undo_path, "a+b")  # noqa: SIM115
         except OSError as error:
-            raise InputError(f"guards cannot be kept in {path}: {error.strerror or error}.") from None
+            size = 4 * int(np.prod(shape)) / 1e6
+            raise InputError(
+                f"{size:.0f} MB of guards cannot be kept in {path}: {error.strerror or error}; choose another place."
+            ) from None
         _lock(self._undo, path)
         #: Before the first checkpoint there is nothing to be taken back to.
         self._is_noting = False
@@ -149,7 +154,12 @@ class StoredGuards(OpenGuards):
     def _create(self, shape: tuple[int, int, int]) -> None:
         with open(self.path, "xb") as file:
             file.truncate(HEADER + 4 * int(np.prod(shape)))
-        self._write_header()
+        try:
+            reserve(self.path)
+            self._write_header()
+        except OSError:
+            self.path.unlink()
+            raise
 
     def _write_header(self) -> None:
         with open(self.path, "r+b") as file:
@@ -197,6 +207,8 @@ class StoredGuards(OpenGuards):
         return {"guards.run": name, "guards.generation": np.array(self.generation + 1)}
 
     def checkpointed(self) -> None:
+        if self._undo.closed:  # the run has ended; `restore` sees that what was noted came before the checkpoint
+            return
         self.generation += 1
         self._is_noting = True
         self._start_notes()

@@ -106,7 +106,7 @@ class ChainMinibatches:
         boundary = boundary_of(chains, settings, self.plan, n_states)
         self._is_chosen = resolve_boundary(settings.boundary) is None
         self.boundary = self._open(boundary)
-        self.prefetch = Prefetch(chains.data.values)
+        self.prefetch = Prefetch(chains.data.file, chains.data.values.strides[0])
         self._growths: list[float] = []
         self._fused: FusedUpdates | None = None
 
@@ -117,7 +117,6 @@ class ChainMinibatches:
     def run(self, units: Index, coming: Index, weights: HMMPoint, model: IncrementalPosterior) -> Fresh:
         """Run subchains between the messages of the boundary, and let the boundary learn from them."""
         chains, gains = self.chains, self.gains
-        self.prefetch.check()
         batch = self.subchains.batch(units, chains.weights)
         if self.prefetch.file is not None:
             following = self.subchains.batch(coming, chains.weights)
@@ -135,7 +134,7 @@ class ChainMinibatches:
         return Fresh(found, {"chain": 1.0, "emission": gains.emission})
 
     def run_updates(self, units: Index, rates: Array, model: IncrementalPosterior, since: Array) -> int:
-        self.prefetch.check()
+        self.chains.data.check_file()
         if self._fused is None or self._fused.model is not model:
             self._fused = FusedUpdates(self, model)
         return self._fused.run(self, units, rates, since)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.files import reserve
 from subchain.core.parts import Memory
 from subchain.core.records import build_record
 from subchain.data.legal_states import LegalStates, no_restriction, spread_out
@@ -110,8 +111,12 @@ class Shares:
         path = self.path.with_name(self.path.name + suffix)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            return np.memmap(path, dtype=np.float64, mode="w+", shape=(sum(self._sizes),))
+            shares = np.memmap(path, dtype=np.float64, mode="w+", shape=(sum(self._sizes),))
+            reserve(path)
+            return shares
         except OSError as error:
+            with contextlib.suppress(OSError):
+                path.unlink()
             raise InputError(
                 f"CVI: storage={str(path.parent)!r} cannot hold {self.nbytes / 1e6:.0f} MB of shares: "
                 f"{error.strerror}; choose a folder with room in which files can be made."
