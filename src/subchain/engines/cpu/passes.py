@@ -257,4 +257,5 @@ def pass_memory(data: Sequences, transition: TransitionOperator, sums_bytes: int
         tables=tile_bytes * min(n_jobs, max(len(cut.groups), 1)),
         sums=sums_bytes * (len(cut.groups) + 1),
         borders=len(cut.start) * per_piece,
+        n_jobs=n_jobs,
     )

@@ -63,6 +63,9 @@ class Guards(Boundary):
         if self.store not in STORES:
             raise unknown_name("store of Guards", self.store, STORES)
 
+    def held_bytes(self, n_subchains: int, n_states: int) -> int:
+        return 2 * 4 * n_subchains * n_states if self.storage is None else 0
+
     def open(self, subchains: Subchains, n_states: int, fingerprint: str) -> OpenBoundary:
         if not isinstance(subchains, Grid):
             raise InputError("Guards belong to the subchains of a grid; use starts='grid', or another boundary.")

@@ -84,11 +84,16 @@ def subchains_of(chains: Chains, settings: SubchainSettings) -> Subchains:
 def plan_of(chains: Chains, settings: SubchainSettings) -> Plan:
     """Return the number of subchains, and how many a minibatch has."""
     subchains = subchains_of(chains, settings)
-    typical = min(subchains.length, chains.n_observations / max(subchains.size, 1))
+    return plan_for(settings, subchains.size, subchains.length, chains.n_observations)
+
+
+def plan_for(settings: SubchainSettings, n_units: int, length: int, n_observations: int) -> Plan:
+    """Return the plan for so many subchains of at most this length."""
+    typical = min(length, n_observations / max(n_units, 1))
     size = settings.batch
     if size is None:
         size = max(1, round(BATCH_OBSERVATIONS / max(typical, 1.0)))
-    return Plan(subchains.size, int(size), subchains.length, typical * int(size))
+    return Plan(n_units, int(size), length, typical * int(size))
 
 
 class ChainMinibatches:
@@ -103,7 +108,8 @@ class ChainMinibatches:
         self.subchains = subchains_of(chains, settings)
         self.gains = self.subchains.gains(self.plan.size)
         self.n_states = n_states
-        boundary = boundary_of(chains, settings, self.plan, n_states)
+        longest = int(chains.data.lengths.max(initial=1))
+        boundary = boundary_of(settings, self.plan, longest, chains.mixing_time, n_states)
         self._is_chosen = resolve_boundary(settings.boundary) is None
         self.boundary = self._open(boundary)
         self.prefetch = Prefetch(chains.data.file, chains.data.values.strides[0])
