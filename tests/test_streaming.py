@@ -80,3 +80,43 @@ def test_what_cannot_go_on_is_refused() -> None:
     model = start().partial_fit(x[:100])
     with pytest.raises(InputError, match="one sequence"):
         model.partial_fit([x[100:200], x[200:300]], continues=True)
+
+
+def test_a_small_batch_is_one_call_of_the_engine_and_no_search_for_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+    from subchain.engines import CpuEngine
+    from subchain.engines.cpu import blas
+
+    class Counting(CpuEngine):
+        calls: list[str] = []  # noqa: RUF012
+
+        def minibatch(self, *arguments: Any, **settings: Any) -> Any:
+            self.calls.append("minibatch")
+            return super().minibatch(*arguments, **settings)
+
+        def statistics(self, *arguments: Any) -> Any:
+            self.calls.append("statistics")
+            return super().statistics(*arguments)
+
+    model = start().set_params(engine=Counting(1)).partial_fit(CHAIN.observations.values[:50])
+    monkeypatch.setattr(blas, "ThreadpoolController", None)
+    Counting.calls.clear()
+    for _ in range(3):
+        model.partial_fit(CHAIN.observations.values[:50])
+    assert Counting.calls == ["minibatch"] * 3
+
+
+def test_small_and_large_batches_give_the_same_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
+    from subchain.data import Sequences
+    from subchain.engines import CpuEngine
+    from subchain.models import streaming
+
+    data = Sequences(CHAIN.observations.values, [0, 0, 700, 701, 3000, 3000])
+    surrogate = start().fit(CHAIN.observations).point_.surrogate()
+    small, end = streaming._run(CpuEngine(1), surrogate, data, None)
+    monkeypatch.setattr(streaming, "SMALL", 0)
+    large, same_end = streaming._run(CpuEngine(1), surrogate, data, None)
+    np.testing.assert_allclose(end, same_end, rtol=1e-9)
+    for name, array in large.arrays().items():
+        np.testing.assert_allclose(small.arrays()[name], array, rtol=1e-9, err_msg=name)
+    assert small.n_observations == large.n_observations
+    assert small.log_normalizer == pytest.approx(large.log_normalizer)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import pickle
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from subchain.data import Sequences, as_sequences
 from subchain.data.mapped import MIN_PREFETCH, MappedFile
 from subchain.errors import InputError
 
@@ -28,16 +32,45 @@ def test_views_lead_to_their_file(path: Path) -> None:
     assert MappedFile.of(np.array(values)) is None
 
 
-def test_a_file_that_changes_its_size_is_noticed(path: Path) -> None:
-    found = MappedFile.of(np.load(path, mmap_mode="r"))
-    assert found is not None
-    with open(path, "ab") as file:
-        file.write(b"more")
-    with pytest.raises(InputError, match="changed from"):
-        found.check()
+@pytest.mark.parametrize("size", [200, 1_000_000])
+def test_a_file_that_changes_its_size_is_noticed_before_it_is_read(path: Path, size: int) -> None:
+    data, before = as_sequences(path), path.stat().st_size
+    os.truncate(path, size)
+    with pytest.raises(InputError, match=rf"x\.npy changed from {before} to {size} bytes"):
+        data.values[-1]
+
+
+def test_a_file_that_is_written_to_is_noticed_unless_it_was_mapped_for_that(path: Path) -> None:
+    data, ours = as_sequences(path), Sequences(np.load(path, mmap_mode="r+"))
+    time.sleep(0.01)  # file systems tell times no finer
+    with open(path, "r+b") as file:
+        file.seek(-8, os.SEEK_END)
+        file.write(bytes(8))
+    with pytest.raises(InputError, match=r"x\.npy was modified"):
+        data.values[-1]
+    assert ours.values[-1, 1] == 0.0
+
+
+def test_a_file_that_was_cut_before_it_is_used_is_refused(path: Path) -> None:
+    values = np.load(path, mmap_mode="r")
+    os.truncate(path, 200)
+    with pytest.raises(InputError, match="cut to 200 bytes"):
+        as_sequences(values)
+
+
+def test_a_file_that_was_deleted_or_replaced_can_still_be_read(path: Path) -> None:
+    data = as_sequences(path)
     path.unlink()
-    with pytest.raises(InputError, match="disappeared"):
-        found.check()
+    assert data.values[-1, 1] == 99_999.0
+    np.save(path, np.zeros(3))
+    assert data.values[-1, 1] == 99_999.0
+
+
+def test_copies_of_mapped_data_are_in_memory(path: Path) -> None:
+    data = as_sequences(path)
+    copied = pickle.loads(pickle.dumps(data))
+    os.truncate(path, 200)
+    assert copied.values[-1, 1] == 99_999.0
 
 
 def test_what_is_expected_is_still_the_same(path: Path) -> None:

@@ -510,6 +510,22 @@ class TestGuardsAndCheckpoints:
         words(inference).fit(text())
         assert (tmp_path / "g.undo").stat().st_size < 100
 
+    def test_restarts_use_one_file_after_the_other(self, tmp_path: Path) -> None:
+        settings: dict[str, Any] = {"length": 4, "batch": 30, "max_updates": 20}
+        in_memory = words(SCVI(boundary=Guards(), **settings), n_init=3).fit(text())
+        stored = words(SCVI(boundary=Guards(storage=tmp_path / "g"), **settings), n_init=3)
+        for checkpoint in (None, tmp_path / "c"):
+            stored.fit(text(), checkpoint=checkpoint)
+            assert [run.objective for run in stored.runs_] == [run.objective for run in in_memory.runs_]
+            assert np.array_equal(stored.transition_, in_memory.transition_)
+
+    def test_a_run_that_has_ended_goes_on_if_its_limit_is_raised(self, tmp_path: Path) -> None:
+        settings: dict[str, Any] = {"length": 4, "batch": 30, "boundary": Guards(storage=tmp_path / "g")}
+        words(SCVI(max_updates=20, **settings)).fit(text(), checkpoint=tmp_path / "c")
+        longer = words(SCVI(max_updates=40, **settings)).fit(text(), checkpoint=tmp_path / "c", resume=True)
+        whole = words(SCVI(max_updates=40, **settings)).fit(text())
+        assert np.array_equal(longer.transition_, whole.transition_)
+
     def test_a_place_that_cannot_be_written_is_named(self, tmp_path: Path) -> None:
         for path in (tmp_path, tmp_path / "no" / "g"):
             with pytest.raises(InputError, match="guards"):

@@ -6,6 +6,7 @@ Commands import numerical libraries only when they run, so that --help is fast.
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -28,8 +29,11 @@ def run(load: Callable[[], Any], name: str) -> None:
     With --json an error in the options is printed as a JSON object too. Ctrl-C while `load` imports ends the program
     without a traceback.
     """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
+    for name_of_stream in ("stdout", "stderr"):
+        stream = getattr(sys, name_of_stream)
+        if stream is None:  # in a program without a console
+            setattr(sys, name_of_stream, open(os.devnull, "w", encoding="utf8"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # for terminals that lack a character
     try:
         app = load()

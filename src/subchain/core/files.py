@@ -8,6 +8,7 @@ temporary one. Nothing is pickled, so reading a file cannot run code.
 from __future__ import annotations
 
 import contextlib
+import errno
 import glob
 import hashlib
 import json
@@ -28,6 +29,8 @@ from subchain.errors import FileFormatError, InputError, SubchainError
 HEADER, CHECKSUM = "subchain", "checksum"
 #: Largest depth of a header: what is nested in each other.
 MAX_DEPTH = 64
+#: Smallest unit in which file systems give space to files.
+BLOCK = 512
 
 
 def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], header: Mapping[str, Any]) -> None:
@@ -94,6 +97,27 @@ def writing(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]:
         yield file
         file.flush()
         os.fsync(file.fileno())
+
+
+def reserve(path: str | os.PathLike[str]) -> None:
+    """Reserve disk space for all of a file that will be mapped; raise an `OSError` if there is not enough.
+
+    A process that writes to a map without space behind it is killed (SIGBUS). File systems that compress or copy on
+    write may still run out of space later.
+    """
+    with _errors_naming(path), open(path, "r+b") as file:
+        size = os.fstat(file.fileno()).st_size
+        try:
+            if size:
+                os.posix_fallocate(file.fileno(), 0, size)
+        except (AttributeError, OSError) as error:
+            if getattr(error, "errno", None) not in (None, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
+                raise
+            for block in range(0, size, BLOCK):  # what is read as zero gets a place when it is written
+                file.seek(block)
+                byte = file.read(1)
+                file.seek(block)
+                file.write(byte)
 
 
 def replace_file(path: str | os.PathLike[str], content: bytes) -> None:

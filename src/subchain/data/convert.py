@@ -29,11 +29,11 @@ from subchain.data.sequences import (
     require_observations,
 )
 from subchain.data.tables import from_table, is_table, read_csv, read_parquet, to_arrow
+from subchain.data.unpacking import COMPRESSED
 from subchain.errors import FileFormatError, InputError
 
 Symbols = list[str | None]
 Piece = NDArray[Any] | Symbols
-_COMPRESSED = (".gz", ".bz2", ".xz")
 
 
 def as_sequences(
@@ -182,7 +182,7 @@ def _read_path(
 ) -> Sequences:
     found = existing_file(path)
     suffixes = [suffix.lower() for suffix in found.suffixes]
-    kind = next((suffix for suffix in reversed(suffixes) if suffix not in _COMPRESSED), "")
+    kind = next((suffix for suffix in reversed(suffixes) if suffix not in COMPRESSED), "")
     if kind in (".parquet", ".pq"):
         return read_parquet(found, columns, sequence, vocabulary)
     if kind in (".csv", ".tsv"):

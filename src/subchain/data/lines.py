@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import lzma
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any
 
+from subchain.data.unpacking import open_unpacked
 from subchain.errors import FileFormatError, InputError
 
 TextSource = str | PathLike[str] | IO[str] | IO[bytes]
-
-_OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 
 
 def existing_file(path: str | PathLike[str]) -> Path:
@@ -64,8 +61,7 @@ def _opened(source: TextSource) -> Any:
         if not hasattr(source, "read"):
             raise InputError(f"text is read from a path or an open file, not from a {type(source).__name__}.")
         return nullcontext(source)
-    path = existing_file(source)
-    return _OPENERS.get(path.suffix.lower(), open)(path, "rb")
+    return open_unpacked(existing_file(source))
 
 
 def _name(source: TextSource) -> str:

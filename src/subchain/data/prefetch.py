@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,19 +19,14 @@ class Prefetch:
     Examples
     --------
     >>> import numpy as np
-    >>> ahead = Prefetch(np.arange(10))
+    >>> ahead = Prefetch(None, 8)
     >>> ahead.read(np.array([0]), np.array([5]), np.array([5]), np.array([5]))
     """
 
-    def __init__(self, values: NDArray[Any]) -> None:
-        self.file = MappedFile.of(values)
-        self._row_bytes = values.strides[0] if values.ndim else 0
+    def __init__(self, file: MappedFile | None, row_bytes: int) -> None:
+        self.file = file
+        self._row_bytes = row_bytes
         self._bytes_read = MAPPED_BYTES  # release pages of earlier reads at the first call
-
-    def check(self) -> None:
-        """Raise an `InputError` if the file has changed since it was opened."""
-        if self.file is not None:
-            self.file.check()
 
     def read(self, starts: Index, lengths: Index, next_starts: Index, next_lengths: Index) -> None:
         """Prefetch the subchains of the next minibatch, (M,), and release pages now and then.

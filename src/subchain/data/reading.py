@@ -22,8 +22,9 @@ from subchain.data.dtypes import cast, joined
 from subchain.data.lines import existing_file
 from subchain.data.sequences import Sequences
 from subchain.data.text import read_text
+from subchain.data.unpacking import COMPRESSED, check_unpacked
 from subchain.data.vocabulary import Vocabulary
-from subchain.errors import FileFormatError, InputError, unknown_name
+from subchain.errors import FileFormatError, InputError, SubchainError, unknown_name
 
 PathName = str | PathLike[str]
 
@@ -38,7 +39,6 @@ KINDS = {
     ".pq": "table",
     ".conllu": "treebank",
 }
-COMPRESSED = (".gz", ".bz2", ".xz")
 #: Name of the array in an .npz file that holds the lengths of the sequences.
 LENGTHS = "lengths"
 _UNITS = ("words", "characters")
@@ -157,7 +157,10 @@ def _field(columns: Columns | None) -> str:
 def _from_npz(file: Path, wanted: str | list[str] | None) -> Sequences:
     try:
         with np.load(file) as opened:
+            check_unpacked(file, sum(member.file_size for member in opened.zip.infolist()))
             arrays: Mapping[str, NDArray[Any]] = {key: opened[key] for key in opened.files}
+    except SubchainError:
+        raise
     except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
         raise FileFormatError(
             f"{str(file)!r} cannot be read as NumPy arrays; it may be damaged or of another kind: {error}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any, Final, overload
 
@@ -16,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from subchain.data.columns import Columns, as_slice, resolve_columns
 from subchain.data.dtypes import SUPPORTED, is_supported
+from subchain.data.mapped import MappedFile
 from subchain.data.vocabulary import Vocabulary, recode
 from subchain.errors import InputError
 
@@ -57,7 +59,7 @@ class Sequences:
     array([8, 9])
     """
 
-    __slots__ = ("_range", "columns", "grouped_by", "names", "offsets", "values", "vocabularies")
+    __slots__ = ("_range", "_values", "columns", "file", "grouped_by", "names", "offsets", "vocabularies")
 
     def __init__(
         self,
@@ -69,13 +71,29 @@ class Sequences:
         vocabulary: Vocabularies = None,
         grouped_by: str | None = None,
     ) -> None:
-        self.values: Final[NDArray[Any]] = _checked_values(values)
-        self.offsets: Final[NDArray[np.int64]] = _checked_offsets(offsets, len(self.values))
+        self._values: Final[NDArray[Any]] = _checked_values(values)
+        self.file: Final[MappedFile | None] = MappedFile.of(self._values)
+        self.offsets: Final[NDArray[np.int64]] = _checked_offsets(offsets, len(self._values))
         self.columns: Final[tuple[str, ...] | None] = _checked_columns(columns, self.n_features)
         self.names: Final[tuple[str | int, ...] | None] = _checked_names(names, self.n_sequences)
         self.vocabularies: Final[tuple[Vocabulary | None, ...]] = one_per_column(vocabulary, self.n_features)
         self.grouped_by: Final[str | None] = grouped_by
         self._range: tuple[float, float] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        settings: dict[str, Any] = {"columns": self.columns, "names": self.names, "vocabulary": self.vocabularies}
+        return partial(Sequences, **settings, grouped_by=self.grouped_by), (self.values, self.offsets)
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """All observations, (N,) or (N, D); an `InputError` if the file that they are mapped from has changed."""
+        self.check_file()
+        return self._values
+
+    def check_file(self) -> None:
+        """Raise an `InputError` if the observations are mapped from a file that has changed."""
+        if self.file is not None:
+            self.file.check()
 
     @property
     def n_sequences(self) -> int:
@@ -85,12 +103,12 @@ class Sequences:
     @property
     def n_observations(self) -> int:
         """Total number of positions, N."""
-        return len(self.values)
+        return len(self._values)
 
     @property
     def n_features(self) -> int:
         """Number of columns, D; 1 for a flat array."""
-        return 1 if self.values.ndim == 1 else int(self.values.shape[1])
+        return 1 if self._values.ndim == 1 else int(self._values.shape[1])
 
     @property
     def lengths(self) -> NDArray[np.int64]:

@@ -18,12 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.data.arrow import ArrowColumn, first_null, is_list, require_pyarrow, side_by_side
-from subchain.data.columns import Columns, resolve_columns
+from subchain.data.columns import Columns, first_repeated, resolve_columns
 from subchain.data.large_parquet import unpack_large
 from subchain.data.lines import existing_file, numbered_lines
 from subchain.data.missing import check_finite
 from subchain.data.sequences import Sequences, Vocabularies, require_observations
-from subchain.errors import FileFormatError, InputError
+from subchain.data.unpacking import COMPRESSED, is_compressed, open_unpacked
+from subchain.data.wide_csv import read_names, read_numbers
+from subchain.errors import FileFormatError, InputError, SubchainError
 
 _TABLE_LIBRARIES = ("pandas", "polars", "pyarrow")
 _CSV_BLOCK = 1 << 26
@@ -109,7 +111,7 @@ def read_csv(
 ) -> Sequences:
     """Read columns of a CSV file with column names on the first line; empty fields are missing.
 
-    Fields of .tsv files are separated by tabs, others by commas; .gz and .bz2 files are decompressed.
+    Fields of .tsv files are separated by tabs, others by commas; .gz, .xz and .bz2 files are decompressed.
 
     Parameters
     ----------
@@ -137,22 +139,29 @@ def read_csv(
     import pyarrow.csv
 
     found = existing_file(path)
-    suffixes = [suffix.lower() for suffix in found.suffixes]
+    delimiter = "\t" if ".tsv" in (suffix.lower() for suffix in found.suffixes) else ","
+    names, chosen = read_names(found, delimiter), None
+    if names:
+        is_whole = columns is None and sequence is None and vocabulary is None
+        columns, sequence = _chosen(names, columns, sequence)
+        chosen = columns if sequence is None else [*columns, sequence]
+        numbers = read_numbers(found, len(names), delimiter) if is_whole else None
+        if numbers is not None:
+            _check_first_line(found, names)
+            return _checked(Sequences(numbers, columns=names))
     # Arrow infers types from the first block only, so the file is one block if possible: otherwise a column that begins
     # with integers and continues with fractions would be read as integers.
-    block = _CSV_BLOCK if {".gz", ".bz2"} & set(suffixes) else min(found.stat().st_size + 1, _LARGEST_CSV_BLOCK)
-    with _blaming_file(path, "CSV"):
+    block = _CSV_BLOCK if is_compressed(found) else min(found.stat().st_size + 1, _LARGEST_CSV_BLOCK)
+    with _blaming_file(path, "CSV"), open_unpacked(found) as file:
         table = pyarrow.csv.read_csv(
-            found,
+            file,
             read_options=pyarrow.csv.ReadOptions(block_size=max(block, 1 << 16)),
-            parse_options=pyarrow.csv.ParseOptions(
-                delimiter="\t" if ".tsv" in suffixes else ",", ignore_empty_lines=False
-            ),
+            parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter, ignore_empty_lines=False),
+            convert_options=pyarrow.csv.ConvertOptions(include_columns=chosen),
         )
-        for i, name in enumerate(table.column_names):
-            if pyarrow.types.is_string(table.column(i).type):
-                table = table.set_column(i, name, _empty_to_null(table.column(i)))
-    _check_first_line(found, table.column_names)
+        cells = [_empty_to_null(column) for column in table.columns]
+        table = pyarrow.Table.from_arrays(cells, names=table.column_names)
+    _check_first_line(found, names or table.column_names)
     return from_table(table, columns, sequence, vocabulary)
 
 
@@ -185,7 +194,7 @@ def columns_of_table(x: object) -> list[str]:
         return _names_in_memory(x)
     if not isinstance(x, (str, PathLike)):
         return []
-    suffixes = [suffix.lower() for suffix in Path(x).suffixes if suffix.lower() not in (".gz", ".bz2", ".xz")]
+    suffixes = [suffix.lower() for suffix in Path(x).suffixes if suffix.lower() not in COMPRESSED]
     kind = suffixes[-1] if suffixes else ""
     if kind in (".csv", ".tsv"):
         _, first = next(numbered_lines(x), (0, ""))
@@ -243,8 +252,9 @@ def from_table(
 ) -> Sequences:
     """Convert columns of an Arrow table to sequences; the arguments are those of :func:`read_parquet`."""
     observed, sequence = _chosen(table.column_names, columns, sequence)
-    cells = [_combined(table.column(name)) for name in observed]
-    ids = None if sequence is None else _combined(table.column(sequence))
+    places = {name: index for index, name in enumerate(table.column_names)}
+    cells = [_combined(table.column(places[name])) for name in observed]
+    ids = None if sequence is None else _combined(table.column(places[sequence]))
     if any(is_list(column.type) for column in cells):
         rows = _rows_of_lists(cells, observed, ids)
         cells = [column.flatten() for column in cells]
@@ -255,6 +265,10 @@ def from_table(
     found = Sequences(
         values, rows.offsets, columns=observed, names=rows.names, vocabulary=vocabularies, grouped_by=sequence
     )
+    return _checked(found)
+
+
+def _checked(found: Sequences) -> Sequences:
     check_finite(found.values, found.describe)
     return require_observations(found)
 
@@ -266,6 +280,8 @@ def _blaming_file(path: str | PathLike[str], kind: str) -> Iterator[None]:
 
     try:
         yield
+    except SubchainError:
+        raise
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
         raise FileFormatError(
             f"{str(path)!r} cannot be read as {kind}; it may be damaged or of another kind: {error}"
@@ -274,16 +290,17 @@ def _blaming_file(path: str | PathLike[str], kind: str) -> Iterator[None]:
 
 def _chosen(names: list[str], columns: Columns | None, sequence: str | int | None) -> tuple[list[str], str | None]:
     """Return the names of the observed columns and of the column of sequence names."""
-    repeated = [name for i, name in enumerate(names) if name in names[:i]]
-    if repeated:
-        raise InputError(f"several columns of the table are called {repeated[0]!r}; rename them.")
-    known = ", ".join(map(repr, names))
+    repeated = first_repeated(names)
+    if repeated is not None:
+        raise InputError(f"several columns of the table are called {names[repeated]!r}; rename them.")
     id_name = None if sequence is None else names[resolve_columns(sequence, names, len(names))[0]]
     observed = [names[i] for i in resolve_columns(columns, names, len(names))]
     if columns is None:
         observed = [name for name in observed if name != id_name]
     if not observed:
-        raise InputError(f"the table has no column of observations; its columns are: {known or 'none'}.")
+        raise InputError(
+            f"the table has no column of observations; its columns are: {', '.join(map(repr, names)) or 'none'}."
+        )
     if id_name in observed:
         raise InputError(
             f"column {id_name!r} was chosen both as an observation and as sequence=; choose it for one of them."
@@ -304,6 +321,8 @@ def _empty_to_null(column: ArrowColumn) -> ArrowColumn:
     import pyarrow
     from pyarrow import compute
 
+    if not pyarrow.types.is_string(column.type):
+        return column
     return compute.if_else(compute.equal(column, ""), pyarrow.scalar(None, column.type), column)
 
 

@@ -59,7 +59,7 @@ def sample_rows(data: Sequences) -> Array:
         return as_matrix(np.asarray(data.values)).astype(np.float64)
     starts = np.linspace(0, data.n_observations - SAMPLE_CHUNK, n_rows // SAMPLE_CHUNK).astype(np.int64)
     chunks = [np.asarray(data.values[start : start + SAMPLE_CHUNK]) for start in starts]
-    return as_matrix(np.concatenate(chunks)).astype(np.float64)
+    return as_matrix(np.concatenate(chunks)).astype(np.float64, copy=False)
 
 
 def data_moments(data: Sequences) -> Moments:

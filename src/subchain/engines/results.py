@@ -126,11 +126,13 @@ class PassMemory(NamedTuple):
     tables : likelihoods and messages of the tiles that are worked on at once
     sums : statistics of the groups, before they are added
     borders : messages at the borders of cut chains, and the list of their pieces
+    n_jobs : number of tasks that the engine does at once
     """
 
     tables: int
     sums: int
     borders: int
+    n_jobs: int = 1
 
 
 class Approach(NamedTuple):

@@ -20,11 +20,21 @@ from subchain.inference.run.trace import Status, Trace
 from subchain.inference.sampling.reported import BestDraw
 from subchain.inference.sampling.sampler import Annealing, Sampler
 from subchain.structures.base import Walker
-from subchain.structures.chain.sampling.beam_walker import MANY, BeamWalker, check_exchangeable, needed_hierarchy
+from subchain.structures.chain.sampling.beam_walker import (
+    MANY,
+    PIECE,
+    PIECE_VALUES,
+    BeamWalker,
+    check_exchangeable,
+    needed_hierarchy,
+)
 from subchain.structures.chain.sampling.walkers import Setting, refuse_weights
 
-#: Bytes that the filtered marginals of a position take, roughly.
-REACHED_BYTES = 100
+#: Bytes that a chain takes for a position, and that a sweep takes for it too.
+KEPT_BYTES, SWEEP_BYTES = 5, 20
+#: Bytes that a sweep takes for a position and a state, measured: where paths are filtered, for likelihoods there, and
+#: for what was filtered before in the same sequence.
+REACHING_BYTES, LIKELIHOOD_BYTES, REACHED_BYTES = 50, 64, 10
 
 
 class Beam(Sampler):
@@ -133,7 +143,14 @@ class Beam(Sampler):
 
     def kept_bytes(self, lengths: NDArray[np.int64], n_states: int) -> int:
         paths = self.n_samples * np.min_scalar_type(self.max_states or MANY).itemsize if self.keep_states else 0
-        return int(lengths.sum()) * self.n_chains * (4 + paths + REACHED_BYTES)
+        return int(lengths.sum()) * self.n_chains * (KEPT_BYTES + paths)
+
+    def working_bytes(self, lengths: NDArray[np.int64], n_states: int, n_jobs: int, *, has_symbols: bool) -> int:
+        positions = int(lengths.sum())
+        at_once = min(positions, PIECE, PIECE_VALUES // n_states)
+        of_piece = at_once * n_states * (REACHING_BYTES + (0 if has_symbols else LIKELIHOOD_BYTES))
+        before = max(int(lengths.max(initial=0)) - at_once, 0) * n_states * REACHED_BYTES
+        return min(n_jobs, self.n_chains) * (positions * SWEEP_BYTES + of_piece + before)
 
     # ---- the run -----------------------------------------------------------------------------------------------------
 

@@ -31,11 +31,14 @@ from subchain.inference.collapsed.visits import Visits
 from subchain.inference.run.algorithm import Lists
 from subchain.inference.run.loop import RunState
 from subchain.inference.run.problem import Problem
+from subchain.inference.run.training import BLOCK_VALUES
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
 
 if TYPE_CHECKING:
     from subchain.structures.cluster_ledger import ClusterLedger
 
+#: Tables of `BLOCK_VALUES` numbers that the objective, and marginals for decoding, are made with.
+BLOCK_TABLES = 3
 CLUSTERS = ("auto", "sequence", "state", "subchain")
 #: A sequence that is more than this share of the data has to be cut: the rest would not tell enough.
 LARGE_SHARE = 0.1
@@ -190,6 +193,9 @@ class CVI(Iterated):
         with_moves = 0 if length == 1 else -(-int(pieces) // self.cluster_size)
         tables = 2 if self.order == "batch" else 1
         return tables * 8 * (int(lengths.sum()) * n_states + (with_moves + 1) * n_states**2)
+
+    def working_bytes(self, lengths: NDArray[np.int64], n_states: int, n_jobs: int, *, has_symbols: bool) -> int:
+        return BLOCK_TABLES * 8 * min(int(lengths.sum()) * n_states, BLOCK_VALUES)
 
     def identity(self) -> dict[str, Any]:
         settings = super().identity()

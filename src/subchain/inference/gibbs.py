@@ -114,7 +114,11 @@ class Gibbs(Sampler):
     def kept_bytes(self, lengths: NDArray[np.int64], n_states: int) -> int:
         positions, count = int(lengths.sum()), np.min_scalar_type(self.n_samples).itemsize
         paths = self.n_samples * np.min_scalar_type(n_states).itemsize if self.keep_states else 0
-        return positions * (self.n_chains * (n_states * count + 4 + paths) + 8 * n_states)
+        tallies = 2 * self.n_chains * (n_states * count + 4)  # and their copy from which marginals are made
+        return positions * (tallies + self.n_chains * paths + 8 * n_states)
+
+    def working_bytes(self, lengths: NDArray[np.int64], n_states: int, n_jobs: int, *, has_symbols: bool) -> int | None:
+        return 0  # the marginals are made when sweeps have ended
 
     def walkers(self, problem: Problem, seed: int) -> Walkers:
         return problem.structure.walkers(self, problem.prior, seed)

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from subchain.data import as_sequences
+from subchain.data import Sequences, as_sequences
 from subchain.emissions import resolve_emission
+from subchain.emissions.moments import SAMPLE_VALUES
 from subchain.engines import resolve_engine
 from subchain.inference import resolve_inference
 from subchain.inference.start.starts import SAMPLE
@@ -20,8 +21,10 @@ from subchain.models.hmm import HMM
 from subchain.transitions import resolve_transition
 
 #: Number of tables of the model's size that an iteration holds at once: old and new statistics, prior, posterior,
-#: parameters and look-up tables of likelihoods; OTHER_TABLES if the surrogate is not the point estimate.
+#: parameters and look-up tables of likelihoods; OTHER_TABLES if a pass has another surrogate than the point estimate.
 POINT_TABLES, OTHER_TABLES = 6, 10
+#: Copies of the sample that k-means works with, and bytes that moments take for each number of their sample.
+SAMPLE_COPIES, MOMENT_BYTES = 4, 10
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,12 +33,13 @@ class MemoryEstimate:
 
     Attributes
     ----------
-    tables : likelihoods and messages of the tiles that are processed at the same time
+    tables : likelihoods and messages of the tiles, minibatches or chains that are processed at the same time
     sums : statistics of the groups of tiles, before they are added
     model : prior, posterior and surrogate
     borders : messages at the boundaries of divided sequences, and the list of pieces
     start : sample for the initialisation, which is freed before the first pass
-    kept : marginals of every position, kept by `CVI` (less with fewer legal states) and `VI(cluster="state")`
+    kept : what a run keeps of every position or subchain: marginals (`CVI`, less with fewer legal states, and
+        `VI(cluster="state")`), counts of draws (`Gibbs`), states (`Beam`), guards
     """
 
     tables: int
@@ -48,7 +52,7 @@ class MemoryEstimate:
     @property
     def total(self) -> int:
         """Maximum number of bytes in use at the same time."""
-        return self.model + self.kept + max(self.tables + self.sums + self.borders, self.start)
+        return self.model + max(self.kept + self.tables + self.sums + self.borders, self.start)
 
     def __str__(self) -> str:
         parts = ", ".join(f"{name} {value / 1e6:.1f}" for name, value in dataclasses.asdict(self).items())
@@ -81,12 +85,24 @@ def memory_estimate(model: HMM, x: Any) -> MemoryEstimate:
     moves = transition.prior(n_states, flat=False).mean().operator
     sums_bytes = sum(array.nbytes for array in zeros.arrays().values()) + moves.weights.nbytes
     copies = 2 if transition.searches else 1  # a search over numbers of states keeps a copy to return to
-    of_pass = resolve_engine(model.engine, model.n_jobs).pass_memory(data, moves, sums_bytes)
-    has_features = emission.features(data, np.arange(1)) is not None
+    engine, algorithm = resolve_engine(model.engine, model.n_jobs), resolve_inference(model.inference)
+    features = emission.features(data, np.arange(1))
+    of_pass = engine.pass_memory(data, moves, sums_bytes)
+    working = algorithm.working_bytes(data.lengths, n_states, of_pass.n_jobs, has_symbols=features is None)
+    is_pass = working is None and not algorithm.flat
     return MemoryEstimate(
-        **of_pass._asdict(),
-        model=(POINT_TABLES if resolve_inference(model.inference).flat else OTHER_TABLES) * sums_bytes
-        + copies * transition.held_bytes(n_states),
-        kept=copies * resolve_inference(model.inference).kept_bytes(data.lengths, n_states),
-        start=2 * 8 * n_states * min(data.n_observations, SAMPLE) if has_features else 0,
+        tables=of_pass.tables if working is None else working,
+        sums=of_pass.sums if working is None else 0,
+        borders=of_pass.borders if working is None else 0,
+        model=(OTHER_TABLES if is_pass else POINT_TABLES) * sums_bytes + copies * transition.held_bytes(n_states),
+        kept=copies * algorithm.kept_bytes(data.lengths, n_states),
+        start=0 if features is None else _start_bytes(data, n_states, features.shape[1], model.init),
     )
+
+
+def _start_bytes(data: Sequences, n_states: int, n_features: int, init: Any) -> int:
+    """Return the memory for moments of the data, or for k-means: distances, and copies of the sample."""
+    of_moments = MOMENT_BYTES * min(data.n_observations * data.n_features, SAMPLE_VALUES)
+    if not isinstance(init, str) or init == "exponential":
+        return of_moments
+    return max(of_moments, 8 * min(data.n_observations, SAMPLE) * (n_states + SAMPLE_COPIES * n_features))

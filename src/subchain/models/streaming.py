@@ -11,6 +11,7 @@ from subchain.data import Sequences
 from subchain.emissions import Frozen
 from subchain.engines import Engine, Part, Surrogate, resolve_engine
 from subchain.engines.statistics import HMMStatistics
+from subchain.engines.subchains import Grid
 from subchain.errors import InputError
 from subchain.inference import resolve_inference
 from subchain.inference.stochastic.rates import Falling
@@ -23,6 +24,8 @@ Array = NDArray[np.float64]
 
 #: Step-size schedule for algorithms without one.
 DELAY, FORGETTING = 0.0, 0.5
+#: Batches of up to so many observations are run as one minibatch, without the preparations that a large pass needs.
+SMALL = 1 << 14
 
 
 def learn_on(model: Any, x: Any, total: float | None, continues: bool) -> None:
@@ -46,7 +49,9 @@ def learn_on(model: Any, x: Any, total: float | None, continues: bool) -> None:
     is_first = model.n_batches_ == 0
     weights = model.point_ if is_first else algorithm.weights(model.posterior_, model.point_)
     before = _end_before(model, data) if continues else None
-    fresh, end = _run(resolve_engine(model.engine, model.n_jobs), weights.surrogate(), data, before)
+    engine = resolve_engine(model.engine, model.n_jobs)
+    with engine.running():
+        fresh, end = _run(engine, weights.surrogate(), data, before)
     if total is None:
         model.statistics_ = model.statistics_ + fresh
     else:
@@ -80,12 +85,23 @@ def _run(engine: Engine, surrogate: Surrogate, data: Sequences, before: Array | 
     if before is not None:
         predicted = surrogate.transition.apply(before[:, None])[:, 0]
         surrogate = surrogate.replace(initial=predicted)
-    fresh = engine.statistics(surrogate, Part(data))
+    fresh, end = _pass(engine, surrogate, data)
     if before is not None:
         share = np.divide(fresh.initial, predicted, out=np.zeros_like(predicted), where=predicted > 0.0)
         moved = np.zeros_like(fresh.chain.pairs)
         surrogate.transition.accumulate(before[:, None], share[:, None], moved)
         fresh.chain.pairs += moved * surrogate.transition.weights
         fresh.chain.initial = np.zeros_like(fresh.initial)
-    last = int(np.flatnonzero(data.lengths)[-1])
-    return fresh, last_marginals(engine, surrogate, Part(data))[last]
+    return fresh, end
+
+
+def _pass(engine: Engine, surrogate: Surrogate, data: Sequences) -> tuple[HMMStatistics, Array]:
+    """Return the statistics and the last marginal of sequences that begin as the surrogate does."""
+    part, last = Part(data), int(np.flatnonzero(data.lengths)[-1])
+    if data.n_observations > SMALL:
+        return engine.statistics(surrogate, part), last_marginals(engine, surrogate, part)[last]
+    whole = Grid(data.offsets, None)
+    batch = whole.batch(np.arange(whole.size))
+    start = np.repeat(surrogate.initial[:, None], batch.size, axis=1)
+    run = engine.minibatch(surrogate, part, batch, start, np.ones_like(start))
+    return run.statistics, run.ends.last_marginal[:, int(np.flatnonzero(batch.sequences == last)[0])]

@@ -29,6 +29,8 @@ from numba.core.compiler import Compiler
 from numba.core.errors import NumbaError
 from numba.core.registry import cpu_target
 
+from subchain.numerics.kernel_cache import KernelCache
+
 #: All functions that are called by their names.
 _CALLED: list[Any] = []
 
@@ -47,9 +49,9 @@ def called(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def _compile(options: dict[str, Any], function: Callable[..., Any]) -> Any:
-    kernel = njit(nogil=True, **options)(function)
+    kernel = njit(**{"nogil": True} | options)(function)
     if kernel is not function:  # as it is with compilation switched off
-        kernel._cache = _Cache(kernel.py_func)
+        kernel._cache = KernelCache(partial(_Cache, kernel.py_func))
         if options["pipeline_class"] is _Called:
             _CALLED.append(kernel)
     return kernel

@@ -5,7 +5,6 @@ A file is written under a temporary name and renamed when it is complete.
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.files import replacing, reserve
 from subchain.errors import InputError
 
 Out = NDArray[Any] | str | os.PathLike[str] | None
@@ -38,7 +38,7 @@ def write(out: Out, shape: tuple[int, ...], dtype: type, fill: Fill) -> NDArray[
         _check(out, shape, dtype)
         fill(out)
         return out
-    return _write_file(_checked_path(out), shape, dtype, fill)
+    return _write_file(Path(out), shape, dtype, fill)
 
 
 def _check(out: NDArray[Any], shape: tuple[int, ...], dtype: type) -> None:
@@ -51,25 +51,19 @@ def _check(out: NDArray[Any], shape: tuple[int, ...], dtype: type) -> None:
         raise InputError("out is read-only; open a memory-mapped file with mode='r+'.")
 
 
-def _checked_path(out: str | os.PathLike[str]) -> Path:
-    path = Path(out)
+def _write_file(path: Path, shape: tuple[int, ...], dtype: type, fill: Fill) -> NDArray[Any]:
     if path.suffix != ".npy":
         raise InputError(f"out is the path {str(path)!r}; results are written to files that end in .npy.")
-    if not path.parent.is_dir():
-        raise InputError(f"cannot write {path}: the folder {path.parent} does not exist.")
-    return path
-
-
-def _write_file(path: Path, shape: tuple[int, ...], dtype: type, fill: Fill) -> NDArray[Any]:
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with replacing(path) as unfinished:
         table = np.lib.format.open_memmap(unfinished, mode="w+", dtype=dtype, shape=shape)
+        try:
+            reserve(unfinished)
+        except OSError as error:
+            raise InputError(
+                f"cannot write {path}: {table.nbytes / 1e6:.0f} MB are needed ({error.strerror}); choose a folder with "
+                "room."
+            ) from None
         fill(table)
         table.flush()
         del table
-        os.replace(unfinished, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            unfinished.unlink()
-        raise
     return np.lib.format.open_memmap(path, mode="r")

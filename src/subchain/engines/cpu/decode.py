@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.engines.cpu.blas import single_threaded
 from subchain.engines.cpu.listed import LegalMessages
 from subchain.engines.cpu.listed_paths import best_paths
 from subchain.engines.cpu.messages import Messages
@@ -76,7 +77,7 @@ def viterbi(
     longest = WHOLE if lead is None else max(8 * lead, 256, data.n_observations // MANY_PIECES)
     cut = partition(data.offsets, np.arange(data.n_sequences), longest, messages.surrogate.n_states, 1)
     decoder = _Decoder(messages, cut, np.asarray(states))
-    with workers.alone():
+    with single_threaded:
         workers.map(decoder.run, decoder.tiles(lead))
         workers.map(decoder.settle, decoder.doubts())
     if decoder.impossible:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from subchain.data.sequences import Sequences
 from subchain.engines.base import BufferGrowth, WordBoundary, WordChain, WordMinibatches, WordTable
 from subchain.engines.cpu import buffers, decode, fused_updates, in_order, left_out, passes, paths
+from subchain.engines.cpu.blas import single_threaded
 from subchain.engines.cpu.consumers import Collect, Filter, Nothing, Smooth
 from subchain.engines.cpu.kernels import MANY_STATES, needs_matrix
 from subchain.engines.cpu.messages import Messages
@@ -156,7 +157,7 @@ class CpuEngine:
         return self.workers.map(task, items)
 
     def running(self) -> AbstractContextManager[object]:
-        return self.workers.alone()
+        return single_threaded
 
     def pass_memory(self, data: Sequences, transition: TransitionOperator, sums_bytes: int) -> PassMemory:
         return passes.pass_memory(data, transition, sums_bytes, self.workers.n_jobs)

@@ -40,7 +40,7 @@ MAX_GROUPS = 64
 # These are over sooner than another thread could be given the lock of Python and return it: they keep it.
 
 
-@linked()
+@linked(nogil=False)
 def _positions(starts, offsets, out):  # type: ignore[no-untyped-def]
     for step in range(offsets.shape[0] - 1):
         first = offsets[step]
@@ -48,7 +48,7 @@ def _positions(starts, offsets, out):  # type: ignore[no-untyped-def]
             out[first + lane] = starts[lane] + step
 
 
-@linked()
+@linked(nogil=False)
 def step_offsets(lengths):  # type: ignore[no-untyped-def]
     """Column offsets of lanes with falling lengths."""
     offsets = np.empty(lengths[0] + 1, dtype=np.int64)
@@ -176,8 +176,8 @@ def tile_lanes(longest: int, n_states: int, total: int, is_wide: bool) -> int:
 
 def _groups(tiles: list[Tile], n_states: int, sums_bytes: int) -> list[slice]:
     """Runs of tiles with about equal work; fewer where each group's sums are large."""
-    if not tiles:
-        return []
+    if len(tiles) < 2:
+        return [slice(0, 1)] * len(tiles)
     work = np.cumsum([tile.columns for tile in tiles])
     most = 8 * n_states * int(work[-1]) // (WORTH * max(sums_bytes, 1))
     count = min(1 << max(most.bit_length() - 1, 1), MAX_GROUPS)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.data.sequences import Sequences
+from subchain.engines.cpu.blas import single_threaded
 from subchain.engines.cpu.borders import Borders
 from subchain.engines.cpu.consumers import Consumer, LegalConsumer
 from subchain.engines.cpu.groups import GroupRun, run_group
@@ -66,7 +67,7 @@ def run_pass(workers: Workers, messages: Messages, consumer: Consumer[Result]) -
     totals = np.zeros(messages.data.n_sequences)
     results: list[Result] = []
     hard = np.arange(len(totals))
-    with workers.alone():
+    with single_threaded:
         for method in _methods(workers, messages, consumer):
             found, hard = _finite(method, hard, totals)
             results += found
@@ -92,7 +93,7 @@ def _finite(method: Method[Result], chosen: Index, totals: Array) -> tuple[list[
         results = method(chosen, totals)
         is_good = np.isfinite(totals[chosen])
         if is_good.all():
-            return results, np.setdiff1d(asked, chosen)
+            return results, asked[:0] if chosen is asked else np.setdiff1d(asked, chosen)
         chosen = chosen[is_good]
     return [], asked
 
@@ -256,4 +257,5 @@ def pass_memory(data: Sequences, transition: TransitionOperator, sums_bytes: int
         tables=tile_bytes * min(n_jobs, max(len(cut.groups), 1)),
         sums=sums_bytes * (len(cut.groups) + 1),
         borders=len(cut.start) * per_piece,
+        n_jobs=n_jobs,
     )

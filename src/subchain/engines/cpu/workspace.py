@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 from subchain.errors import InputError, unknown_name
 
@@ -69,12 +67,6 @@ class Workers:
             raise InputError(f"n_jobs must be a whole number of cores, −1 or None for all of them, not {n_jobs!r}.")
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.n_jobs = cores if n_jobs is None else n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
-        self._blas = ThreadpoolController()
-
-    def alone(self) -> AbstractContextManager[object]:
-        """Limit matrix libraries to one thread each: after a product theirs wait busily on a core of ours."""
-        context: AbstractContextManager[object] = self._blas.limit(limits=1)
-        return context
 
     def map(self, task: Callable[[Item], Result], items: list[Item]) -> list[Result]:
         """Do a task for every item on the threads; results in the order of the items."""

@@ -105,6 +105,10 @@ class Algorithm(Component, ABC):
         """Memory that a run takes for what it keeps of every position of sequences of these lengths."""
         return 0
 
+    def working_bytes(self, lengths: NDArray[np.int64], n_states: int, n_jobs: int, *, has_symbols: bool) -> int | None:
+        """Memory of the tables that an iteration works in; None if these are those of a pass over all the data."""
+        return None
+
     def marginals(self, problem: Problem, state: RunState) -> Lists | None:
         """What a run that stands at `state` believes of each training position; None if it keeps nothing."""
         return None

@@ -164,7 +164,7 @@ class Stepper(Protocol):
         """Return what a search after this step may use; None if this is no time for a search."""
 
     def release(self) -> None:
-        """Close files: the run has failed, and a traceback may keep it alive."""
+        """Close files, which the next run may use: results, or a traceback, keep the stepper of an ended run alive."""
 
 
 class Search(Protocol):
@@ -200,10 +200,9 @@ def run(problem: Problem, algorithm: Algorithm, state: RunState, after_iteration
         if state.iteration == 0:
             raise
         state.status = "interrupted"
-    except BaseException:
+    finally:
         if stepper is not None:
             stepper.release()
-        raise
     return state
 
 

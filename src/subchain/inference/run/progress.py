@@ -22,7 +22,8 @@ class Progress:
     def __init__(self, show: bool | str, max_iter: int | None, n_observations: int, n_runs: int) -> None:
         if show not in (True, False, "auto"):
             raise InputError(f"progress must be True, False or 'auto', not {show!r}.")
-        self.visible = sys.stderr.isatty() if show == "auto" else bool(show)
+        has_stderr = sys.stderr is not None  # programs without a console have none
+        self.visible = has_stderr and (sys.stderr.isatty() if show == "auto" else bool(show))
         self.max_iter = max_iter
         self.n_observations = n_observations
         self.n_runs = n_runs

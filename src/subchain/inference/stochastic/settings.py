@@ -7,6 +7,9 @@ import warnings
 from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from subchain.core.checks import number, positive_number, whole_number
 from subchain.core.parts import IncrementalPosterior, Point, Posterior
 from subchain.errors import InputError, unknown_name
@@ -15,8 +18,10 @@ from subchain.inference.run.loop import RunState
 from subchain.inference.run.problem import Problem
 from subchain.inference.run.trace import Status, Trace
 from subchain.inference.stochastic.updates import Draw, Updates
+from subchain.structures.base import Plan
 from subchain.structures.chain.boundaries import Boundary
-from subchain.structures.chain.boundary_choice import resolve_boundary
+from subchain.structures.chain.boundary_choice import USUAL_MIXING_TIME, boundary_of, resolve_boundary
+from subchain.structures.chain.minibatches import plan_for
 
 if TYPE_CHECKING:
     from subchain.inference.run.loop import Stepper
@@ -24,6 +29,10 @@ if TYPE_CHECKING:
 STARTS = ("grid", "anywhere")
 #: Updates and passes of a run that was given no limit, whichever is more.
 LEAST_UPDATES, PASSES = 1000, 5.0
+
+
+#: Length of subchains that is typically chosen, and number of tables (K, n) that a minibatch of n positions takes.
+USUAL_LENGTH, BATCH_TABLES = 2 * USUAL_MIXING_TIME, 4
 
 
 class Stochastic(Algorithm):
@@ -126,6 +135,23 @@ class Stochastic(Algorithm):
 
     def weights(self, posterior: Posterior, point: Point) -> Point:
         return point if self.kind == "mode" else posterior.weights(self.kind)
+
+    # ---- memory ------------------------------------------------------------------------------------------------------
+
+    def _plan(self, lengths: NDArray[np.int64]) -> Plan:
+        """Return how a run cuts sequences of these lengths, if their mixing time is the usual one."""
+        longest = max(int(lengths.max(initial=1)), 1)
+        length = longest if self.length is None else USUAL_LENGTH if isinstance(self.length, str) else self.length
+        n_units = int((-(-lengths // min(length, longest))).sum())
+        return plan_for(self, n_units, min(length, longest), int(lengths.sum()))
+
+    def kept_bytes(self, lengths: NDArray[np.int64], n_states: int) -> int:
+        plan = self._plan(lengths)
+        boundary = boundary_of(self, plan, int(lengths.max(initial=1)), None, n_states)
+        return boundary.held_bytes(plan.n_units, n_states)
+
+    def working_bytes(self, lengths: NDArray[np.int64], n_states: int, n_jobs: int, *, has_symbols: bool) -> int:
+        return int(BATCH_TABLES * 8 * n_states * self._plan(lengths).n_observations)
 
     # ---- the run -----------------------------------------------------------------------------------------------------
 

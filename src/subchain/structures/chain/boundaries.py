@@ -34,6 +34,10 @@ class Boundary(Component, ABC):
     def check(self) -> None:
         """Raise an `InputError` if a setting is out of range."""
 
+    def held_bytes(self, n_subchains: int, n_states: int) -> int:
+        """Return the memory that the boundary takes during a run."""
+        return 0
+
     @abstractmethod
     def open(self, subchains: Subchains, n_states: int, fingerprint: str) -> OpenBoundary:
         """Get ready for a run over these subchains; `fingerprint` identifies the data."""

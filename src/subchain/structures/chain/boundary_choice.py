@@ -8,16 +8,13 @@ few times. So a run gets a buffer, unless subchains are short and are visited mo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from subchain.errors import unknown_name
 from subchain.structures.base import Plan
 from subchain.structures.chain.boundaries import Boundary, Buffer, Stationary
 from subchain.structures.chain.growing_buffer import GrowBuffer
 from subchain.structures.chain.guards import Guards
-
-if TYPE_CHECKING:
-    from subchain.structures.chain.structure import Chains
 
 BOUNDARIES: dict[str, type[Boundary]] = {
     "stationary": Stationary,
@@ -54,17 +51,16 @@ def resolve_boundary(given: str | Boundary) -> Boundary | None:
     raise unknown_name("boundary", given, [*BOUNDARIES, AUTO])
 
 
-def boundary_of(chains: Chains, settings: RunLimits, plan: Plan, n_states: int) -> Boundary:
-    """Return the boundary that was given, or the best one for such subchains."""
+def boundary_of(settings: RunLimits, plan: Plan, longest: int, mixing_time: int | None, n_states: int) -> Boundary:
+    """Return the boundary that was given, or the best one for such subchains of sequences of at most `longest`."""
     given = resolve_boundary(settings.boundary)
-    longest = int(chains.data.lengths.max(initial=1))
     if given is not None:
         return given
     if plan.length >= longest:
         return Stationary()
-    mixing = USUAL_MIXING_TIME if chains.mixing_time is None else chains.mixing_time
+    mixing = USUAL_MIXING_TIME if mixing_time is None else mixing_time
     is_long = plan.length >= LONG * mixing
-    fits = settings.starts == "grid" and 8 * n_states * plan.n_units <= GUARD_BYTES
+    fits = settings.starts == "grid" and Guards().held_bytes(plan.n_units, n_states) <= GUARD_BYTES
     if not is_long and fits and _visits(settings, plan) >= VISITS:
         return Guards()
     return Buffer(min(mixing, longest - 1))

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.files import replacing
+from subchain.core.files import replacing, reserve
 from subchain.core.locks import lock
 from subchain.core.parts import Memory
 from subchain.core.ranges import Range, stored, stored_number
@@ -58,8 +58,8 @@ class Guards(Boundary):
     store : "messages" or "marginals"
         What is kept. Messages contain no echo, and are better for short subchains; marginals are as published.
     storage : path, optional
-        A file to keep them in where memory is short; it grows with the part of the data that was visited, and belongs
-        to one run.
+        A file to keep them in where memory is short; its space on disk is reserved at the beginning. It belongs to one
+        fit, whose restarts use it one after the other.
     """
 
     def __init__(self, store: str = "messages", storage: str | os.PathLike[str] | None = None) -> None:
@@ -69,6 +69,9 @@ class Guards(Boundary):
     def check(self) -> None:
         if self.store not in STORES:
             raise unknown_name("store of Guards", self.store, STORES)
+
+    def held_bytes(self, n_subchains: int, n_states: int) -> int:
+        return 2 * 4 * n_subchains * n_states if self.storage is None else 0
 
     def open(self, subchains: Subchains, n_states: int, fingerprint: str) -> OpenBoundary:
         if not isinstance(subchains, Grid):
@@ -146,16 +149,21 @@ class StoredGuards(OpenGuards):
         try:
             if path.exists():
                 self.run = self._check(shape)
+                reserve(path)
             else:
                 path.parent.stat()  # the folder must exist
                 with replacing(path) as temporary:
                     os.truncate(temporary, _size(shape))
+                    reserve(temporary)
                     self._write_header(temporary)
             super().__init__(store, np.memmap(path, dtype=np.float32, mode="r+", offset=HEADER, shape=shape))
             self._promised = np.memmap(path, dtype=np.int64, mode="r+", offset=HEADER - 8, shape=(1,))
             self._undo: BinaryIO = open(self.undo_path, "a+b")  # noqa: SIM115
         except OSError as error:
-            raise InputError(f"guards cannot be kept in {path}: {error.strerror or error}.") from None
+            size = 4 * int(np.prod(shape)) / 1e6
+            raise InputError(
+                f"{size:.0f} MB of guards cannot be kept in {path}: {error.strerror or error}; choose another place."
+            ) from None
         if not lock(self._undo):
             raise InputError(f"{path} is in use by another run; choose another file for Guards(storage=...).")
         #: Before the first checkpoint there is nothing to be taken back to.
@@ -213,6 +221,8 @@ class StoredGuards(OpenGuards):
         return {"guards.run": name, "guards.generation": np.array(self.generation + 1)}
 
     def checkpointed(self) -> None:
+        if self._undo.closed:  # the run has ended; `restore` sees that what was noted came before the checkpoint
+            return
         self.generation += 1
         self._is_noting = True
         self._start_notes()

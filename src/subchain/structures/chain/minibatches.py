@@ -73,11 +73,16 @@ def subchains_of(chains: Chains, settings: StochasticSettings) -> Subchains:
 def plan_of(chains: Chains, settings: StochasticSettings) -> Plan:
     """Return the number of subchains, and how many a minibatch has."""
     subchains = subchains_of(chains, settings)
-    typical = min(subchains.length, chains.n_observations / max(subchains.size, 1))
+    return plan_for(settings, subchains.size, subchains.length, chains.n_observations)
+
+
+def plan_for(settings: StochasticSettings, n_units: int, length: int, n_observations: int) -> Plan:
+    """Return the plan for so many subchains of at most this length."""
+    typical = min(length, n_observations / max(n_units, 1))
     size = settings.batch
     if size is None:
         size = max(1, round(BATCH_OBSERVATIONS / max(typical, 1.0)))
-    return Plan(subchains.size, int(size), subchains.length, typical * int(size))
+    return Plan(n_units, int(size), length, typical * int(size))
 
 
 class ChainMinibatches:
@@ -92,10 +97,11 @@ class ChainMinibatches:
         self.subchains = subchains_of(chains, settings)
         self.gains = self.subchains.gains(self.plan.size)
         self.n_states = n_states
-        boundary = boundary_of(chains, settings, self.plan, n_states)
+        longest = int(chains.data.lengths.max(initial=1))
+        boundary = boundary_of(settings, self.plan, longest, chains.mixing_time, n_states)
         self._is_chosen = resolve_boundary(settings.boundary) is None
         self.boundary = self._open(boundary)
-        self.prefetch = Prefetch(chains.data.values)
+        self.prefetch = Prefetch(chains.data.file, chains.data.values.strides[0])
         self._growths: list[float] = []
         self._fused: FusedUpdates | None = None
 
@@ -106,7 +112,6 @@ class ChainMinibatches:
     def run(self, units: Index, coming: Index, weights: Point, model: IncrementalPosterior) -> Fresh:
         """Run subchains between the messages of the boundary, and let the boundary learn from them."""
         chains, gains = self.chains, self.gains
-        self.prefetch.check()
         batch = self.subchains.batch(units, chains.weights)
         if self.prefetch.file is not None:
             following = self.subchains.batch(coming, chains.weights)
@@ -124,7 +129,7 @@ class ChainMinibatches:
         return Fresh(found, {"chain": 1.0, "emission": gains.emission})
 
     def run_updates(self, units: Index, rates: Array, model: IncrementalPosterior, since: Array) -> int:
-        self.prefetch.check()
+        self.chains.data.check_file()
         if self._fused is None or self._fused.model is not model:
             self._fused = FusedUpdates(self, model)
         return self._fused.run(self, units, rates, since)

@@ -142,6 +142,7 @@ class ChainLedger:
 
     def visit(self, clusters: Index, *, excludes: bool, puts_back: bool) -> None:
         """Give clusters new marginals under the counts, with or without their own shares in them; put these back."""
+        self.data.check_file()
         self.visitor.visit(clusters, excludes=excludes, puts_back=puts_back)
         self.moved()
 

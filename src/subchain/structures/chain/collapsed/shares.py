@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.files import reserve
 from subchain.core.locks import PREFIX, create_locked, leftovers
 from subchain.core.parts import Memory
 from subchain.core.ranges import COUNTS, FINITE, SUM_TOLERANCE, stored, stored_number
@@ -141,9 +142,15 @@ class Shares:
     def _allocate(self, suffix: str) -> Array:
         if self.path is None:
             return np.zeros(sum(self._sizes))
-        with self._naming(self.path.parent):
-            path = self.path.with_name(self.path.name + suffix)
-            return np.memmap(path, dtype=np.float64, mode="w+", shape=(sum(self._sizes),))
+        path = self.path.with_name(self.path.name + suffix)
+        with self._naming(path.parent):
+            try:
+                shares = np.memmap(path, dtype=np.float64, mode="w+", shape=(sum(self._sizes),))
+                reserve(path)
+                return shares
+            except OSError:
+                path.unlink(missing_ok=True)
+                raise
 
     def _adopt(self, flat: Array) -> None:
         marginals, pairs, self.moves = np.split(flat, np.cumsum(self._sizes[:2]))

@@ -200,6 +200,7 @@ class Walker(ABC):
         """Do several sweeps; what the last of them did."""
         moved = Moved(0.0)
         for number, temperature in enumerate(temperatures.tolist(), start=first):
+            self.data.check_file()
             moved = self.sweep(number, temperature)
         return moved
 
