@@ -9,15 +9,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba import njit
 from numba.core import types
 
 from subchain.numerics import linking
 from subchain.propagation.collapsed import pieces
+from subchain.propagation.compiled import FASTMATH
 
 CALLEE = """
 from subchain.numerics.linking import called
 
-@called()
+@called(fastmath={flags})
 def double(x):
     return {result}
 """
@@ -33,6 +35,7 @@ PROGRAM = """
 from caller import double, quadruple
 print(quadruple(3.0))
 print(sum(quadruple.stats.cache_hits.values()), sum(double.stats.cache_hits.values()))
+print(next(iter(double.overloads.values())).fndesc.llvm_func_name)
 """
 
 
@@ -44,11 +47,11 @@ def run(tmp_path: Path):
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), source]), "PYTHONDONTWRITEBYTECODE": "1"}
     environment.pop("NUMBA_CACHE_DIR", None)
 
-    def in_process(result: str) -> list[str]:
-        (tmp_path / "callee.py").write_text(CALLEE.format(result=result))
+    def in_process(result: str, flags: set[str] = FASTMATH, **more: str) -> list[str]:
+        (tmp_path / "callee.py").write_text(CALLEE.format(result=result, flags=flags))
         command = [sys.executable, "-c", PROGRAM]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-        return done.stdout.split("\n")[:2]
+        done = subprocess.run(command, env=environment | more, capture_output=True, text=True, check=True)
+        return done.stdout.split("\n")[: 3 if more else 2]
 
     return in_process
 
@@ -68,8 +71,20 @@ def test_and_one_of_its_type_too(run) -> None:
     assert run("int(20 * x)") == ["120", "0 0"]
 
 
+def test_names_are_the_same_in_all_processes(run, tmp_path) -> None:
+    found = [run("2 * x", PYTHONHASHSEED=seed, NUMBA_CACHE_DIR=str(tmp_path / seed)) for seed in ("1", "2", "3")]
+    assert found[0][:2] == ["12.0", "0 0"]
+    assert found[0] == found[1] == found[2]
+
+
+def test_other_options_of_what_is_called_are_noticed(run) -> None:
+    """They are part of the name of its machine code; a call by the old name would lead nowhere."""
+    run("2 * x")
+    assert run("2 * x", flags={"contract"}) == ["12.0", "0 0"]
+
+
 def test_a_kernel_has_no_copy_of_what_it_calls() -> None:
-    @linking.linked()
+    @njit
     def caller(order, given):
         return pieces.most_positions(order, given)
 

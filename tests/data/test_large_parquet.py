@@ -13,6 +13,7 @@ import pytest
 from subchain import HMM, SVI
 from subchain.data import as_sequences, large_parquet
 from subchain.data.sequences import is_memory_mapped
+from subchain.engines.cpu.fused_updates import update_words
 
 
 @pytest.fixture(autouse=True)
@@ -52,5 +53,9 @@ def test_a_model_learns_from_it(tmp_path: Path) -> None:
     x = np.random.default_rng(1).integers(4, size=3000)
     path = write(tmp_path / "x.parquet", a=x)
     inference = SVI(length=10, batch=10, max_updates=20)
-    models = [HMM(2, "categorical", inference=inference, random_state=0).fit(data) for data in (path, x)]
+    models, compiled = [], []
+    for data in (path, x):
+        models.append(HMM(2, "categorical", inference=inference, random_state=0).fit(data))
+        compiled.append(len(update_words.signatures))
     assert np.array_equal(models[0].transition_, models[1].transition_)
+    assert compiled[0] == compiled[1] > 0, "mapped data need a kernel of their own"

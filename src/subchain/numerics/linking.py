@@ -48,8 +48,16 @@ def called(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     return partial(_compile, options | {"pipeline_class": _Called})
 
 
+class _Flags(set[str]):
+    """Flags of arithmetic; their text is part of the names of functions and must not depend on the order of a set."""
+
+    def __repr__(self) -> str:
+        return str(sorted(self))
+
+
 def _compile(options: dict[str, Any], function: Callable[..., Any]) -> Any:
-    kernel = njit(**{"nogil": True} | options)(function)
+    flags = _Flags(options.get("fastmath", ()))
+    kernel = njit(**{"nogil": True} | options | {"fastmath": flags})(function)
     if kernel is not function:  # as it is with compilation switched off
         kernel._cache = KernelCache(partial(_Cache, kernel.py_func))
         if options["pipeline_class"] is _Called:
@@ -65,8 +73,10 @@ class _Linked(Compiler):
         declared = {function.name for function in result.library._final_module.functions if function.is_declaration}
         for kernel in _CALLED:
             for callee in kernel.overloads.values():
-                if callee.fndesc.llvm_func_name in declared:
-                    result.reload_init.append(partial(_load, kernel.__module__, kernel.__name__, callee.signature))
+                symbol = callee.fndesc.llvm_func_name
+                if symbol in declared:
+                    place = kernel.__module__, kernel.__name__
+                    result.reload_init.append(partial(_load, *place, callee.signature, symbol))
         return result
 
 
@@ -96,14 +106,15 @@ def _define(names: list[str]) -> None:
     cpu_target.target_context.codegen()._engine._defined_symbols.update(names)
 
 
-def _load(module: str, name: str, signature: Any) -> None:
-    """Have a function in memory before a kernel that calls it."""
+def _load(module: str, name: str, signature: Any, symbol: str) -> None:
+    """Have a function in memory before a kernel that calls it by the name of its machine code."""
     try:
         kernel = getattr(importlib.import_module(module), name)
         kernel.compile(signature.args)
     except (ImportError, AttributeError, NumbaError) as error:
         raise _OutdatedError from error
-    if kernel.overloads[signature.args].signature != signature:
+    found = kernel.overloads[signature.args]
+    if (found.signature, found.fndesc.llvm_func_name) != (signature, symbol):
         raise _OutdatedError
 
 

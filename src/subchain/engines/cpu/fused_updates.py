@@ -153,7 +153,7 @@ def update_words(kind, minibatches, chain, table, boundary, since):
         # the surrogate
         dirichlet_rows(kind, prior_rows, pairs, fixed, transition)
         dirichlet_rows(kind, prior_first, first, nothing_fixed, initial)
-        dirichlet_rows(MEAN, prior_rows, pairs, fixed, mean)
+        dirichlet_rows(np.int64(MEAN), prior_rows, pairs, fixed, mean)
         if not (transition.min() >= LEAST_TRANSITION and reduce_states(mean)):
             return update
         stationary = reduced_distribution(mean)

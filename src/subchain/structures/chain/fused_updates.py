@@ -80,12 +80,13 @@ class FusedUpdates:
         elif isinstance(boundary, OpenBuffer):
             how, size = BUFFERS, boundary.size
         factor, initial = np.array([table.factor]), chain.initial[None]
+        values = batches.chains.data.values.view()
+        values.flags.writeable = False  # as mapped files are: one kernel serves both
         engine: Any = batches.chains.engine
         done: int = engine.update_words(
             KINDS[batches.kind],
             WordMinibatches(
-                batches.chains.data.values, batches.subchains.length, pieces, self.n_whole, rates,
-                np.array(batches.gains),
+                values, batches.subchains.length, pieces, self.n_whole, rates, np.array(batches.gains)
             ),
             WordChain(chain.prior_rows, chain.fixed, chain.pairs, chain.prior_first, initial),
             WordTable(table.counts, factor, table.concentration, table.totals, table.prior_totals, self.place),
