@@ -40,9 +40,11 @@ class KernelCache(NullCache):
         """Return the kernel for a signature; None if it was not kept, or its files are damaged or cannot be read."""
         try:
             return self._files.load_overload(sig, target_context)
-        except Exception as error:  # a damaged pickle can raise anything
+        except OSError as error:
             self._give_up(error)
-            return None
+        except Exception:  # a damaged pickle can raise anything; it is compiled and written anew
+            self._forget()
+        return None
 
     def save_overload(self, sig: Any, cres: Any) -> None:
         try:
@@ -52,10 +54,13 @@ class KernelCache(NullCache):
         if self._failure is not None:
             self._warn(self._failure)
 
-    def _give_up(self, error: Exception) -> None:
+    def _forget(self) -> None:
         """Delete the index: it may refer to a file that could not be written, where that of older code still is."""
         with contextlib.suppress(OSError):
             os.unlink(self._files._cache_file._index_path)
+
+    def _give_up(self, error: Exception) -> None:
+        self._forget()
         self._failure, self._files = error, NullCache()
 
     @classmethod

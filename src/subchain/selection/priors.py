@@ -112,8 +112,9 @@ def select_priors(
         is a positive number.
     random_state : int, numpy Generator or None
         Seed of all fits; by default that of the model.
-    allowed, states, evidence, sample_weight
-        As in `HMM.fit`, for all of `x`; they are divided into folds like `x`. Evidence about held-out sequences is used
+    **known
+        `allowed`, `states`, `evidence` and `sample_weight`, as in `HMM.fit`, for all of `x`; they are divided into
+        folds like `x`. Evidence about held-out sequences is used
         when these are scored.
 
     Returns
