@@ -16,7 +16,6 @@ from subchain.data.legal_states import LegalStates
 from subchain.engines import CpuEngine
 from subchain.errors import ConvergenceWarning, InputError
 from subchain.inference.run.chains import ChainProblem
-from subchain.inference.sampling.reported import marginals_of
 from subchain.structures.chain.model import HMMPosterior
 from subchain.structures.chain.sampling.collapsed_walkers import SequenceWalker, StateWalker
 from subchain.structures.chain.sampling.joint import emission_sums, log_joint_of_emissions
@@ -77,6 +76,11 @@ def results_of(algorithm, problem, seed=3):
 
     state = RunState(Known(None, problem.prior.sample(np.random.default_rng(seed))), seed=seed)
     return run(problem, algorithm, state, lambda state: None).results
+
+
+def marginals_of(found):
+    """The share of the best chain's draws in which each position had each state."""
+    return found.memory["tally"][found.samples.best_chain] / found.samples.n_draws
 
 
 # ---- against enumeration ---------------------------------------------------------------------------------------------
@@ -338,7 +342,7 @@ class TestResults:
         assert found.statistics.pairs.sum() == pytest.approx(3.0)
         assert found.statistics.emission.counts[1, 0] == pytest.approx((draws[:, [1, 2]] == 0).sum(axis=1).mean())
         shares = np.stack([(draws == state).mean(axis=0) for state in (0, 1)], axis=1)
-        assert marginals_of(found.memory) == pytest.approx(shares)
+        assert marginals_of(found) == pytest.approx(shares)
         expected = found.problem.prior.update(found.statistics).mean()
         assert found.point.chain.transition == pytest.approx(expected.chain.transition)
 
@@ -421,7 +425,7 @@ class TestKnowledge:
                 legal[symbol, states] = True
             assert legal[sentences.values, found.samples["states"]].all()
             lists = LegalStates.of(evidence, sentences)
-            sums = np.add.reduceat(marginals_of(found.memory), lists.offsets[:-1])
+            sums = np.add.reduceat(marginals_of(found), lists.offsets[:-1])
             assert sums == pytest.approx(np.ones(sentences.n_observations))
 
     def test_known_states_stay(self, sentences):
@@ -591,4 +595,4 @@ class TestFrozen:
             found = results_of(
                 Gibbs(n_samples=800, n_chains=1, **settings), ChainProblem(Chains(data, engine=CpuEngine(1)), prior)
             )
-            assert np.abs(marginals_of(found.memory) - begin.predict_proba(x)).max() < 0.07
+            assert np.abs(marginals_of(found) - begin.predict_proba(x)).max() < 0.07

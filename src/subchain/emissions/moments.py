@@ -79,7 +79,7 @@ def data_moments(data: Sequences) -> Moments:
     rows -= center
     np.copyto(rows, 0.0, where=~known)
     mean = base + center
-    farthest = np.abs(rows).max(axis=0, initial=0.0)
+    farthest = np.maximum(rows.max(axis=0, initial=0.0), -rows.min(axis=0, initial=0.0))
     for column in np.flatnonzero((farthest > 0.0) & (farthest < LEAST_DISTANCE)):
         name = repr(int(column) if data.columns is None else data.columns[column])
         raise InputError(

@@ -24,6 +24,9 @@ from subchain.structures.base import Walker
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
+#: Positions that are checked at a time.
+BLOCK = 1 << 16
+
 
 class Reported(Protocol):
     """What `Drawn` tells of every kept draw, and asks for the result."""
@@ -104,8 +107,13 @@ def marginals_of(state: RunState, shape: tuple[int, ...], starts: Index) -> Arra
 def stored_tally(memory: Memory, draws: int, shape: tuple[int, ...], starts: Index) -> NDArray[Any]:
     """Return how often each position had each state, of every chain, in so many draws."""
     tally = stored(memory, "tally", Range(dtype=None, least=0, most=draws), shape)
-    if len(starts) and (np.add.reduceat(tally.reshape(len(tally), -1), starts, axis=1, dtype=np.int64) != draws).any():
-        raise FileFormatError(f"tally holds a position that does not have {draws} states")
+    for chain in tally.reshape(len(tally), -1):
+        for block in range(0, len(starts), BLOCK):
+            some = starts[block : block + BLOCK + 1]  # the last of them is where the next block begins
+            entries = chain[some[0] : some[-1] if len(some) > BLOCK else None]
+            sums = np.add.reduceat(entries, some[:BLOCK] - some[0], dtype=np.int64)
+            if (sums != draws).any():
+                raise FileFormatError(f"tally holds a position that does not have {draws} states")
     return tally
 
 
