@@ -21,6 +21,8 @@ from fuzz.children import PASSED, REFUSED, VIOLATION, Verdict, report, verdicts
 from subchain import HDP, HMM
 from subchain.errors import ConvergenceWarning, ImpossibleSequenceError, InputError, SubchainError
 from subchain.inference.batch.passes import Batch
+from subchain.inference.em import OnlineEM
+from subchain.structures.chain.growing_buffer import GrowBuffer
 
 
 class Violation(AssertionError):
@@ -94,6 +96,8 @@ def objective_rises(case: Case, model: HMM) -> None:
 def tasks_agree_with_plain_loops(case: Case, model: HMM) -> None:
     if model.n_states_ != case.log_weights.shape[1]:
         return
+    if case.may_be_impossible and isinstance(case.settings["inference"], OnlineEM):
+        return  # transitions that were in no minibatch have probability zero
     case = case.without_weight_zero()  # a model may exclude what it was not to learn from
     x = case.data.listed() if case.family not in ("product",) else case.data.sequences()
     prepared = (
@@ -148,11 +152,15 @@ def threads_change_no_bit(case: Case, model: HMM) -> None:
 
 
 def the_naive_engine_agrees(case: Case, model: HMM) -> None:
-    """Not where a hierarchy asks how surely transitions occur: the fast engine neglects up to 0.5 % of that."""
-    is_plain = not isinstance(case.settings["transition"], HDP)
-    if case.seed % 4 != 3 or not is_plain:
+    """Only where rounding decides nothing: of equal restarts, of buffers that grow until a change is small enough.
+
+    Nor where a hierarchy asks how surely transitions occur: the fast engine neglects up to 0.5 % of that.
+    """
+    inference = case.settings["inference"]
+    has_thresholds = isinstance(getattr(inference, "boundary", None), GrowBuffer) or getattr(inference, "adapt", False)
+    if case.seed % 4 != 3 or has_thresholds or isinstance(case.settings["transition"], HDP):
         return
-    other = fit(case, engine=NaiveEngine())
+    model, other = fit(case, n_init=1), fit(case, n_init=1, engine=NaiveEngine())
     first, second = model.point_.arrays(), other.point_.arrays()
     for key in first:
         scale = float(np.abs(second[key]).max(initial=0.0))

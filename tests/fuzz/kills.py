@@ -94,11 +94,13 @@ def _same(one: list[float], other: list[float]) -> bool:
 def end_after(case: Case, path: Path, number: signal.Signals, seconds: float) -> None:
     """Fit in a forked process, which the signal reaches after some time; an exception there is a violation."""
     reader, writer = os.pipe()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # the child takes signals when it is ready for them
     child = os.fork()
     if child == 0:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         code = 1
         try:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
             fit(case, path, resume=path.exists())
             code = 0
         except KeyboardInterrupt:
@@ -107,6 +109,7 @@ def end_after(case: Case, path: Path, number: signal.Signals, seconds: float) ->
             os.write(writer, f"{type(error).__name__}: {error}".encode()[:1000])
         finally:
             os._exit(code)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     os.close(writer)
     time.sleep(seconds)
     os.kill(child, number)

@@ -267,12 +267,24 @@ class Sums(Record):
         return self._rebuild(changed)
 
     def is_close(self, other: Self, tolerance: float) -> bool:
-        """Return whether all sums are those of `other`, up to a share `tolerance` of the largest of each array."""
-        mine, nothing = self.arrays(), (self - self).arrays()  # zero but for fields that are not summed
+        """Return whether all sums are those of `other`, up to a share `tolerance` of the magnitude of each array."""
+        magnitudes, nothing = self.magnitudes(), (self - self).arrays()  # zero but for fields that are not summed
         return all(
-            np.abs(array - nothing[name]).max(initial=0.0) <= tolerance * max(1.0, np.abs(mine[name]).max(initial=0.0))
+            np.abs(array - nothing[name]).max(initial=0.0) <= tolerance * max(1.0, magnitudes[name])
             for name, array in (self - other).arrays().items()
         )
+
+    def magnitudes(self) -> dict[str, float]:
+        """Return how large the terms of each sum are, by the names of `arrays`; terms that cancel are larger."""
+        found: dict[str, float] = {}
+        for name, value, _ in self._entries():
+            for prefix, part in value.items() if isinstance(value, dict) else [("", value)]:
+                if isinstance(part, Sums):
+                    inner = f"{name}.{prefix}" if prefix else name
+                    found |= {f"{inner}.{key}": size for key, size in part.magnitudes().items()}
+                else:
+                    found[name] = float(np.abs(part).max(initial=0.0))
+        return found
 
     def fold(self, into: int, gone: int) -> Self:
         """Return the statistics after merging state `gone` into state `into`; state `gone` is left with zeros."""

@@ -8,6 +8,7 @@ and the variance small. Sums about different origins are shifted to a common one
 from __future__ import annotations
 
 import dataclasses
+import math
 from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple, Self
@@ -174,6 +175,10 @@ class CenteredSums(Sums):
 
     def absorb(self, other: Self) -> None:
         super().absorb(other.about(self.origin))
+
+    def magnitudes(self) -> dict[str, float]:
+        found = super().magnitudes()  # distances from the origin cancel, their squares do not
+        return found | {"first": max(found["first"], math.sqrt(found["weight"]) * math.sqrt(found["second"]))}
 
 
 class VectorLikelihood(Likelihood):

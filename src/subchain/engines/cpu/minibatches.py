@@ -153,7 +153,8 @@ class _Lanes:
             sequence = int(self.batch.sequences[tile.pieces[lane]])
             first = int(messages.data.offsets[sequence])
             raise impossible_error({sequence: int(positions[0]) - first + found.impossible_at})
-        self.marginals[:, columns], self.weighted[:, columns] = found.marginals, 0.0
+        self.marginals[:, columns] = found.marginals
+        self.alpha[:, columns] = self.weighted[:, columns] = 0.0  # they may be nan, which zeros would not hide
         self.log_totals[lane] = found.log_total
         ends.first_message[:, lane], ends.last_message[:, lane] = found.first_message, found.last_message
         ends.first_marginal[:, lane], ends.last_marginal[:, lane] = found.marginals[:, 0], found.marginals[:, -1]

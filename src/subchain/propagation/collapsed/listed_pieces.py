@@ -200,8 +200,11 @@ def _propagate(shares, piece, pieces, rows, how, room, since, log_scale):
     log_total = _forward(first, last, legal, rows, room)
     if np.isnan(log_total):
         return False
+    meeting = _meeting(first, last, legal, room)
+    if not meeting >= LEAST_SCALE:
+        return False
     marginals, moves = _outputs(shares, piece, pieces, how, room)
-    log_meeting, expected = _backward(first, last, legal, shares.blocks, room, marginals, moves)
+    log_meeting, expected = _backward(first, last, legal, shares.blocks, room, meeting, marginals, moves)
     # the likelihoods were divided by what makes up `log_total`
     totals = (log_total + log_scale + log_meeting, log_meeting, expected)
     _report(shares, piece, pieces, room, since, totals, moves)
@@ -366,16 +369,22 @@ def _expected(weight, factor):
 
 
 @bare_part
-def _backward(first, last, legal, blocks, room, marginals, moves):
+def _meeting(first, last, legal, room):
+    """Return the sum of products of the filtered marginals and the message from behind, at the last position."""
+    low, summed = legal.offsets[first], 0.0
+    for a in range(legal.offsets[last - 1], legal.offsets[last]):
+        summed += room.alpha[a - low] * room.stop[legal.states[a]]
+    return summed
+
+
+@bare_part
+def _backward(first, last, legal, blocks, room, meeting, marginals, moves):
     """Write new marginals and transitions; return the log of where both messages meet, and the expected log weight.
 
     `beta` is the backward message of a position, and then that times its likelihood.
     """
     offsets, states, likelihood, alpha, beta = legal.offsets, legal.states, room.likelihood, room.alpha, room.beta
-    low, block = offsets[first], blocks[first]
-    meeting, expected = 0.0, 0.0
-    for a in range(offsets[last - 1], offsets[last]):
-        meeting += alpha[a - low] * room.stop[states[a]]
+    low, block, expected = offsets[first], blocks[first], 0.0
     for a in range(offsets[last - 1], offsets[last]):
         beta[a - low] = room.stop[states[a]] / meeting
         expected += _expected(alpha[a - low] * beta[a - low], room.stop[states[a]])

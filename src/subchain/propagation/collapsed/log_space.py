@@ -71,6 +71,37 @@ def _log_marginals(alpha, beta, logs, start, stop, out):
 
 
 @rare
+def add_evidence(logs, legal, low, high):
+    """Add evidence to the log weights (1, K) of a position; entries `low` to `high` are its legal states."""
+    known = np.full(logs.shape[1], -np.inf)
+    for a in range(low, high):
+        known[legal.states[a]] = logs[0, legal.states[a]] + (legal.logs[a] if legal.logs.shape[0] else 0.0)
+    logs[0] = known
+
+
+@rare
+def rescue_state(logs, table, weights, out):
+    """Marginals of one position, up to a factor, into row `out` of a table whose row `weights` has those of its place.
+
+    Parameters
+    ----------
+    logs : (1, K) log weights of its observation
+
+    Returns
+    -------
+    The sum of what was written, zero if no state explains the position, and the log of the factor.
+    """
+    joint = logs[0] + np.log(table[weights, : logs.shape[1]])
+    top, norm = joint.max(), 0.0
+    if top == -np.inf:
+        return 0.0, 0.0
+    for k in range(joint.shape[0]):
+        table[out, k] = np.exp(joint[k] - top)
+        norm += table[out, k]
+    return norm, top
+
+
+@rare
 def rescue_piece(logs, gain, room, since):
     """Run a piece over all states anew, with the messages and transitions in the room of `dense_pieces`.
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from subchain.numerics.vectors import WIDTH, aligned, load, spread, store, total, zeros
 from subchain.propagation.collapsed.dense_pieces import DenseMarginals
 from subchain.propagation.collapsed.listed_pieces import ListedMarginals
+from subchain.propagation.collapsed.log_space import add_evidence, log_table, rescue_state
 from subchain.propagation.collapsed.rows import count
 from subchain.propagation.collapsed.single_chain import padded, product
 from subchain.propagation.collapsed.states import (
@@ -131,8 +132,13 @@ def _renew_state(shares, position, place, rows, emissions, how, tables, since):
     log_scale = weigh_rows(emissions, position, position + 1, n_states, tables.likelihood)
     norm = 0.0
     for k in range(n_states):
-        near[INTO, k] = near[INTO, k] * near[OUT_OF, k] * tables.likelihood[0, k]
+        near[OUT_OF, k] *= near[INTO, k]
+        near[INTO, k] = near[OUT_OF, k] * tables.likelihood[0, k]
         norm += near[INTO, k]
+    if not norm > 0.0:
+        norm, log_scale = rescue_state(log_table(emissions, position, position + 1, n_states), near, OUT_OF, INTO)
+    if not norm > 0.0:
+        return -1.0
     since[0] += np.log(norm) + log_scale
     for k in range(n_states):
         near[INTO, k] /= norm
@@ -294,7 +300,8 @@ def _renew_listed(shares, position, place, rows, emissions, how, tables, since):
             log += legal.logs[a] if legal.logs.shape[0] else 0.0
             near[LIKELIHOOD, legal.states[a]] = log
             top = max(top, log)
-        near[INTO, legal.states[a]] = near[INTO, legal.states[a]] * near[OUT_OF, legal.states[a]] * factor
+        near[OUT_OF, legal.states[a]] *= near[INTO, legal.states[a]]
+        near[INTO, legal.states[a]] = near[OUT_OF, legal.states[a]] * factor
     norm = 0.0
     for a in range(low, high):
         k = legal.states[a]
@@ -303,7 +310,14 @@ def _renew_listed(shares, position, place, rows, emissions, how, tables, since):
         if has_logs(emissions):
             near[INTO, k] *= scaled_exponential(near[LIKELIHOOD, k], top)
         norm += near[INTO, k]
-    since[0] += np.log(norm) + (top if has_logs(emissions) else 0.0)
+    log_scale = top if has_logs(emissions) else 0.0
+    if not norm > 0.0:
+        logs = log_table(emissions, position, position + 1, near.shape[1])
+        add_evidence(logs, legal, low, high)
+        norm, log_scale = rescue_state(logs, near, OUT_OF, INTO)
+    if not norm > 0.0:
+        return -1.0
+    since[0] += np.log(norm) + log_scale
     return norm
 
 

@@ -48,6 +48,7 @@ def take_out_state(shares, position, place, rows, emissions, how, tables):
 def renew_state(shares, position, place, rows, emissions, how, tables, since):
     """Give a position a new marginal and return its normaliser, or draw its new state and return that.
 
+    What is returned is negative where no state explains the position.
     Its own transitions are left out of the weights where they were not taken out of the counts before.
     """
 
@@ -75,7 +76,7 @@ def visit_states(shares, order, ends, rows, emissions, how, since):
 
     Returns
     -------
-    −1: every position that can be reached has a state.
+    The first position that no state explains, where the visits end; −1 if there is none.
     """
     tables = state_room(shares, rows)
     for position in order:
@@ -84,6 +85,8 @@ def visit_states(shares, order, ends, rows, emissions, how, since):
         place = look_around(shares, position, ends, tables)
         take_out_state(shares, position, place, rows, emissions, how, tables)
         new = renew_state(shares, position, place, rows, emissions, how, tables, since)
+        if new < 0:
+            return position
         put_back_state(shares, position, place, new, rows, emissions, how, tables, since)
     finish_states(shares, rows, tables)
-    return -1
+    return np.int64(-1)
