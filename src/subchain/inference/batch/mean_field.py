@@ -90,6 +90,8 @@ class MeanField(Passes):
     marginals : (N, K) those of all positions; None before the first iteration
     """
 
+    in_place = True
+
     def __init__(self, problem: ChainProblem, algorithm: Batch, state: RunState) -> None:
         super().__init__(problem, algorithm)
         self.problem: ChainProblem = problem

@@ -102,6 +102,8 @@ class Batch(Iterated):
 class Passes:
     """The stepper of batch algorithms: an iteration is a pass over all the data."""
 
+    in_place = False
+
     def __init__(self, problem: Problem, algorithm: Batch) -> None:
         self.problem = problem
         self.algorithm = algorithm

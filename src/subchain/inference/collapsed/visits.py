@@ -39,6 +39,8 @@ ANEW = 20
 class Visits:
     """The stepper of `CVI`."""
 
+    in_place = True
+
     def __init__(self, problem: Problem, algorithm: CVI, state: RunState) -> None:
         self.problem = problem
         self.algorithm = algorithm

@@ -10,13 +10,17 @@ from types import FrameType, TracebackType
 class Postponed:
     """While this is open, an interruption waits until `check` is called, then or when it is open again.
 
-    Signals reach the main thread only; elsewhere there is nothing to postpone.
+    It can be opened within itself. Signals reach the main thread only; elsewhere there is nothing to postpone.
     """
 
     def __init__(self) -> None:
         self.asked = False
+        self._depth = 0
 
     def __enter__(self) -> Postponed:
+        self._depth += 1
+        if self._depth > 1:
+            return self
         self._ours = (
             threading.current_thread() is threading.main_thread()
             and signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -37,5 +41,6 @@ class Postponed:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._ours:
+        self._depth -= 1
+        if self._ours and not self._depth:
             signal.signal(signal.SIGINT, signal.default_int_handler)

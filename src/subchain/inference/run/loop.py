@@ -7,6 +7,7 @@ the first would have done, to the bit.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import time
@@ -155,9 +156,16 @@ class Stepper(Protocol):
 
     An interruption that comes out of `step` leaves `state` as it was, or its results further on but whole. The loop
     postpones those that come while it records the results of an iteration.
+
+    Attributes
+    ----------
+    interruption : postpones interruptions
+    in_place : whether a step changes the results themselves, so that it must be recorded once it has been done; it then
+        asks for interruptions where it can stop
     """
 
     interruption: Postponed
+    in_place: bool
 
     def step(self, state: RunState) -> Step: ...
     def trials(self, state: RunState, step: Step) -> Trials | None:
@@ -189,12 +197,12 @@ def run(problem: Problem, algorithm: Algorithm, state: RunState, after_iteration
             state.status = algorithm.why_stop(problem, state)
         stepper = algorithm.stepper(problem, state)
         while state.status is None:
-            step = stepper.step(state)
-            step = _search(problem, stepper, state, step)
-            with stepper.interruption:
-                _advance(problem, state, step, began)
-                state.status = algorithm.why_stop(problem, state)
-                after_iteration(state)
+            with stepper.interruption if stepper.in_place else contextlib.nullcontext():
+                step = _search(problem, stepper, state, stepper.step(state))
+                with stepper.interruption:
+                    _advance(problem, state, step, began)
+                    state.status = algorithm.why_stop(problem, state)
+                    after_iteration(state)
             stepper.interruption.check()
     except KeyboardInterrupt:
         if state.iteration == 0:

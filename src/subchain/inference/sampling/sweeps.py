@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 class Sweeps:
     """Iterations that are sweeps of all chains; after the burn-in each of them gives a draw of every chain."""
 
+    in_place = True
+
     def __init__(self, problem: Problem, algorithm: Sampler, state: RunState) -> None:
         self.algorithm = algorithm
         self.interruption = Postponed()

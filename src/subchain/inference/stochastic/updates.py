@@ -86,6 +86,8 @@ class Draw:
 class Updates:
     """The stepper of stochastic algorithms: an iteration is a number of updates."""
 
+    in_place = True
+
     def __init__(self, problem: Problem, algorithm: Stochastic, state: RunState) -> None:
         self.problem = problem
         self.algorithm = algorithm
