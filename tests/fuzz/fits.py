@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 import tempfile
 import warnings
@@ -21,7 +22,7 @@ from fuzz.children import PASSED, REFUSED, VIOLATION, Verdict, report, verdicts
 from subchain import HDP, HMM
 from subchain.errors import ConvergenceWarning, ImpossibleSequenceError, InputError, SubchainError
 from subchain.inference.batch.passes import Batch
-from subchain.inference.em import OnlineEM
+from subchain.inference.stochastic.settings import Stochastic
 from subchain.structures.chain.growing_buffer import GrowBuffer
 
 
@@ -90,14 +91,12 @@ def objective_rises(case: Case, model: HMM) -> None:
     require(~np.isinf(objective), "the objective is infinite")
     if isinstance(inference, Batch) and getattr(prior, "exact", True) and len(objective) > 1:
         scale = np.abs(objective).max() + len(case.data.values)
-        require(np.diff(objective) >= -1e-9 * scale, f"the objective falls: {np.diff(objective).min()}")
+        require(np.diff(objective) >= -1e-6 * scale, f"the objective falls: {np.diff(objective).min()}")
 
 
 def tasks_agree_with_plain_loops(case: Case, model: HMM) -> None:
     if model.n_states_ != case.log_weights.shape[1]:
         return
-    if case.may_be_impossible and isinstance(case.settings["inference"], OnlineEM):
-        return  # transitions that were in no minibatch have probability zero
     case = case.without_weight_zero()  # a model may exclude what it was not to learn from
     x = case.data.listed() if case.family not in ("product",) else case.data.sequences()
     prepared = (
@@ -105,6 +104,13 @@ def tasks_agree_with_plain_loops(case: Case, model: HMM) -> None:
     )
     logs = model.emission_.log_likelihood(prepared.values).T + case.log_weights
     scores = model.score_sequences(x, **case.fit)
+    parts = [logs[begin:end] for begin, end in itertools.pairwise(case.data.bounds)]
+    impossible = [
+        len(part) > 0 and naive.impossible_at(part, model.initial_, model.transition_) is not None for part in parts
+    ]
+    require(np.isneginf(scores) == impossible, f"scores {scores}, but impossible are {impossible}")
+    if any(impossible):  # algorithms that see parts of a chain do not notice it
+        return
     marginals = model.predict_proba(x, **case.fit)
     paths = model.predict(x, decoding="viterbi", **case.fit)
     require(len(scores) == len(case.data.lengths), "a score for each sequence")
@@ -157,6 +163,8 @@ def the_naive_engine_agrees(case: Case, model: HMM) -> None:
     Nor where a hierarchy asks how surely transitions occur: the fast engine neglects up to 0.5 % of that.
     """
     inference = case.settings["inference"]
+    if case.may_be_impossible and isinstance(inference, Stochastic):
+        return  # parts of a chain may be possible where the chain is not
     has_thresholds = isinstance(getattr(inference, "boundary", None), GrowBuffer) or getattr(inference, "adapt", False)
     if case.seed % 4 != 3 or has_thresholds or isinstance(case.settings["transition"], HDP):
         return

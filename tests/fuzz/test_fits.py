@@ -9,10 +9,11 @@ from fuzz.cases import draw_case
 from fuzz.children import PASSED, VIOLATION, judge, verdicts
 
 #: Seeds that found a defect: pieces in log space with the wrong matrix, known states that contradict a mask or an
-#: initial distribution, a lane in log space whose filtered marginals are nan.
-FOUND = [666, 2395, 3001, 5846]
+#: initial distribution, a lane in log space whose filtered marginals are nan, large counts in log space, counts that
+#: rounding takes below zero, objectives whose large terms cancel, rows of weights that all underflow.
+FOUND = [666, 2395, 3001, 5846, 12262, 13535, 25660, 29235]
 #: And of kills: sums whose terms cancel, a measure that only some iterations have.
-KILLED = [59, 112]
+KILLED = [59, 112, 1530, 1705]
 #: Seeds of one test: few enough that the tests spread over workers.
 BLOCK = 10
 

@@ -125,14 +125,14 @@ SMALL_TOTAL = 0.1
 
 
 @linked(error_model="numpy")
-def small_dirichlet_weight(x, total):  # type: ignore[no-untyped-def]
-    """Return e^(ψ(x) − ψ(total)), the weight e^E[log p] of one entry, where e^ψ of either may underflow.
+def small_dirichlet_weight(x, total, shift=0.0):  # type: ignore[no-untyped-def]
+    """Return e^(ψ(x) − ψ(total) + shift), the weight e^E[log p] of one entry, where e^ψ of either may underflow.
 
     By the recurrence ψ(x) = ψ(x + 1) − 1 / x only the exponential of a difference is taken.
     """
     raised = np.array([[x + 1.0, total + 1.0]])
     exp_digamma(raised)
-    return raised[0, 0] / raised[0, 1] * np.exp(1.0 / total - 1.0 / x)
+    return raised[0, 0] / raised[0, 1] * np.exp(1.0 / total - 1.0 / x + shift)
 
 
 def log_factorial(counts: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -86,12 +86,20 @@ class IncrementalChain:
         self.pairs += gain * fresh.pairs
 
 
+#: Weights down to the exponential of minus this are kept as they are.
+LARGEST_EXPONENT = 500.0
+
+
 @linked(error_model="numpy")
 def _exponentiate(row, total):
-    """Replace concentrations, (1, K), by weights in proportion to e^E[log p]; return what to divide them by."""
+    """Replace concentrations, (1, K), by weights in proportion to e^E[log p]; return what to divide them by.
+
+    Where all weights of a row would underflow, they get a common factor, which changes no posterior marginal.
+    """
     if 0.0 < total < SMALL_TOTAL:
+        shift = max(1.0 / row.max() - 1.0 / total - LARGEST_EXPONENT, 0.0)
         for k in range(row.shape[1]):
-            row[0, k] = small_dirichlet_weight(row[0, k], total) if row[0, k] > 0.0 else 0.0
+            row[0, k] = small_dirichlet_weight(row[0, k], total, shift) if row[0, k] > 0.0 else 0.0
         return 1.0
     whole = np.full((1, 1), total if total > 0.0 else 1.0)
     exp_digamma(whole)

@@ -21,8 +21,9 @@ from subchain.inference.run.trace import Status, Trace
 if TYPE_CHECKING:
     from subchain.inference.run.loop import Stepper
 
-#: Rounding lets an objective that cannot fall appear to fall by this fraction.
-ROUNDING = 1e-9
+#: Rounding lets an objective that cannot fall appear to fall by this fraction; by the second one, where large terms
+#: cancel in it, as those of large counts do.
+ROUNDING, COARSE_ROUNDING = 1e-9, 1e-6
 #: Passes that a proposal of a search is given before it is judged.
 PASSES = 2
 
@@ -151,6 +152,8 @@ class Passes:
         fall = known[-1] - objective if known else -math.inf
         if not self.algorithm.monotone or fall <= ROUNDING * max(abs(objective), 1.0):
             return []
+        if fall <= COARSE_ROUNDING * max(abs(objective), 1.0):
+            return [f"the objective fell by {fall:.3g}, by rounding"]
         if self.problem.exact:
             raise InferenceError(
                 f"iteration {state.iteration + 1}: the objective of {type(self.algorithm).__name__} fell by {fall:.3g} "

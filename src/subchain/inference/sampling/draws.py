@@ -77,6 +77,8 @@ class Drawn:
     def _array(self, name: str, like: NDArray[Any]) -> NDArray[Any]:
         """The array that holds all values of a name, with room for one of this shape."""
         kept = self._kept.get(name)
+        if kept is not None and kept.ndim != like.ndim + 2:
+            raise FileFormatError(f"samples.{name} of the checkpoint has {kept.ndim} axes, not {like.ndim + 2}")
         shape = like.shape if kept is None else tuple(map(max, kept.shape[2:], like.shape))
         if kept is None or shape != kept.shape[2:]:
             nothing = np.nan if like.dtype.kind == "f" and name != "occupancy" else 0

@@ -56,7 +56,12 @@ class Sampler(Algorithm):
 
     def measured(self, trace: Trace) -> set[str]:
         of_chains = {"log_joint", *(name.rpartition(".")[0] for name in trace.measures)} - {""}
-        return {"sweeps", *trace.measures, *(f"{name}.{chain}" for name in of_chains for chain in range(self.n_chains))}
+        return {
+            "sweeps",
+            "accepted",
+            *trace.measures,
+            *(f"{name}.{chain}" for name in of_chains for chain in range(self.n_chains)),
+        }
 
     @abstractmethod
     def walkers(self, problem: Problem, seed: int) -> Walkers:

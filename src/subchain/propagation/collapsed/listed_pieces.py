@@ -432,9 +432,10 @@ def _rescue_piece(shares, piece, pieces, rows, how, room, since, logs):
         return np.int64(lost)
     for position in range(first, last):
         i = position - first
+        norm = np.exp(alpha[i] + beta[i] - log_total).sum()  # one but for rounding, which large logarithms have more of
         for b in range(offsets[position], offsets[position + 1]):
             k = states[b]
-            marginals[b - low] = np.exp(alpha[i, k] + beta[i, k] - log_total)
+            marginals[b - low] = np.exp(alpha[i, k] + beta[i, k] - log_total) / norm
             if marginals[b - low] > NEGLIGIBLE:
                 expected += marginals[b - low] * known[i, k]
                 expected += marginals[b - low] * np.log(room.start[k]) if position == first else 0.0
@@ -445,7 +446,7 @@ def _rescue_piece(shares, piece, pieces, rows, how, room, since, logs):
             for b in range(offsets[position], offsets[position + 1]):
                 step = log_moves[states[a], states[b]]
                 onward = step + known[i, states[b]] + beta[i, states[b]] - log_total
-                moves[at] = np.exp(alpha[i - 1, states[a]] + onward)
+                moves[at] = np.exp(alpha[i - 1, states[a]] + onward) / norm
                 expected += moves[at] * step if moves[at] > NEGLIGIBLE else 0.0
                 at += 1
     _report(shares, piece, pieces, room, since, (log_total, log_total, expected), moves)

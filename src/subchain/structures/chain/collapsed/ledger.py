@@ -301,9 +301,11 @@ class ChainLedger:
     @property
     def point(self) -> HMMPoint:
         if "point" not in self._known:
-            self._known["point"] = self.current_prior.update(self.statistics).mean()
-        found: HMMPoint = self._known["point"]
-        return found
+            found = self.statistics
+            sums = ChainSums(np.maximum(found.initial, 0.0), np.maximum(found.pairs, 0.0))  # rounding is not evidence
+            self._known["point"] = self.current_prior.update(dataclasses.replace(found, chain=sums)).mean()
+        point: HMMPoint = self._known["point"]
+        return point
 
     @property
     def prior(self) -> HMMPosterior | None:
