@@ -29,6 +29,7 @@ from subchain.emissions.counts import (
     weigh_logs,
 )
 from subchain.emissions.hyperparameters import check_mode, per_column, state_table
+from subchain.errors import InputError
 from subchain.numerics.special import log_factorial, log_rising
 
 if TYPE_CHECKING:
@@ -46,6 +47,10 @@ class PoissonLikelihood(CountLikelihood):
         amounts, known = read_block(values)
         log_rates, rates = self.terms()
         return np.asarray(weigh_logs(log_rates, amounts) - weigh(rates, known) - log_factorial(amounts).sum(axis=0))
+
+
+#: Largest rate from which whole numbers are drawn.
+LARGEST_DRAWN = 1e18
 
 
 @dataclasses.dataclass
@@ -99,6 +104,8 @@ class PoissonParameters(PoissonLikelihood, Parameters):
             return np.log(self.rates), self.rates
 
     def sample(self, states: NDArray[np.int64], rng: np.random.Generator) -> Values:
+        if self.rates.max(initial=0.0) > LARGEST_DRAWN:
+            raise InputError(f"Poisson: counts with a rate of {self.rates.max():.3g} cannot be drawn; they overflow.")
         return rng.poisson(self.rates[states])
 
     @property

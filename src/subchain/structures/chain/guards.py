@@ -158,7 +158,7 @@ class StoredGuards(OpenGuards):
                     self._write_header(temporary)
             super().__init__(store, np.memmap(path, dtype=np.float32, mode="r+", offset=HEADER, shape=shape))
             self._promised = np.memmap(path, dtype=np.int64, mode="r+", offset=HEADER - 8, shape=(1,))
-            self._undo: BinaryIO = open(self.undo_path, "a+b")  # noqa: SIM115
+            self._undo: BinaryIO = os.fdopen(os.open(self.undo_path, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
         except OSError as error:
             size = 4 * int(np.prod(shape)) / 1e6
             raise InputError(
@@ -237,11 +237,11 @@ class StoredGuards(OpenGuards):
 
     def _start_notes(self) -> None:
         """Begin to note what is overwritten after the present checkpoint."""
-        self._promised[0] = 0
+        self._promised[0] = 0  # what stands in the file from now on is not to be taken back
         self._undo.seek(0)
-        self._undo.truncate()
         self._undo.write(f"{self.run} {self.generation}".encode().ljust(NOTE_HEADER))
         self._undo.flush()
+        self._undo.truncate()
 
     def restore(self, memory: Memory) -> None:
         """Take back what happened after the checkpoint, the latest first."""
@@ -273,7 +273,7 @@ class StoredGuards(OpenGuards):
     def _take_back(self) -> None:
         noted, n_states = self._undo.read(), self.firsts.shape[1]
         entries, at = [], 0
-        while at + NOTE <= len(noted):
+        while at < int(self._promised[0]) and at + NOTE <= len(noted):  # later ones are of guards not touched yet
             count, checksum = np.frombuffer(noted, np.int64, 2, at).tolist()
             size = (8 + 8 * n_states) * count
             note = noted[at + NOTE : at + NOTE + max(size, 0)]
@@ -281,7 +281,7 @@ class StoredGuards(OpenGuards):
                 break
             entries.append((at + NOTE, count))
             at += NOTE + len(note)
-        if at < int(self._promised[0]):  # else the run was killed while writing: the guards had not been touched
+        if at < int(self._promised[0]):
             raise FileFormatError(
                 f"{self.undo_path} is damaged or truncated, so that the guards cannot be taken back to the checkpoint. "
                 "Begin again without resume."

@@ -103,10 +103,25 @@ class ChainLedger:
             clusters.share_of, (shares.blocks, shares.moves),
         )  # fmt: skip
         shares.pairs *= self.possible
+        self._begin_where_possible()
         if self.own is not None:
             for cluster in range(clusters.size):
                 self.own.put(cluster, self.accumulate(self.reference, clusters.pieces(cluster), shares))
         self.add_up()
+
+    def _begin_where_possible(self) -> None:
+        """Take impossible first states out of drawn marginals."""
+        shares, possible = self.shares, self.current_prior.mean().chain.initial > 0.0
+        if possible.all():
+            return
+        for position in self.clusters.starts[self.clusters.is_first]:
+            here = slice(position * self.n_states, (position + 1) * self.n_states)
+            if shares.is_compressed:
+                here = slice(*shares.legal.offsets[position : position + 2])
+            own = shares.marginals[here]
+            own *= possible[shares.legal.states[here]] if shares.is_compressed else possible
+            if own.sum() > 0.0:  # else the sequence is impossible, as the first visit will find
+                own /= own.sum()
 
     def adopt(self, prior: Posterior) -> None:
         self.current_prior = cast(HMMPosterior, prior)
