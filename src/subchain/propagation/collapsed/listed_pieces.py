@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.propagation.collapsed.listed_counts import add_cluster, add_entries, add_neighbour, sum_moves
-from subchain.propagation.collapsed.log_space import log_messages, log_table
+from subchain.propagation.collapsed.log_space import log_messages, log_table, with_evidence
 from subchain.propagation.collapsed.pieces import (
     Legal,
     piece_room,
@@ -420,11 +420,7 @@ def _rescue_piece(shares, piece, pieces, rows, how, room, since, logs):
     offsets, states, n_states = legal.offsets, legal.states, rows.counts.shape[1]
     marginals, moves = _outputs(shares, piece, pieces, how, room)
     low, at, expected = offsets[first], 0, 0.0
-    known = np.full(logs.shape, -np.inf)
-    for position in range(first, last):
-        for a in range(offsets[position], offsets[position + 1]):
-            evidence = legal.logs[a] if legal.logs.shape[0] else 0.0
-            known[position - first, states[a]] = logs[position - first, states[a]] + evidence
+    known = with_evidence(logs, legal, first)
     chances = np.empty((n_states + 1, n_states))
     predictive(rows, chances)
     alpha, beta, log_moves, log_total, lost = log_messages(known, chances[:n_states], room.start, room.stop)

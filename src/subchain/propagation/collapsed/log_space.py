@@ -71,12 +71,13 @@ def _log_marginals(alpha, beta, logs, start, stop, out):
 
 
 @rare
-def add_evidence(logs, legal, low, high):
-    """Add evidence to the log weights (1, K) of a position; entries `low` to `high` are its legal states."""
-    known = np.full(logs.shape[1], -np.inf)
-    for a in range(low, high):
-        known[legal.states[a]] = logs[0, legal.states[a]] + (legal.logs[a] if legal.logs.shape[0] else 0.0)
-    logs[0] = known
+def with_evidence(logs, legal, first):
+    """Log weights (n, K) of observations from position `first` on, with the evidence; −inf where a state is illegal."""
+    known = np.full(logs.shape, -np.inf)
+    for i in range(logs.shape[0]):
+        for a in range(legal.offsets[first + i], legal.offsets[first + i + 1]):
+            known[i, legal.states[a]] = logs[i, legal.states[a]] + (legal.logs[a] if legal.logs.shape[0] else 0.0)
+    return known
 
 
 @rare

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from subchain.numerics.vectors import WIDTH, aligned, load, spread, store, total, zeros
 from subchain.propagation.collapsed.dense_pieces import DenseMarginals
 from subchain.propagation.collapsed.listed_pieces import ListedMarginals
-from subchain.propagation.collapsed.log_space import add_evidence, log_table, rescue_state
+from subchain.propagation.collapsed.log_space import log_table, rescue_state, with_evidence
 from subchain.propagation.collapsed.rows import count
 from subchain.propagation.collapsed.single_chain import padded, product
 from subchain.propagation.collapsed.states import (
@@ -312,8 +312,7 @@ def _renew_listed(shares, position, place, rows, emissions, how, tables, since):
         norm += near[INTO, k]
     log_scale = top if has_logs(emissions) else 0.0
     if not norm > 0.0:
-        logs = log_table(emissions, position, position + 1, near.shape[1])
-        add_evidence(logs, legal, low, high)
+        logs = with_evidence(log_table(emissions, position, position + 1, near.shape[1]), legal, position)
         norm, log_scale = rescue_state(logs, near, OUT_OF, INTO)
     if not norm > 0.0:
         return -1.0
