@@ -127,6 +127,16 @@ def test_a_damaged_cache_is_replaced(kernel_cache: Path) -> None:
     assert doubling().stats.cache_path.startswith(str(kernel_cache))
 
 
+def test_an_entry_of_other_types_is_not_used(kernel_cache: Path) -> None:
+    """Two processes that compile at the same time may write over each other's files."""
+    first = doubling()
+    assert (first(2), first(2.5)) == (4, 5.0)
+    one, other = sorted(kernel_cache.rglob("*.nbc"))
+    other.write_bytes(one.read_bytes())
+    again = doubling()
+    assert (again(2), again(2.5)) == (4, 5.0)
+
+
 # ---- full disks, and data files that change --------------------------------------------------------------------------
 
 

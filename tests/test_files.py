@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
-from subchain.core.files import read_arrays, replacing, write_arrays
+from subchain.core.files import read_arrays, replace_file, replacing, write_arrays
 from subchain.core.locks import create_locked
 from subchain.errors import FileFormatError, InputError, SubchainError
 
@@ -126,3 +126,18 @@ def test_a_new_file_that_was_taken_for_a_leftover_is_created_again(tmp_path, mon
     path, file = create_locked(lambda: tmp_path / next(names))
     file.close()
     assert path == tmp_path / "b"
+
+
+def test_file_systems_without_locks_are_written_to(tmp_path, monkeypatch):
+    import errno
+    import fcntl
+
+    def no_locks(file, kind):
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    (tmp_path / ".subchain-0.model").touch()
+    for content in (b"one", b"two"):
+        replace_file(tmp_path / "model", content)
+    assert (tmp_path / "model").read_bytes() == b"two"
+    assert {path.name for path in tmp_path.iterdir()} == {"model", ".subchain-0.model"}  # nobody knows whose it is

@@ -97,3 +97,13 @@ def test_statistics_count_observations_with_their_weights(algorithm):
     weights = np.array([2.0, 1.0, 3.0, 0.5, 1.0, 4.0])
     found = quiet(build(algorithm, specification, "three states"), data, sample_weight=weights).statistics_
     assert found.n_observations == pytest.approx(weights @ data.lengths)
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [{"allowed": []}, {"states": [np.zeros(20, int)] * 3}, {"states": [np.zeros(20, int)] * 7}, {"evidence": 3.0}],
+)
+def test_evidence_of_another_length_is_refused_before_sequences_are_left_out(evidence):
+    data = [np.random.default_rng(i).normal(size=(20, 1)) for i in range(4)]
+    with pytest.raises(InputError, match="evidence"):
+        HMM(2, "gaussian", random_state=0).fit(data, sample_weight=[1, 0, 1, 1], **evidence)

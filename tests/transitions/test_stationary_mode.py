@@ -70,3 +70,15 @@ def test_the_earthquakes_have_their_published_likelihoods(shared_data, n_states,
     inference = EM(max_iter=2000, tolerance=1e-10)
     model = HMM(n_states, "poisson", Dirichlet(initial="stationary"), inference, init="context", random_state=0)
     assert model.fit(x).score(x) == pytest.approx(known, abs=2e-4)
+
+
+@pytest.mark.parametrize("mask", [np.eye(4, dtype=bool), np.kron(np.eye(2), np.ones((2, 2))).astype(bool)])
+def test_parts_that_never_meet_are_fitted(mask):
+    """Such chains have several stationary distributions."""
+    rng = np.random.default_rng(0)
+    data = [rng.normal(size=(20, 1)) + 5 * (i % 2) for i in range(4)]
+    model = HMM(
+        4, "gaussian", Dirichlet(mask=mask, initial="stationary"), EM(max_iter=5, tolerance=0.0), random_state=0
+    )
+    assert np.isfinite(model.fit(data).score(data))
+    assert (model.transition_[~mask] == 0.0).all()

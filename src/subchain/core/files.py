@@ -70,7 +70,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     target = checked_target(path)
     for leftover in leftovers(target.parent, f".{PREFIX}*.{glob.escape(target.name)}"):
-        leftover.unlink()
+        leftover.unlink(missing_ok=True)
     with _errors_naming(target):
         temporary, held = create_locked(lambda: _temporary_name(target))
     try:

@@ -22,10 +22,26 @@ PREFIX = "subchain-"
 
 
 def lock(file: IO[Any]) -> bool:
-    """Lock a file until it is closed; return False if another process, or another open file, has locked it."""
+    """Lock a file until it is closed; return False if another process, or another open file, has locked it.
+
+    On file systems without locks it is taken for locked by this process.
+    """
     try:
         if fcntl is not None:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # there are no locks here
+        return True
+    return True
+
+
+def _can_lock(file: IO[Any]) -> bool:
+    """Return whether the file system of an open file has locks."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
     except OSError:
         return False
     return True
@@ -46,5 +62,5 @@ def leftovers(folder: Path, pattern: str) -> Iterator[Path]:
     """Yield the user's own files of this pattern that no process holds; each is locked until the next is asked for."""
     for path in folder.glob(pattern) if fcntl is not None else ():
         with contextlib.suppress(OSError), open(path, "rb") as file:
-            if os.fstat(file.fileno()).st_uid == os.getuid() and lock(file):
+            if os.fstat(file.fileno()).st_uid == os.getuid() and _can_lock(file) and lock(file):
                 yield path

@@ -69,12 +69,23 @@ def _has_rows(data: Sequences, given: Any) -> bool:
 
 def _is_list(given: Any) -> bool:
     """Return whether `given` has one item, or None, per sequence; a list of numbers is a flat array."""
-    return isinstance(given, (list, tuple, Sequences)) and (given[0] is None or np.ndim(given[0]) > 0)
+    return isinstance(given, (list, tuple, Sequences)) and (not len(given) or given[0] is None or np.ndim(given[0]) > 0)
 
 
 def _cut(data: Sequences, given: Any, chosen: NDArray[np.bool_]) -> Any:
     """Return evidence per position as a list with one item for each chosen sequence."""
     if given is None:
         return None
-    items = list(given) if _is_list(given) else data.split(np.asarray(given))
+    if _is_list(given):
+        items = list(given)
+        if len(items) != data.n_sequences:
+            raise InputError(f"evidence is given for {len(items)} sequences, but there are {data.n_sequences}.")
+    else:
+        rows = np.asarray(given)
+        if rows.shape[:1] != (data.n_observations,):
+            raise InputError(
+                f"evidence about the states has shape {rows.shape}; give one row for each of the "
+                f"{data.n_observations} positions, or a list with one array per sequence."
+            )
+        items = data.split(rows)
     return [items[sequence] for sequence in np.flatnonzero(chosen)]

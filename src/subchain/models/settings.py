@@ -95,4 +95,8 @@ def _array(plain: dict[str, Any]) -> NDArray[Any]:
     packed, size = b64decode(given), math.prod(plain["shape"]) * dtype.itemsize
     if not 0 <= size <= MAX_RATIO * len(packed):
         raise FileFormatError(f"a setting has the shape {plain['shape']}, which does not fit its contents")
-    return np.frombuffer(zlib.decompressobj().decompress(packed, size), dtype=dtype).reshape(plain["shape"]).copy()
+    try:
+        content = zlib.decompressobj().decompress(packed, size) if size else b""
+    except zlib.error as error:
+        raise FileFormatError(f"a setting cannot be unpacked ({error})") from None
+    return np.frombuffer(content, dtype=dtype).reshape(plain["shape"]).copy()

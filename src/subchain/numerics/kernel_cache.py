@@ -39,7 +39,11 @@ class KernelCache(NullCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the kernel for a signature; None if it was not kept, or its files are damaged or cannot be read."""
         try:
-            return self._files.load_overload(sig, target_context)
+            found = self._files.load_overload(sig, target_context)
+            # processes that compile at the same time may write over each other's files
+            if found is None or tuple(found.signature.args) == tuple(getattr(sig, "args", sig)):
+                return found
+            self._forget()
         except OSError as error:
             self._give_up(error)
         except Exception:  # a damaged pickle can raise anything; it is compiled and written anew

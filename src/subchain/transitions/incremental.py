@@ -94,7 +94,8 @@ LARGEST_EXPONENT = 500.0
 def _exponentiate(row, total):
     """Replace concentrations, (1, K), by weights in proportion to e^E[log p]; return what to divide them by.
 
-    Where all weights of a row would underflow, they get a common factor, which changes no posterior marginal.
+    Where all weights of a row would underflow, they get a common factor: such a row is then not as improbable beside
+    other rows as it should be, but its weights keep their ratios.
     """
     if 0.0 < total < SMALL_TOTAL:
         shift = max(1.0 / row.max() - 1.0 / total - LARGEST_EXPONENT, 0.0)

@@ -82,8 +82,10 @@ class StationaryRows:
         """Return a matrix whose value is at least that of the given one."""
         with np.errstate(divide="ignore", invalid="ignore"):
             parts = np.maximum(np.where(self.share > 0.0, transition / self.share, 0.0), LEAST)
-        found = minimize(
-            self.loss, np.log(parts[self.free]), jac=True, method="L-BFGS-B", options={"maxiter": MAX_ITER}
-        )
+        begin, options = np.log(parts[self.free]), {"maxiter": MAX_ITER}
+        try:
+            found = minimize(self.loss, begin, jac=True, method="L-BFGS-B", options=options)
+        except np.linalg.LinAlgError:  # parts that never meet have more than one stationary distribution
+            return transition
         best = self.matrix(self.parts(found.x))
         return best if self.value(best) > self.value(transition) else transition

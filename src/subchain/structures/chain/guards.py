@@ -10,6 +10,7 @@ as published, which contain an echo of what the subchain said before. A neighbou
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -211,8 +212,14 @@ class StoredGuards(OpenGuards):
     def _note(self, pieces: NDArray[np.int64]) -> None:
         if self._is_noting:
             note = b"".join(part.tobytes() for part in (pieces, self.firsts[pieces], self.lasts[pieces]))
-            self._undo.write(np.array([len(pieces), zlib.crc32(note)]).tobytes() + note)
-            self._undo.flush()
+            try:
+                self._undo.write(np.array([len(pieces), zlib.crc32(note)]).tobytes() + note)
+                self._undo.flush()
+            except OSError as error:
+                raise InputError(
+                    f"what guards were before cannot be noted in {self.undo_path}: {error.strerror}. Make room, and "
+                    "resume from the checkpoint."
+                ) from None
             self._promised[0] = self._undo.tell() - NOTE_HEADER
 
     def memory(self) -> Memory:
@@ -228,7 +235,8 @@ class StoredGuards(OpenGuards):
         self._start_notes()
 
     def release(self) -> None:
-        self._undo.close()
+        with contextlib.suppress(OSError):  # notes on a full disk: the run has said so, and does not need them any more
+            self._undo.close()
 
     def __del__(self) -> None:
         undo = getattr(self, "_undo", None)
