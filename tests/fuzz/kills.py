@@ -51,12 +51,20 @@ def fit(case: Case, path: Path | None, *, resume: bool = False) -> HMM:
 
 
 def run(seed: int) -> Verdict:
+    """Try the case with this number, with a checkpoint after nearly every iteration."""
+    share, checkpoint.SHARE = checkpoint.SHARE, 20.0
+    try:
+        return _run(seed)
+    finally:
+        checkpoint.SHARE = share
+
+
+def _run(seed: int) -> Verdict:
     """Run the case with this number in peace, then in a forked process that is ended one to three times."""
     rng = np.random.default_rng([21, seed])
     with tempfile.TemporaryDirectory() as name, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         folder = Path(name)
-        checkpoint.SHARE = 20.0  # a checkpoint after nearly every iteration
         straight = lengthened(draw_case(seed), np.random.default_rng(seed), _new(folder / "straight"))
         try:
             fit(straight, None)  # compiles

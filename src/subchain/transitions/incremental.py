@@ -87,7 +87,7 @@ class IncrementalChain:
 
 
 #: Weights down to the exponential of minus this are kept as they are.
-LARGEST_EXPONENT = 500.0
+LARGEST_EXPONENT = 690.0
 
 
 @linked(error_model="numpy")
