@@ -9,7 +9,8 @@ import warnings
 from typing import Any
 
 import numpy as np
-from fit_cases import CASES, Case, draw
+from fit_cases import CASES, Case
+from fit_data import draw
 
 from subchain import HMM
 

@@ -13,19 +13,30 @@ clusters are independent of one another, states inside a cluster are not.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import digamma, gammaln
+from scipy.special import gammaln
 
 Array = NDArray[np.float64]
+
+
 Data = Sequence[Sequence[int]]
+
+
 Paths = Sequence[Sequence[int]]
+
+
 Place = tuple[int, int]
+
+
 Left = Literal["counts", "probabilities"]
+
+
 Order = Literal["incremental", "batch"]
+
 
 #: Joint paths that an enumeration may list.
 LIMIT = 4096
@@ -66,7 +77,11 @@ class Chain(NamedTuple):
 
 
 Marginals = list[list[Chain]]
+
+
 Visits = Sequence[Sequence[Place]]
+
+
 Pass = Callable[[Marginals, Problem], Marginals]
 
 
@@ -355,343 +370,8 @@ def pieces(chain: Chain, length: int) -> list[Chain]:
     return [Chain(chain.marginals[s : s + length], chain.pairs[s : s + length - 1]) for s in starts]
 
 
-# ---- expected counts -------------------------------------------------------------------------------------------------
-
-
-def expected_counts(q: Marginals, problem: Problem, without: Collection[Place] = ()) -> Table:
-    """Expected counts of everything but the clusters `without`, each given as (sequence, cluster).
-
-    With a cluster go its symbols and all moves that begin or end in it: T + 1 for T states inside a sequence (3.56).
-    A move from one cluster to the next is expected with the product of the two marginals, since q makes them
-    independent.
-    """
-    counts = zeros_like(concentration(problem))
-    for i, clusters in enumerate(q):
-        position = 0
-        for c, chain in enumerate(clusters):
-            symbols = problem.data[i][position : position + len(chain.marginals)]
-            position += len(chain.marginals)
-            if (i, c) in without:
-                continue
-            if c == 0:
-                counts.initial[:] += chain.marginals[0]
-            elif (i, c - 1) not in without:
-                counts.rows[:] += np.outer(clusters[c - 1].marginals[-1], chain.marginals[0])
-            counts.rows[:] += chain.pairs.sum(axis=0)
-            for symbol, marginal in zip(symbols, chain.marginals, strict=True):
-                if symbol >= 0:
-                    counts.emission[symbol] += marginal
-    return counts
-
-
-def predictive(counts: Table, problem: Problem) -> Table:
-    """Surrogate parameters (3.49)-(3.50): the mean parameters after these counts."""
-    posterior = updated(counts, problem)
-    return Table(normalised(posterior.initial), shares(posterior.rows), shares(posterior.emission.T).T)
-
-
 def likelihoods(emission: Array, symbols: Sequence[int], factor: Array) -> Array:
     """(T, K) probability of each symbol in each state, times the factors of the states; missing symbols have 1."""
     told = [np.ones(emission.shape[1]) if symbol < 0 else emission[symbol] for symbol in symbols]
     table: Array = factor * np.array(told)
     return table
-
-
-# ---- CVI 1: single states --------------------------------------------------------------------------------------------
-
-
-def state(q: Marginals, i: int, t: int) -> Array:
-    """(K,) q(z_t) of a sequence whose clusters are single states; zero before its first and behind its last."""
-    return q[i][t].marginals[0] if 0 <= t < len(q[i]) else np.zeros(q[i][0].marginals.shape[1])
-
-
-def moves_from_before(q: Marginals, problem: Problem, i: int, t: int, corrections: bool = True) -> Table:
-    """Expected counts whose row j is C^{∖t}_{j·} given z_{t−1} = j.
-
-    All moves but those of t − 1 and t, and (3.37)'s one contribution: the move from t − 2 to t − 1 ends in j, so it
-    begins there too with probability q(z_{t−2} = j). It is zero at t − 1 = 1, where the move came from the start.
-    """
-    counts = expected_counts(q, problem, {(i, t - 1), (i, t)})
-    return counts._replace(rows=counts.rows + np.diag(state(q, i, t - 2))) if corrections else counts
-
-
-def moves_to_after(q: Marginals, problem: Problem, i: int, t: int, corrections: bool = True) -> Table:
-    """Expected counts whose column l is C^{∖t}_{·l} given z_{t+1} = l.
-
-    All moves but those of t and t + 1, and (3.39)'s one contribution of the move from t + 1 to t + 2.
-    """
-    counts = expected_counts(q, problem, {(i, t), (i, t + 1)})
-    return counts._replace(rows=counts.rows + np.diag(state(q, i, t + 2))) if corrections else counts
-
-
-def weight_from_before(
-    q: Marginals, problem: Problem, i: int, t: int, corrections: bool, neighbour_weighting: Left
-) -> Array:
-    """(K,) first factor of (3.33): what z_{t−1} says; at the start of a sequence row 0."""
-    if t == 0:
-        return updated(expected_counts(q, problem, {(i, t)}), problem).initial
-    rows = updated(moves_from_before(q, problem, i, t, corrections), problem).rows
-    return averaged(state(q, i, t - 1), shares(rows) if neighbour_weighting == "probabilities" else rows)
-
-
-def weight_from_after(q: Marginals, problem: Problem, i: int, t: int, corrections: bool) -> Array:
-    """(K,) second factor of (3.33): what z_{t+1} says; at the end of a sequence nothing."""
-    if t == len(q[i]) - 1:
-        return np.ones(len(problem.alpha_initial))
-    rows = updated(moves_to_after(q, problem, i, t, corrections), problem).rows
-    numerator = averaged(state(q, i, t + 1), rows.T)
-    if not corrections:
-        return ratio(numerator, rows.sum(axis=1))
-    denominator = updated(expected_counts(q, problem, {(i, t)}), problem).rows.sum(axis=1)
-    stayed = np.where(np.diag(problem.alpha_rows) > 0, state(q, i, t - 1), 0.0)  # the move into t may be k → k
-    return ratio(numerator + stayed * state(q, i, t + 1), denominator + stayed)
-
-
-def weight_from_symbol(q: Marginals, problem: Problem, i: int, t: int) -> Array:
-    """(K,) third factor of (3.33); C_{·k} is the number of symbols that k emitted."""
-    emission = predictive(expected_counts(q, problem, {(i, t)}), problem).emission
-    symbol = problem.data[i][t]
-    return np.ones(len(problem.alpha_initial)) if symbol < 0 else emission[symbol]
-
-
-def cvi_state_pass(
-    q: Marginals,
-    problem: Problem,
-    corrections: bool = True,
-    neighbour_weighting: Left = "counts",
-    order: Order = "incremental",
-    visits: Visits | None = None,
-) -> Marginals:
-    """CVI 1: every state once by (3.33).
-
-    Parameters
-    ----------
-    q : clusters of one state
-    corrections : with the single contributions of (3.37) and (3.39) and the delta terms of (3.33), or without any
-    neighbour_weighting : average the raw rows of counts over z_{t−1}, or each row divided by its total
-    order : given the newest marginals, or ("batch") the marginals before the pass
-    visits : these states in this order, each a group of its own, instead of all in the order of the data
-    """
-    given, q = q, [list(clusters) for clusters in q]
-    for ((i, t),) in visits or far_apart(q, 1):
-        known = given if order == "batch" else q
-        weights = factors(problem, i)[t] * weight_from_before(known, problem, i, t, corrections, neighbour_weighting)
-        weights = weights * weight_from_after(known, problem, i, t, corrections)
-        weights = weights * weight_from_symbol(known, problem, i, t)
-        q[i][t] = Chain(normalised(weights)[None], q[i][t].pairs)
-    return q
-
-
-# ---- CVI 2: whole sequences ------------------------------------------------------------------------------------------
-
-
-def sequence_under(surrogate: Table, problem: Problem, i: int) -> Chain:
-    """Marginals of one whole sequence under given parameters."""
-    likelihood = likelihoods(surrogate.emission, problem.data[i], factors(problem, i))
-    return forward_backward(surrogate.initial, surrogate.rows, likelihood, np.ones(len(surrogate.initial)))
-
-
-def cvi_sequence_pass(
-    q: Marginals,
-    problem: Problem,
-    exclude: bool = True,
-    order: Order = "incremental",
-    cluster_size: int = 1,
-    visits: Visits | None = None,
-) -> Marginals:
-    """CVI 2: every sequence once by (3.48).
-
-    Parameters
-    ----------
-    q : one cluster for each sequence
-    exclude : counts without the visited sequences, as it should be, or with them
-    order : counts of the newest marginals, or ("batch") of the marginals before the pass
-    cluster_size : how many sequences are taken out at once and run under the same surrogate
-    visits : these groups of sequences, in this order, instead of those that `cluster_size` makes
-    """
-    given, q = q, [list(clusters) for clusters in q]
-    for group in visits or far_apart(q, cluster_size):
-        counts = expected_counts(given if order == "batch" else q, problem, group if exclude else ())
-        for i, _ in group:
-            q[i] = [sequence_under(predictive(counts, problem), problem, i)]
-    return q
-
-
-# ---- CVI 3: subchains ------------------------------------------------------------------------------------------------
-
-
-def message_from_before(
-    q: Marginals, problem: Problem, place: Place, without: set[Place], neighbour_weighting: Left
-) -> Array:
-    """(K,) weights of a cluster's first state (3.68)."""
-    i, c = place
-    rows = updated(expected_counts(q, problem, without), problem).rows
-    return averaged(q[i][c - 1].marginals[-1], shares(rows) if neighbour_weighting == "probabilities" else rows)
-
-
-def message_from_after(q: Marginals, problem: Problem, place: Place, without: set[Place]) -> Array:
-    """(K,) weights of a cluster's last state (3.69)."""
-    i, c = place
-    rows = updated(expected_counts(q, problem, without), problem).rows
-    return averaged(q[i][c + 1].marginals[0], shares(rows).T)
-
-
-def subchain_under(
-    q: Marginals, problem: Problem, place: Place, without: set[Place], neighbour_weighting: Left, alone: bool = True
-) -> Chain:
-    """New marginals of one cluster by (3.70), with counts without some clusters, this one among them or not.
-
-    Parameters
-    ----------
-    alone : for the message from a neighbour, take out the neighbour as well: C^{∖i−1,i} and C^{∖i,i+1}
-    """
-    i, c = place
-    start = sum(len(chain.marginals) for chain in q[i][:c])
-    own = slice(start, start + len(q[i][c].marginals))
-    surrogate = predictive(expected_counts(q, problem, without), problem)
-    likelihood = likelihoods(surrogate.emission, problem.data[i][own], factors(problem, i)[own])
-    first, last = surrogate.initial, np.ones(len(surrogate.initial))
-    if c > 0:
-        first = message_from_before(
-            q, problem, place, without | {(i, c - 1)} if alone else without, neighbour_weighting
-        )
-    if c + 1 < len(q[i]):
-        last = message_from_after(q, problem, place, without | {(i, c + 1)} if alone else without)
-    return forward_backward(first, surrogate.rows, likelihood, last)
-
-
-def cvi_subchain_pass(
-    q: Marginals,
-    problem: Problem,
-    neighbour_weighting: Left = "counts",
-    exclude: bool = True,
-    order: Order = "incremental",
-    cluster_size: int = 1,
-    visits: Visits | None = None,
-) -> Marginals:
-    """CVI 3: every subchain once; how long they are is how `q` was cut.
-
-    Parameters are those of `cvi_state_pass` and `cvi_sequence_pass`. Neighbours are taken out for the messages between
-    them if clusters are taken out at all, and one by one.
-    """
-    given, q = q, [list(clusters) for clusters in q]
-    for group in visits or far_apart(q, cluster_size):
-        known = given if order == "batch" else [list(clusters) for clusters in q]
-        without = set(group) if exclude else set()
-        for i, c in group:
-            q[i][c] = subchain_under(
-                known, problem, (i, c), without, neighbour_weighting, alone=exclude and cluster_size == 1
-            )
-    return q
-
-
-# ---- variational inference, for comparison ---------------------------------------------------------------------------
-
-
-def geometric(counts: Table, problem: Problem) -> Table:
-    """exp E[log θ] of the posterior after these counts."""
-    posterior = updated(counts, problem)
-    emission = exp_expected_log(posterior.emission.T).T
-    return Table(exp_expected_log(posterior.initial), exp_expected_log(posterior.rows), emission)
-
-
-def exp_expected_log(alpha: Array) -> Array:
-    """exp(ψ(α) − ψ(Σα)) along the last axis; 0 where α is 0."""
-    total = alpha.sum(axis=-1, keepdims=True)
-    possible = alpha > 0
-    value = np.exp(digamma(np.where(possible, alpha, 1.0)) - digamma(np.where(total > 0, total, 1.0)))
-    return np.where(possible, value, 0.0)
-
-
-def vi_pass(q: Marginals, problem: Problem) -> Marginals:
-    """Mean field with parameters: all sequences under exp E[log θ] of the marginals before the pass."""
-    surrogate = geometric(expected_counts(q, problem), problem)
-    return [[sequence_under(surrogate, problem, i)] for i in range(len(q))]
-
-
-# ---- how good marginals are ------------------------------------------------------------------------------------------
-
-
-def entropy(q: Marginals) -> float:
-    """Entropy of q: that of all pairs, less that of the states that two pairs share."""
-    return sum(chain_entropy(chain) for clusters in q for chain in clusters)
-
-
-def chain_entropy(chain: Chain) -> float:
-    if len(chain.pairs) == 0:
-        return plain_entropy(chain.marginals)
-    return plain_entropy(chain.pairs) - plain_entropy(chain.marginals[1:-1])
-
-
-def plain_entropy(probability: Array) -> float:
-    return -float((probability * logs(np.where(probability > 0, probability, 1.0))).sum())
-
-
-def expected_log_factors(q: Marginals, problem: Problem) -> float:
-    """E[log legal], which is zero where states are either legal or not."""
-    total = 0.0
-    for i, clusters in enumerate(q):
-        marginals = np.concatenate([chain.marginals for chain in clusters])
-        total += float((marginals * logs(np.where(marginals > 0, factors(problem, i), 1.0))).sum())
-    return total
-
-
-def expected_bound(q: Marginals, problem: Problem) -> float:
-    """The collapsed objective with expected counts inside the gamma functions of (3.24), plus the entropy of q.
-
-    It is the bound of variational inference with the best q(parameters) for this q(z), since the integral over the
-    parameters of exp E_q[log p(x, z | parameters)] is (3.24) at the expected counts. So it never falls during
-    `vi_pass`, and never lies above `exact_bound`.
-    """
-    counts = expected_counts(q, problem)
-    return float(log_joint_of_counts(counts, concentration(problem))) + expected_log_factors(q, problem) + entropy(q)
-
-
-def log_probability(q: Marginals, paths: NDArray[np.int64]) -> Array:
-    """(M,) log q of joint paths (M, N), the positions of all sequences in a row."""
-    total, position = np.zeros(len(paths)), 0
-    for chain in itertools.chain.from_iterable(q):
-        total += logs(chain.marginals[0])[paths[:, position]]
-        for pair in chain.pairs:
-            total += logs(shares(pair))[paths[:, position], paths[:, position + 1]]
-            position += 1
-        position += 1
-    return total
-
-
-def exact_bound(q: Marginals, posterior: Posterior) -> float:
-    """The collapsed bound (3.27), E_q[log p(x, z) − log q(z)], path by path."""
-    log_q = log_probability(q, posterior.paths)
-    likely = log_q > -np.inf
-    return float((np.exp(log_q[likely]) * (posterior.log_joint[likely] - log_q[likely])).sum())
-
-
-def co_clustering(q: Marginals) -> Array:
-    """(N, N) probability under q that two positions are in the same state."""
-    chains = list(itertools.chain.from_iterable(q))
-    marginals = np.concatenate([chain.marginals for chain in chains])
-    same: Array = marginals @ marginals.T
-    position = 0
-    for chain in chains:
-        own = slice(position, position + len(chain.marginals))
-        same[own, own] = co_clustering_within(chain)
-        position = own.stop
-    return same
-
-
-def co_clustering_within(chain: Chain) -> Array:
-    """(T, T) of one cluster, from the joint distribution of each state and every later one."""
-    n_positions = len(chain.marginals)
-    same = np.eye(n_positions)
-    for s in range(n_positions):
-        joint = np.diag(chain.marginals[s])
-        for t in range(s + 1, n_positions):
-            joint = joint @ shares(chain.pairs[t - 1])
-            same[s, t] = same[t, s] = np.trace(joint)
-    return same
-
-
-def co_clustering_error(q: Marginals, posterior: Posterior) -> float:
-    """Mean absolute error of the co-clustering probabilities of all pairs of different positions."""
-    pairs = np.triu_indices(len(posterior.co_clustering), 1)
-    return float(np.abs(co_clustering(q) - posterior.co_clustering)[pairs].mean())

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import naive
-import naive_collapsed
+import naive_cvi
 import numpy as np
 from naive_collapsed import Problem, Table
 from numpy.typing import NDArray
@@ -187,10 +187,10 @@ def under(top: Top, problem: Problem) -> Problem:
 
 def looked_at(top: Top, counts: Table, problem: Problem) -> Top:
     """How much −log q(never), pair by pair under the predictive surrogate of all counts, exceeds the counts."""
-    surrogate = naive_collapsed.predictive(counts, under(top, problem))
+    surrogate = naive_cvi.predictive(counts, under(top, problem))
     first, moves = -counts.initial, -counts.rows
     for i in range(len(problem.data)):
-        chain = naive_collapsed.sequence_under(surrogate, problem, i)
+        chain = naive_cvi.sequence_under(surrogate, problem, i)
         first += pairs_occurrence(chain.marginals[:1])
         moves += (chain.pairs + quick_surplus(chain.pairs)).sum(axis=0)
     return top._replace(first=first, moves=moves)

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 from file_cases import CHECKPOINTS, FILES, INTERRUPTED, answers, names, score_after_another_batch, stem
-from fit_cases import BY_NAME, DICTIONARY, fingerprint, result
+from fit_cases import BY_NAME, DICTIONARY, result
+from fit_data import fingerprint
 from stored_results import differences, read_results
 
 import subchain

@@ -9,7 +9,8 @@ import math
 from pathlib import Path
 
 import pytest
-from fit_cases import BY_NAME, CASES, fingerprint, result
+from fit_cases import BY_NAME, CASES, result
+from fit_data import fingerprint
 from stored_results import differences, read_results
 
 STORED = read_results(Path(__file__).parent / "golden" / "fits.json")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import importlib
 import multiprocessing
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -16,6 +17,8 @@ from typing import Any
 PASSED, REFUSED, VIOLATION = "passed", "refused", "violation"
 #: Seconds that a child may take to import what it runs.
 STARTUP = 60.0
+#: Reasons of refusals that a report lists.
+MOST_REASONS = 40
 
 
 @dataclasses.dataclass
@@ -36,22 +39,22 @@ def judge(function: Callable[[int], Verdict], seed: int) -> Verdict:
         return Verdict(seed, VIOLATION, f"{type(error).__name__}: {error}\n{where}")
 
 
-def _serve(connection: Connection, module: str, function: str) -> None:
-    work = getattr(importlib.import_module(module), function)
-    while True:
-        seed = connection.recv()
-        if seed is None:
-            return
-        connection.send(judge(work, seed))
+def _serve(connection: Connection, module: str, function: str, given: Any) -> None:
+    home = importlib.import_module(module)
+    if given is not None:
+        home.prepare(given)
+    while True:  # until the parent ends this process
+        connection.send(judge(getattr(home, function), connection.recv()))
 
 
 class Child:
-    """A process that runs one case after the other."""
+    """A process that runs one case after the other; see `verdicts`."""
 
-    def __init__(self, module: str, function: str) -> None:
+    def __init__(self, work: Callable[[int], Verdict], given: Any) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs, module, function), daemon=True)
+        arguments = (theirs, work.__module__, work.__name__, given)
+        self.process = context.Process(target=_serve, args=arguments, daemon=True)
         self.process.start()
         theirs.close()
         self.seed = -1
@@ -78,9 +81,10 @@ class Child:
 class Children:
     """Some children, and the cases that they have yet to run."""
 
-    def __init__(self, seeds: Iterable[int], work: Callable[[int], Verdict], n_jobs: int) -> None:
+    def __init__(self, seeds: Iterable[int], work: Callable[[int], Verdict], n_jobs: int, given: Any) -> None:
         self.todo = iter(seeds)
         self.work = work
+        self.given = given
         self.running: dict[Any, Child] = {}
         for _ in range(n_jobs):
             self.proceed(None)
@@ -93,13 +97,13 @@ class Children:
         if seed is None:
             return
         if child is None or not child.process.is_alive():
-            child = Child(self.work.__module__, self.work.__name__)
+            child = Child(self.work, self.given)
             self.running[child.connection] = child
         child.give(seed)
 
 
 def verdicts(
-    seeds: Iterable[int], work: Callable[[int], Verdict], n_jobs: int = 1, limit: float = 120.0
+    seeds: Iterable[int], work: Callable[[int], Verdict], n_jobs: int = 1, limit: float = 120.0, given: Any = None
 ) -> Iterator[Verdict]:
     """Yield the verdict of each seed, in the order in which they end.
 
@@ -107,8 +111,9 @@ def verdicts(
     ----------
     work : function at the top of a module, from a seed to its verdict
     limit : seconds after which a case counts as hanging
+    given : what `prepare` of that module is called with in every child, if it is not None
     """
-    children = Children(seeds, work, n_jobs)
+    children = Children(seeds, work, n_jobs, given)
     try:
         while children.running:
             for connection in wait(list(children.running), timeout=1.0):
@@ -125,7 +130,7 @@ def verdicts(
             child.end()
 
 
-def report(found: Iterable[Verdict], describe: Callable[[int], str], *, quiet: bool = False) -> bool:
+def report(found: Iterable[Verdict], describe: Callable[[int], str]) -> bool:
     """Print each violation as it is found, and counts at the end; return whether there was none."""
     counts: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
@@ -135,8 +140,23 @@ def report(found: Iterable[Verdict], describe: Callable[[int], str], *, quiet: b
             reasons[verdict.what] += 1
         if verdict.kind == VIOLATION:
             print(f"violation, seed {verdict.seed}: {describe(verdict.seed)}\n    {verdict.what}", flush=True)
-    if not quiet:
-        for reason, count in reasons.most_common(40):
-            print(f"  refused {count} times: {reason}")
+    for reason, count in reasons.most_common(MOST_REASONS):
+        print(f"  refused {count} times: {reason}")
     print(", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items())), flush=True)
     return not counts[VIOLATION]
+
+
+def command(
+    description: str, attacks: Mapping[str, Callable[[int], Verdict]], describe: Callable[[int], str], given: Any = None
+) -> int:
+    """Run as many cases of an attack as the command line asks for; return 1 if there is a violation."""
+    parser = argparse.ArgumentParser(description=description)
+    if len(attacks) > 1:
+        parser.add_argument("attack", choices=attacks)
+    parser.add_argument("number", type=int, help="number of cases")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first case")
+    parser.add_argument("--jobs", type=int, default=1, help="number of processes")
+    options = parser.parse_args()
+    work = attacks[options.attack] if len(attacks) > 1 else next(iter(attacks.values()))
+    seeds = range(options.seed, options.seed + options.number)
+    return 0 if report(verdicts(seeds, work, options.jobs, given=given), describe) else 1

@@ -4,40 +4,34 @@ A case is a function of its seed. It takes a file that the package wrote, change
 The verdict is one of three:
 
 - refused: an error of the package says what is wrong;
-- behaves: the file was read, scores are numbers, probabilities are in range, and a resumed run goes on;
+- passed: the file was read, scores are numbers, probabilities are in range, and a resumed run goes on;
 - violation: any other exception, a crash, a hang, or a result that is not in range.
 
-Cases run in child processes, so that a crash is a verdict. Run many of them with
-
-    PYTHONPATH=src:tests python -m fuzz.files --damaged 1000 --forged 1000 --seed 0 --jobs 2
+`python -m fuzz.files forged 1000 --seed 0 --jobs 2` (with `src` and `tests` on the path) tries a thousand of them.
 """
 
 from __future__ import annotations
 
-import argparse
 import copy
 import functools
 import json
-import multiprocessing
-import os
 import random
 import sys
 import tempfile
 import warnings
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from fit_cases import BY_NAME, Case, draw
+from fit_cases import BY_NAME, Case
+from fit_data import draw
 
+from fuzz.children import PASSED, REFUSED, VIOLATION, Verdict, command
 from subchain import HMM, VI, Dirichlet, left_right
 from subchain.core.files import CHECKSUM, HEADER, _checksum, read_arrays
 from subchain.errors import SubchainError
 
-#: Seconds after which a case counts as a hang.
-LIMIT = 20.0
 #: Cases of `fit_cases` whose models are attacked.
 MODELS = (
     "em categorical", "em gaussian", "vi diagonal", "em poisson", "vi bernoulli", "em product", "vi hdp",
@@ -268,18 +262,18 @@ def _forge_header(rng: random.Random, header: dict[str, Any]) -> None:
 # ---- verdicts --------------------------------------------------------------------------------------------------------
 
 
-def verdict(subject: Subject, content: bytes, path: Path) -> str:
-    """Write a file, read it and use what was read; return "refused", "behaves" or "violation: ..."."""
+def verdict(subject: Subject, content: bytes, path: Path, seed: int = 0) -> Verdict:
+    """Write a file, read it and use what was read."""
     path.write_bytes(content)
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             found = _use_checkpoint(subject.case(), path) if subject.is_checkpoint else _use_model(subject.case(), path)
-    except SubchainError:
-        return "refused"
+    except SubchainError as error:
+        return Verdict(seed, REFUSED, type(error).__name__)
     except (Exception, RecursionError, MemoryError) as error:
-        return f"violation: {type(error).__name__}: {error!s:.200}"
-    return "behaves" if found is None else f"violation: {found}"
+        return Verdict(seed, VIOLATION, f"{subject.name}: {type(error).__name__}: {error!s:.200}")
+    return Verdict(seed, PASSED) if found is None else Verdict(seed, VIOLATION, f"{subject.name}: {found}")
 
 
 def _use_model(case: Case, path: Path) -> str | None:
@@ -316,93 +310,29 @@ def _fault(model: HMM, x: Any, **knowledge: Any) -> str | None:
     return None
 
 
-# ---- children --------------------------------------------------------------------------------------------------------
+# ---- cases -----------------------------------------------------------------------------------------------------------
 
 
-def _serve(connection: Any, files: tuple[Subject, ...], folder: str) -> None:
-    """Judge the cases that come over a connection, until it is closed."""
+def prepare(files: tuple[Subject, ...]) -> None:
+    """Attack the files that the parent process wrote, instead of writing the same once more."""
     global subjects
-    subjects = lambda: files  # noqa: E731  (written once, by the parent)
-    while True:
-        try:
-            kind, seed = connection.recv()
-        except EOFError:
-            return
-        connection.send(verdict(*{"damaged": damaged, "forged": forged}[kind](seed), Path(folder) / f"{os.getpid()}"))
+    subjects = lambda: files  # noqa: E731
 
 
-class Child:
-    """A process that judges cases one after the other; it is started again after a crash or a hang."""
-
-    def __init__(self, folder: str) -> None:
-        self.folder = folder
-        self._start()
-
-    def _start(self) -> None:
-        context = multiprocessing.get_context("spawn")
-        self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs, subjects(), self.folder), daemon=True)
-        self.process.start()
-        theirs.close()
-        self.is_warm = False
-
-    def judge(self, kind: str, seed: int) -> str:
-        """Return the verdict of a case."""
-        self.connection.send((kind, seed))
-        try:
-            if self.connection.poll(LIMIT if self.is_warm else 10 * LIMIT):
-                found: str = self.connection.recv()
-                self.is_warm = True
-                return found
-            found = f"violation: no verdict after {LIMIT:g} seconds"
-        except (EOFError, ConnectionResetError):
-            self.process.join()
-            found = f"violation: the process ended with exit code {self.process.exitcode}"
-        self.close()
-        self._start()
-        return found
-
-    def close(self) -> None:
-        self.connection.close()
-        self.process.kill()
-        self.process.join()
+def run_damaged(seed: int) -> Verdict:
+    return _run(seed, *damaged(seed))
 
 
-def judged(kind: str, seeds: range) -> dict[int, str]:
-    """Return the verdicts of cases, judged by one child."""
+def run_forged(seed: int) -> Verdict:
+    return _run(seed, *forged(seed))
+
+
+def _run(seed: int, subject: Subject, content: bytes) -> Verdict:
     with tempfile.TemporaryDirectory() as folder:
-        child = Child(folder)
-        try:
-            return {seed: child.judge(kind, seed) for seed in seeds}
-        finally:
-            child.close()
+        return verdict(subject, content, Path(folder) / "file", seed)
 
 
-def main() -> int:
-    """Run many cases and print their verdicts; return 1 if any is a violation."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    for kind in ("damaged", "forged"):
-        parser.add_argument(f"--{kind}", type=int, default=0, help=f"number of {kind} files")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the first file of either kind")
-    parser.add_argument("--jobs", type=int, default=1, help="number of processes")
-    options = parser.parse_args()
-    subjects()
-    counts: Counter[str] = Counter()
-    for kind in ("damaged", "forged"):
-        stop = options.seed + getattr(options, kind)
-        parts = [range(first, stop, options.jobs) for first in range(options.seed, options.seed + options.jobs)]
-        with ThreadPoolExecutor(options.jobs) as pool:
-            for found in pool.map(functools.partial(judged, kind), parts):
-                for seed, text in found.items():
-                    counts[f"{kind}: {text.partition(':')[0]}"] += 1
-                    if text.startswith("violation"):
-                        print(f"{kind} {seed}: {text}")
-    for name, count in sorted(counts.items()):
-        print(f"{name:>20} {count}")
-    return int(any("violation" in name for name in counts))
-
+ATTACKS = {"damaged": run_damaged, "forged": run_forged}
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command(__doc__.partition("\n")[0], ATTACKS, lambda seed: "see `damaged` or `forged`", subjects()))

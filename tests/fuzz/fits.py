@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import sys
 import tempfile
@@ -18,7 +17,7 @@ import numpy as np
 from naive_engine import NaiveEngine
 
 from fuzz.cases import Case, draw_case
-from fuzz.children import PASSED, REFUSED, VIOLATION, Verdict, report, verdicts
+from fuzz.children import PASSED, REFUSED, VIOLATION, Verdict, command
 from subchain import HDP, HMM
 from subchain.errors import ConvergenceWarning, ImpossibleSequenceError, InputError, SubchainError
 from subchain.inference.batch.passes import Batch
@@ -204,15 +203,5 @@ CHECKS = (
 )
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="fuzz.fits", description=__doc__.splitlines()[0])
-    parser.add_argument("number", type=int, help="how many")
-    parser.add_argument("--seed", type=int, default=0, help="the first seed")
-    parser.add_argument("--jobs", type=int, default=1, help="child processes")
-    options = parser.parse_args()
-    seeds = range(options.seed, options.seed + options.number)
-    return 0 if report(verdicts(seeds, run, options.jobs), lambda seed: str(draw_case(seed))) else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command(__doc__.partition("\n")[0], {"fits": run}, lambda seed: str(draw_case(seed))))

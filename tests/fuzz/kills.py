@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import sys
@@ -17,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from fuzz.cases import Case, draw_case
-from fuzz.children import PASSED, REFUSED, VIOLATION, Verdict, report, verdicts
+from fuzz.children import PASSED, REFUSED, VIOLATION, Verdict, command
 from fuzz.fits import Violation, require, same_bits
 from subchain import CVI, HMM, Beam, Gibbs, Guards
 from subchain.errors import SubchainError
@@ -130,15 +129,5 @@ def end_after(case: Case, path: Path, number: signal.Signals, seconds: float) ->
     )
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="fuzz.kills", description=__doc__.splitlines()[0])
-    parser.add_argument("number", type=int, help="how many")
-    parser.add_argument("--seed", type=int, default=0, help="the first seed")
-    parser.add_argument("--jobs", type=int, default=1, help="child processes")
-    options = parser.parse_args()
-    seeds = range(options.seed, options.seed + options.number)
-    return 0 if report(verdicts(seeds, run, options.jobs), lambda seed: str(draw_case(seed))) else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command(__doc__.partition("\n")[0], {"kills": run}, lambda seed: str(draw_case(seed))))

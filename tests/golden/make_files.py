@@ -10,7 +10,8 @@ import warnings
 from pathlib import Path
 
 from file_cases import CHECKPOINTS, FILES, INTERRUPTED, answers, names, score_after_another_batch, stem
-from fit_cases import BY_NAME, DICTIONARY, fingerprint
+from fit_cases import BY_NAME, DICTIONARY
+from fit_data import fingerprint
 from stored_results import read_results, write_results
 
 from subchain import HMM

@@ -8,7 +8,8 @@ A result that is stored already is replaced only if it was named and the table s
 import sys
 from pathlib import Path
 
-from fit_cases import BY_NAME, CASES, fingerprint, result
+from fit_cases import BY_NAME, CASES, result
+from fit_data import fingerprint
 from stored_results import read_results, write_results
 
 path = Path(__file__).parent / "fits.json"

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import naive_bounds
 import naive_collapsed as naive
+import naive_cvi
 import numpy as np
 import pytest
 from naive_collapsed import Chain, Marginals
@@ -123,11 +125,11 @@ def follow(run: Run, problem: naive.Problem, step: Callable[..., Marginals], **s
 def assert_same(run: Run, q: Marginals, problem: naive.Problem, tolerance: float = 1e-11) -> None:
     """Marginals, counts and objective are those of the slow version."""
     assert run.marginals == pytest.approx(marginals(q), abs=tolerance)
-    counts, found = naive.expected_counts(q, problem), run.ledger.statistics
+    counts, found = naive_cvi.expected_counts(q, problem), run.ledger.statistics
     assert found.initial == pytest.approx(counts.initial, abs=tolerance)
     assert found.pairs == pytest.approx(counts.rows, abs=tolerance)
     assert emitted(run) == pytest.approx(counts.emission, abs=tolerance)
-    assert run.model.trace_.objective[-1] == pytest.approx(naive.expected_bound(q, problem), abs=1e-8)
+    assert run.model.trace_.objective[-1] == pytest.approx(naive_bounds.expected_bound(q, problem), abs=1e-8)
 
 
 def emitted(run: Run) -> Array:
@@ -166,7 +168,7 @@ SUBCHAINS: list[dict[str, Any]] = [
 def test_passes_over_sequences(fit: Fit, settings: dict[str, Any], n_states: int) -> None:
     problem = problem_of(n_states)
     run = fit(collapsed(**settings), problem)
-    assert_same(run, follow(run, problem, naive.cvi_sequence_pass, **settings), problem)
+    assert_same(run, follow(run, problem, naive_cvi.cvi_sequence_pass, **settings), problem)
 
 
 @pytest.mark.parametrize("n_states", [2, 5, 9])
@@ -175,7 +177,7 @@ def test_passes_over_sequences(fit: Fit, settings: dict[str, Any], n_states: int
 def test_passes_over_subchains(fit: Fit, settings: dict[str, Any], length: int, n_states: int) -> None:
     problem = problem_of(n_states)
     run = fit(collapsed(cluster="subchain", length=length, **settings), problem)
-    assert_same(run, follow(run, problem, naive.cvi_subchain_pass, **settings), problem)
+    assert_same(run, follow(run, problem, naive_cvi.cvi_subchain_pass, **settings), problem)
 
 
 @pytest.mark.parametrize("n_states", [2, 5, 9])
@@ -183,7 +185,7 @@ def test_passes_over_subchains(fit: Fit, settings: dict[str, Any], length: int, 
 def test_passes_over_states(fit: Fit, order: str, n_states: int) -> None:
     problem = problem_of(n_states)
     run = fit(collapsed(cluster="state", order=order), problem)
-    assert_same(run, follow(run, problem, naive.cvi_state_pass, order=order), problem)
+    assert_same(run, follow(run, problem, naive_cvi.cvi_state_pass, order=order), problem)
 
 
 @pytest.mark.parametrize("neighbour_weighting", ["counts", "probabilities"])
@@ -192,7 +194,7 @@ def test_passes_over_states_without_corrections(fit: Fit, neighbour_weighting: s
     run = fit(collapsed(cluster="state", corrections=False, neighbour_weighting=neighbour_weighting), problem)
     assert_same(
         run,
-        follow(run, problem, naive.cvi_state_pass, corrections=False, neighbour_weighting=neighbour_weighting),
+        follow(run, problem, naive_cvi.cvi_state_pass, corrections=False, neighbour_weighting=neighbour_weighting),
         problem,
     )
 
@@ -201,19 +203,19 @@ def test_states_that_see_themselves_need_no_corrections(fit: Fit) -> None:
     problem = problem_of(5)
     run = fit(collapsed(cluster="state", exclude=False), problem)
     assert_same(
-        run, follow(run, problem, naive.cvi_subchain_pass, neighbour_weighting="counts", exclude=False), problem
+        run, follow(run, problem, naive_cvi.cvi_subchain_pass, neighbour_weighting="counts", exclude=False), problem
     )
 
 
 # ---- knowledge of the states -----------------------------------------------------------------------------------------
 
 CLUSTERS: dict[str, tuple[dict[str, Any], Callable[..., Marginals], dict[str, Any]]] = {
-    "sequence": ({}, naive.cvi_sequence_pass, {}),
-    "cluster_size": ({"cluster_size": 2}, naive.cvi_sequence_pass, {"cluster_size": 2}),
-    "state": ({"cluster": "state"}, naive.cvi_state_pass, {}),
+    "sequence": ({}, naive_cvi.cvi_sequence_pass, {}),
+    "cluster_size": ({"cluster_size": 2}, naive_cvi.cvi_sequence_pass, {"cluster_size": 2}),
+    "state": ({"cluster": "state"}, naive_cvi.cvi_state_pass, {}),
     "subchain": (
         {"cluster": "subchain", "length": 2},
-        naive.cvi_subchain_pass,
+        naive_cvi.cvi_subchain_pass,
         {"neighbour_weighting": "probabilities"},
     ),
 }
@@ -280,7 +282,7 @@ def test_masked_moves_leave_the_objective_finite(fit: Fit, cluster_size: int) ->
     mask = np.triu(np.ones((3, 3), dtype=bool))
     problem = problem._replace(alpha_rows=problem.alpha_rows * mask)
     run = fit(collapsed(cluster_size=cluster_size), problem, mask=mask)
-    assert_same(run, follow(run, problem, naive.cvi_sequence_pass, cluster_size=cluster_size), problem)
+    assert_same(run, follow(run, problem, naive_cvi.cvi_sequence_pass, cluster_size=cluster_size), problem)
 
 
 # ---- sequences that count more often ---------------------------------------------------------------------------------
@@ -290,7 +292,7 @@ def test_masked_moves_leave_the_objective_finite(fit: Fit, cluster_size: int) ->
 def test_weights_of_one_change_nothing(fit: Fit, settings: dict[str, Any]) -> None:
     problem = problem_of(5)
     run = fit(collapsed(**settings), problem, sample_weight=np.ones(len(LENGTHS)))
-    assert_same(run, follow(run, problem, naive.cvi_sequence_pass, **settings), problem)
+    assert_same(run, follow(run, problem, naive_cvi.cvi_sequence_pass, **settings), problem)
 
 
 @pytest.mark.parametrize("neighbour_weighting", ["counts", "probabilities"])
@@ -301,7 +303,9 @@ def test_weights_of_one_change_nothing_for_subchains(fit: Fit, neighbour_weighti
         problem,
         sample_weight=np.ones(len(LENGTHS)),
     )
-    assert_same(run, follow(run, problem, naive.cvi_subchain_pass, neighbour_weighting=neighbour_weighting), problem)
+    assert_same(
+        run, follow(run, problem, naive_cvi.cvi_subchain_pass, neighbour_weighting=neighbour_weighting), problem
+    )
 
 
 def test_a_sequence_that_counts_twice_is_two_sequences_visited_together(fit: Fit) -> None:
@@ -313,13 +317,13 @@ def test_a_sequence_that_counts_twice_is_two_sequences_visited_together(fit: Fit
     visits = [[(next(number), 0) for _ in range(weight)] for weight in weights]
     q = [[Chain(own.marginals, own.pairs / w)] for (own,), w in zip(run.start, weights, strict=True) for _ in range(w)]
     for _ in range(PASSES):
-        q = naive.cvi_sequence_pass(q, problem._replace(data=data), visits=visits)
+        q = naive_cvi.cvi_sequence_pass(q, problem._replace(data=data), visits=visits)
     assert run.marginals == pytest.approx(marginals([q[group[0][0]] for group in visits]), abs=1e-11)
-    counts = naive.expected_counts(q, problem._replace(data=data))
+    counts = naive_cvi.expected_counts(q, problem._replace(data=data))
     assert run.ledger.statistics.pairs == pytest.approx(counts.rows, abs=1e-11)
     assert emitted(run) == pytest.approx(counts.emission, abs=1e-11)
     assert run.model.trace_.objective[-1] == pytest.approx(
-        naive.expected_bound(q, problem._replace(data=data)), abs=1e-8
+        naive_bounds.expected_bound(q, problem._replace(data=data)), abs=1e-8
     )
 
 
@@ -361,8 +365,8 @@ def test_variational_inference_begins_with_the_same_local_posteriors(fit: Fit) -
     q = fit(collapsed(), problem).start
     model = model_of(problem, VI(max_iter=PASSES, tolerance=0.0)).fit(as_sequences(problem.data))
     for _ in range(PASSES):
-        q = naive.vi_pass(q, problem)
-    mean = naive.predictive(naive.expected_counts(q, problem), problem)
+        q = naive_cvi.vi_pass(q, problem)
+    mean = naive_cvi.predictive(naive_cvi.expected_counts(q, problem), problem)
     assert model.transition_ == pytest.approx(mean.rows, abs=1e-12)
 
 
@@ -371,7 +375,7 @@ def test_statistics_are_the_sum_of_all_shares(fit: Fit, cluster: str) -> None:
     settings, _, _ = CLUSTERS[cluster]
     problem = problem_of(5)
     run = fit(CVI(**({"cluster": "sequence"} | settings), max_iter=27, tolerance=0.0), problem)
-    counts = naive.expected_counts(shares_of(run.ledger), problem)
+    counts = naive_cvi.expected_counts(shares_of(run.ledger), problem)
     found = run.ledger.statistics
     assert found.initial == pytest.approx(counts.initial, abs=1e-9)
     assert found.pairs == pytest.approx(counts.rows, abs=1e-9)

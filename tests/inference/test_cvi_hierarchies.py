@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import naive_bounds
 import naive_collapsed
+import naive_cvi
 import naive_hdp
 import numpy as np
 import pytest
@@ -85,13 +87,13 @@ def test_passes_under_a_prior_that_moves(
     flat = np.ones((STATES, STATES))
     problem = naive_collapsed.Problem(data, flat[0], flat, np.full((N_SYMBOLS, STATES), 0.5))
     for iteration in range(1, n_passes + 1):
-        q = naive_collapsed.cvi_sequence_pass(q, naive_hdp.under(top, problem), **settings)
-        counts = naive_collapsed.expected_counts(q, problem)
+        q = naive_cvi.cvi_sequence_pass(q, naive_hdp.under(top, problem), **settings)
+        counts = naive_cvi.expected_counts(q, problem)
         if iteration % LOOK == 1:
             top = naive_hdp.looked_at(top, counts, problem)
         top = naive_hdp.renewed(top, counts)
     of_symbols = float(naive_collapsed.log_polya(counts.emission.T, problem.beta.T).sum())
-    objective = naive_hdp.log_worth(top, counts) + of_symbols + naive_collapsed.entropy(q)
+    objective = naive_hdp.log_worth(top, counts) + of_symbols + naive_bounds.entropy(q)
 
     chain: Any = ledger.current_prior.chain
     for found, expected in (
