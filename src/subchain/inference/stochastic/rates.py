@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.parts import Memory
-from subchain.core.ranges import FINITE, POSITIVE, stored
+from subchain.core.ranges import FINITE, NOT_NEGATIVE, stored
+from subchain.errors import FileFormatError
 
 Array = NDArray[np.float64]
 
@@ -67,4 +68,6 @@ class Adaptive(Falling):
     def restore(self, memory: Memory, signal: Array) -> None:
         if "rate.mean" in memory:
             self.mean = np.array(stored(memory, "rate.mean", FINITE, (signal.size,)))
-            self.square, self.window = stored(memory, "rate.window", POSITIVE, (2,)).tolist()
+            self.square, self.window = stored(memory, "rate.window", NOT_NEGATIVE, (2,)).tolist()
+            if self.window == 0.0:  # its inverse is a share
+                raise FileFormatError(f"rate.window holds {self.window} at 1, but must be above 0")
