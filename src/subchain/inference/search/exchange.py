@@ -16,7 +16,7 @@ from subchain.inference.run.algorithm import Algorithm
 from subchain.inference.run.loop import RunState, Step, Trial, Trials
 from subchain.inference.run.trace import NEAR
 from subchain.inference.search.merging import Merge, pair_merges
-from subchain.inference.search.search import LEAST_GAIN, MOST, OneSearch, StateSearch, is_milestone
+from subchain.inference.search.search import MOST, OneSearch, StateSearch, is_milestone
 from subchain.inference.search.splitting import Split, Splitter, has_free_state
 from subchain.structures.chain.model import HMMPosterior
 from subchain.structures.chain.structure import Chains
@@ -27,6 +27,8 @@ SHARE, CHEAP = 0.5, 2e6
 MERGES, SPLITS = 3, 4
 #: Loss of fit of an excerpt (nats an observation) with which a proposal is given up before any pass over the data.
 SLACK = 0.02
+#: What an exchange must add to the objective (nats); as many states as before need no more.
+LEAST_GAIN = 0.05
 #: Further attempts that a proposal is given as long as it may come to exceed the objective.
 ATTEMPTS = 5
 
