@@ -1,8 +1,10 @@
 """Emission families: the distribution of an observation given the hidden state, one family per file."""
 
+from subchain.data.sequences import Sequences
 from subchain.emissions.base import Conjugate, Emission, Frozen, Likelihood, Parameters
 from subchain.emissions.bernoulli import Bernoulli
 from subchain.emissions.categorical import Categorical
+from subchain.emissions.choice import AUTO, Choice, choose_emission, coded_numbers
 from subchain.emissions.diagonal_gaussian import DiagonalGaussian
 from subchain.emissions.families import families, family_of
 from subchain.emissions.gaussian import Gaussian
@@ -31,14 +33,35 @@ def resolve_emission(emission: str | Emission) -> Emission:
         raise InputError(f"emission must be a family such as Poisson(), or the name of one; got {emission!r}.")
     known = {family.name: family for family in families()}
     if emission not in known:
-        raise unknown_name("emission", emission, known)
+        raise unknown_name("emission", emission, [AUTO, *known])
     return known[emission]()
 
 
+def emission_for(emission: str | Emission, data: Sequences) -> Choice:
+    """Return the family for these data: the given one, or for "auto" the one that suits their columns.
+
+    The reason is empty if the family was given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subchain.emissions import emission_for
+    >>> emission_for("auto", Sequences(np.array([0.5, 1.5])))
+    Choice(emission=Gaussian(), reason='Gaussian, because the data are numbers with fractions.')
+    """
+    return choose_emission(data) if isinstance(emission, str) and emission == AUTO else _given(emission)
+
+
+def _given(emission: str | Emission) -> Choice:
+    return Choice(resolve_emission(emission), "")
+
+
 __all__ = [
+    "AUTO",
     "FAMILIES",
     "Bernoulli",
     "Categorical",
+    "Choice",
     "Conjugate",
     "DiagonalGaussian",
     "Emission",
@@ -49,6 +72,9 @@ __all__ = [
     "Parameters",
     "Poisson",
     "Product",
+    "choose_emission",
+    "coded_numbers",
+    "emission_for",
     "family_of",
     "resolve_emission",
 ]

@@ -44,7 +44,10 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
     n_states : int
         Number of hidden states.
     emission : str or Emission
-        Emission family: "categorical", "gaussian", "diagonal_gaussian", "poisson", "bernoulli", or an object.
+        Emission family: "categorical", "gaussian", "diagonal_gaussian", "poisson", "bernoulli", or an object. "auto"
+        chooses by the columns of the data: strings and codes are "categorical", zeros and ones "bernoulli", small whole
+        numbers "poisson", other numbers "gaussian", and columns of several kinds get a `Product`. `family_` is the
+        chosen family, and `family_reason_` says why.
     transition : str or TransitionPrior, optional
         Prior over the hidden chain; `Dirichlet()` by default.
     inference : str or Algorithm
@@ -91,7 +94,7 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
     def __init__(
         self,
         n_states: int = 2,
-        emission: str | Emission = "gaussian",
+        emission: str | Emission = "auto",
         transition: str | TransitionPrior | None = None,
         inference: str | Algorithm | None = "vi",
         n_init: int = 1,
@@ -175,6 +178,7 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
     def _adopt(self, fit: FitCall, state: RunState, runs: list[RunSummary]) -> None:
         """Set the results of this model to the final state of a run."""
         self._set_parameters(cast(HMMPoint, state.point), fit.emission)
+        self.family_reason_ = fit.choice
         self.prior_ = cast(HMMPosterior, state.results.prior or fit.problem.prior)
         self.statistics_ = cast(HMMStatistics, state.results.reported or fit.empty)
         self.trace_ = state.trace
