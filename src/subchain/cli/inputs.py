@@ -92,7 +92,7 @@ class DataSource:
         return {KINDS[suffix] for file in self._files() for suffix in file.suffixes if suffix in KINDS}
 
     def _all_have(self, column: str) -> bool:
-        from subchain.data.tables import columns_of_table
+        from subchain.data.table_columns import columns_of_table
 
         return self._kinds() == {"table"} and all(column in columns_of_table(file) for file in self._files())
 

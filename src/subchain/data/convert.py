@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from subchain.data.coding import CodedLines
 from subchain.data.columns import Columns
+from subchain.data.delimited import read_csv
 from subchain.data.dtypes import SUPPORTED, cast, is_supported, joined
 from subchain.data.lines import existing_file
 from subchain.data.missing import check_finite
@@ -28,7 +29,7 @@ from subchain.data.sequences import (
     one_per_column,
     require_observations,
 )
-from subchain.data.tables import from_table, is_table, read_csv, read_parquet, to_arrow
+from subchain.data.tables import from_table, is_table, read_parquet, to_arrow
 from subchain.data.unpacking import COMPRESSED
 from subchain.errors import FileFormatError, InputError
 

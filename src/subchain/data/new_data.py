@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from subchain.data.convert import as_sequences
 from subchain.data.sequences import Sequences
-from subchain.data.tables import columns_of_table
+from subchain.data.table_columns import columns_of_table
 from subchain.data.vocabulary import Vocabulary
 from subchain.errors import InputError
 

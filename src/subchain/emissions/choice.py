@@ -36,7 +36,7 @@ from subchain.emissions.product import Product
 AUTO = "auto"
 #: With more columns of measurements than this, covariances are diagonal.
 FEW_COLUMNS = 10
-#: Whole numbers with a larger mean are measurements: there a Gaussian describes counts as well, whatever their variance.
+#: Whole numbers with a larger mean are measurements: a Gaussian describes counts of that size, whatever their variance.
 LARGE_MEAN = 50.0
 #: Counts with a smaller ratio of variance to mean are measurements: no mixture of Poisson distributions is below 1.
 SMALLEST_DISPERSION = 0.5
