@@ -24,6 +24,10 @@ def compare(
     columns: options.Columns = None,
     sequence: options.SequenceColumn = None,
     array: options.Array = None,
+    format: options.Format = None,
+    lengths: options.Lengths = None,
+    header: options.Header = None,
+    separator: options.Separator = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Score models on the same data, best first. Use data that none of them was fitted to."""
@@ -35,7 +39,9 @@ def compare(
         *files, data = paths
         if not files:
             raise InputError("compare needs at least one model, and then the data: MODEL... DATA.")
-        source = DataSource([data], unit, sequences, lower, columns, sequence, array)
+        source = DataSource(
+            [data], unit, sequences, lower, columns, sequence, array, format, lengths, header, separator
+        )
         models = [load_model(file) for file in files]
         found: list[dict[str, Any]] = []
         for file, model in zip(files, models, strict=True):

@@ -23,6 +23,10 @@ def predict(
     columns: options.Columns = None,
     sequence: options.SequenceColumn = None,
     array: options.Array = None,
+    format: options.Format = None,
+    lengths: options.Lengths = None,
+    header: options.Header = None,
+    separator: options.Separator = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Predict the hidden state of every observation."""
@@ -43,7 +47,10 @@ def predict(
             write = writer_for(output, probabilities, bed)
             check_target(output, model, *data)
         fitted = load_model(model)
-        x = read_for(fitted, DataSource(data, unit, sequences, lower, columns, sequence, array))
+        x = read_for(
+            fitted,
+            DataSource(data, unit, sequences, lower, columns, sequence, array, format, lengths, header, separator),
+        )
         in_segments = output is not None and is_bed(output)
         if output is not None and in_segments:
             bed.check_data(x, output)

@@ -20,6 +20,10 @@ def score(
     columns: options.Columns = None,
     sequence: options.SequenceColumn = None,
     array: options.Array = None,
+    format: options.Format = None,
+    lengths: options.Lengths = None,
+    header: options.Header = None,
+    separator: options.Separator = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Compute the log likelihood of data: total, per observation, and of each sequence."""
@@ -27,7 +31,10 @@ def score(
         from subchain.cli.inputs import DataSource, load_model, read_for
 
         fitted = load_model(model)
-        x = read_for(fitted, DataSource(data, unit, sequences, lower, columns, sequence, array))
+        x = read_for(
+            fitted,
+            DataSource(data, unit, sequences, lower, columns, sequence, array, format, lengths, header, separator),
+        )
         scores = fitted.score_sequences(x)
         total = float(scores.sum())
         out.add(

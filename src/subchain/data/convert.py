@@ -6,6 +6,7 @@ memory-mapped.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Mapping
 from numbers import Number
 from os import PathLike
@@ -30,8 +31,8 @@ from subchain.data.sequences import (
     require_observations,
 )
 from subchain.data.tables import from_table, is_table, read_parquet, to_arrow
-from subchain.data.unpacking import COMPRESSED
-from subchain.errors import FileFormatError, InputError
+from subchain.data.unpacking import COMPRESSED, is_compressed, open_unpacked
+from subchain.errors import FileFormatError, InputError, SubchainError
 
 Symbols = list[str | None]
 Piece = NDArray[Any] | Symbols
@@ -189,7 +190,7 @@ def _read_path(
     if kind in (".csv", ".tsv"):
         return read_csv(found, columns, sequence, vocabulary)
     if kind == ".npy":
-        return _read(_mapped(found), columns, sequence, vocabulary)
+        return _read(mapped_array(found), columns, sequence, vocabulary)
     reader = {".txt": "read_text", ".conllu": "read_conllu"}.get(kind)
     hint = f"; read it with subchain.data.{reader}(path) first" if reader else ""
     raise InputError(
@@ -197,9 +198,14 @@ def _read_path(
     )
 
 
-def _mapped(path: Path) -> NDArray[Any]:
+def mapped_array(path: Path) -> NDArray[Any]:
+    """Return the array of an .npy file, memory-mapped unless the file is compressed."""
     try:
+        if is_compressed(path):
+            return np.asarray(np.load(io.BytesIO(open_unpacked(path).read())))
         return np.lib.format.open_memmap(path, mode="r")
+    except SubchainError:
+        raise
     except (ValueError, OSError, EOFError, TypeError, OverflowError, MemoryError, TokenError) as error:
         raise FileFormatError(
             f"{str(path)!r} cannot be read as a NumPy array; it may be damaged or of another kind: {error}"

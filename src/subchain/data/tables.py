@@ -7,6 +7,7 @@ floating-point numbers.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
@@ -22,6 +23,7 @@ from subchain.data.large_parquet import unpack_large
 from subchain.data.lines import existing_file
 from subchain.data.missing import check_finite
 from subchain.data.sequences import Sequences, Vocabularies, require_observations
+from subchain.data.unpacking import is_compressed, open_unpacked
 from subchain.errors import FileFormatError, InputError, SubchainError
 
 _TABLE_LIBRARIES = ("pandas", "polars", "pyarrow")
@@ -86,7 +88,7 @@ def read_parquet(
 
     found = existing_file(path)
     with blaming_file(path, "Parquet"):
-        file = parquet.ParquetFile(found)
+        file = parquet.ParquetFile(io.BytesIO(open_unpacked(found).read()) if is_compressed(found) else found)
         names = file.schema_arrow.names
     observed, sequence = chosen_columns(names, columns, sequence)
     with blaming_file(path, "Parquet"):
