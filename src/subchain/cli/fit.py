@@ -92,7 +92,7 @@ def _fit(out: Output, model_options: Any, source: Any, settings: dict[str, Any],
     from subchain.cli.choices import choose
     from subchain.cli.inputs import described
     from subchain.cli.states import show_states, summary
-    from subchain.data.missing import count_missing
+    from subchain.emissions import n_missing_entries, resolve_emission
 
     read = source.call()
     data = read.evaluate()
@@ -102,8 +102,9 @@ def _fit(out: Output, model_options: Any, source: Any, settings: dict[str, Any],
     if not marginals:
         choices.reasons.append("the posterior marginals of the training data are too large for the model file.")
     program = script(read, choices.model, settings, str(target), marginals)
-    out.line(described(data))
-    out.add(n_observations=data.n_observations, n_missing=count_missing(data.values))
+    n_missing = n_missing_entries(resolve_emission(model.emission), data)
+    out.line(described(data, n_missing))
+    out.add(n_observations=data.n_observations, n_missing=n_missing)
     for reason in choices.reasons:
         out.note(reason)
     out.line(f"\n{program}\n")

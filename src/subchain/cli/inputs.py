@@ -132,15 +132,12 @@ def read_for(model: HMM, source: DataSource) -> Sequences:
         return model._read(dataclasses.replace(source, paths=[file]).like(model).read())
 
 
-def described(data: Sequences) -> str:
+def described(data: Sequences, n_missing: int) -> str:
     """Return the size of data in words, with the number of missing entries."""
-    from subchain.data.missing import count_missing
-
-    n_missing = count_missing(data.values)
-    of_entries = f" of {data.n_observations * data.n_features} entries"
+    missing = f"{n_missing} of {data.n_observations * data.n_features} entries" if n_missing else "no entry"
     return (
         f"{number_of(data.n_observations, 'observation')} in {number_of(data.n_sequences, 'sequence')}, "
-        f"{number_of(data.n_features, 'column')}, {f'{n_missing}{of_entries}' if n_missing else 'no entry'} missing"
+        f"{number_of(data.n_features, 'column')}, {missing} missing"
     )
 
 

@@ -38,9 +38,9 @@ def read_npz(
     """
     arrays = _load(file)
     observed = [key for key, found in arrays.items() if not _is_about_lengths(key) and _is_observable(found)]
-    if wanted is None and _are_arrays(columns, arrays):
-        names = [columns] if isinstance(columns, str) else [str(name) for name in columns or ()]
-        return _as_columns(file, arrays, names, lengths), None
+    of_arrays = _arrays_named(columns, arrays)
+    if wanted is None and of_arrays:
+        return _as_columns(file, arrays, of_arrays, lengths), None
     if wanted is None and len(observed) == 1:
         wanted = observed[0]
     if wanted is None or not wanted:
@@ -76,10 +76,11 @@ def _load(file: Path) -> Arrays:
         ) from error
 
 
-def _are_arrays(columns: Columns | None, arrays: Arrays) -> bool:
-    """Return whether columns are given by names that are those of arrays."""
-    names = [columns] if isinstance(columns, (str, int)) else list(columns or ())
-    return bool(names) and all(isinstance(name, str) and name in arrays for name in names)
+def _arrays_named(columns: Columns | None, arrays: Arrays) -> list[str]:
+    """Return the chosen columns if all are names of arrays; else an empty list."""
+    given = [columns] if isinstance(columns, (str, int)) else list(columns or ())
+    names = [name for name in given if isinstance(name, str) and name in arrays]
+    return names if len(names) == len(given) else []
 
 
 def _as_columns(file: Path, arrays: Arrays, names: Sequence[str], lengths: str | None) -> Sequences:

@@ -4,13 +4,13 @@ from subchain.data.sequences import Sequences
 from subchain.emissions.base import Conjugate, Emission, Frozen, Likelihood, Parameters
 from subchain.emissions.bernoulli import Bernoulli
 from subchain.emissions.categorical import Categorical
-from subchain.emissions.choice import AUTO, Choice, choose_emission, coded_numbers
+from subchain.emissions.choice import AUTO, Choice, choose_emission, coded_numbers, n_missing_entries
 from subchain.emissions.diagonal_gaussian import DiagonalGaussian
 from subchain.emissions.families import families, family_of
 from subchain.emissions.gaussian import Gaussian
 from subchain.emissions.learned_table import LearnedTable  # files name it: it must be known when they are read
 from subchain.emissions.poisson import Poisson
-from subchain.emissions.product import Product
+from subchain.emissions.product import Product, ProductParameters
 from subchain.errors import InputError, unknown_name
 
 FAMILIES: dict[str, type[Emission]] = {
@@ -35,6 +35,29 @@ def resolve_emission(emission: str | Emission) -> Emission:
     if emission not in known:
         raise unknown_name("emission", emission, [AUTO, *known])
     return known[emission]()
+
+
+def density_columns(family: Emission, parameters: Parameters) -> tuple[bool, ...]:
+    """Return whether the likelihood of each column is a density, as of measurements, or a probability.
+
+    Examples
+    --------
+    >>> from subchain.emissions import Gaussian, Poisson, density_columns
+    >>> density_columns(Gaussian(), Gaussian.from_parameters([[0.0, 1.0]], [[[1.0, 0.0], [0.0, 1.0]]]))
+    (True, True)
+    >>> density_columns(Poisson(), Poisson.from_parameters([1.0, 2.0]))
+    (False,)
+    """
+    if isinstance(parameters, ProductParameters):
+        assert isinstance(family, Product)
+        found: dict[int, bool] = {}
+        for (name, part), columns in zip(parameters.parts.items(), parameters.layout.slots(), strict=True):
+            found.update(zip(columns.tolist(), density_columns(family.families[name], part), strict=True))
+        return tuple(found.get(column, False) for column in range(parameters.layout.n_columns))
+    marginals = parameters.marginals()
+    is_density = marginals is not None and hasattr(marginals.dist, "pdf")
+    n_columns = 1 if marginals is None else parameters.expectation().shape[1]
+    return (is_density,) * n_columns
 
 
 def emission_for(emission: str | Emission, data: Sequences) -> Choice:
@@ -74,7 +97,9 @@ __all__ = [
     "Product",
     "choose_emission",
     "coded_numbers",
+    "density_columns",
     "emission_for",
     "family_of",
+    "n_missing_entries",
     "resolve_emission",
 ]

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.data.missing import is_missing
+from subchain.data.missing import count_missing, is_missing
 from subchain.data.number_symbols import numbers_as_symbols
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Emission
@@ -29,6 +29,7 @@ from subchain.emissions.categorical import Categorical
 from subchain.emissions.checks import as_matrix
 from subchain.emissions.diagonal_gaussian import DiagonalGaussian
 from subchain.emissions.gaussian import Gaussian
+from subchain.emissions.moments import RealEmission
 from subchain.emissions.poisson import Poisson
 from subchain.emissions.product import Product
 
@@ -118,6 +119,13 @@ def coded_numbers(emission: Emission, data: Sequences) -> Sequences:
     return numbers_as_symbols(data, [int(index) for part in symbols for index in data.column_indices(part.columns)])
 
 
+def n_missing_entries(emission: Emission, data: Sequences) -> int:
+    """Return the number of entries that a family takes as missing; to real families −1 is a number in integers too."""
+    parts = emission.families.values() if isinstance(emission, Product) else [emission]
+    counted = [part for part in parts if data.values.dtype.kind == "f" or not isinstance(part, RealEmission)]
+    return sum(count_missing(data.select(part.columns)) for part in counted)
+
+
 def _shortened(whys: list[str], most: int = 6) -> list[str]:
     return whys if len(whys) <= most else [*whys[:most], f"and {len(whys) - most} more columns"]
 
@@ -154,6 +162,8 @@ def _kind(data: Sequences, column: int) -> tuple[str, str]:
         return NUMBERS, "missing everywhere"
     low, high = int(seen.values[0]), int(seen.values[-1])
     shown = f"whole numbers from {low} to {high}"
+    if data.values.dtype.kind == "i" and data.value_range()[0] == -1:
+        shown += " (and -1, which is a number to a Gaussian and missing to other families)"
     if low >= 0 and high <= 1:
         return FLAGS, "zeros and ones"
     if low < 0 or len(seen.values) <= 2:

@@ -31,6 +31,7 @@ from subchain.models.sampling import SamplingMethods
 from subchain.models.scoring import ScoringMethods
 from subchain.models.streaming import learn_on
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
+from subchain.tasks.matching import are_alike
 from subchain.tasks.states import rising
 from subchain.transitions import TransitionPrior, check_chain
 from subchain.transitions.hdp.hierarchy import learns_top
@@ -193,11 +194,17 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
             self.state_names_ = [str(state) for state in range(self.n_states_)]
 
     def _warn(self, algorithm: Algorithm) -> None:
-        """Warn if the run did not converge, used all states of an infinite model, or was interrupted."""
+        """Warn if the run did not converge or was interrupted, found states that are alike, or used all there are."""
         complaint = algorithm.complaint(self.trace_, self.status_)
         if complaint is not None:
             warnings.warn(complaint, ConvergenceWarning, stacklevel=3)
         chain, visits = self.prior_.chain, self.statistics_.visits
+        if not self.family_.has_frozen and are_alike(self.emission_, visits):
+            warnings.warn(
+                f"the states emit the same: no difference between them was found with {self.family_!r}. The data may "
+                "have no states, another family may suit them better (emission=), or another start (init=, n_init=).",
+                stacklevel=3,
+            )
         if learns_top(chain) and bool((visits >= 1.0).all()):
             warnings.warn(
                 f"all n_states={self.n_states_} states are in use, so more states may fit better; raise n_states.",
