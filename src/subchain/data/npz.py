@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
@@ -31,7 +32,8 @@ def read_npz(
 
     Parameters
     ----------
-    wanted : name of the observed array, or of several, which become one named sequence each; None if there is only one
+    wanted : name of the observed array, or of several, which become one named sequence each; not needed if there is
+        only one, or if all have the same columns
     columns : if no array is named, names of arrays of equal length, which become the columns
     lengths : name of the array with the lengths, or the offsets, of the sequences; by default "lengths", or the name
         of the observed array and "_lengths", if it fits
@@ -43,6 +45,13 @@ def read_npz(
         return _as_columns(file, arrays, of_arrays, lengths), None
     if wanted is None and len(observed) == 1:
         wanted = observed[0]
+    if wanted is None and _are_sequences(arrays, observed):
+        wanted = observed
+        warnings.warn(
+            f"the arrays {', '.join(observed)} of {file.name!r} have the same columns and are read as one sequence "
+            "each; choose one with array=.",
+            stacklevel=5,
+        )
     if wanted is None or not wanted:
         shown = ", ".join(f"{key} {arrays[key].shape}" for key in observed)
         raise InputError(
@@ -74,6 +83,14 @@ def _load(file: Path) -> Arrays:
         raise FileFormatError(
             f"{str(file)!r} cannot be read as NumPy arrays; it may be damaged or of another kind: {error}"
         ) from error
+
+
+def _are_sequences(arrays: Arrays, observed: list[str]) -> bool:
+    """Return whether several arrays have the same columns, more than one, and type, and nothing divides them."""
+    kinds = {(arrays[name].ndim, arrays[name].shape[-1], arrays[name].dtype.kind) for name in observed}
+    if len(kinds) != 1 or next(iter(kinds))[0] != 2:
+        return False
+    return not any(_is_about_lengths(name) for name in arrays)
 
 
 def _arrays_named(columns: Columns | None, arrays: Arrays) -> list[str]:

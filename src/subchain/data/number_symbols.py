@@ -30,9 +30,10 @@ def holds_numbers(vocabulary: Vocabulary) -> bool:
 
 
 def numbers_as_symbols(data: Sequences, columns: Iterable[int]) -> Sequences:
-    """Return the data of a table with negative whole numbers of some columns coded as symbols.
+    """Return the data of a table with whole numbers of some columns coded as symbols where some are negative.
 
-    Columns that have a vocabulary, or no negative number, or fractions stay as they are.
+    Columns with a vocabulary, without negative numbers, or with fractions are not coded. A single column of codes
+    becomes integers.
 
     Examples
     --------
@@ -40,20 +41,24 @@ def numbers_as_symbols(data: Sequences, columns: Iterable[int]) -> Sequences:
     >>> data = Sequences(np.array([-1.0, 1.0, np.nan]), columns=["turn"])
     >>> coded = numbers_as_symbols(data, [0])
     >>> coded.values, coded.vocabulary.to_list()
-    (array([ 0.,  1., nan]), ['-1', '1'])
+    (array([ 0,  1, -1]), ['-1', '1'])
     """
     if data.columns is None or data.values.dtype.kind != "f":
         return data
-    vocabularies, table = list(data.vocabularies), None
+    vocabularies, table, is_coded = list(data.vocabularies), data.select(None), False
     for column in columns:
-        values = np.asarray(data.select([column])[:, 0])
+        values = np.asarray(table[:, column])
         seen = np.unique(values[~np.isnan(values)])
-        if vocabularies[column] is not None or not len(seen) or seen[0] >= 0 or (np.floor(seen) != seen).any():
+        if vocabularies[column] is not None or not len(seen) or (np.floor(seen) != seen).any():
             continue
-        vocabularies[column] = Vocabulary([str(int(number)) for number in seen])
-        table = data.select(None).copy() if table is None else table
-        table[:, column] = np.where(np.isnan(values), np.nan, np.searchsorted(seen, values))
-    return data if table is None else data.with_values(table.reshape(data.values.shape), vocabularies)
+        if seen[0] < 0:
+            vocabularies[column] = Vocabulary([str(int(number)) for number in seen])
+            values = np.where(np.isnan(values), np.nan, np.searchsorted(seen, values))
+        table = table if is_coded else table.copy()
+        table[:, column], is_coded = values, True
+    if is_coded and data.n_features == 1:
+        table = np.where(np.isnan(table), -1, table).astype(np.int64)
+    return data.with_values(table.reshape(data.values.shape), vocabularies) if is_coded else data
 
 
 def as_texts(column: NDArray[Any]) -> tuple[NDArray[np.int64], list[str]]:

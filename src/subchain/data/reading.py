@@ -135,8 +135,9 @@ def read(
     sequence : str or int, optional
         For tables: the column with the name of the sequence that a row belongs to.
     array : str or list of str, optional
-        For .npz files with several arrays: the observed one. If the file has an array of strings with one entry per
-        column, these name the columns. Several observed arrays become one named sequence each.
+        For .npz files with several arrays: the observed one; not needed if all have the same columns. If the file has
+        an array of strings with one entry per column, these name the columns. Several observed arrays become one named
+        sequence each.
     lengths : str, optional
         For .npz files: the array with the lengths of the sequences, or with their offsets; "lengths" or
         "<array>_lengths" by default, if the file has it.

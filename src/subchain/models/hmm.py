@@ -195,11 +195,11 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
 
     def _warn(self, algorithm: Algorithm) -> None:
         """Warn if the run did not converge or was interrupted, found states that are alike, or used all there are."""
+        chain, visits = self.prior_.chain, self.statistics_.visits
         complaint = algorithm.complaint(self.trace_, self.status_)
         if complaint is not None:
             warnings.warn(complaint, ConvergenceWarning, stacklevel=3)
-        chain, visits = self.prior_.chain, self.statistics_.visits
-        if not self.family_.has_frozen and are_alike(self.emission_, visits):
+        elif self.status_ == "converged" and not self.family_.has_frozen and are_alike(self.emission_, visits):
             warnings.warn(
                 f"the states emit the same: no difference between them was found with {self.family_!r}. The data may "
                 "have no states, another family may suit them better (emission=), or another start (init=, n_init=).",
