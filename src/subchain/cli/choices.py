@@ -69,11 +69,16 @@ class ModelOptions:
     seed: int = 0
     jobs: int | None = None
 
+    @property
+    def chosen_emission(self) -> str | None:
+        """Value of --emission; None if the family is to be chosen by the data."""
+        return None if self.emission == "auto" else self.emission
+
 
 def choose(options: ModelOptions, data: Sequences) -> Choices:
     """Return the constructor call of `HMM` for these options and data."""
     _check_numbers(options)
-    if options.emission is None:
+    if options.chosen_emission is None:
         _check_mixed(data)
     _check_variation(data)
     reasons: list[str] = []
@@ -103,7 +108,7 @@ def check_options(options: ModelOptions) -> None:
     _check_numbers(options)
     _is_infinite(options)
     for text, option, kinds, inner in (
-        (options.emission, "--emission", EMISSIONS, EMISSIONS.values()),
+        (options.chosen_emission, "--emission", EMISSIONS, EMISSIONS.values()),
         (options.inference, "--inference", INFERENCES, BOUNDARIES),
         (options.transition, "--transition", TRANSITIONS, ()),
     ):
@@ -149,8 +154,8 @@ def parse_emission(text: str) -> Call:
 def _emission(options: ModelOptions, data: Sequences, reasons: list[str]) -> Call:
     from subchain.emissions import choose_emission
 
-    if options.emission is not None:
-        return parse_emission(options.emission)
+    if options.chosen_emission is not None:
+        return parse_emission(options.chosen_emission)
     choice = choose_emission(data)
     reasons.append(f"emission: {choice.reason} (--emission changes it.)")
     return parse_emission(repr(choice.emission))

@@ -102,7 +102,8 @@ def _fit(out: Output, model_options: Any, source: Any, settings: dict[str, Any],
     if not marginals:
         choices.reasons.append("the posterior marginals of the training data are too large for the model file.")
     program = script(read, choices.model, settings, str(target), marginals)
-    n_missing = n_missing_entries(resolve_emission(model.emission), data)
+    emission = resolve_emission(model.emission)
+    n_missing = n_missing_entries(emission, emission.prepare(data))
     out.line(described(data, n_missing))
     out.add(n_observations=data.n_observations, n_missing=n_missing)
     for reason in choices.reasons:

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from subchain.data.columns import Columns, as_slice, resolve_columns
 from subchain.data.dtypes import SUPPORTED, is_supported
 from subchain.data.mapped import MappedFile
+from subchain.data.missing import count_missing
 from subchain.data.vocabulary import Vocabulary, recode
 from subchain.errors import InputError
 
@@ -340,6 +341,8 @@ class Sequences:
 
     def __repr__(self) -> str:
         parts = [f"{self.n_sequences} sequences", f"{self.n_observations} positions", f"{self.n_features} columns"]
+        if not is_memory_mapped(self._values) and (n_missing := count_missing(self._values)):
+            parts.append(f"{n_missing} missing entries")
         return f"Sequences({', '.join(parts)}, {self.values.dtype})"
 
 

@@ -120,10 +120,13 @@ def coded_numbers(emission: Emission, data: Sequences) -> Sequences:
 
 
 def n_missing_entries(emission: Emission, data: Sequences) -> int:
-    """Return the number of entries that a family takes as missing; to real families −1 is a number in integers too."""
-    parts = emission.families.values() if isinstance(emission, Product) else [emission]
-    counted = [part for part in parts if data.values.dtype.kind == "f" or not isinstance(part, RealEmission)]
-    return sum(count_missing(data.select(part.columns)) for part in counted)
+    """Return the number of entries that a family takes as missing in its own columns, to which `data` are restricted.
+
+    To real families −1 is a number in integers too.
+    """
+    if isinstance(emission, Product):
+        return sum(n_missing_entries(part, part.prepare(data)) for part in emission.families.values())
+    return 0 if isinstance(emission, RealEmission) and data.values.dtype.kind != "f" else count_missing(data.values)
 
 
 def _shortened(whys: list[str], most: int = 6) -> list[str]:

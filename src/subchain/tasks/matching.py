@@ -24,7 +24,7 @@ Blocks = Iterator[tuple[int, Array]]
 DRAWS = 512
 LARGEST_RATIO = 1e3
 #: States are alike if their Kullback-Leibler divergence is below this number of nats.
-ALIKE = 1e-3
+ALIKE = 1e-2
 #: States with a smaller share of the positions are not in use.
 USED = 1e-3
 
