@@ -78,13 +78,8 @@ def fit(
             settings["checkpoint"] = str(checkpoint)
         if resume:
             settings["resume"] = True
-        _fit(
-            out,
-            model_options,
-            DataSource(data, unit, sequences, lower, columns, sequence, array, format, lengths, header, separator),
-            settings,
-            target,
-        )
+        source = DataSource(data, unit, sequences, lower, columns, sequence, array, format, lengths, header, separator)
+        _fit(out, model_options, source, settings, target)
 
 
 def _fit(out: Output, model_options: Any, source: Any, settings: dict[str, Any], target: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from subchain.cli import options, predict_options
-from subchain.cli.output import command_output
+from subchain.cli.output import Output, command_output
 
 
 def predict(
@@ -63,11 +65,15 @@ def predict(
         )  # fmt: skip
         if write is not None and output is not None:
             write(predictions, output)
-            files = [str(file) for file in (bed.targets(x, output) if in_segments else [output])]
-            out.add(output=files[0] if len(files) == 1 else files)
-            named = files[0] if len(files) == 1 else f"{len(files)} files, {files[0]} to {files[-1]}"
-            out.line(f"states of {described(x, n_missing)}, written to {named}")
+            _say_written(out, bed.targets(x, output) if in_segments else [output], described(x, n_missing))
         elif out.as_json:
             out.add(states=x.split(predictions.states))
         else:
             predictions.print_table()
+
+
+def _say_written(out: Output, targets: list[Path], what: str) -> None:
+    files = [str(file) for file in targets]
+    out.add(output=files[0] if len(files) == 1 else files)
+    named = files[0] if len(files) == 1 else f"{len(files)} files, {files[0]} to {files[-1]}"
+    out.line(f"states of {what}, written to {named}")
