@@ -50,10 +50,8 @@ def predict(
             write = writer_for(output, probabilities, bed)
             check_target(output, model, *data)
         fitted = load_model(model)
-        x = read_for(
-            fitted,
-            DataSource(data, unit, sequences, lower, columns, sequence, array, format, lengths, header, separator),
-        )
+        source = DataSource(data, unit, sequences, lower, columns, sequence, array, format, lengths, header, separator)
+        x = read_for(fitted, source)
         in_segments = output is not None and is_bed(output)
         if output is not None and in_segments:
             bed.check_data(x, output)
