@@ -60,7 +60,7 @@ def test_intervals_between_heart_beats(fit: Fit, shared_data: Path) -> None:
 
 
 def test_a_folder_of_audio_features(fit: Fit, shared_data: Path) -> None:
-    """Two of the four tracks sound like nothing else, and get a state of their own."""
+    """Two of the four tracks sound like nothing else: each has a state that the other tracks hardly use."""
     Path("tracks").mkdir()
     with np.load(shared_data / "audio" / "music_mfcc.npz") as music:
         begins = np.cumsum([0, *music["train_lengths"][:-1]])
@@ -69,11 +69,12 @@ def test_a_folder_of_audio_features(fit: Fit, shared_data: Path) -> None:
     answer = fit("tracks", 4)
     assert isinstance(answer.model.family_, DiagonalGaussian)
     assert answer.data.lengths.tolist() == [2000] * 4
-    shares = [np.bincount(states, minlength=4) / 2000 for states in answer.states.reshape(4, 2000)]
-    own = {name: int(share.argmax()) for name, share in zip(answer.data.names, shares, strict=True)}
-    for name in ("st_castle_darkforestkeep", "st_forest_forest"):
-        assert shares[answer.data.names.index(name)][own[name]] > 0.9
-    assert own["st_castle_darkforestkeep"] != own["st_forest_forest"]
+    shares = np.array([np.bincount(states, minlength=4) / 2000 for states in answer.states.reshape(4, 2000)])
+    for name, part in (("st_castle_darkforestkeep", 0.6), ("st_forest_forest", 0.9)):
+        track = answer.data.names.index(name)
+        own = int(shares[track].argmax())
+        assert shares[track, own] > part
+        assert np.delete(shares[:, own], track).max() < 0.1
 
 
 def test_sentences_of_a_tagged_corpus_are_sequences(shared_data: Path) -> None:

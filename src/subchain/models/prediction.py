@@ -285,6 +285,7 @@ class PredictionMethods(Fitted):
         >>> model.impute([0, 0, -1, 0, 1, 1, -1])
         array([0, 0, 0, 0, 1, 1, 1])
         """
+        self._point()
         given = read_like(x, self.columns_, self.grouped_by_)
         question = dataclasses.replace(self._ask(given), in_list=comes_in_list(x, given))
         return question.answer(in_words(impute(question), question.data.vocabularies, given.vocabularies))
