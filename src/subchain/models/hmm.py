@@ -172,7 +172,7 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
         with naming(checkpoint if resume else None):
             self._adopt(fit, journey.best, journey.summaries)
         self.n_batches_, self.end_marginal_ = 1, None
-        self._warn(fit.algorithm)
+        self._warn(fit.algorithm, states_are_open=all(known is None for known in fit.knowledge))
         return self
 
     def fit_predict(self, x: Any, y: None = None, **settings: Any) -> Any:
@@ -197,13 +197,14 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
             self._reorder(rising(-self.state_occupancy_, self.n_states_))
             self.state_names_ = [str(state) for state in range(self.n_states_)]
 
-    def _warn(self, algorithm: Algorithm) -> None:
+    def _warn(self, algorithm: Algorithm, *, states_are_open: bool) -> None:
         """Warn if the run did not converge or was interrupted, found states that are alike, or used all there are."""
         chain, visits = self.prior_.chain, self.statistics_.visits
         complaint = algorithm.complaint(self.trace_, self.status_)
         if complaint is not None:
             warnings.warn(complaint, ConvergenceWarning, stacklevel=3)
-        elif self.status_ == "converged" and not self.family_.has_frozen and are_alike(self.emission_, visits):
+        is_judged = self.status_ == "converged" and states_are_open and not self.family_.has_frozen
+        if complaint is None and is_judged and are_alike(self.emission_, visits):
             warnings.warn(
                 f"the states emit the same: no difference between them was found with {self.family_!r}. The data may "
                 "have no states, another family may suit them better (emission=), or another start (init=, n_init=).",
