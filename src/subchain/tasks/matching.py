@@ -27,6 +27,8 @@ LARGEST_RATIO = 1e3
 ALIKE = 1e-2
 #: States with a smaller share of the positions are not in use.
 USED = 1e-3
+#: Number of positions below which states are not judged.
+FEWEST = 20
 
 
 def emission_distance(ours: Parameters, theirs: Parameters) -> Array:
@@ -48,14 +50,14 @@ def _excess(ours: Parameters, theirs: Parameters) -> Array:
 
 
 def are_alike(emission: Parameters, visits: Array) -> bool:
-    """Return whether all states that are in use, at least two, have nearly the same emissions.
+    """Return whether all states that are in use, at least two, have nearly the same emissions; false for few positions.
 
     Parameters
     ----------
     visits : (K,) expected number of positions in each state
     """
     used = np.flatnonzero(visits >= USED * visits.sum())
-    if len(used) < 2:
+    if len(used) < 2 or visits.sum() < FEWEST:
         return False
     states = emission.take(used)
     return bool((_excess(states, states.take(np.zeros(1, dtype=np.int64))) < ALIKE).all())
