@@ -15,7 +15,7 @@ from subchain.data.annotations import Annotations
 from subchain.data.digest import digest
 from subchain.data.held_out import with_missing
 from subchain.data.sequences import is_memory_mapped, require_observations
-from subchain.emissions import Parameters, Product, resolve_emission
+from subchain.emissions import AUTO, Emission, Parameters, Product, coded_numbers, emission_for
 from subchain.emissions.moments import RealEmission
 from subchain.engines import resolve_engine
 from subchain.engines.statistics import HMMStatistics
@@ -69,6 +69,7 @@ class FitCall:
         entropy: int | None = None,
     ) -> None:
         self.model = model
+        self.emission: Emission
         if isinstance(model.n_states, bool) or not isinstance(model.n_states, (int, np.integer)) or model.n_states < 1:
             raise InputError(f"n_states must be a whole number of at least 1, not {model.n_states!r}.")
         if not isinstance(model.n_init, (int, np.integer)) or model.n_init < 1:
@@ -76,9 +77,9 @@ class FitCall:
         n_states = int(model.n_states)
         self.algorithm = resolve_inference(model.inference)
         self.algorithm.check()
-        self.emission = resolve_emission(model.emission)
         self.transition = _suited(resolve_transition(model.transition), self.algorithm)
         self.start_point = self._given_start(n_states)
+        self.choice = ""
         annotations, validation = self._read(x, annotations, validation)
         self.knowledge = list(annotations.of_states.values())
         self._check_observed()
@@ -143,6 +144,7 @@ class FitCall:
             raw = as_sequences_like(x, start.vocabularies_, start.columns_, start.grouped_by_)
         else:
             raw = as_sequences(x)
+        raw = self._choose(raw)
         counts = annotations.weights(raw) > 0.0
         if not counts.all():
             annotations = annotations.take(raw, counts)
@@ -155,6 +157,20 @@ class FitCall:
             self.emission = self.emission.sized_as(self.start_point.emission)
             self.emission.check_against(self.data, self.start_point.emission)
         return annotations, validation
+
+    def _choose(self, raw: Sequences) -> Sequences:
+        """Set the family, chosen by the data if it was left open; return the data as it takes them."""
+        model = self.model
+        if self.start_point is not None and isinstance(model.emission, str) and model.emission == AUTO:
+            self.emission = model.init.family_
+        else:
+            self.emission, self.choice = emission_for(model.emission, raw)
+        if self.start_point is not None and not isinstance(self.start_point.emission, self.emission.parameters_type):
+            raise InputError(
+                f"init emits {type(self.start_point.emission).__name__}, but emission={self.emission!r} "
+                f"needs {self.emission.parameters_type.__name__}."
+            )
+        return coded_numbers(self.emission, raw)
 
     def _chain(self, n_states: int, *, flat: bool) -> ChainPosterior:
         """Return the prior of the chain, with a dense transition matrix if the algorithm needs one."""
@@ -207,11 +223,6 @@ class FitCall:
         point = init._point()
         if len(point.chain.initial) != n_states:
             raise InputError(f"init has {len(point.chain.initial)} states, but the model has n_states={n_states}.")
-        if not isinstance(point.emission, self.emission.parameters_type):
-            raise InputError(
-                f"init emits {type(point.emission).__name__}, but emission={self.emission!r} "
-                f"needs {self.emission.parameters_type.__name__}."
-            )
         return point
 
     def _freeze(self) -> None:
