@@ -1,8 +1,8 @@
 """Dwell times of decoded states against the geometric distribution that a hidden Markov model implies.
 
-A state with self-transition probability a lasts longer than d positions with probability a^d. Decoding blurs this: short
-visits are overlooked, and single positions split long ones. So the same decoding is applied to data that the model
-simulates, and the data are compared with these.
+A state with self-transition probability a lasts longer than d positions with probability a^d. Decoding blurs this:
+short visits are overlooked, and single positions split long ones. So the same decoding is applied to data that the
+model simulates, and the data are compared with these.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Predictive check: do data that the model simulates look like the data?
 
-Statistics of the data are compared with those of data sets simulated from the fitted parameters (Gelman, Meng and Stern,
-1996, with the posterior concentrated at the fitted parameters). The model has seen the data, so that the check finds
-what the model cannot describe, and does not find overfitting.
+Statistics of the data are compared with those of data sets simulated from the fitted parameters (Gelman, Meng and
+Stern, 1996, with the posterior concentrated at the fitted parameters). The model has seen the data, so that the check
+finds what the model cannot describe, and does not find overfitting.
 """
 
 from __future__ import annotations

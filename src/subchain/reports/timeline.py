@@ -76,7 +76,8 @@ def _numbers(subject: Subject, packing: Packing) -> list[dict[str, Any]]:
         least, most = (0.0, 1.0) if part.is_chance else _bounds(bins[:, index])
         low.append(least)
         high.append(most)
-        described.append({"name": part.name, "low": least, "high": most, "strip": part.is_chance})
+        true = [None if np.isnan(edge) else float(edge) for edge in subject.summary.ranges[index]]
+        described.append({"name": part.name, "low": least, "high": most, "range": true, "strip": part.is_chance})
     lows, highs = np.array(low), np.array(high)
     packing.add("binNumbers", _quantised(bins, lows[:, None], highs[:, None]))
     packing.add("numbers", _quantised(np.concatenate(singles) if singles else np.zeros((0, len(columns))), lows, highs))
