@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 #: Number of simulations.
 SIMULATIONS = 50
 #: Bounds of the number of positions of an excerpt; between them it follows from the work, n · K² operations each.
-FEWEST, MOST, WORK = 2_000, 20_000, 1e7
+FEWEST, MOST, WORK = 2_000, 20_000, 3.2e7
 #: Smallest number of pieces of an excerpt from a long sequence.
 PIECES = 4
 
@@ -37,8 +37,8 @@ def excerpt_size(n_states: int) -> int:
 
     Examples
     --------
-    >>> excerpt_size(10), excerpt_size(50), excerpt_size(1000)
-    (20000, 4000, 2000)
+    >>> excerpt_size(10), excerpt_size(80), excerpt_size(1000)
+    (20000, 5000, 2000)
     """
     return int(np.clip(WORK // n_states**2, FEWEST, MOST))
 

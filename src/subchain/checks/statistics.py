@@ -72,9 +72,9 @@ def _of_symbols(x: Array, follows: NDArray[np.bool_]) -> dict[str, float]:
     pair = _entropy(before * (np.nanmax(x, initial=0.0) + 1.0) + after)
     return {
         "different symbols": float(len(np.unique(x[~np.isnan(x)]))),
-        "entropy in bits": _entropy(x[~np.isnan(x)]),
-        "share that repeats the symbol before": float(np.mean(before == after)) if len(before) else np.nan,
-        "information about the next symbol in bits": one + other - pair,
+        "entropy (bits)": _entropy(x[~np.isnan(x)]),
+        "share of repeated symbols": float(np.mean(before == after)) if len(before) else np.nan,
+        "mutual information of neighbours (bits)": one + other - pair,
     }
 
 
@@ -87,15 +87,22 @@ def _neighbours(x: Array, follows: NDArray[np.bool_]) -> tuple[Array, Array]:
 
 
 def _correlation(a: Array, b: Array) -> float:
-    a, b = a - (a.mean() if len(a) else 0.0), b - (b.mean() if len(b) else 0.0)
-    scale = float(np.sqrt((a @ a) * (b @ b)))
-    return float(a @ b) / scale if scale > 0.0 else 0.0
+    """Return the correlation of two columns, 0 if one of them is constant."""
+    if not len(a):
+        return 0.0
+    a, b = a - a.mean(), b - b.mean()
+    scale = float(np.sqrt((a * a).sum() * (b * b).sum()))
+    return float((a * b).sum()) / scale if scale > 0.0 else 0.0
 
 
 def _mean_correlation(table: Array) -> float:
     known = table[~np.isnan(table).any(axis=1)]
-    found = [abs(_correlation(known[:, i], known[:, j])) for i in range(table.shape[1]) for j in range(i)]
-    return float(np.mean(found))
+    if not len(known):
+        return np.nan
+    away = known - known.mean(axis=0)
+    spread = np.sqrt((away**2).sum(axis=0))
+    away = np.divide(away, spread, out=np.zeros_like(away), where=spread > 0.0)
+    return float(np.abs((away.T @ away)[np.triu_indices(table.shape[1], 1)]).mean())
 
 
 def _entropy(symbols: Array) -> float:

@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 #: Maximum numbers of neighbouring states and of columns on a card.
 NEIGHBOURS, MOST_COLUMNS = 3, 12
 #: Maximum length of a column name on a card.
-LONGEST_NAME = 20
+LONGEST_NAME = 18
 #: Symbols with smaller probabilities are left out, except for the first three.
 NEGLIGIBLE = 0.005
 #: Width and height of the curve along the data in SVG units, and its number of points.

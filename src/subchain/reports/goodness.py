@@ -23,7 +23,7 @@ MOST_STATES, MOST_STATISTICS, MOST_DISTRIBUTIONS = 48, 24, 24
 
 def dwelling(subject: Subject, positions: Positions) -> dict[str, Any]:
     """Return the dwell times of the most frequent states as JSON values, with a sentence that sums them up."""
-    frequent = np.argsort(-subject.occupancy, kind="stable")[:MOST_STATES]
+    frequent = np.sort(np.argsort(-subject.occupancy, kind="stable")[:MOST_STATES])
     states = []
     for slot in frequent.tolist():
         found = subject.dwell_times[slot]
@@ -64,18 +64,12 @@ def _dwell_verdict(subject: Subject) -> str:
     far, known = found.count(True), len(found) - found.count(None)
     if not known:
         return "No state has the ten ended visits that a comparison needs."
-    if far:
-        names = [subject.names[slot] for slot, is_far in enumerate(found) if is_far]
-        listed = ", ".join(names[:8]) + (" and others" if far > 8 else "")
-        return (
-            f"Of {formatting.several(known, 'state')} with enough visits, {formatting.count(far)} "
-            f"{'does' if far == 1 else 'do'} not last as the model says: {listed}."
-        )
-    return (
-        f"The dwell times of all {known} states with enough visits agree with the model."
-        if known > 1
-        else ("The dwell times of the only state with enough visits agree with the model.")
-    )
+    of = f"of {formatting.several(known, 'state')} with enough visits"
+    if not far:
+        return f"None {of} is far outside the simulations."
+    names = [subject.names[slot] for slot, is_far in enumerate(found) if is_far]
+    listed = ", ".join(names[:8]) + (" and others" if far > 8 else "")
+    return f"{formatting.count(far)} {of} {'is' if far == 1 else 'are'} far outside the simulations: {listed}."
 
 
 def about_simulations(subject: Subject) -> str:

@@ -38,12 +38,12 @@ const Goodness = (() => {
   const EDGE = 8;
   function drawStatistics() {
     const drawing = svg("statistics"), shown = check.statistics.slice(0, check.drawn), room = drawing.parentElement.clientWidth || 320, wide = room > 640, row = wide ? 25 : 40;
-    const width = Charts.blank(drawing, shown.length * row + 56), left = wide ? 300 : 12, box = { left, top: 8, width: width - left - (wide ? 270 : 12), height: shown.length * row };
+    const width = Charts.blank(drawing, shown.length * row + 56), left = wide ? 310 : 12, box = { left, top: 8, width: width - left - (wide ? 270 : 12), height: shown.length * row };
     const scales = Charts.panel(drawing, box, { low: -EDGE, high: EDGE, ticks: [-8, -4, -2, 0, 2, 4, 8], labels: ["≤ −8", "−4", "−2", "0", "2", "4", "≥ 8"], name: wide ? "standard deviations from the mean of the simulations" : "standard deviations from the simulations" }, { low: 0, high: 1, ticks: [] });
     shown.forEach((one, place) => {
       const top = box.top + place * row, y = top + row - 13, clipped = (z) => scales.x(Math.max(-EDGE, Math.min(EDGE, z))), colour = variable(one.far ? "--warn" : "--accent");
       const mean = one.simulated.reduce((sum, value) => sum + value, 0) / one.simulated.length, spread = Math.sqrt(one.simulated.reduce((sum, value) => sum + (value - mean) ** 2, 0) / one.simulated.length) || 1e-300;
-      Charts.element("text", { x: wide ? left - 12 : left, y: wide ? y + 4 : top + 12, "text-anchor": wide ? "end" : "start", fill: variable(one.far ? "--warn" : "--ink"), "font-weight": one.far ? 650 : 400 }, drawing, Page.shortened(one.name, wide ? 44 : 48));
+      Charts.element("text", { x: wide ? left - 12 : left, y: wide ? y + 4 : top + 12, "text-anchor": wide ? "end" : "start", fill: variable(one.far ? "--warn" : "--ink"), "font-weight": one.far ? 650 : 400 }, drawing, Page.shortened(one.name, wide ? 42 : 48));
       Charts.element("rect", { x: clipped((one.low - mean) / spread), y: y - 6, width: Math.max(1, clipped((one.high - mean) / spread) - clipped((one.low - mean) / spread)), height: 12, fill: variable("--soft"), "fill-opacity": 0.28, rx: 3 }, drawing);
       for (const value of one.simulated) Charts.element("path", { d: `M${clipped((value - mean) / spread).toFixed(1)} ${y - 4}v8`, stroke: variable("--soft"), "stroke-opacity": 0.5, "stroke-width": 1 }, drawing);
       const z = one.deviation ?? (one.observed > mean ? EDGE : -EDGE);
