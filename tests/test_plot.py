@@ -94,7 +94,7 @@ def test_columns_of_other_scales_are_standardised_by_the_data() -> None:
     x = known.sample(40_000, random_state=0).observations
     ax = plot.emissions(known)
     np.testing.assert_allclose(ax.images[0].get_array(), (means - x.mean(axis=0)) / x.std(axis=0), atol=0.05)
-    assert [text.get_text() for text in ax.texts] == ["0", "500", "4", "100"]
+    assert [text.get_text() for text in ax.texts] == ["0.0", "500", "4.0", "100"]
 
 
 def test_a_heat_map_of_symbols_has_the_most_probable_ones_beside_their_states(model) -> None:
@@ -126,7 +126,7 @@ def test_a_segmentation_stacks_the_marginals(model) -> None:
 
 
 def test_shares_of_a_long_segmentation_are_means_of_the_marginals(model, monkeypatch) -> None:
-    monkeypatch.setattr("subchain.plot.COLUMNS", 7)
+    monkeypatch.setattr("subchain.plot.along.COLUMNS", 7)
     data = [X[:30], X]
     shares, edges = plot._shares(model, model._read(data)[[1]], 5, 300)
     marginals = model.predict_proba(data)[1]

@@ -18,8 +18,8 @@ def deviation(observed: float, simulated: Array) -> float:
 
     Examples
     --------
-    >>> deviation(3.0, np.array([0.0, 1.0, 2.0])).round(2)
-    np.float64(2.45)
+    >>> round(deviation(3.0, np.array([0.0, 1.0, 2.0])), 2)
+    2.45
     """
     spread = float(np.std(simulated))
     away = float(observed - np.mean(simulated))

@@ -52,7 +52,7 @@ def pieces(data: Sequences, most: int) -> NDArray[np.int64]:
     Examples
     --------
     >>> pieces(Sequences(np.zeros(100)), most=20).tolist()
-    [[0, 5], [30, 35], [60, 65], [95, 100]]
+    [[0, 5], [30, 35], [65, 70], [95, 100]]
     """
     bounds = np.column_stack([data.offsets[:-1], data.offsets[1:]])
     bounds = bounds[bounds[:, 1] > bounds[:, 0]]

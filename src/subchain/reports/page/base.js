@@ -97,9 +97,9 @@ const Page = (() => {
 
   // ---- numbers, as people write them
   const grouped = (text) => text.replace(/^(\d+)/, (whole) => whole.replace(/\B(?=(\d{3})+$)/g, ","));
-  function fixed(value, digits) {
+  function fixed(value, digits, group = grouped) {
     const text = Math.abs(value).toFixed(digits);
-    return `${value < 0 && Number(text) ? "−" : ""}${grouped(text)}`;
+    return `${value < 0 && Number(text) ? "−" : ""}${group(text)}`;
   }
   function number(value, digits = 4) {
     if (value === null || value === undefined || Number.isNaN(value)) return "–";
@@ -121,7 +121,8 @@ const Page = (() => {
 
   // ---- positions, in the reader's units if there are any: where one is, how long some are
   const told = contents.positions;
-  const inUnits = (value, digits = told.digits) => `${fixed(value, digits)}${told.unit ? "\u00a0" + told.unit : ""}`;
+  const inThousands = /^(yr|years?|a)$/.test(told.unit) ? (text) => text : grouped; // the year 1900 has no comma
+  const inUnits = (value, digits = told.digits) => `${fixed(value, digits, inThousands)}${told.unit ? "\u00a0" + told.unit : ""}`;
   // Ticks of an axis from low to high, in larger units where that is shorter: 20 Mb.
   function axis(low, high, n) {
     const [unit, size] = told.larger.find(([, holds]) => Math.max(Math.abs(low), Math.abs(high)) >= 2 * holds && (high - low) >= 0.005 * holds) || [told.unit, 1];
@@ -129,7 +130,7 @@ const Page = (() => {
     const step = Math.max([1, 2, 5, 10].map((f) => f * power).find((value) => value >= rough * 0.999), told.step / size), found = [];
     for (let i = Math.ceil(low / size / step - 1e-9); i * step <= high / size + 1e-9 * step; i++) found.push(i * step);
     const digits = Math.max(0, Math.min(6, -Math.floor(Math.log10(step) + 1e-9)));
-    return { unit, ticks: found.map((tick) => tick * size), labels: found.map((tick) => `${fixed(tick, digits)}${unit ? "\u00a0" + unit : ""}`) };
+    return { unit, ticks: found.map((tick) => tick * size), labels: found.map((tick) => `${fixed(tick, digits, inThousands)}${unit ? "\u00a0" + unit : ""}`) };
   }
   const axisName = (unit) => (unit ? `position in the sequence, in ${unit}` : "position in the sequence");
   const place = (position) => inUnits(told.offset + position * told.step);

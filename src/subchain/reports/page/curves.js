@@ -25,6 +25,7 @@ const Curves = (() => {
       Charts.line(drawing, values.map((value, j) => value !== null && [scales.x(x[j]), scales.y(value)]), { stroke, "stroke-dasharray": i >= STROKES.length ? "6 4" : undefined });
       if (x.length < 3) values.forEach((value, j) => value !== null && Charts.element("circle", { cx: scales.x(x[j]), cy: scales.y(value), r: 3, fill: stroke }, drawing));
     });
+    if (lines.length > 1 && lines.length <= 8) lines.forEach(({ name }, i) => Charts.element("text", { x: box.left + box.width - 4, y: box.top + box.height - 8 - 15 * (lines.length - 1 - i), "text-anchor": "end", fill: STROKES[i], "font-weight": 650, stroke: variable("--panel"), "stroke-width": 3, "paint-order": "stroke" }, drawing, name));
     Charts.hover(drawing, box, (px) => {
       const i = Charts.nearest(x.map(scales.x), px), seconds = course.seconds[from + i], events = course.events.filter((event) => event.iteration === x[i]).map((event) => event.message);
       const told = lines.map(({ name, values }) => `${name} ${Page.number(values[i], 8)}`);
