@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -136,7 +139,7 @@ def test_positions_are_told_in_units(browser, marks) -> None:
     readout = "return document.getElementById('timeline-readout').textContent"
     browser.press("#timeline", *[Keys.ARROW_UP] * 2)
     assert "bp, " in browser.run(readout)
-    assert "kb long" in browser.run(readout)
+    assert "bp long" in browser.run(readout)
     browser.press("#timeline", *[Keys.ARROW_UP] * 30, Keys.HOME, *[Keys.ARROW_LEFT] * 3)
     found = re.search(r"· ([\d,]+)\xa0bp \(position (\d+)\)", browser.run(readout))
     assert int(found[1].replace(",", "")) == 1_000_000 + 200 * int(found[2])
@@ -325,3 +328,120 @@ def test_a_narrow_window_needs_no_sideways_scrolling(browser, page) -> None:
         browser.open(page)
         assert browser.run("return document.documentElement.scrollWidth") <= 390
         assert browser.complaints() == []
+
+
+FIGURES = ["heat", "pairs", "dwelling", "statistics", "distribution", "entropy", "certainty", "frequent"]
+FIGURES += ["curve-0", "curve-1", "matrix", "graph", "timeline"]
+
+
+def test_every_figure_is_saved_as_a_vector_graphic_a_picture_and_a_table(browser, page) -> None:
+    browser.open(page)
+    assert sorted(browser.run("return Figures.names")) == sorted(FIGURES)
+    assert browser.run("return document.querySelectorAll('[data-figure] .tools button').length") == 3 * len(FIGURES)
+    for name in FIGURES:
+        text = browser.run("return Figures.svgOf(arguments[0])", name)
+        shapes = ElementTree.fromstring(text).iter()
+        assert sum(shape.tag.rpartition("}")[2] in {"path", "rect", "circle", "image"} for shape in shapes) > 4, name
+        assert "var(--" not in text, name  # colours do not come from the page
+        rows = list(csv.reader(io.StringIO(browser.run("return Figures.csvOf(arguments[0])", name))))
+        assert len(rows) > 1, name
+        assert {len(row) for row in rows} == {len(rows[0])}, name
+        colours = browser.driver.execute_async_script(
+            "const done = arguments[1]; Figures.pngOf(arguments[0]).then(createImageBitmap).then((image) => {"
+            "const c = document.createElement('canvas'); [c.width, c.height] = [image.width, image.height];"
+            "const g = c.getContext('2d'); g.drawImage(image, 0, 0);"
+            "done(new Set(new Uint32Array(g.getImageData(0, 0, c.width, c.height).data.buffer)).size) })",
+            name,
+        )
+        assert colours > 3, name
+    assert browser.complaints() == []
+    assert browser.requests() == [page.as_uri()]
+
+
+def test_the_table_of_the_matrix_holds_the_transitions(browser, page) -> None:
+    browser.open(page)
+    rows = list(csv.DictReader(io.StringIO(browser.run("return Figures.csvOf('matrix')"))))
+    assert len(rows) == 9
+    for state in "012":
+        assert sum(float(row["probability"]) for row in rows if row["from"] == state) == pytest.approx(1.0, abs=1e-3)
+    assert all(float(row["low"]) <= float(row["probability"]) <= float(row["high"]) for row in rows)
+
+
+def test_names_given_in_the_page_are_everywhere_and_stay(browser, page) -> None:
+    browser.open(page)
+    browser.run("localStorage.clear()")
+    browser.open(page)
+    browser.click(".card[data-slot='1'] button.rename")
+    browser.press(".card[data-slot='1'] form input", "calm", "\n")
+    for place in ("#legend", ".card[data-slot='1'] h3", "#graph", "#heat", "#dwelling"):
+        assert "calm" in browser.run("return document.querySelector(arguments[0]).textContent", place), place
+    assert browser.run("return Names.file()") == {"states": {"1": "calm"}}
+    assert browser.run("return Names.give(2, 'calm')") == "“calm” is the name of state 1 already."
+    browser.open(page)
+    assert browser.run("return Page.label(1)") == "calm"
+    browser.click("#old-names")
+    assert browser.run("return Names.file()") == {"states": {}}
+    assert browser.complaints() == []
+
+
+def test_a_link_keeps_the_zoom(browser, page) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    browser.open(page)
+    browser.press("#timeline", *[Keys.ARROW_UP] * 4, Keys.ARROW_RIGHT)
+    first, last = browser.window()
+    browser.wait("return location.hash.startsWith('#timeline=')")
+    link = browser.run("return document.getElementById('view-link').href")
+    assert link == browser.run("return location.href")
+    browser.driver.get("about:blank")
+    browser.driver.get(link)
+    browser.wait("return document.body.dataset.ready === 'yes'")
+    browser.settle()
+    assert browser.window() == pytest.approx((first, last), abs=1.0)
+
+
+def test_what_is_under_the_pointer_is_told_beside_it(browser, page) -> None:
+    browser.open(page)
+    for figure in ("timeline", "matrix", "heat", "entropy"):
+        x, y = browser.run(
+            "const e = document.getElementById(arguments[0]); e.scrollIntoView({block: 'center', behavior: 'instant'});"
+            "const b = e.getBoundingClientRect(); return [b.x + b.width * 0.6, b.y + b.height * 0.6]",
+            figure,
+        )
+        moved = {"type": "mouseMoved", "x": x, "y": y}
+        browser.driver.execute_cdp_cmd("Input.dispatchMouseEvent", moved)
+        browser.settle()
+        tip = (
+            "const t = document.getElementById('tip'), b = t.getBoundingClientRect(); return [t.textContent, b.x, b.y]"
+        )
+        text, left, top = browser.run(tip)
+        assert text, figure
+        assert abs(left - x) < 360, figure
+        assert abs(top - y) < 200, figure
+
+
+def test_axes_have_names_and_units(browser, marks) -> None:
+    browser.open(marks)
+    recorded = browser.run("return Figures.svgOf('timeline')")
+    assert "position in the sequence, in Mb" in recorded
+    assert re.search(r">1\.\d\xa0Mb<", recorded)
+    for figure, name in (
+        ("entropy", "entropy in bits"),
+        ("certainty", "% of positions"),
+        ("dwelling", "longer than (kb)"),
+    ):
+        assert name in browser.run("return document.getElementById(arguments[0]).textContent", figure)
+
+
+def test_no_text_of_a_figure_leaves_it(browser, page, marks) -> None:
+    outside = """
+    return [...document.querySelectorAll('figure svg')].flatMap((svg) => { const box = svg.getBoundingClientRect();
+      return [...svg.querySelectorAll('text')].filter((text) => { const r = text.getBoundingClientRect();
+        return r.width && (r.left < box.left - 2 || r.right > box.right + 2 || r.top < box.top - 2
+          || r.bottom > box.bottom + 2); }).map((text) => `${svg.id}: ${text.textContent}`) })"""
+    for shown in (page, marks):
+        browser.open(shown)
+        assert browser.run(outside) == []
+        with narrow(browser):
+            browser.open(shown)
+            assert browser.run(outside) == []

@@ -106,7 +106,7 @@ def test_what_comes_from_data_is_escaped(tmp_path) -> None:
     model.state_names_ = [evil, "<b>", "c"]
     page = written(model, data, tmp_path, title=evil)
     assert evil not in page
-    assert page.count("<script") == page.count("</script>") == 7  # the contents, and the page's own six
+    assert page.count("<script") == page.count("</script>") == 12  # the contents, and the page's own eleven
     assert "</style>" in page
     assert page.count("</style>") == 2
 

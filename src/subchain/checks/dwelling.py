@@ -114,7 +114,7 @@ def _compared(
     n_ended = int(ended.sum())
     return DwellTimes(
         state, n_ended, int(cut.sum()), float(lengths @ (ended + cut)) / n_ended if n_ended else np.inf, longest, stay,
-        at, observed, stay**at, low, high, _verdict(observed, simulated) if n_ended >= FEWEST_VISITS else None,
+        at, observed, np.power(stay, at.astype(np.float64)), low, high, _verdict(observed, simulated) if n_ended >= FEWEST_VISITS else None,
     )  # fmt: skip
 
 

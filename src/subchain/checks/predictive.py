@@ -60,7 +60,7 @@ class Statistic:
 
     @property
     def is_far(self) -> bool:
-        """Whether the data are beyond all simulations, and more than four standard deviations from their mean."""
+        """Whether the data are beyond all simulations by more than half of their range."""
         return is_far(self.observed, self.simulated)
 
 

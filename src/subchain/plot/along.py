@@ -151,7 +151,8 @@ def pairs(model: HMM, x: Any, columns: tuple[int | str, int | str] | None = None
     for state in used:
         means = model.emission_.expectation()[state, [parts[place].place.start for place in places]]
         colour, name = styles[state]["color"], model.state_names_[state]
-        ax.scatter(*points[best == state].T, s=5, color=colour, alpha=0.5, lw=0)
+        mine = points[best == state]
+        ax.scatter(mine[:, 0], mine[:, 1], s=5, color=colour, alpha=0.5, lw=0)
         ax.plot(*_ellipse(means, spread[state][np.ix_(places, places)]), color=colour, lw=2, label=name)
     across, up = (parts[place].name for place in places)
     ax.set(xlabel=across, ylabel=up, title="Data and states (ellipses hold 90 %)")
@@ -244,8 +245,8 @@ def predictive_check(model: HMM, x: Any, ax: Axes | None = None) -> Axes:
     """Plot statistics of the data among those of data that are simulated from the fitted parameters.
 
     A dot is the data, the bar the middle 95 per cent of 50 simulations, both in standard deviations from the mean of
-    the simulations. Statistics that are far outside, beyond all simulations and more than four standard deviations
-    from their mean, are red: the model cannot describe them.
+    the simulations. Statistics that are far outside, beyond all simulations by more than half of their range, are red:
+    the model cannot describe them.
 
     Parameters
     ----------
@@ -259,7 +260,7 @@ def predictive_check(model: HMM, x: Any, ax: Axes | None = None) -> Axes:
     >>> from subchain import HMM, plot
     >>> x = np.random.default_rng(0).standard_t(2, 3000)
     >>> plot.predictive_check(HMM(1, "gaussian", random_state=0).fit(x), x).get_title()
-    'Predictive check: 2 of 7 statistics are far outside'
+    'Predictive check: 3 of 7 statistics are far outside'
     """
     require_fitted(model)
     found = checked(model, x)

@@ -205,7 +205,7 @@ def _draw_heat(ax: Axes, table: EmissionTable) -> None:
     for (row, column), number in np.ndenumerate(table.values):
         red, green, blue, _ = image.cmap(image.norm(table.colours[row, column]))
         is_dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
-        text = _short(number) if table.are_chances else _rounded(number, table.spreads[row, column])
+        text = _short(number) if table.are_chances else _rounded(number, float(table.spreads[row, column]))
         ax.text(column, row, text, ha="center", va="center", fontsize=7, color="white" if is_dark else "black")
 
 

@@ -54,7 +54,7 @@ def pairs(subject: Subject, packing: Packing) -> dict[str, Any] | None:
         return None
     columns = columns[: MOST_PAIRED if len(subject.shown) <= MANY_STATES else FEWER_PAIRED]
     parts = [part for part in (profile[place] for place in columns) if isinstance(part, Numbers)]
-    joint = covariances(subject.model.emission_, profile)[np.ix_(subject.shown, columns, columns)]
+    joint = covariances(subject.model.emission_, profile)[np.ix_(subject.shown, np.array(columns), np.array(columns))]
     points = _points(subject, [part.column for part in parts])
     low, high = _range(points)
     packing.add("points", _quantised(points, low, high))

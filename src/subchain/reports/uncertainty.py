@@ -46,7 +46,7 @@ def frequent_transitions(subject: Subject) -> list[dict[str, Any]]:
 def certainty(subject: Subject) -> list[float]:
     """Return the shares of positions by the probability of their most probable state, in CLASSES from 0 to 1."""
     counts = subject.summary.certainty
-    return (counts / counts.sum()).round(6).tolist()  # type: ignore[no-any-return]
+    return (counts / counts.sum()).round(6).tolist()
 
 
 def sampler_summary(subject: Subject) -> dict[str, Any] | None:

@@ -116,15 +116,13 @@ def covariances(emission: Parameters, profile: Profile) -> Array:
         if isinstance(part, Numbers):
             spread = np.sqrt(part.means * (1.0 - part.means)) if part.is_chance else part.spreads
             found[:, place, place] = 0.0 if spread is None else spread**2
-    place = 0
-    for part in emission.parts.values() if isinstance(emission, ProductParameters) else [emission]:
-        joint = getattr(part, "covariances", None)  # families without this field have independent columns
-        width = 1 if joint is None else joint.shape[1]
+    first = 0
+    for family in emission.parts.values() if isinstance(emission, ProductParameters) else [emission]:
+        joint = getattr(family, "covariances", None)  # families without this field have independent columns
+        width = family.expectation().shape[1] if isinstance(profile[first], Numbers) else 1
         if joint is not None:
-            found[:, place : place + width, place : place + width] = joint
-        elif isinstance(profile[place], Numbers):
-            width = part.expectation().shape[1]
-        place += width
+            found[:, first : first + width, first : first + width] = joint
+        first += width
     return found
 
 
