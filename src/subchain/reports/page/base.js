@@ -125,7 +125,7 @@ const Page = (() => {
   const inUnits = (value, digits = told.digits) => `${fixed(value, digits, inThousands)}${told.unit ? "\u00a0" + told.unit : ""}`;
   // Ticks of an axis from low to high, in larger units where that is shorter: 20 Mb.
   function axis(low, high, n) {
-    const [unit, size] = told.larger.find(([, holds]) => Math.max(Math.abs(low), Math.abs(high)) >= 2 * holds && (high - low) >= 0.005 * holds) || [told.unit, 1];
+    const [unit, size] = told.larger.find(([, holds]) => Math.max(Math.abs(low), Math.abs(high)) >= holds && (high - low) >= 0.005 * holds) || [told.unit, 1];
     const rough = (high - low) / size / Math.max(1, n), power = 10 ** Math.floor(Math.log10(rough));
     const step = Math.max([1, 2, 5, 10].map((f) => f * power).find((value) => value >= rough * 0.999), told.step / size), found = [];
     for (let i = Math.ceil(low / size / step - 1e-9); i * step <= high / size + 1e-9 * step; i++) found.push(i * step);

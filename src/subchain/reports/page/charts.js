@@ -54,8 +54,8 @@ const Charts = (() => {
     const across = xAxis.labels || labels(xs), up = yAxis.labels || (yAxis.log ? ys.map((value) => Page.number(value)) : labels(ys));
     xs.forEach((value, i) => {
       element("path", { d: `M${x(value).toFixed(1)} ${box.top}V${box.top + box.height + 4}`, stroke: line }, svg);
-      const near = x(value) > box.left + box.width - 16 ? "end" : "middle";
-      element("text", { x: near === "end" ? Math.min(x(value) + 8, box.left + box.width + 8) : x(value), y: box.top + box.height + 17, "text-anchor": near, fill: soft, "font-size": 11 }, svg, across[i]);
+      const near = x(value) > box.left + box.width - 16 ? "end" : x(value) < 20 ? "start" : "middle";
+      element("text", { x: near === "end" ? Math.min(x(value) + 8, box.left + box.width + 8) : near === "start" ? 1 : x(value), y: box.top + box.height + 17, "text-anchor": near, fill: soft, "font-size": 11 }, svg, across[i]);
     });
     ys.forEach((value, i) => {
       element("path", { d: `M${box.left - 4} ${y(value).toFixed(1)}H${box.left + box.width}`, stroke: line }, svg);

@@ -18,7 +18,7 @@ const Emitted = (() => {
   function drawHeat() {
     const drawing = svg("heat"), n = heat.labels.length, row = Math.max(7, Math.min(24, 720 / states.length)), names = row >= 10;
     const longest = (texts) => Math.max(...texts.map((text) => Math.min(18, [...text].length)));
-    const left = names ? 14 + 7 * longest(states.map((state) => state.name)) : 12, short = longest(heat.labels) <= 3, top = short ? 24 : 14 + 6.2 * longest(heat.labels);
+    const left = names ? 14 + 7 * longest(states.map((state) => state.name)) : 12, short = longest(heat.labels) <= 3, top = short ? 24 : 16 + 7.2 * longest(heat.labels);
     const width = Charts.blank(drawing, top + row * states.length + 26, left + 20 * n + 10), cell = Math.min(90, (width - left - 10) / n);
     heat.labels.forEach((label, column) => {
       const x = left + (column + 0.5) * cell, shown = Page.shortened(label, 18);
