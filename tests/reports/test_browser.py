@@ -408,10 +408,13 @@ def test_what_is_under_the_pointer_is_told_beside_it(browser, page) -> None:
             "const b = e.getBoundingClientRect(); return [b.x + b.width * 0.6, b.y + b.height * 0.6]",
             figure,
         )
-        browser.settle()  # scrolling hides the note
-        moved = {"type": "mouseMoved", "x": x, "y": y}
-        browser.driver.execute_cdp_cmd("Input.dispatchMouseEvent", moved)
-        browser.settle()
+        for step in range(20):  # scrolling hides the note, until the pointer moves again
+            browser.driver.execute_cdp_cmd(
+                "Input.dispatchMouseEvent", {"type": "mouseMoved", "x": x + step % 2, "y": y}
+            )
+            browser.settle()
+            if not browser.run("return document.getElementById('tip').hidden"):
+                break
         tip = (
             "const t = document.getElementById('tip'), b = t.getBoundingClientRect(); return [t.textContent, b.x, b.y]"
         )

@@ -113,9 +113,19 @@ def _compared(
     observed = survival(lengths, ended, cut, at)
     n_ended = int(ended.sum())
     return DwellTimes(
-        state, n_ended, int(cut.sum()), float(lengths @ (ended + cut)) / n_ended if n_ended else np.inf, longest, stay,
-        at, observed, np.power(stay, at.astype(np.float64)), low, high, _verdict(observed, simulated) if n_ended >= FEWEST_VISITS else None,
-    )  # fmt: skip
+        state=state,
+        n_ended=n_ended,
+        n_cut=int(cut.sum()),
+        mean=float(lengths @ (ended + cut)) / n_ended if n_ended else np.inf,
+        longest=longest,
+        stay=stay,
+        lengths=at,
+        observed=observed,
+        geometric=np.power(stay, at.astype(np.float64)),
+        low=low,
+        high=high,
+        is_far=_verdict(observed, simulated) if n_ended >= FEWEST_VISITS else None,
+    )
 
 
 def _bounds(simulated: Array) -> tuple[Array, Array]:

@@ -17,7 +17,9 @@ def report(
     model: options.ModelPath,
     data: options.DataPaths,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="PAGE", help="The page.")] = Path("report.html"),
-    title: Annotated[str | None, typer.Option("--title", help="The title of the page; by default the name of the data.")] = None,
+    title: Annotated[
+        str | None, typer.Option("--title", help="The title of the page; by default the name of the data.")
+    ] = None,
     step: Annotated[
         float,
         typer.Option("--step", help="Distance of neighbouring positions, in --step-unit.", rich_help_panel=POSITIONS),

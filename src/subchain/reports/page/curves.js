@@ -99,8 +99,8 @@ const Curves = (() => {
   function drawFrequent() {
     const { frequent } = contents, drawing = svg("frequent"), row = 24, box = { top: 8, height: frequent.length * row };
     const width = Charts.blank(drawing, box.height + 52), names = frequent.map(({ from, to }) => `${Page.label(from)} → ${Page.label(to)}`);
-    const most = Math.max(10, Math.min(40, Math.floor(width * 0.4 / 7)));
-    box.left = 14 + 7 * Math.min(most, Math.max(...names.map((name) => name.length)));
+    const most = Math.max(10, Math.min(40, Math.floor(width * 0.45 / 7.6)));
+    box.left = 14 + 7.6 * Math.min(most, Math.max(...names.map((name) => name.length)));
     box.width = width - box.left - 16;
     const high = Math.max(...frequent.map((move) => move.high)), scales = Charts.panel(drawing, box, { low: 0, high: Math.min(1, high * 1.05), name: "transition probability" }, { low: 0, high: 1, ticks: [] });
     frequent.forEach((move, place) => {

@@ -35,7 +35,7 @@ const Emitted = (() => {
         if (row >= 14 && cell >= 6.5 * text.length + 4) Charts.element("text", { x: x + cell / 2, y: y + row / 2 + 4, "text-anchor": "middle", fill: Page.text(rgb), "font-size": 11, "pointer-events": "none" }, drawing, text);
       });
     });
-    Charts.element("text", { x: left, y: top + row * states.length + 18, fill: variable("--soft") }, drawing, heat.more || `${states.length === 1 ? "one state" : "states"} (rows) by ${heat.symbols ? "symbols" : "columns of the data"}`);
+    Charts.element("text", { x: 4, y: top + row * states.length + 18, fill: variable("--soft") }, drawing, heat.more || `${states.length === 1 ? "one state" : "states"} (rows) by ${heat.symbols ? "symbols" : "columns of the data"}`);
   }
   const heatRows = () => [["state", ...heat.labels], ...order.map((slot) => [states[slot].name, ...heat.values[slot]])];
 
