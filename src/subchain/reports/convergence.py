@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import Any
 
@@ -70,18 +69,12 @@ def restarts(runs: list[RunSummary]) -> dict[str, Any] | None:
                 "objective": formatting.number(run.objective, 8),
                 "end": ENDS.get(run.status, run.status),
                 "iterations": run.iterations,
-                "more": _more(run),
+                "more": f"start: {run.start}" if run.start else "",
             }
             for number, run in ranked
         ],
         "verdict": said,
     }
-
-
-def _more(run: RunSummary) -> str:
-    """Return what else a summary says of a restart, such as how it was started."""
-    told = {field.name: getattr(run, field.name) for field in dataclasses.fields(run)}
-    return ", ".join(f"{name} {value}" for name, value in told.items() if isinstance(value, str) and name != "status")
 
 
 def _lack(subject: Subject) -> str:
