@@ -83,7 +83,7 @@ def test_a_report_is_written_by_the_report(answer: Any, walk: Path, monkeypatch:
     assert answer("report", walk, "walk.csv", "--title", "Walks")["report"] == "report.html"
     assert Path("report.html").read_text() == "Walks 120 2 1 None 0"
     answer("report", walk, "walk.csv", "--step", 0.5, "--step-unit", "s", "--offset", 30)
-    assert Path("report.html").read_text() == "None 120 2 0.5 s 30"
+    assert Path("report.html").read_text() == "walk 120 2 0.5 s 30"
 
 
 def test_a_step_of_nothing_is_one_sentence(run: Any, walk: Path) -> None:

@@ -68,14 +68,15 @@ class Browser:
         element.click()
         self.settle()
 
-    def wheel(self, selector: str, by: int) -> None:
-        from selenium.webdriver.common.action_chains import ActionChains
-        from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
+    def wheel(self, selector: str, by: int, ctrl: bool = True) -> None:
         from selenium.webdriver.common.by import By
 
         element = self.driver.find_element(By.CSS_SELECTOR, selector)
         self.run("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", element)
-        ActionChains(self.driver).scroll_from_origin(ScrollOrigin.from_element(element), 0, by).perform()
+        box = self.run("const b = arguments[0].getBoundingClientRect(); return [b.x, b.y, b.width, b.height]", element)
+        turned = {"type": "mouseWheel", "x": box[0] + box[2] / 2, "y": box[1] + box[3] / 2, "deltaX": 0, "deltaY": by}
+        self.driver.execute_cdp_cmd("Input.dispatchMouseEvent", {**turned, "modifiers": 2 if ctrl else 0})
+        self.wait("return true")
         self.settle()
 
     def settle(self) -> None:

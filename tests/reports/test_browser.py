@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -83,7 +86,7 @@ IN_GRAPH = """
 const svg = document.getElementById('graph'), box = svg.getBoundingClientRect();
 return [...svg.querySelectorAll('text')].map((text) => { const r = text.getBoundingClientRect(); return [
   text.textContent, r.left >= box.left && r.right <= box.right && r.top >= box.top && r.bottom <= box.bottom,
-  text.parentElement.querySelector('title').textContent]; });
+  text.parentElement.dataset.tip]; });
 """
 #: Names on cards that are cut, or that reach into what is drawn beside them.
 CUT = """
@@ -138,24 +141,23 @@ def test_positions_are_told_in_units(browser, marks) -> None:
     assert "bp, " in browser.run(readout)
     assert "bp long" in browser.run(readout)
     browser.press("#timeline", *[Keys.ARROW_UP] * 30, Keys.HOME, *[Keys.ARROW_LEFT] * 3)
-    found = re.search(r"· ([\d\u202f]+)\xa0bp \(position (\d+)\)", browser.run(readout))
-    assert int(found[1].replace("\u202f", "")) == 1_000_000 + 200 * int(found[2])
+    found = re.search(r"· ([\d,]+)\xa0bp \(position (\d+)\)", browser.run(readout))
+    assert int(found[1].replace(",", "")) == 1_000_000 + 200 * int(found[2])
     assert "present: H" in browser.run(readout)
 
 
 def test_doubt_along_the_data_names_the_sequence(browser, marks) -> None:
     browser.open(marks)
     point = (
-        "const over = document.querySelector('#doubt-curve .u-over'), b = over.getBoundingClientRect();"
-        "over.dispatchEvent(new MouseEvent('mouseenter', {bubbles: true}));"
-        "over.dispatchEvent(new MouseEvent('mousemove', {bubbles: true, clientX: b.left + arguments[0] * b.width,"
+        "const over = document.querySelector('#entropy rect.over'), b = over.getBoundingClientRect();"
+        "over.dispatchEvent(new PointerEvent('pointermove', {clientX: b.left + arguments[0] * b.width,"
         "clientY: b.top + b.height / 2}))"
     )
     for share, name in ((0.25, "alpha"), (0.75, "beta")):
         browser.run(point, share)
         browser.settle()
-        told = browser.run("return document.querySelector('#doubt-curve .u-legend').textContent")
-        first = int(re.search(rf"{name}, ([\d\u202f]+)\xa0bp", told)[1].replace("\u202f", ""))
+        told = browser.run("return document.getElementById('tip').textContent")
+        first = int(re.search(rf"{name}, ([\d,]+)\xa0bp", told)[1].replace(",", ""))
         assert first == pytest.approx(1_000_000 + 200 * (6_000 * share - (4_000 if name == "beta" else 0)), abs=20_000)
 
 
@@ -188,12 +190,16 @@ def test_every_drawing_has_more_than_one_colour(browser, page) -> None:
         )
         assert colours > 3, name
     assert browser.run("return document.querySelectorAll('#graph .node').length") == 3
-    assert browser.run("return document.querySelectorAll('#course canvas').length") == 2
+    assert browser.run("return document.querySelectorAll('#course figure path').length") > 10
 
 
-def test_the_wheel_zooms_the_timeline_about_the_pointer(browser, page) -> None:
+def test_the_wheel_scrolls_and_with_ctrl_zooms_the_timeline_about_the_pointer(browser, page) -> None:
     browser.open(page)
     assert browser.window() == (0.0, N)
+    before = browser.run("return scrollY")
+    browser.wheel("#timeline", 120, ctrl=False)
+    assert browser.window() == (0.0, N)
+    assert browser.run("return scrollY") != before
     browser.wheel("#timeline", -400)
     first, last = browser.window()
     assert 0.0 < first < N / 2 < last < N
@@ -240,7 +246,7 @@ def test_a_long_chain_shows_every_position_where_states_last(browser, tmp_path, 
     path = model.predict(x)
     start = int(np.flatnonzero(np.diff(path))[-1]) + 1
     told = browser.run("return document.getElementById('timeline-readout').textContent")
-    assert f"from {start:,} to {N - 1:,}".replace(",", "\u202f") in told
+    assert f"from {start:,} to {N - 1:,}" in told
     assert f"state {path[-1]}" in told
     assert browser.complaints() == []
 
@@ -290,7 +296,7 @@ def test_everything_is_reached_by_the_tab_key(browser, page) -> None:
     browser.open(page)
     browser.run("document.body.focus()")
     seen = set()
-    for _ in range(40):
+    for _ in range(70):
         browser.driver.switch_to.active_element.send_keys(Keys.TAB)
         seen.add(browser.run("const e = document.activeElement; return e.id || e.dataset.zoom || e.dataset.slot || ''"))
     assert {"theme", "timeline", "matrix", "least", "in", "out", "all", "0", "1", "2"} <= seen
@@ -322,3 +328,124 @@ def test_a_narrow_window_needs_no_sideways_scrolling(browser, page) -> None:
         browser.open(page)
         assert browser.run("return document.documentElement.scrollWidth") <= 390
         assert browser.complaints() == []
+
+
+FIGURES = ["heat", "pairs", "dwelling", "statistics", "distribution", "entropy", "certainty", "frequent"]
+FIGURES += ["curve-0", "curve-1", "matrix", "graph", "timeline"]
+
+
+def test_every_figure_is_saved_as_a_vector_graphic_a_picture_and_a_table(browser, page) -> None:
+    browser.open(page)
+    assert sorted(browser.run("return Figures.names")) == sorted(FIGURES)
+    assert browser.run("return document.querySelectorAll('[data-figure] .tools button').length") == 3 * len(FIGURES)
+    for name in FIGURES:
+        text = browser.run("return Figures.svgOf(arguments[0])", name)
+        shapes = ElementTree.fromstring(text).iter()
+        assert sum(shape.tag.rpartition("}")[2] in {"path", "rect", "circle", "image"} for shape in shapes) > 4, name
+        assert "var(--" not in text, name  # colours do not come from the page
+        rows = list(csv.reader(io.StringIO(browser.run("return Figures.csvOf(arguments[0])", name))))
+        assert len(rows) > 1, name
+        assert {len(row) for row in rows} == {len(rows[0])}, name
+        colours = browser.driver.execute_async_script(
+            "const done = arguments[1]; Figures.pngOf(arguments[0]).then(createImageBitmap).then((image) => {"
+            "const c = document.createElement('canvas'); [c.width, c.height] = [image.width, image.height];"
+            "const g = c.getContext('2d'); g.drawImage(image, 0, 0);"
+            "done(new Set(new Uint32Array(g.getImageData(0, 0, c.width, c.height).data.buffer)).size) })",
+            name,
+        )
+        assert colours > 3, name
+    assert browser.complaints() == []
+    assert [asked for asked in browser.requests() if not asked.startswith("data:")] == [page.as_uri()]
+
+
+def test_the_table_of_the_matrix_holds_the_transitions(browser, page) -> None:
+    browser.open(page)
+    rows = list(csv.DictReader(io.StringIO(browser.run("return Figures.csvOf('matrix')"))))
+    assert len(rows) == 9
+    for state in "012":
+        assert sum(float(row["probability"]) for row in rows if row["from"] == state) == pytest.approx(1.0, abs=1e-3)
+    assert all(float(row["low"]) <= float(row["probability"]) <= float(row["high"]) for row in rows)
+
+
+def test_names_given_in_the_page_are_everywhere_and_stay(browser, page) -> None:
+    browser.open(page)
+    browser.run("localStorage.clear()")
+    browser.open(page)
+    browser.click(".card[data-slot='1'] button.rename")
+    browser.press(".card[data-slot='1'] form input", "calm", "\n")
+    for place in ("#legend", ".card[data-slot='1'] h3", "#graph", "#heat", "#dwelling"):
+        assert "calm" in browser.run("return document.querySelector(arguments[0]).textContent", place), place
+    assert browser.run("return Names.file()") == {"states": {"1": "calm"}}
+    assert browser.run("return Names.give(2, 'calm')") == "“calm” is the name of state 1 already."
+    browser.open(page)
+    assert browser.run("return Page.label(1)") == "calm"
+    browser.click("#old-names")
+    assert browser.run("return Names.file()") == {"states": {}}
+    assert browser.complaints() == []
+
+
+def test_a_link_keeps_the_zoom(browser, page) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    browser.open(page)
+    browser.press("#timeline", *[Keys.ARROW_UP] * 4, Keys.ARROW_RIGHT)
+    first, last = browser.window()
+    browser.wait("return location.hash.startsWith('#timeline=')")
+    link = browser.run("return document.getElementById('view-link').href")
+    assert link == browser.run("return location.href")
+    browser.driver.get("about:blank")
+    browser.driver.get(link)
+    browser.wait("return document.body.dataset.ready === 'yes'")
+    browser.settle()
+    assert browser.window() == pytest.approx((first, last), abs=1.0)
+
+
+def test_what_is_under_the_pointer_is_told_beside_it(browser, page) -> None:
+    browser.open(page)
+    for figure in ("#timeline", "#matrix", "#heat rect[data-tip]", "#entropy"):
+        x, y = browser.run(
+            "const e = document.querySelector(arguments[0]); e.scrollIntoView({block: 'center', behavior: 'instant'});"
+            "const b = e.getBoundingClientRect(); return [b.x + b.width * 0.6, b.y + b.height * 0.6]",
+            figure,
+        )
+        for step in range(20):  # scrolling hides the note, until the pointer moves again
+            browser.driver.execute_cdp_cmd(
+                "Input.dispatchMouseEvent", {"type": "mouseMoved", "x": x + step % 2, "y": y}
+            )
+            browser.settle()
+            if not browser.run("return document.getElementById('tip').hidden"):
+                break
+        tip = (
+            "const t = document.getElementById('tip'), b = t.getBoundingClientRect(); return [t.textContent, b.x, b.y]"
+        )
+        text, left, top = browser.run(tip)
+        assert text, figure
+        assert abs(left - x) < 360, figure
+        assert abs(top - y) < 200, figure
+
+
+def test_axes_have_names_and_units(browser, marks) -> None:
+    browser.open(marks)
+    recorded = browser.run("return Figures.svgOf('timeline')")
+    assert "position in the sequence, in Mb" in recorded
+    assert re.search(r">1\.\d\xa0Mb<", recorded)
+    for figure, name in (
+        ("entropy", "entropy in bits"),
+        ("certainty", "% of positions"),
+        ("dwelling", "longer than (kb)"),
+    ):
+        assert name in browser.run("return document.getElementById(arguments[0]).textContent", figure)
+
+
+def test_no_text_of_a_figure_leaves_it(browser, page, marks) -> None:
+    outside = """
+    return [...document.querySelectorAll('figure svg')].flatMap((svg) => { const box = svg.getBoundingClientRect();
+      return [...svg.querySelectorAll('text')].filter((text) => { const r = text.getBoundingClientRect();
+        return r.width && (r.left < box.left - 2 || r.right > box.right + 2 || r.top < box.top - 2
+          || r.bottom > box.bottom + 2); }).map((text) => `${svg.id}: ${text.textContent}`) })"""
+    for shown in (page, marks):
+        browser.open(shown)
+        assert browser.run(outside) == []
+        with narrow(browser):
+            browser.open(shown)
+            assert browser.run(outside) == []

@@ -12,12 +12,13 @@ from subchain.reports.positions import Positions
 @pytest.mark.parametrize(
     ("settings", "digits", "told"),
     [
-        ({}, 0, "12.35 positions"),
-        ({"step": 200, "unit": "bp"}, 0, "12.35 positions (2\u202f469\xa0bp)"),
-        ({"step": np.float32(0.5), "unit": " h ", "offset": 6}, 1, "12.35 positions (6.173\xa0h)"),
-        ({"step": 1, "offset": 0.25}, 1, "12.35 positions (12.35)"),
-        ({"step": 1 / 360, "unit": "s"}, 4, "12.35 positions (0.03429\xa0s)"),
-        ({"step": 1e6, "unit": "years"}, 0, "12.35 positions (12\u202f345\u202f600\xa0years)"),
+        ({}, 0, "12.3 positions"),
+        ({"step": 200, "unit": "bp"}, 0, "12.3 positions (2.47\xa0kb)"),
+        ({"step": np.float32(0.5), "unit": " h ", "offset": 6}, 1, "12.3 positions (6.17\xa0h)"),
+        ({"step": 1, "offset": 0.25}, 1, "12.3 positions (12.3)"),
+        ({"step": 1 / 360, "unit": "s"}, 4, "12.3 positions (0.0343\xa0s)"),
+        ({"step": 50_000, "unit": "s"}, 0, "12.3 positions (7.14\xa0d)"),
+        ({"step": 1e6, "unit": "years"}, 0, "12.3 positions (12,345,600\xa0years)"),
     ],
 )
 def test_lengths_and_decimals_follow_the_step(settings, digits, told) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import groupby
+from itertools import groupby, pairwise
 
 import numpy as np
 import pytest
@@ -16,6 +16,8 @@ from subchain.reports.scan import Scan
 from subchain.tasks.profiles import Numbers, profile
 
 LENGTHS = [70, 0, 1, 333, 12]
+#: Pieces that simulations are compared with.
+BOUNDS = np.array([[0, 70], [100, 140], [400, 416]])
 
 
 @pytest.fixture
@@ -31,7 +33,7 @@ def scan(model, data, plan, block, hidden=None):
     if hidden is not None:
         slot[hidden:] = [HIDDEN, *range(hidden, 2)]
     columns = [part for part in profile(model.emission_, model.family_) if isinstance(part, Numbers)]
-    return Scan(data, plan, slot, columns).run(model.predict_proba_blocks(data, block))
+    return Scan(data, plan, slot, columns, BOUNDS).run(model.predict_proba_blocks(data, block))
 
 
 @pytest.mark.parametrize("block", [7, 50, 10_000])
@@ -64,8 +66,33 @@ def test_runs_are_those_of_the_decoded_states_and_end_with_their_sequence(subjec
     runs = [(s, len(list(g))) for path in model.predict(data) for s, g in groupby(path.tolist())]
     for state in range(3):
         lengths = [length for found, length in runs if found == state]
-        assert summary.runs[state] == len(lengths)
-        assert summary.longest[state] == max(lengths)
+        number, longest = summary.visits.totals()
+        assert number[state] == len(lengths)
+        assert longest[state] == max(lengths)
+
+
+@pytest.mark.parametrize("block", [7, 10_000])
+def test_changes_are_those_between_neighbours_of_one_sequence(subject, block) -> None:
+    model, data = subject
+    counted = np.zeros((3, 3), dtype=int)
+    for path in model.predict(data):
+        for before, after in pairwise(path.tolist()):
+            counted[before, after] += before != after
+    found = scan(model, data, tracks.plan(data, 10), block).visits.changes
+    np.testing.assert_array_equal(found[:3, :3], counted)
+    assert found.sum() == counted.sum()
+
+
+@pytest.mark.parametrize("block", [7, 10_000])
+def test_ranges_are_those_of_all_data_and_starts_the_marginals_of_the_pieces(subject, block) -> None:
+    model, data = subject
+    plan = [tracks.Track(0, "0", 0, 70, 10, True, 0)]  # the other sequences are not drawn
+    summary = scan(model, data, plan, block)
+    expected = np.column_stack([np.nanmin(data.values, axis=0), np.nanmax(data.values, axis=0)])
+    np.testing.assert_array_equal(summary.ranges, expected)
+    marginals = np.vstack(model.predict_proba(data))
+    np.testing.assert_allclose(summary.starts.marginals, marginals[BOUNDS[:, 0]], atol=1e-12)
+    np.testing.assert_array_equal(summary.best, marginals.argmax(axis=1)[summary.positions])
 
 
 def test_single_positions_are_the_decoded_states(subject) -> None:
@@ -139,7 +166,8 @@ def test_states_that_are_not_shown_take_part_in_nothing(subject) -> None:
     marginals = np.vstack(model.predict_proba(data))
     summary = scan(model, data, tracks.plan(data, 10), 50, hidden=1)
     np.testing.assert_allclose(summary.whole.shares.sum(axis=0), marginals[:, [0, 2]].sum(axis=0), atol=1e-9)
-    assert len(summary.runs) == 2
+    assert summary.visits.totals()[0][:2].sum() > 0
+    assert summary.visits.totals()[0][2:HIDDEN].sum() == 0
 
 
 def test_a_plan_keeps_within_its_limits_and_covers_every_short_sequence() -> None:

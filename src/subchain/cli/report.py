@@ -17,7 +17,9 @@ def report(
     model: options.ModelPath,
     data: options.DataPaths,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="PAGE", help="The page.")] = Path("report.html"),
-    title: Annotated[str | None, typer.Option("--title", help="The title of the page.")] = None,
+    title: Annotated[
+        str | None, typer.Option("--title", help="The title of the page; by default the name of the data.")
+    ] = None,
     step: Annotated[
         float,
         typer.Option("--step", help="Distance of neighbouring positions, in --step-unit.", rich_help_panel=POSITIONS),
@@ -49,6 +51,7 @@ def report(
         import subchain
         from subchain.cli.inputs import DataSource, load_model, read_for
         from subchain.cli.targets import check_target
+        from subchain.reports.facts import name_of
 
         check_target(output, model, *data)
         fitted = load_model(model)
@@ -56,6 +59,7 @@ def report(
             fitted,
             DataSource(data, unit, sequences, lower, columns, sequence, array, format, lengths, header, separator),
         )
-        subchain.report(fitted, x, output, title=title, step=step, unit=step_unit, offset=offset)
+        named = title or ", ".join(name_of(path) for path in data)
+        subchain.report(fitted, x, output, title=named, step=step, unit=step_unit, offset=offset)
         out.add(report=str(output))
         out.line(f"report written to {output}")

@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 #: Maximum numbers of neighbouring states and of columns on a card.
 NEIGHBOURS, MOST_COLUMNS = 3, 12
 #: Maximum length of a column name on a card.
-LONGEST_NAME = 20
+LONGEST_NAME = 18
 #: Symbols with smaller probabilities are left out, except for the first three.
 NEGLIGIBLE = 0.005
 #: Width and height of the curve along the data in SVG units, and its number of points.
@@ -64,6 +64,22 @@ class Emitted:
 
 
 @dataclasses.dataclass(frozen=True)
+class Changes:
+    """Counted changes of state into or out of a state.
+
+    Attributes
+    ----------
+    others : slot, name and percentage of the most frequent other states
+    number : how many changes there are, as text
+    lack : what is said if there are none
+    """
+
+    others: list[tuple[int, str, str]]
+    number: str
+    lack: str
+
+
+@dataclasses.dataclass(frozen=True)
 class Card:
     """Contents of the card of one state; texts are formatted."""
 
@@ -75,59 +91,49 @@ class Card:
     runs: str
     emitted: list[Emitted]
     line: str
-    entered: list[tuple[str, str]]
-    left: list[tuple[str, str]]
+    entered: Changes
+    left: Changes
 
 
 def cards(subject: Subject, positions: Positions) -> list[Card]:
     """Return one card for each shown state, in the order of the states."""
-    names = [subject.model.state_names_[state] for state in subject.shown]
     shares = subject.summary.whole.mean_shares()
-    return [_card(subject, positions, slot, names, shares[:, slot]) for slot in range(len(subject.shown))]
+    return [_card(subject, positions, slot, shares[:, slot]) for slot in range(len(subject.shown))]
 
 
-def _card(subject: Subject, positions: Positions, slot: int, names: list[str], shares: Array) -> Card:
-    state, summary = int(subject.shown[slot]), subject.summary
-    runs, visits = int(summary.runs[slot]), subject.occupancy[slot] * subject.data.n_observations
-    seen = f"{formatting.several(runs, 'segment')}" if runs else "never the most probable state"
-    if runs:
-        longest = summary.longest[slot]
+def _card(subject: Subject, positions: Positions, slot: int, shares: Array) -> Card:
+    state, dwell = int(subject.shown[slot]), float(subject.model.dwell_times_[subject.shown[slot]])
+    number, longest = (int(counts[slot]) for counts in subject.summary.visits.totals())
+    visits = subject.occupancy[slot] * subject.data.n_observations
+    seen = f"{formatting.several(number, 'visit')}" if number else "never the most probable state"
+    if number:
         seen += f", longest {formatting.count(longest) if positions.are_plain else positions.length(longest)}"
+    never = "never left: the model gives it no way out" if math.isinf(dwell) else "never left in these data"
     return Card(
         slot=slot,
         number=state,
-        name=names[slot],
+        name=subject.names[slot],
         occupancy=f"{formatting.share(subject.occupancy[slot])} · {formatting.count(visits)} positions",
-        dwell=_dwell(float(subject.model.dwell_times_[state]), positions),
+        dwell=_dwell(dwell, positions),
         runs=seen,
         emitted=list(_emitted(subject, slot)),
         line=_line(shares),
-        entered=_neighbours(subject.occupancy * subject.transition[:, slot], slot, names),
-        left=_neighbours(subject.transition[slot], slot, names),
+        entered=_changes(subject.changes[:, slot], subject.names, "never entered from another state in these data"),
+        left=_changes(subject.changes[slot], subject.names, never),
     )
 
 
 def _dwell(n: float, positions: Positions) -> str:
-    """Return a mean dwell time of `n` positions as text."""
-    if not math.isfinite(n):
-        return "for ever: it is never left"
-    text = positions.several(n)
-    return f"{text} on average" if positions.are_plain and round(n, 2) != 1 else text
+    """Return a mean dwell time of `n` positions by the model as text."""
+    return "for ever: never left" if math.isinf(n) else f"{positions.several(n)} by the model"
 
 
-def _neighbours(transitions: Array, slot: int, names: list[str]) -> list[tuple[str, str]]:
-    """Return the most frequent next (or previous) states with their percentages of all changes of state.
-
-    Parameters
-    ----------
-    transitions : (S,) frequencies of transitions between the state and each shown state, in one direction
-    slot : the state among the shown ones
-    names : names of the shown states
-    """
-    chances = np.where(np.arange(len(transitions)) == slot, 0.0, transitions)
-    chances /= max(chances.sum(), np.finfo(float).tiny)
-    best = np.argsort(-chances, kind="stable")[:NEIGHBOURS]
-    return [(names[other], formatting.share(chances[other])) for other in best if chances[other] >= 0.005]
+def _changes(counts: NDArray[np.int64], names: list[str], lack: str) -> Changes:
+    """Return the most frequent states before or after a state, given the numbers of changes, (S,)."""
+    total = int(counts.sum())
+    best = np.argsort(-counts, kind="stable")[:NEIGHBOURS]
+    others = [(int(slot), names[slot], formatting.share(counts[slot] / total)) for slot in best if counts[slot]]
+    return Changes(others, formatting.count(total), lack if not total else "")
 
 
 def _emitted(subject: Subject, slot: int) -> Iterator[Emitted]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from subchain.inference.run.checkpoint import RunSummary
 from subchain.reports import formatting
 from subchain.reports.facts import ENDS
 from subchain.reports.subject import Subject
@@ -13,6 +14,8 @@ from subchain.reports.subject import Subject
 MOST_POINTS = 2_000
 #: Maximum number of events on a page; the last ones are kept.
 MOST_EVENTS = 60
+#: Restarts whose objectives differ by less, in nats, found the same solution.
+SAME = 1.0
 
 
 def convergence(subject: Subject) -> dict[str, Any]:
@@ -24,17 +27,17 @@ def convergence(subject: Subject) -> dict[str, Any]:
     charts = []
     if chains:
         lines = [_line(f"chain {name.removeprefix('log_joint.')}", values, kept) for name, values in chains.items()]
-        charts.append({"title": "Log joint of every chain", "lines": lines})
+        title, about = "Log joint probability of every chain", "Chains that converged vary around the same level."
+        charts.append({"title": title, "axis": "log joint in nats", "lines": lines, "about": about})
     elif trace.known_objectives():
-        charts.append({"title": "Objective", "lines": [_line("objective", trace.objective, kept)]})
+        lines = [_line("objective", trace.objective, kept)]
+        about = "What the run maximises on the training data (in-sample). It is flat where the run has converged."
+        charts.append({"title": "Objective of the run", "axis": "objective in nats", "lines": lines, "about": about})
     if trace.validation:
-        title = "Held-out log likelihood per observation"
-        charts.append({"title": title, "lines": [_line("held out", trace.validation, kept)]})
+        lines = [_line("held out", trace.validation, kept)]
+        title, about = "Held-out log likelihood", "Of the validation data, which were not fitted. Higher is better."
+        charts.append({"title": title, "axis": "nats per observation", "lines": lines, "about": about})
     events = [{"iteration": event.iteration, "message": event.message} for event in trace.events[-MOST_EVENTS:]]
-    runs = [
-        (number, formatting.number(run.objective), ENDS.get(run.status, run.status), run.iterations)
-        for number, run in enumerate(subject.model.runs_)
-    ]
     return {
         "iterations": [index + 1 for index in kept],
         "seconds": [round(trace.seconds[index], 4) for index in kept] if len(trace.seconds) == len(trace) else [],
@@ -42,7 +45,35 @@ def convergence(subject: Subject) -> dict[str, Any]:
         "lack": "" if charts else _lack(subject),
         "events": events,
         "n_events": len(trace.events),
-        "runs": runs,
+        "restarts": restarts(subject.model.runs_),
+    }
+
+
+def restarts(runs: list[RunSummary]) -> dict[str, Any] | None:
+    """Return every restart, the best first, and a sentence that compares them; None for a single run."""
+    known = [(number, run) for number, run in enumerate(runs) if math.isfinite(run.objective)]
+    if len(known) < 2:
+        return None
+    ranked = sorted(known, key=lambda entry: -entry[1].objective)
+    best = ranked[0][1].objective
+    near = sum(best - run.objective <= SAME for _, run in ranked)
+    if near == 1:
+        said = "No other restart comes within 1 nat of the best: more restarts may find a still better solution."
+    else:
+        said = f"{near} of {len(ranked)} restarts end within 1 nat of the best, which is the one that is kept."
+    return {
+        "runs": [
+            {
+                "number": number,
+                "below": round(best - run.objective, 3),
+                "objective": formatting.number(run.objective, 8),
+                "end": ENDS.get(run.status, run.status),
+                "iterations": run.iterations,
+                "more": f"start: {run.start}" if run.start else "",
+            }
+            for number, run in ranked
+        ],
+        "verdict": said,
     }
 
 

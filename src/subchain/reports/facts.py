@@ -5,9 +5,11 @@ from __future__ import annotations
 import datetime
 import importlib.metadata
 import math
+import os
 import platform
 import warnings
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,18 +51,11 @@ def facts(subject: Subject) -> list[Fact]:
         Fact("states in use", formatting.count(len(subject.shown)), f"of {model.n_states_} that the model has"),
         Fact("effective states", str(_effective(subject)), "hold 99 % of the positions"),
         Fact("observations", formatting.count(n), f"in {formatting.several(data.n_sequences, 'sequence')}"),
-        Fact("log likelihood", formatting.number(score), "per observation of the data shown here"),
-        Fact(
-            "mean state entropy",
-            f"{entropy:.2g} bits",
-            f"{formatting.share(sure)} of positions are at least 90 % certain",
-        ),
+        Fact("log likelihood", formatting.number(score), _about_score(subject)),
+        Fact("mean state entropy", formatting.bits(entropy), _certain(sure)),
     ]
     if trace.validation:
-        best = max(trace.validation)
-        found.insert(
-            4, Fact("held-out score", formatting.number(trace.validation[-1]), f"per observation; best {best:.5g}")
-        )
+        found.insert(4, _held_out(trace.validation))
     if len(trace):
         time = formatting.seconds(trace.seconds[-1]) if trace.seconds else ""
         found.append(
@@ -69,10 +64,57 @@ def facts(subject: Subject) -> list[Fact]:
     return found
 
 
+def _about_score(subject: Subject) -> str:
+    """Say which data the score is of."""
+    fitted = formatting.count(subject.model.statistics_.n_observations)
+    what = {
+        True: "in-sample: as many observations as the model was fitted to",
+        False: f"not in-sample: the model was fitted to {fitted} observations, these are others or more",
+        None: "of the data shown here; the parameters were given",
+    }
+    return f"per observation, {what[subject.is_training]}"
+
+
+def _certain(sure: float) -> str:
+    return f"0 bits is certain; {formatting.share(sure)} of positions have a state with at least 90 %"
+
+
+def _held_out(scores: list[float]) -> Fact:
+    best, last = int(np.argmax(scores)), formatting.number(scores[-1])
+    more = "per observation of the validation data, not fitted, after the last iteration"
+    if formatting.number(scores[best]) != last:
+        more += f"; highest {formatting.number(scores[best])} after iteration {best + 1}"
+    return Fact("held-out log likelihood", last, more)
+
+
 def _effective(subject: Subject) -> int:
     """Return the smallest number of states that hold 99 % of the positions."""
     held = np.cumsum(np.sort(subject.occupancy)[::-1])
     return int(min(np.searchsorted(held, 0.99 * held[-1]) + 1, len(held)))
+
+
+def title(x: Any, subject: Subject) -> str:
+    """Return the name of the data: of their file, or of their only sequence; else what the page is about."""
+    if isinstance(x, (str, os.PathLike)):
+        return name_of(x)
+    file, names = subject.data.file, subject.data.names
+    if file is not None:
+        return name_of(file.path)
+    if names is not None and len(names) == 1:
+        return str(names[0])
+    return f"Hidden Markov model with {formatting.several(len(subject.shown), 'state')}"
+
+
+def name_of(path: str | os.PathLike[str]) -> str:
+    """Return the name of a file without its extensions.
+
+    Examples
+    --------
+    >>> name_of("data/walks.csv.gz")
+    'walks'
+    """
+    name = Path(path).name
+    return name.split(".")[0] or name
 
 
 def headline(subject: Subject) -> str:

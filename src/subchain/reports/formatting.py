@@ -1,19 +1,22 @@
-"""Formatting of numbers as short text."""
+"""Formatting of numbers as short text for people."""
 
 from __future__ import annotations
 
 import math
 
+#: Raised digits for powers of ten.
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
 
 def count(n: float) -> str:
-    """Return a number rounded to an integer, with thin spaces between thousands.
+    """Return a number rounded to an integer, with commas between thousands.
 
     Examples
     --------
     >>> count(1234567)
-    '1\u202f234\u202f567'
+    '1,234,567'
     """
-    return f"{round(n):,}".replace(",", "\u202f")
+    return _signed(f"{round(n):,}")
 
 
 def several(n: int, one: str, many: str | None = None) -> str:
@@ -27,34 +30,64 @@ def several(n: int, one: str, many: str | None = None) -> str:
     return f"{count(n)} {one if n == 1 else many or one + 's'}"
 
 
-def number(value: float) -> str:
-    """Return a number with four significant digits.
+def number(value: float, digits: int = 4) -> str:
+    """Return a number with four significant digits, or more before the decimal point.
 
     Examples
     --------
-    >>> number(12345.678), number(0.00012), number(float("inf"))
-    ('12346', '0.00012', '∞')
+    >>> number(12345.678), number(-0.00012), number(1.4e-05), number(-0.0), number(float("inf"))
+    ('12,346', '−0.00012', '1.4 × 10⁻⁵', '0', '∞')
     """
     if not math.isfinite(value):
         return "∞" if value > 0 else "−∞" if value < 0 else "–"
-    text = f"{value:.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
-    return text.replace("-", "−")
+    if value == 0.0:
+        return "0"
+    size = math.floor(math.log10(abs(value)))
+    if not -5 < size < 9:
+        power = f"{value:.{digits - 1}e}".split("e")
+        return f"{_signed(power[0].rstrip('0').rstrip('.'))} × 10{str(int(power[1])).translate(RAISED)}"
+    places = max(0, digits - 1 - size)
+    text = f"{value:,.{places}f}"
+    return _signed(text.rstrip("0").rstrip(".") if places else text)
 
 
 def with_spread(mean: float, spread: float) -> str:
-    """Return mean ± standard deviation, with the decimals of two significant digits of the latter.
+    """Return mean ± standard deviation, both rounded to two significant digits of the latter.
 
     Examples
     --------
-    >>> with_spread(-0.00008, 0.0421), with_spread(1234.5, 25.0)
-    ('−0.000 ± 0.042', '1234 ± 25')
+    >>> with_spread(-0.00008, 0.0421), with_spread(1224.5, 192.0), with_spread(-5.0, 2.0)
+    ('0.000 ± 0.042', '1,220 ± 190', '−5.0 ± 2.0')
     """
     if not (math.isfinite(spread) and spread > 0.0 and abs(mean) < 1e9):
         return f"{number(mean)} ± {number(spread)}"
-    digits = max(0, 1 - math.floor(math.log10(spread)))
+    digits = 1 - math.floor(math.log10(spread))
     if digits > 6:
-        return f"{number(mean)} ± {spread:.2g}"
-    return f"{mean:.{digits}f} ± {spread:.{digits}f}".replace("-", "−")
+        return f"{number(mean)} ± {number(spread, 2)}"
+    rounded = (_signed(f"{round(value, digits):,.{max(0, digits)}f}") for value in (mean, spread))
+    return " ± ".join(rounded)
+
+
+def mean_beside(mean: float, spread: float) -> str:
+    """Return a mean, rounded as in `with_spread` but without the standard deviation.
+
+    Examples
+    --------
+    >>> mean_beside(-0.00724, 0.45), mean_beside(4.0, 0.0)
+    ('−0.01', '4')
+    """
+    return with_spread(mean, spread).split(" ± ")[0] if spread > 0.0 else number(mean, 3)
+
+
+def bits(value: float) -> str:
+    """Return an entropy in bits.
+
+    Examples
+    --------
+    >>> bits(0.5231), bits(1.4e-05), bits(0.0)
+    ('0.52 bits', 'below 0.001 bits', '0 bits')
+    """
+    return "below 0.001 bits" if 0.0 < value < 0.001 else f"{number(value, 2)} bits"
 
 
 def share(value: float) -> str:
@@ -62,12 +95,15 @@ def share(value: float) -> str:
 
     Examples
     --------
-    >>> share(0.1234), share(0.00004), share(1.0)
-    ('12.3 %', '< 0.01 %', '100 %')
+    >>> share(0.1234), share(0.00004), share(1.0), share(0.99999)
+    ('12.3 %', '< 0.01 %', '100 %', '> 99.99 %')
     """
     if value < 1e-4:
         return "< 0.01 %" if value > 0.0 else "0 %"
-    return f"{100 * value:.3g} %" if value >= 0.001 else f"{100 * value:.2f} %"
+    if 0.9999 < value < 1.0:
+        return "> 99.99 %"
+    digits = 4 if 0.995 <= value < 1.0 else 3
+    return f"{100 * value:.{digits}g} %" if value >= 0.001 else f"{100 * value:.2f} %"
 
 
 def shortened(name: str, longest: int) -> str:
@@ -97,3 +133,10 @@ def seconds(value: float) -> str:
     if value < 3600.0:
         return f"{int(value // 60)} min {int(value % 60)} s"
     return f"{int(value // 3600)} h {int(value % 3600 // 60)} min"
+
+
+def _signed(text: str) -> str:
+    """Return a formatted number with a minus sign, and without one if all digits are zero."""
+    if not text.startswith("-"):
+        return text
+    return f"−{text[1:]}" if any(digit in "123456789" for digit in text) else text[1:]

@@ -1,4 +1,4 @@
-"""Numba kernels that summarise a block of posterior marginals: best states, entropies, bins and runs."""
+"""Numba kernels that summarise a block of posterior marginals: best states, entropies and bins."""
 
 from __future__ import annotations
 
@@ -52,28 +52,3 @@ def add_to_bins(marginals, slot, entropy, first, length, shares, entropies, coun
         for k in range(marginals.shape[1]):
             if slot[k] != HIDDEN:
                 shares[bin_, slot[k]] += marginals[i, k]
-
-
-@linked()
-def count_runs(best, begins, before, runs, longest):  # type: ignore[no-untyped-def]
-    """Count runs of equal states; a run ends with its sequence.
-
-    Parameters
-    ----------
-    best : (n,) best state of each position of the block
-    begins : increasing positions within the block at which sequences begin
-    before : [state, length] of the run that the previous block ended with; updated
-    runs, longest : number and maximum length of the runs of each state; updated
-    """
-    state, length, following = before[0], before[1], 0
-    for i in range(best.shape[0]):
-        while following < begins.shape[0] and begins[following] == i:
-            state, following = -1, following + 1
-        if best[i] == state:
-            length += 1
-        else:
-            state, length = best[i], 1
-            runs[state] += 1
-        if length > longest[state]:
-            longest[state] = length
-    before[0], before[1] = state, length

@@ -18,6 +18,16 @@ from subchain.reports import formatting
 
 #: Maximum length of the name of a unit, and bounds of step and offset.
 LONGEST, SMALLEST, LARGEST = 16, 1e-9, 1e12
+#: Larger units, the largest first, and how many of the unit they hold.
+LARGER: dict[str, list[tuple[str, float]]] = {
+    "bp": [("Gb", 1e9), ("Mb", 1e6), ("kb", 1e3)],
+    "ms": [("min", 60_000), ("s", 1e3)],
+    "s": [("d", 86_400), ("h", 3_600), ("min", 60)],
+    "min": [("d", 1_440), ("h", 60)],
+    "h": [("d", 24)],
+    "m": [("km", 1e3)],
+    "Hz": [("MHz", 1e6), ("kHz", 1e3)],
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +43,7 @@ class Positions:
     Examples
     --------
     >>> Positions.read(step=200, unit="bp").several(12)
-    '12 positions (2\u202f400\xa0bp)'
+    '12 positions (2.4\xa0kb)'
     >>> Positions().several(12)
     '12 positions'
     """
@@ -67,19 +77,24 @@ class Positions:
 
     def several(self, n: float) -> str:
         """Return a number of positions as text, with their length in units if these are not plain."""
-        text = formatting.number(round(n, 2)) if n < 1e4 else formatting.count(n)
+        text = formatting.number(n, 3)
         plain = f"{text} position" if text == "1" else f"{text} positions"
         return plain if self.are_plain else f"{plain} ({self.length(n)})"
 
     def length(self, n: float) -> str:
         """Return the length of `n` positions, not necessarily an integer, in units as text."""
-        value = n * self.step
-        text = formatting.count(value) if value >= 1000 else formatting.number(value)
-        return f"{text}\u00a0{self.unit}" if self.unit else text
+        value, unit = n * self.step, self.unit
+        for larger, size in LARGER.get(self.unit, []):
+            if value >= size:
+                value, unit = value / size, larger
+                break
+        text = formatting.number(value, 3)
+        return f"{text}\u00a0{unit}" if unit else text
 
     def as_json(self) -> dict[str, Any]:
         """Return the settings for the page's script, which formats positions in the same way."""
-        return {**dataclasses.asdict(self), "digits": self.digits, "plain": self.are_plain}
+        larger = LARGER.get(self.unit, [])
+        return {**dataclasses.asdict(self), "digits": self.digits, "plain": self.are_plain, "larger": larger}
 
 
 def _is_number(value: object) -> bool:

@@ -3,7 +3,7 @@
 Memory does not grow with the data. Occupancies and entropies are summed in bins: those of each track, and WHOLE_BINS
 over all data. Single positions are kept according to the plan in `tracks`. For a long track these are stretches, one
 for each of the most frequent states (the stretch that holds most positions of the state so far), and the runs of equal
-states.
+states. Of a few thousand evenly spaced positions the best state is kept for scatter plots.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.checks.simulation import Starts
+from subchain.checks.visits import Visits
 from subchain.data import Sequences
-from subchain.reports.kernels import HIDDEN, add_to_bins, best_states, count_runs
+from subchain.reports.kernels import HIDDEN, add_to_bins, best_states
 from subchain.reports.runs import Packed, Runs
 from subchain.reports.tracks import STRETCH, Track
 from subchain.tasks.profiles import Numbers
@@ -27,6 +29,8 @@ Bytes = NDArray[np.uint8]
 WHOLE_BINS = 480
 #: Number of bins of the histogram of the best state's probability.
 CLASSES = 20
+#: Maximum number of positions in scatter plots.
+MOST_POINTS = 2_000
 
 
 @dataclasses.dataclass
@@ -95,15 +99,21 @@ class DataSummary:
     ----------
     tracks : the drawn sequences
     whole : bins over all data
-    runs, longest : number and maximum length of runs of each shown state, (S,)
+    visits : visits of the best states, by their slots
     certainty : histogram of the best state's probability, (CLASSES,), from 0 to 1
+    ranges : (D, 2) smallest and largest value of each drawn column in all data; nan if all are missing
+    positions, best : (P,) evenly spaced flat positions, and slots of their best states
+    starts : marginals where the pieces of simulations start
     """
 
     tracks: list[TrackSummary]
     whole: Bins
-    runs: NDArray[np.int64]
-    longest: NDArray[np.int64]
+    visits: Visits
     certainty: NDArray[np.int64]
+    ranges: Array
+    positions: NDArray[np.int64]
+    best: Bytes
+    starts: Starts
 
 
 class Scan:
@@ -115,28 +125,43 @@ class Scan:
     tracks : the sequences to draw
     slot : (K,) index of each state among the shown ones, or `HIDDEN`
     columns : the drawn columns of numbers
+    bounds : (P, 2) first and last + 1 flat positions of the pieces of simulations
     """
 
-    def __init__(self, data: Sequences, tracks: list[Track], slot: NDArray[np.uint8], columns: list[Numbers]) -> None:
+    def __init__(
+        self,
+        data: Sequences,
+        tracks: list[Track],
+        slot: NDArray[np.uint8],
+        columns: list[Numbers],
+        bounds: NDArray[np.int64],
+    ) -> None:
         self.data, self.slot = data, slot
         self.n_shown = int((slot != HIDDEN).sum())
         self.columns = [column.column for column in columns]
         self.whole = Bins.empty(min(WHOLE_BINS, data.n_observations), self.n_shown)
         self.scanned = [_TrackScan(track, self.n_shown, len(columns)) for track in tracks]
-        # the last entry is for runs of states that are not shown
-        self.runs, self.longest = np.zeros((2, HIDDEN + 1), dtype=np.int64)
+        self.visits = Visits(data.offsets, HIDDEN + 1)
+        self.starts = Starts(bounds, len(slot))
         self.certainty = np.zeros(CLASSES, dtype=np.int64)
+        self.ranges = np.column_stack([np.full(len(columns), np.inf), np.full(len(columns), -np.inf)])
+        n_points = min(MOST_POINTS, data.n_observations)
+        self.positions = np.arange(n_points) * data.n_observations // n_points
+        self.best = np.zeros(n_points, dtype=np.uint8)
 
     def run(self, blocks: Iterator[tuple[int, Array]]) -> DataSummary:
         """Return the summary of all blocks (first flat position, marginals (n, K)), given in the order of the data."""
-        run, offsets = np.array([-1, 0]), self.data.offsets
         for start, marginals in blocks:
             stop = start + len(marginals)
             best, probability = np.empty((2, len(marginals)), dtype=np.uint8)
             entropy = np.empty(len(marginals))
             best_states(marginals, self.slot, best, probability, entropy)
-            begins = offsets[np.searchsorted(offsets, start) : np.searchsorted(offsets, stop)] - start
-            count_runs(best, begins, run, self.runs, self.longest)
+            self.visits.add(start, best)
+            self.starts.add(start, marginals)
+            low, high = np.searchsorted(self.positions, [start, stop])
+            self.best[low:high] = best[self.positions[low:high] - start]
+            if self.columns:
+                self._widen(numbers_at(self.data, self.columns, start, stop))
             self.certainty += np.bincount(probability.astype(np.int64) * CLASSES // 256, minlength=CLASSES)
             self._add(self.whole, marginals, entropy, start, self.data.n_observations)
             for scanned in self.scanned:
@@ -149,8 +174,17 @@ class Scan:
                 scanned.keep(inside, best[here], probability[here])
                 if self.columns:
                     scanned.measure(inside, numbers_at(self.data, self.columns, first, start + here.stop))
-        tracks = [scanned.summary() for scanned in self.scanned]
-        return DataSummary(tracks, self.whole, self.runs[: self.n_shown], self.longest[: self.n_shown], self.certainty)
+        self.visits.close()
+        tracks, ranges = [scanned.summary() for scanned in self.scanned], self.ranges
+        ranges[ranges[:, 0] > ranges[:, 1]] = np.nan
+        return DataSummary(
+            tracks, self.whole, self.visits, self.certainty, ranges, self.positions, self.best, self.starts
+        )
+
+    def _widen(self, numbers: Array) -> None:
+        """Widen the ranges of the drawn columns to hold some numbers, (n, D)."""
+        self.ranges[:, 0] = np.fmin(self.ranges[:, 0], np.fmin.reduce(numbers, axis=0))
+        self.ranges[:, 1] = np.fmax(self.ranges[:, 1], np.fmax.reduce(numbers, axis=0))
 
     def _add(self, bins: Bins, marginals: Array, entropy: Array, first: int, length: int) -> None:
         add_to_bins(marginals, self.slot, entropy, first, length, bins.shares, bins.entropies, bins.counts)

@@ -9,6 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.checks.dwelling import DwellTimes, compared
+from subchain.checks.predictive import PredictiveCheck, check
+from subchain.checks.reading import emitted_columns
+from subchain.checks.simulation import SIMULATIONS, Simulation, excerpt_size, pieces
 from subchain.data import Sequences, as_sequences_like
 from subchain.data.sequences import require_observations
 from subchain.errors import InputError
@@ -18,7 +22,7 @@ from subchain.reports.scan import DataSummary, Scan
 from subchain.reports.tracks import plan
 from subchain.tasks.intervals import Intervals, intervals
 from subchain.tasks.overview import block_order, flow, used_states
-from subchain.tasks.profiles import Numbers, Profile, Symbols, profile
+from subchain.tasks.profiles import Numbers, Profile, Symbols
 
 Array = NDArray[np.float64]
 
@@ -74,9 +78,7 @@ class Subject:
     @cached_property
     def profile(self) -> Profile:
         """Emissions of the states, column by column."""
-        vocabularies = self.model.vocabularies_ or self.data.vocabularies
-        columns = self.model.columns_ or self.data.columns
-        return profile(self.model.emission_, self.model.family_, vocabularies, columns)
+        return emitted_columns(self.model, self.data)
 
     @cached_property
     def drawn(self) -> list[Numbers]:
@@ -97,7 +99,45 @@ class Subject:
         slot[self.shown] = np.arange(len(self.shown))
         tracks = plan(self.data, len(self.shown) + 1 + 3 * len(self.drawn))
         blocks = self.model.predict_proba_blocks(self.data, BLOCK, **self.evidence)
-        return Scan(self.data, tracks, slot, self.drawn).run(blocks)
+        return Scan(self.data, tracks, slot, self.drawn, self.pieces).run(blocks)
+
+    @cached_property
+    def pieces(self) -> NDArray[np.int64]:
+        """First and last + 1 flat positions of the pieces of the data that simulations are compared with, (P, 2)."""
+        return pieces(self.data, excerpt_size(self.model.n_states_))
+
+    @cached_property
+    def simulation(self) -> Simulation:
+        """Source of data that are simulated from the model, of the shape of an excerpt."""
+        return Simulation.of(self.model, self.data, self.summary.starts, self.pieces, self.profile)
+
+    @cached_property
+    def dwell_times(self) -> list[DwellTimes]:
+        """Dwell times of the shown states, compared with simulations."""
+        return compared(self.summary.visits, self.shown, self.simulation, SIMULATIONS)
+
+    @cached_property
+    def check(self) -> PredictiveCheck:
+        """Statistics of the data, compared with simulations."""
+        return check(self.simulation, SIMULATIONS)
+
+    @cached_property
+    def changes(self) -> NDArray[np.int64]:
+        """Numbers of changes between the most probable states of neighbouring positions, (S, S), row to column."""
+        n_shown = len(self.shown)
+        return self.summary.visits.changes[:n_shown, :n_shown]
+
+    @property
+    def is_training(self) -> bool | None:
+        """Whether these are the training data, judged by their number of positions; None if nothing was fitted."""
+        if not len(self.model.trace_) and not self.model.n_batches_:
+            return None
+        return round(self.model.statistics_.n_observations) == self.data.n_observations
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the shown states."""
+        return [self.model.state_names_[state] for state in self.shown]
 
     @cached_property
     def occupancy(self) -> Array:

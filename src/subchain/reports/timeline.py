@@ -20,6 +20,8 @@ Array = NDArray[np.float64]
 NO_NUMBER, NO_SYMBOL = 255, 65_535
 #: Fractions of the smallest and of the largest values that may lie outside the drawn range.
 OUTLIERS = 0.002
+#: Everything is drawn if the range without outliers is this share of the range with them.
+CLOSE = 0.6
 
 
 def timeline(subject: Subject, packing: Packing) -> dict[str, Any]:
@@ -76,7 +78,8 @@ def _numbers(subject: Subject, packing: Packing) -> list[dict[str, Any]]:
         least, most = (0.0, 1.0) if part.is_chance else _bounds(bins[:, index])
         low.append(least)
         high.append(most)
-        described.append({"name": part.name, "low": least, "high": most, "strip": part.is_chance})
+        true = [None if np.isnan(edge) else float(edge) for edge in subject.summary.ranges[index]]
+        described.append({"name": part.name, "low": least, "high": most, "range": true, "strip": part.is_chance})
     lows, highs = np.array(low), np.array(high)
     packing.add("binNumbers", _quantised(bins, lows[:, None], highs[:, None]))
     packing.add("numbers", _quantised(np.concatenate(singles) if singles else np.zeros((0, len(columns))), lows, highs))
@@ -89,6 +92,9 @@ def _bounds(bins: Array) -> tuple[float, float]:
     if not len(least):
         return 0.0, 1.0
     low, high = float(np.quantile(least, OUTLIERS)), float(np.quantile(most, 1.0 - OUTLIERS))
+    whole = float(least.min()), float(most.max())
+    if high - low > CLOSE * (whole[1] - whole[0]):
+        low, high = whole
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 

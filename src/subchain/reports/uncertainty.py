@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
 
 from subchain.errors import InputError
 from subchain.reports import formatting
-from subchain.reports.scan import CLASSES
 from subchain.reports.subject import Subject
 
 #: Maximum numbers of transitions with intervals, and of scalar variables of a sampler, on a page.
 MAX_TRANSITIONS, MAX_VARIABLES = 16, 16
 #: Maximum number of sequences whose boundaries are drawn along the data.
 MAX_BORDERS = 24
-
-
-@dataclasses.dataclass(frozen=True)
-class FrequentTransition:
-    """Transition probability with its credible interval."""
-
-    from_: str
-    to: str
-    probability: float
-    low: float
-    high: float
 
 
 def sequence_starts(subject: Subject) -> list[tuple[str, int]]:
@@ -39,35 +26,27 @@ def sequence_starts(subject: Subject) -> list[tuple[str, int]]:
     return list(zip(names, data.offsets[there].tolist(), strict=True))
 
 
-def frequent_transitions(subject: Subject) -> list[FrequentTransition]:
-    """Return the most frequent transitions between different states, with their credible intervals."""
+def frequent_transitions(subject: Subject) -> list[dict[str, Any]]:
+    """Return the most frequent transitions between different states with credible intervals, as JSON values."""
     found = subject.intervals
     if found is None or found.transition is None:
         return []
     frequent = subject.occupancy[:, None] * subject.transition
     np.fill_diagonal(frequent, 0.0)
-    names = [subject.model.state_names_[state] for state in subject.shown]
     best = np.argsort(-frequent, axis=None, kind="stable")[:MAX_TRANSITIONS]
     rows, columns = np.unravel_index(best, frequent.shape)
-    low, high = found.transition
+    tables = {"probability": subject.transition, "low": found.transition[0], "high": found.transition[1]}
     return [
-        FrequentTransition(names[i], names[j], *(float(table[i, j]) for table in (subject.transition, low, high)))
+        {"from": i, "to": j} | {name: float(f"{table[i, j]:.5g}") for name, table in tables.items()}
         for i, j in zip(rows.tolist(), columns.tolist(), strict=True)
         if frequent[i, j] > 0.0
     ]
 
 
-def certainty(subject: Subject) -> list[tuple[str, float, str]]:
-    """Return the histogram of the probability of the most probable state: label, height from 0 to 1, percentage."""
+def certainty(subject: Subject) -> list[float]:
+    """Return the shares of positions by the probability of their most probable state, in CLASSES from 0 to 1."""
     counts = subject.summary.certainty
-    shares = counts / counts.sum()
-    first = int(np.flatnonzero(counts)[0])
-    labels = [f"{index / CLASSES:.2f} to {(index + 1) / CLASSES:.2f}" for index in range(first, CLASSES)]
-    heights = (shares / shares.max()).tolist()[first:]
-    return [
-        (label, height, formatting.share(share))
-        for label, height, share in zip(labels, heights, shares[first:], strict=True)
-    ]
+    return (counts / counts.sum()).round(6).tolist()
 
 
 def sampler_summary(subject: Subject) -> dict[str, Any] | None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from subchain.core.files import checked_target, replace_file
 from subchain.errors import InputError
-from subchain.reports import facts, formatting, uncertainty
+from subchain.reports import emitted, facts, goodness, uncertainty
 from subchain.reports.cards import borders, cards
 from subchain.reports.convergence import convergence
 from subchain.reports.packing import Packing, as_roots
@@ -24,14 +24,19 @@ from subchain.reports.timeline import timeline
 
 #: Scripts and styles of a page in the order of execution; paths are relative to this package.
 SCRIPTS = (
-    "vendor/uPlot.iife.min.js",
     "page/base.js",
+    "page/recorder.js",
+    "page/figures.js",
+    "page/charts.js",
     "page/curves.js",
+    "page/emitted.js",
+    "page/goodness.js",
     "page/moves.js",
     "page/timeline.js",
+    "page/names.js",
     "page/start.js",
 )
-STYLES = ("vendor/uPlot.min.css", "page/page.css")
+STYLES = ("page/page.css",)
 
 
 def report(
@@ -61,7 +66,7 @@ def report(
     path : str or path
         The file to write. The write is atomic.
     title : str, optional
-        Heading of the page.
+        Heading of the page; by default the name of the data's file, if there is one.
     step, unit, offset : float, str, float, optional
         Coordinates of positions: position i of a sequence is at `offset + i * step`, in `unit`. Give
         `step=200, unit="bp"` for bins of 200 base pairs, and `step=0.02, unit="s"` for 50 observations per second.
@@ -86,7 +91,7 @@ def report(
     target = checked_target(path)  # fail before the computation, not after it
     positions = Positions.read(step, unit, offset)
     subject = Subject.read(model, x, {"allowed": allowed, "states": states, "evidence": evidence})
-    content = render(subject, positions, title or "Hidden Markov model").encode("utf8", "replace")
+    content = render(subject, positions, title or facts.title(x, subject)).encode("utf8", "replace")
     replace_file(target, content)
 
 
@@ -101,6 +106,7 @@ def render(subject: Subject, positions: Positions, title: str) -> str:
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     template = environment.from_string(_file("page/page.html"))
+    sections = contents(subject, positions)
     return template.render(
         title=title,
         headline=facts.headline(subject),
@@ -108,20 +114,22 @@ def render(subject: Subject, positions: Positions, title: str) -> str:
         facts=facts.facts(subject),
         cards=cards(subject, positions),
         borders=borders(subject),
-        course=convergence(subject),
-        moves=uncertainty.frequent_transitions(subject),
-        certainty=uncertainty.certainty(subject),
+        course=sections["course"],
+        heat=sections["heat"],
+        pairs=sections["pairs"],
+        dwelling=sections["dwelling"],
+        check=sections["check"],
+        simulations=goodness.about_simulations(subject),
+        moves=sections["frequent"],
         drawn=uncertainty.sampler_summary(subject),
         intervals=subject.intervals,
         call=script(subject, positions),
         origins=facts.origins(subject),
-        share=formatting.share,
         n_sequences=subject.data.n_sequences,
         styles=[_file(name) for name in STYLES],
         scripts=scripts,
-        licence=_file("vendor/LICENSE-uPlot.txt"),
         hashes=" ".join(f"'sha256-{_hash(script)}'" for script in scripts),
-        contents=_json(contents(subject, positions)),
+        contents=_json(sections),
     )
 
 
@@ -134,15 +142,21 @@ def contents(subject: Subject, positions: Positions) -> dict[str, Any]:
         packing.add("transitionBounds", as_roots(found.transition))
     whole = subject.summary.whole
     along = timeline(subject, packing)
-    numbers = subject.shown.tolist()
-    names = [subject.model.state_names_[state] for state in numbers]
+    paired = emitted.pairs(subject, packing)
     return {
+        "fingerprint": subject.data.fingerprint(),
         "states": [
             {"number": number, "name": name, "occupancy": round(float(share), 6)}
-            for number, name, share in zip(numbers, names, subject.occupancy, strict=True)
+            for number, name, share in zip(subject.shown.tolist(), subject.names, subject.occupancy, strict=True)
         ],
         "order": subject.order.tolist(),
         "course": convergence(subject),
+        "heat": emitted.heat_map(subject),
+        "pairs": paired,
+        "dwelling": goodness.dwelling(subject, positions),
+        "check": goodness.predictive(subject),
+        "certainty": uncertainty.certainty(subject),
+        "frequent": uncertainty.frequent_transitions(subject),
         "doubt": (whole.mean_entropies() / np.log(2)).round(4).tolist(),
         "nPositions": subject.data.n_observations,
         "positions": positions.as_json(),

@@ -12,7 +12,7 @@ from itertools import cycle, islice
 #: Kinds that race, and kinds of further runs: for observations that have distances, for symbols, for many symbols.
 DISTANCES = ("kmeans", "context"), ("context", "random", "kmeans", "exponential")
 SYMBOLS = ("exponential",), ("context", "exponential")
-MANY_SYMBOLS = ("stochastic",), ("stochastic", "context")
+MANY_SYMBOLS = ("stochastic",), ("exponential", "context")
 #: Observations that are many.
 MANY = 50_000
 

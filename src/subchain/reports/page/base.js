@@ -33,8 +33,9 @@ const Page = (() => {
     states[slot].pattern = Math.floor(rank / COLOURS.length) % PATTERNS.length;
   });
   const label = (slot) => states[slot].name;
-  const full = (slot) =>
-    states[slot].name === String(states[slot].number) ? `state ${states[slot].number}` : `state ${states[slot].number} (${states[slot].name})`;
+  const isNamed = (slot) => states[slot].name !== String(states[slot].number);
+  const full = (slot) => (isNamed(slot) ? `state ${states[slot].number} (${states[slot].name})` : `state ${states[slot].number}`);
+  const heading = (slot) => (isNamed(slot) ? `${states[slot].number} · ${states[slot].name}` : `State ${states[slot].number}`);
 
   const channels = (hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
   const mix = (a, b, share) => a.map((value, i) => Math.round(value + (b[i] - value) * share));
@@ -61,8 +62,9 @@ const Page = (() => {
 
   // ---- selection
   let selected = null;
-  const listeners = [];
+  const listeners = [], lookers = []; // the latter need not know what is selected
   const redraw = () => listeners.forEach((listener) => listener());
+  const relook = () => { lookers.forEach((listener) => listener()); redraw(); };
   function select(slot) {
     selected = slot === selected ? null : slot;
     document.body.dataset.selected = selected === null ? "" : states[selected].number;
@@ -84,7 +86,7 @@ const Page = (() => {
     button.setAttribute("aria-label", `Colours: ${choice === "auto" ? "as the system" : choice}`);
     for (const card of document.querySelectorAll(".card")) card.style.setProperty("--state", states[card.dataset.slot].colour);
     for (const canvas of document.querySelectorAll("canvas.swatch")) swatch(canvas, Number(canvas.dataset.slot));
-    redraw();
+    relook();
   }
   function switchTheme() {
     const other = system.matches ? ["auto", "light", "dark"] : ["auto", "dark", "light"];
@@ -93,22 +95,49 @@ const Page = (() => {
     dress();
   }
 
-  const number = (value) => (value === null || Number.isNaN(value) ? "–" : Math.abs(value) >= 1e4 ? value.toFixed(0) : String(Number(value.toPrecision(4))));
-  const count = (n) => Math.round(n).toString().replace(/\B(?=(\d{3})+$)/g, "\u202f");
-  const percent = (p) => (p > 0 && p < 1e-4 ? "< 0.01 %" : `${Number((100 * p).toPrecision(3))} %`);
-
+  // ---- numbers, as people write them
+  const grouped = (text) => text.replace(/^(\d+)/, (whole) => whole.replace(/\B(?=(\d{3})+$)/g, ","));
+  function fixed(value, digits, group = grouped) {
+    const text = Math.abs(value).toFixed(digits);
+    return `${value < 0 && Number(text) ? "−" : ""}${group(text)}`;
+  }
+  function number(value, digits = 4) {
+    if (value === null || value === undefined || Number.isNaN(value)) return "–";
+    if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
+    if (value === 0) return "0";
+    const size = Math.floor(Math.log10(Math.abs(value)));
+    if (size <= -5 || size >= 9) {
+      const [front, power] = value.toExponential(digits - 1).split("e");
+      return `${String(Number(front)).replace("-", "−")} × 10${[...String(Number(power))].map((c) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[c] ?? "⁻").join("")}`;
+    }
+    const places = Math.max(0, digits - 1 - size), text = fixed(value, places);
+    return places ? text.replace(/0+$/, "").replace(/\.$/, "") : text;
+  }
+  const count = (n) => fixed(n, 0);
+  function percent(p) {
+    if (p < 1e-4) return p > 0 ? "< 0.01 %" : "0 %";
+    return p > 0.9999 && p < 1 ? "> 99.99 %" : `${Number((100 * p).toPrecision(p >= 0.995 && p < 1 ? 4 : 3))} %`;
+  }
 
   // ---- positions, in the reader's units if there are any: where one is, how long some are
   const told = contents.positions;
-  const inUnits = (value, digits = told.digits) => {
-    const [whole, rest] = Math.abs(value).toFixed(digits).split(".");
-    const sign = value < 0 && Number(value.toFixed(digits)) ? "−" : "";
-    return `${sign}${whole.replace(/\B(?=(\d{3})+$)/g, "\u202f")}${rest ? "." + rest : ""}${told.unit ? "\u00a0" + told.unit : ""}`;
-  };
-  // Decimals that ticks at this distance need.
-  const decimals = (step) => { let digits = 0; while (digits < told.digits && Math.abs(step * 10 ** digits - Math.round(step * 10 ** digits)) > 1e-6) digits++; return digits; };
+  const inThousands = /^(yr|years?|a)$/.test(told.unit) ? (text) => text : grouped; // the year 1900 has no comma
+  const inUnits = (value, digits = told.digits) => `${fixed(value, digits, inThousands)}${told.unit ? "\u00a0" + told.unit : ""}`;
+  // Ticks of an axis from low to high, in larger units where that is shorter: 20 Mb.
+  function axis(low, high, n) {
+    const [unit, size] = told.larger.find(([, holds]) => Math.max(Math.abs(low), Math.abs(high)) >= holds && (high - low) >= 0.005 * holds) || [told.unit, 1];
+    const rough = (high - low) / size / Math.max(1, n), power = 10 ** Math.floor(Math.log10(rough));
+    const step = Math.max([1, 2, 5, 10].map((f) => f * power).find((value) => value >= rough * 0.999), told.step / size), found = [];
+    for (let i = Math.ceil(low / size / step - 1e-9); i * step <= high / size + 1e-9 * step; i++) found.push(i * step);
+    const digits = Math.max(0, Math.min(6, -Math.floor(Math.log10(step) + 1e-9)));
+    return { unit, ticks: found.map((tick) => tick * size), labels: found.map((tick) => `${fixed(tick, digits, inThousands)}${unit ? "\u00a0" + unit : ""}`) };
+  }
+  const axisName = (unit) => (unit ? `position in the sequence, in ${unit}` : "position in the sequence");
   const place = (position) => inUnits(told.offset + position * told.step);
-  const length = (n) => inUnits(n * told.step);
+  function length(n) {
+    const [unit, size] = told.larger.find(([, holds]) => n * told.step >= holds) || [told.unit, 1];
+    return `${number(n * told.step / size)}${unit ? "\u00a0" + unit : ""}`;
+  }
   const positions = (n) => (told.plain ? `${count(n)} positions` : `${count(n)} positions (${length(n)})`);
   // Positions [from, to): the first and the last of them, or with units where they begin and how long they are.
   function range(from, to) {
@@ -127,8 +156,28 @@ const Page = (() => {
     return shown;
   }
 
+  // ---- names that readers give to states
+  function rename(slot, name) {
+    states[slot].name = name;
+    for (const place of document.querySelectorAll(`[data-name="${slot}"]`)) place.textContent = name;
+    for (const place of document.querySelectorAll(`[data-heading="${slot}"]`)) place.textContent = heading(slot);
+    relook();
+  }
+
+  // ---- a note at the pointer
+  const note = document.getElementById("tip");
+  function tip(event, content) {
+    note.hidden = !event || !content;
+    if (note.hidden) return;
+    note.textContent = content;
+    const { width, height } = note.getBoundingClientRect(), right = event.clientX + 14 + width > innerWidth - 4, below = event.clientY + 16 + height <= innerHeight - 4;
+    note.style.left = `${Math.max(4, right ? event.clientX - 10 - width : event.clientX + 14)}px`;
+    note.style.top = `${below ? event.clientY + 16 : Math.max(4, event.clientY - 10 - height)}px`;
+  }
+
   return {
-    contents, arrays, states, PATTERNS, unpack, label, full, look, mix, channels, variable, isDark, text, select, dress, switchTheme,
-    system, number, count, percent, inUnits, decimals, place, length, positions, range, shortened, fitted, onChange: (listener) => listeners.push(listener), get selected() { return selected; },
+    contents, arrays, states, PATTERNS, unpack, label, full, heading, look, mix, channels, variable, isDark, text, select, dress, switchTheme, rename, tip,
+    system, number, fixed, count, percent, inUnits, axis, axisName, place, length, positions, range, shortened, fitted,
+    onChange: (listener) => listeners.push(listener), onLook: (listener) => lookers.push(listener), relook, get selected() { return selected; },
   };
 })();

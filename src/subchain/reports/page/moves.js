@@ -26,11 +26,21 @@ const Moves = (() => {
 
   function drawMatrix() {
     const context = canvas.getContext("2d");
-    const { margin, size } = geometry = measure(context, Math.min(620, canvas.parentElement.clientWidth - 32)), names = n <= 60;
+    const { margin, size } = geometry = measure(context, Math.min(620, canvas.parentElement.clientWidth - 32));
     const side = margin + size * n + 2;
     canvas.style.width = canvas.style.height = `${side}px`;
     canvas.width = canvas.height = side * devicePixelRatio;
     context.scale(devicePixelRatio, devicePixelRatio);
+    paint(context, geometry);
+    if (Page.selected !== null) outline(context, order.indexOf(Page.selected), margin, size);
+    if (cell) {
+      context.lineWidth = 2;
+      context.strokeStyle = variable("--warn");
+      context.strokeRect(margin + cell[1] * size - 1, margin + cell[0] * size - 1, size + 1, size + 1);
+    }
+  }
+  // The matrix on a canvas, or into a file.
+  function paint(context, { margin, size }) {
     const gap = size >= 8 ? 1 : 0;
     order.forEach((from, row) => order.forEach((to, column) => {
       context.fillStyle = heat(probability(from, to));
@@ -48,13 +58,20 @@ const Moves = (() => {
     }
     context.strokeStyle = variable("--line");
     context.strokeRect(margin - 0.5, margin - 0.5, size * n + 1, size * n + 1);
-    if (names && size >= 8) drawNames(context, margin, size);
-    if (Page.selected !== null) outline(context, order.indexOf(Page.selected), margin, size);
-    if (cell) {
-      context.lineWidth = 2;
-      context.strokeStyle = variable("--warn");
-      context.strokeRect(margin + cell[1] * size - 1, margin + cell[0] * size - 1, size + 1, size + 1);
+    if (n <= 60 && size >= 8) drawNames(context, margin, size);
+  }
+  function saved() {
+    const side = geometry.margin + geometry.size * n + 2, recorder = new Recorder(side, side);
+    paint(recorder, geometry);
+    return recorder.text();
+  }
+  function rows() {
+    const bounds = arrays.transitionBounds, found = [["from", "to", "probability", ...(bounds ? ["low", "high"] : [])]];
+    for (const from of order) for (const to of order) {
+      const more = bounds ? [bounds[from * n + to], bounds[n * n + from * n + to]] : [];
+      found.push([states[from].name, states[to].name, ...[arrays.transition[from * n + to], ...more].map((root) => Number(squared(root).toPrecision(5)))]);
     }
+    return found;
   }
 
   function drawNames(context, margin, size) {
@@ -88,14 +105,15 @@ const Moves = (() => {
 
   function tell() {
     const readout = document.getElementById("matrix-readout");
-    if (!cell) { readout.textContent = named === null ? "\u00a0" : about(named); return; }
+    if (!cell) { readout.textContent = named === null ? "\u00a0" : about(named); return named === null ? "" : readout.textContent; }
     const from = order[cell[0]], to = order[cell[1]], bounds = arrays.transitionBounds;
     let line = `from ${Page.full(from)} to ${Page.full(to)}: ${Page.number(probability(from, to))}`;
     if (bounds) line += `, 95 % of ${Page.number(squared(bounds[from * n + to]))} to ${Page.number(squared(bounds[n * n + from * n + to]))}`;
     readout.textContent = line;
+    return line;
   }
 
-  const about = (slot) => `${Page.full(slot)}: ${Page.percent(states[slot].occupancy)} of positions, stays with ${Page.number(probability(slot, slot))}`;
+  const about = (slot) => `${Page.full(slot)}: ${Page.percent(states[slot].occupancy)} of positions, ${probability(slot, slot) >= 1 ? "never left" : `stays with ${Page.number(probability(slot, slot))}`}`;
   // The state whose name, beside or above the matrix, is under the pointer.
   function nameAt(event) {
     const box = canvas.getBoundingClientRect(), { margin, size } = geometry;
@@ -123,13 +141,7 @@ const Moves = (() => {
   // ---- graph
   const svg = document.getElementById("graph"), slider = document.getElementById("least");
   const least = () => 10 ** (-3 * (1 - slider.value / 100)); // from 0.001 to 1
-  function element(kind, attributes, parent, content) {
-    const made = document.createElementNS("http://www.w3.org/2000/svg", kind);
-    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-    if (content) made.textContent = content;
-    parent.append(made);
-    return made;
-  }
+  const { element } = Charts;
 
   function drawGraph() {
     svg.replaceChildren();
@@ -161,11 +173,11 @@ const Moves = (() => {
     const away = (node, far) => { const d = Math.hypot(cx - node.x, cy - node.y); return [node.x + (cx - node.x) / d * far, node.y + (cy - node.y) / d * far]; };
     const width = 0.8 + 6 * Math.sqrt(p), head = 5 + width * 1.1;
     const [sx, sy] = away(a, a.radius + 4), [ex, ey] = away(b, b.radius + 5 + head), [tx, ty] = away(b, b.radius + 5);
-    const group = element("g", { class: faded ? "faded" : "", opacity: 0.72 }, parent);
+    const group = element("g", { opacity: faded ? 0.14 : 0.72 }, parent);
     element("path", { d: `M${sx.toFixed(1)} ${sy.toFixed(1)}Q${cx.toFixed(1)} ${cy.toFixed(1)} ${ex.toFixed(1)} ${ey.toFixed(1)}`, stroke: states[from].colour, "stroke-width": width.toFixed(1) }, group);
     const [ux, uy] = [(tx - ex) / head, (ty - ey) / head], half = head * 0.55;
     element("path", { d: `M${tx} ${ty}L${ex - uy * half} ${ey + ux * half}L${ex + uy * half} ${ey - ux * half}Z`, fill: states[from].colour }, group);
-    element("title", {}, group, `${Page.full(from)} → ${Page.full(to)}: ${Page.number(p)}`);
+    group.dataset.tip = `${Page.full(from)} → ${Page.full(to)}: ${Page.number(p)}`;
   }
 
   function node({ x, y, radius, angle }, slot) {
@@ -179,7 +191,7 @@ const Moves = (() => {
       : { x: x + out * Math.cos(angle), y: y + out * Math.sin(angle) + 0.35 * size, "text-anchor": Math.abs(Math.cos(angle)) < 0.3 ? "middle" : Math.cos(angle) > 0 ? "start" : "end", fill: variable("--ink") };
     const name = Page.selected === slot ? states[slot].name : Page.shortened(states[slot].name, n > 40 ? 12 : 20);
     element("text", { ...place, "font-size": size }, group, name);
-    element("title", {}, group, about(slot));
+    group.dataset.tip = about(slot);
     group.addEventListener("click", () => Page.select(slot));
   }
 
@@ -196,8 +208,8 @@ const Moves = (() => {
     if (n < 2) return; // there is nothing to draw, and the page says so
     startLeast();
     const scale = document.getElementById("scale");
-    canvas.addEventListener("pointermove", (event) => { cell = cellAt(event); named = cell ? null : nameAt(event); drawMatrix(); tell(); });
-    canvas.addEventListener("pointerleave", () => { cell = named = null; drawMatrix(); tell(); });
+    canvas.addEventListener("pointermove", (event) => { cell = cellAt(event); named = cell ? null : nameAt(event); drawMatrix(); Page.tip(event, tell()); });
+    canvas.addEventListener("pointerleave", () => { cell = named = null; drawMatrix(); tell(); Page.tip(null); });
     canvas.addEventListener("click", (event) => { const found = cellAt(event); if (found) Page.select(order[found[0]]); });
     canvas.addEventListener("keydown", walk);
     slider.addEventListener("input", drawGraph);
@@ -211,7 +223,8 @@ const Moves = (() => {
         scale.append(box, String(p));
       }
     });
-    addEventListener("resize", () => { drawMatrix(); drawGraph(); });
+    Figures.add("matrix", { svg: saved, rows });
+    Figures.add("graph", { svg: () => svg, rows: () => [rows()[0], ...rows().slice(1).filter(([from, to, p]) => from !== to && p >= least())] });
   }
   return { start };
 })();

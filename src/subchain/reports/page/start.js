@@ -4,17 +4,21 @@
   await Page.unpack();
   const legend = document.getElementById("legend");
   Page.contents.order.forEach((slot, place) => {
-    const button = document.createElement("button"), swatch = document.createElement("canvas"), share = document.createElement("small");
+    const button = document.createElement("button"), swatch = document.createElement("canvas"), name = document.createElement("span"), share = document.createElement("small");
     button.type = "button";
     button.dataset.slot = slot;
     button.setAttribute("aria-pressed", "false");
-    button.setAttribute("aria-label", `${Page.full(slot)}, ${Page.percent(Page.states[slot].occupancy)} of positions`);
     button.tabIndex = place === 0 ? 0 : -1;
     swatch.className = "swatch";
     swatch.dataset.slot = slot;
+    name.dataset.name = slot;
+    name.textContent = Page.label(slot);
     share.textContent = Page.percent(Page.states[slot].occupancy);
-    button.append(swatch, Page.label(slot), share);
+    button.append(swatch, name, share);
     legend.append(button);
+  });
+  Page.onLook(() => {
+    for (const button of legend.children) button.setAttribute("aria-label", `${Page.full(button.dataset.slot)}, ${Page.percent(Page.states[button.dataset.slot].occupancy)} of positions`);
   });
   legend.addEventListener("keydown", (event) => {
     const buttons = [...legend.children], here = buttons.indexOf(document.activeElement);
@@ -33,13 +37,21 @@
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && Page.selected !== null && !event.defaultPrevented) Page.select(Page.selected);
   });
+  // What an element says of itself is shown at the pointer.
+  let told = null;
+  document.addEventListener("pointermove", (event) => {
+    const marked = event.target.closest("[data-tip]");
+    if (marked || told) Page.tip(marked ? event : null, marked ? marked.dataset.tip : "");
+    told = marked;
+  });
+  addEventListener("scroll", () => Page.tip(null), { passive: true });
   document.getElementById("theme").addEventListener("click", Page.switchTheme);
   Page.system.addEventListener("change", () => Page.dress());
   addEventListener("beforeprint", () => Page.dress("light"));
   addEventListener("afterprint", () => Page.dress());
-  Curves.start();
-  Moves.start();
-  Timeline.start();
+  let width = innerWidth;
+  addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; Page.relook(); } });
+  for (const part of [Curves, Emitted, Goodness, Moves, Timeline, Names]) part.start();
   Page.dress();
   document.body.dataset.ready = "yes";
 })();

@@ -17,8 +17,8 @@ const Timeline = (() => {
     { most: 3, line: 40, strip: 9, states: 56, doubt: 18, gap: 8 },
     { most: TOGETHER, line: 22, strip: 5, states: 28, doubt: 9, gap: 6 },
   ];
-  const LEFT = 8, AXIS = 26, MAP = 16;
-  let tracks = [], visible = [], view = [0, 1], whole = 1, cursor = null, pending = false;
+  const LEFT = 8, AXIS = 42, MAP = 16;
+  let tracks = [], visible = [], view = [0, 1], whole = 1, cursor = null, pending = false, groups = [], chosen = 0, settled = false;
 
   // ---- levels: level 0 is what the page carries, each next one has half as many bins
   function build() {
@@ -162,15 +162,20 @@ const Timeline = (() => {
     canvas.style.height = `${sizes.height}px`;
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(sizes.height * ratio);
-    const context = canvas.getContext("2d"), W = Math.round((width - 2 * LEFT) * ratio);
+    const context = canvas.getContext("2d");
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    const step = (view[1] - view[0]) / W;
-    visible.forEach((track, place) => drawTrack(context, track, sizes, sizes.map + place * sizes.track, W, step, ratio));
-    drawMap(context, width);
-    drawAxis(context, width, sizes);
+    paint(context, width, sizes, ratio);
     drawCursor(context, width, sizes);
     canvas.dataset.from = view[0];
     canvas.dataset.to = view[1];
+  }
+
+  // Everything but the cursor, on a canvas or into a file.
+  function paint(context, width, sizes, ratio) {
+    const W = Math.round((width - 2 * LEFT) * ratio), step = (view[1] - view[0]) / W;
+    visible.forEach((track, place) => drawTrack(context, track, sizes, sizes.map + place * sizes.track, W, step, ratio));
+    drawMap(context, width);
+    drawAxis(context, width, sizes);
   }
 
   function palette() {
@@ -239,7 +244,7 @@ const Timeline = (() => {
       }
       context.stroke();
       context.globalAlpha = 1;
-      if (sizes.line > 30) note(context, `${line.name}: ${Page.number(line.low)} to ${Page.number(line.high)}`, top);
+      if (sizes.line > 30) note(context, rangeOf(line), top);
       else if (first) note(context, line.name, top, 10);
       top += sizes.line + 3;
     }
@@ -257,6 +262,13 @@ const Timeline = (() => {
       if (sizes.strip > 7) note(context, strip.name, top, 9);
       top += sizes.strip + 1;
     }
+  }
+
+  // The range of the data, and that of the drawing where it leaves out outliers.
+  function rangeOf({ name, low, high, range: [least, most] }) {
+    if (least === null) return `${name}: all missing`;
+    const clipped = low > least || high < most ? `, drawn from ${Page.number(low)} to ${Page.number(high)}` : "";
+    return `${name}: ${Page.number(least)} to ${Page.number(most)}${clipped}`;
   }
 
   function note(context, content, top, size = 11) {
@@ -366,23 +378,23 @@ const Timeline = (() => {
 
   function drawAxis(context, width, sizes) {
     const { step: far, offset } = contents.positions, room = width - 2 * LEFT, span = view[1] - view[0];
-    const y = sizes.height - AXIS + 4;
+    const y = sizes.height - AXIS + 4, ends = view.map((position) => offset + position * far);
     context.fillStyle = variable("--soft");
     context.strokeStyle = variable("--line");
     context.lineWidth = 1;
     context.font = "12px system-ui, sans-serif";
     context.textBaseline = "top";
-    const wanted = Math.max(1.5, room / Math.max(110, context.measureText(Page.place(view[1])).width + 30));
-    const rough = span * far / wanted, power = 10 ** Math.floor(Math.log10(rough));
-    const step = Math.max(far, [1, 2, 5, 10].map((f) => f * power).find((value) => value >= rough)), digits = Page.decimals(step);
-    for (let tick = Math.ceil((offset + view[0] * far) / step); tick * step <= offset + view[1] * far; tick++) {
-      const x = LEFT + ((tick * step - offset) / far - view[0]) / span * room;
+    const wanted = room / Math.max(95, context.measureText(Page.axis(...ends, 4).labels.at(-1) || "").width + 26), { ticks, labels, unit } = Page.axis(...ends, wanted);
+    ticks.forEach((tick, i) => {
+      const x = LEFT + ((tick - offset) / far - view[0]) / span * room;
       context.beginPath();
       context.moveTo(x, y - 4); context.lineTo(x, y + 2);
       context.stroke();
       context.textAlign = x < LEFT + 24 ? "left" : x > LEFT + room - 24 ? "right" : "center";
-      context.fillText(Page.inUnits(tick * step, digits), x, y + 4);
-    }
+      context.fillText(labels[i], x, y + 4);
+    });
+    context.textAlign = "center";
+    context.fillText(Page.axisName(unit), LEFT + room / 2, y + 21);
   }
 
   function drawCursor(context, width, sizes) {
@@ -405,6 +417,28 @@ const Timeline = (() => {
     const span = Math.max(least((from + to) / 2), Math.min(whole, to - from)), start = Math.max(0, Math.min(whole - span, from));
     view = [start, start + span];
     later();
+    keepView();
+  }
+
+  // ---- a link that keeps the zoom: #timeline=<choice of sequences>:<first>-<last>
+  let keeping = 0;
+  const viewText = () => `#timeline=${chosen}:${Math.round(view[0])}-${Math.round(view[1])}`;
+  function keepView() {
+    if (!settled) return;
+    clearTimeout(keeping);
+    keeping = setTimeout(() => {
+      document.getElementById("view-link").href = viewText();
+      try { history.replaceState(null, "", viewText()); } catch { /* the link beside the buttons has it */ }
+    }, 200);
+  }
+  function openView() {
+    const [, choice, from, to] = location.hash.match(/^#timeline=(\d+):(\d+)-(\d+)$/) || [];
+    if (choice === undefined || !groups[choice]) return false;
+    const select = document.getElementById("chooser");
+    if (select) select.value = choice;
+    show(Number(choice));
+    look(Number(from), Number(to));
+    return true;
   }
   function zoom(factor, about = cursor && inView(cursor.position) ? cursor.position : (view[0] + view[1]) / 2) {
     const span = Math.max(least(about), Math.min(whole, (view[1] - view[0]) * factor)), place = (about - view[0]) / (view[1] - view[0]);
@@ -450,8 +484,8 @@ const Timeline = (() => {
 
   function tell() {
     const here = under();
-    if (!here) { readout.textContent = "\u00a0"; return; }
-    const { track, found, sums, ranked } = here, parts = [];
+    if (!here) { readout.textContent = "\u00a0"; return ""; }
+    const { track, found, sums, ranked } = here, parts = []; // one line each at the pointer
     if (visible.length > 1) parts.push(`sequence ${track.name}`);
     parts.push(Page.range(found.from, found.to));
     if (found.single >= 0 && described.symbols) parts.push(`“${described.symbols[arrays.symbols[found.single]] ?? "missing"}”`);
@@ -463,6 +497,7 @@ const Timeline = (() => {
     const what = track.runs ? "numbers and entropy are means here, finer ones are" : "finer detail is";
     if (coarse && !track.whole) parts.push(`${what} in the marked stretches only`);
     readout.textContent = parts.join(" · ");
+    return parts.join("\n");
   }
 
   // ---- events
@@ -501,7 +536,7 @@ const Timeline = (() => {
       }
       cursor = { position: positionAt(event), track: trackAt(event) };
       later();
-      tell();
+      Page.tip(event, tell());
     });
     canvas.addEventListener("pointerup", (event) => {
       if (held && !moved && !held.map) {
@@ -512,14 +547,12 @@ const Timeline = (() => {
       held = null;
     });
     canvas.addEventListener("pointercancel", () => { held = null; });
-    canvas.addEventListener("pointerleave", () => { if (document.activeElement !== canvas) { cursor = null; later(); tell(); } });
+    canvas.addEventListener("pointerleave", () => { Page.tip(null); if (document.activeElement !== canvas) { cursor = null; later(); tell(); } });
     canvas.addEventListener("wheel", (event) => {
-      const sideways = Math.abs(event.deltaX) > Math.abs(event.deltaY), outward = event.deltaY > 0;
-      if (!sideways && outward && view[1] - view[0] >= whole) return; // let the page scroll on
+      if (!event.ctrlKey && !event.metaKey) { Page.tip(null); return; } // the page scrolls
       event.preventDefault();
-      if (sideways) shift(event.deltaX / 1200);
-      else zoom(Math.exp(Math.max(-1, Math.min(1, event.deltaY / 300))), positionAt(event));
-      tell();
+      zoom(Math.exp(Math.max(-1, Math.min(1, event.deltaY / 300))), positionAt(event));
+      Page.tip(event, tell());
     }, { passive: false });
   }
 
@@ -544,8 +577,9 @@ const Timeline = (() => {
   }
 
   // ---- choices
-  function show(chosen) {
-    visible = chosen;
+  function show(choice) {
+    chosen = choice;
+    visible = groups[choice];
     whole = Math.max(...visible.map((track) => track.length));
     look(0, whole);
     const label = document.getElementById("stretch-label"), select = document.getElementById("stretches");
@@ -564,8 +598,8 @@ const Timeline = (() => {
 
   function chooser() {
     const select = document.getElementById("chooser");
-    if (!select || tracks.length < 2) { if (select) select.closest("label").hidden = true; show(tracks.slice(0, 1)); return; }
-    const together = document.createElement("optgroup"), alone = document.createElement("optgroup"), groups = [];
+    if (!select || tracks.length < 2) { if (select) select.closest("label").hidden = true; groups = [tracks.slice(0, 1)]; show(0); return; }
+    const together = document.createElement("optgroup"), alone = document.createElement("optgroup");
     together.label = described.nSequences > tracks.length ? `several (${tracks.length} of ${described.nSequences} are in this page)` : "several";
     alone.label = "one";
     for (let first = 0; first < tracks.length; first += TOGETHER) {
@@ -574,8 +608,8 @@ const Timeline = (() => {
     }
     for (const track of tracks) alone.append(new Option(`${track.name}: ${Page.positions(track.length)}`, groups.push([track]) - 1));
     select.append(together, alone);
-    select.addEventListener("change", () => { cursor = null; show(groups[select.value]); tell(); });
-    show(groups[0]);
+    select.addEventListener("change", () => { cursor = null; show(Number(select.value)); tell(); });
+    show(0);
   }
 
   function start() {
@@ -592,6 +626,30 @@ const Timeline = (() => {
     for (const button of document.querySelectorAll("button[data-zoom]")) button.addEventListener("click", () => buttons[button.dataset.zoom]());
     Page.onChange(later);
     addEventListener("resize", later);
+    Figures.add("timeline", { svg: saved, rows });
+    if (openView()) document.getElementById("along").scrollIntoView();
+    addEventListener("hashchange", openView);
+    document.getElementById("view-link").href = viewText();
+    settled = true;
+  }
+
+  // ---- what is saved: the drawing, and the states in about a thousand parts of the window
+  function saved() {
+    const sizes = layout(), width = canvas.clientWidth, recorder = new Recorder(width, sizes.height);
+    paint(recorder, width, sizes, recorder.ratio);
+    return recorder.text();
+  }
+  function rows() {
+    const found = [["sequence", "first position", "last position", ...order.map((slot) => `share of ${states[slot].name}`), ...described.columns.map(({ name }) => `mean of ${name}`)]];
+    const sums = new Float64Array(n), parts = Math.min(1000, Math.ceil(view[1]) - Math.floor(view[0]));
+    for (const track of visible) for (let part = 0; part < parts; part++) {
+      const [from, to] = [0, 1].map((more) => Math.floor(view[0]) + Math.floor((part + more) * (Math.ceil(view[1]) - Math.floor(view[0])) / parts));
+      if (from >= track.length) break;
+      const here = column(track, from, Math.min(to, track.length), sums);
+      const numbers = described.columns.map(({ index, low, high }, i) => { const told = numbersOf(here, index ?? i); return told && Number((low + told[1] * (high - low)).toPrecision(4)); });
+      found.push([track.name, from, Math.min(to, track.length) - 1, ...order.map((slot) => Number(sums[slot].toFixed(4))), ...numbers]);
+    }
+    return found;
   }
   return { start };
 })();
