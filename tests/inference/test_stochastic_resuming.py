@@ -71,7 +71,7 @@ class TestInterruption:
 
     def test_ctrl_c_ends_between_two_updates(self, tmp_path: Path) -> None:
         words(SCVI(length=4, batch=30, boundary=Guards(), max_updates=1)).fit(text())  # compiles
-        inference = SCVI(length=4, batch=30, boundary=Guards(), time_limit=60.0, report_every=20)
+        inference = SCVI(length=4, batch=30, boundary=Guards(), max_updates=10**9, time_limit=60.0, report_every=20)
         timer = threading.Timer(1.5, lambda: os.kill(os.getpid(), signal.SIGINT))
         timer.start()
         with pytest.warns(UserWarning, match="interrupted"):

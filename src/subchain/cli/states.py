@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subchain.cli.output import Output
+from subchain.engines.statistics import USED
 from subchain.tasks.profiles import Numbers, Symbols, in_words, profile, shown
 
 if TYPE_CHECKING:
@@ -19,11 +20,10 @@ SYMBOLS, PROBABLE = 6, 0.02
 OFTEN = 0.1
 #: Maximum number of columns shown.
 COLUMNS = 8
-#: States with a smaller fraction of the positions count as unused.
-USED = 1e-3
 #: Descriptions of the statuses of a run.
 ENDS = {
     "converged": "converged",
+    "completed": "completed",
     "max_iter": "stopped by the limit of iterations",
     "time_limit": "stopped by the time limit",
     "stopped_improving": "stopped improving",

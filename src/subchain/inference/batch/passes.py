@@ -38,10 +38,13 @@ class Iterated(Algorithm):
     tolerance : float
         The run has converged when an iteration changes the objective by less than this fraction.
     time_limit : float, optional
-        Seconds after which the run ends with what it has.
+        Seconds after which a call of `fit` ends with what it has; all its restarts count, an earlier call that it
+        resumes does not.
     patience : int, optional
         With validation data: iterations without a better held-out score after which the run ends.
     """
+
+    status_at_limit = "max_iter"
 
     def __init__(
         self,

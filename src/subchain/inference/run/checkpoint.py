@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from subchain.inference.run.problem import Problem
 
 KIND = "checkpoint"
-VERSION = 3
+#: Version of what is written; the oldest that is read. Since 4 results may leave out what follows from the rest.
+VERSION, OLDEST = 4, 3
 #: Digits of the largest seed of a run, and of the largest entropy that Python reads.
 MAX_DIGITS, MAX_ENTROPY_DIGITS = 20, 4300
 #: Writing may take this share of the time.
@@ -44,18 +45,43 @@ AGAIN = 60.0
 
 @dataclasses.dataclass(frozen=True)
 class RunSummary:
-    """How one restart ended."""
+    """How one restart ended.
+
+    Attributes
+    ----------
+    objective : the number by which restarts are compared
+    status : why the run ended
+    iterations : number of its iterations
+    n_states : number of states in use at its end; None if that is not known
+    seconds : time that it took, over all calls; None if that is not known
+    """
 
     objective: float
     status: Status
     iterations: int
+    n_states: int | None = None
+    seconds: float | None = dataclasses.field(default=None, compare=False)
+
+    @classmethod
+    def of(cls, state: RunState, objective: float) -> RunSummary:
+        """Return the summary of a run that has ended."""
+        assert state.status is not None
+        found, seconds = state.results.reported, state.trace.seconds
+        n_states = None if found is None else found.n_states_used
+        return cls(objective, state.status, state.iteration, n_states, seconds[-1] if seconds else None)
 
     @classmethod
     def from_json(cls, plain: dict[str, Any]) -> RunSummary:
         """Return the summary of a file; raise a `FileFormatError` if it is none."""
         if type(plain["objective"]) not in (int, float) or math.isnan(plain["objective"]):
             raise FileFormatError(f"the objective of a run is {plain['objective']!r:.60}, not a number")
-        return cls(plain["objective"], status_of(plain["status"]), header_number(plain, "iterations"))
+        seconds = plain.get("seconds")
+        if seconds is not None and (type(seconds) not in (int, float) or not 0.0 <= seconds < math.inf):
+            raise FileFormatError(f"the seconds of a run are {seconds!r:.60}, not a positive number")
+        n_states = None if plain.get("n_states") is None else header_number(plain, "n_states")
+        return cls(
+            plain["objective"], status_of(plain["status"]), header_number(plain, "iterations"), n_states, seconds
+        )
 
 
 @dataclasses.dataclass
@@ -113,6 +139,14 @@ class Checkpoint:
         ended = time.perf_counter()
         self._due = ended + (ended - began) / SHARE
 
+    def check_unused(self) -> None:
+        """Raise an `InputError` if there is a file already, which a fit that begins would overwrite."""
+        if self.path is not None and os.path.exists(self.path):
+            raise InputError(
+                f"the checkpoint {self.path} exists already: resume=True continues the fit that wrote it, resume=False "
+                "begins again and overwrites it."
+            )
+
     def load(self) -> Journey:
         """Read the journey back; one that was ended before its first checkpoint begins afresh."""
         if self.path is None:
@@ -140,7 +174,7 @@ class Checkpoint:
             header["identity"].items()
         if header["version"] > VERSION:
             raise InputError(f"{self.path} was written by a newer version of subchain; update the package to resume.")
-        if header["version"] < VERSION:
+        if header["version"] < OLDEST:
             raise InputError(
                 f"{self.path} was written by an earlier version of subchain; finish the run with that version, or "
                 "begin again without resume."
@@ -163,11 +197,19 @@ def stored_entropy(path: str | os.PathLike[str] | None) -> int | None:
 
 
 def check_resumed(problem: Problem, algorithm: Algorithm, state: RunState) -> None:
-    """Raise a `FileFormatError` unless the results in a checkpoint have the form of results of the problem."""
+    """Raise a `FileFormatError` unless the results in a checkpoint have the form of results of the problem.
+
+    A point that was left out is computed from the statistics.
+    """
     results, expected = state.results, problem.prior.mean()
     prior = results.prior or problem.prior
-    if results.statistics is None or results.point is None or state.iteration == 0:
+    if results.statistics is None or results.reported is None or state.iteration == 0:
         raise FileFormatError("a run has no results")
+    if results.point is None:
+        check_alike(problem.prior.update(results.reported).mean(), expected, "the statistics and the fit")
+        results = state.results = dataclasses.replace(
+            results, point=algorithm.point(prior.update(results.reported), results.reported, None)[0]
+        )
     point = results.point
     if algorithm.keeps_states:
         check_alike(prior, problem.prior, "the priors of the checkpoint and of the fit", by_shape=False)
@@ -188,7 +230,9 @@ def _pack(state: RunState, name: str, arrays: dict[str, Any]) -> dict[str, Any]:
     arrays.update({f"{name}.memory.{key}": array for key, array in memory.items()})
     results = state.results
     average = None if results.reported is results.statistics else results.reported
-    records = {"statistics": results.statistics, "point": results.point, "average": average, "prior": results.prior}
+    records = {"statistics": results.statistics, "average": average, "prior": results.prior}
+    if not results.point_follows:
+        records["point"] = results.point
     for part, record in records.items():
         plain[part] = None if record is None else record.schema()
         if record is not None:
