@@ -244,7 +244,9 @@ def test_patience_without_validation_data_ends() -> None:
 
 
 def test_time_is_looked_at_between_reports() -> None:
-    fitted = words(SVI(length=4, batch=3, boundary=GrowBuffer(), max_updates=10**9, time_limit=0.3, report_every=10**9)).fit(text())
+    fitted = words(
+        SVI(length=4, batch=3, boundary=GrowBuffer(), max_updates=10**9, time_limit=0.3, report_every=10**9)
+    ).fit(text())
     assert fitted.status_ == "time_limit"
 
 

@@ -71,6 +71,7 @@ class ModelOptions:
     restarts: int = 1
     seed: int = 0
     jobs: int | None = None
+    tolerance: float | None = None
 
 
 def choose(options: ModelOptions, data: Sequences) -> Choices:
@@ -249,7 +250,9 @@ def _inference(options: ModelOptions, data: Sequences, emission: Call, reasons: 
             f"--max-iter is for vi, em and cvi; {call.name} has other limits: use --inference "
             f"'{call.name}({LIMITS[call.name]})', or --time-limit."
         )
-    return call.with_settings(max_iter=options.max_iter, time_limit=options.time_limit)
+    if options.tolerance is not None and call.name in LIMITS:
+        raise InputError(f"--tolerance is for vi, em and cvi; a run of {call.name} has no test of convergence.")
+    return call.with_settings(max_iter=options.max_iter, tolerance=options.tolerance, time_limit=options.time_limit)
 
 
 # ---- data that are probably not what the user expects ----------------------------------------------------------------

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from subchain.cli.calls import Call
 from subchain.cli.exit_codes import UnreadableError
+from subchain.cli.unknown_symbols import tell_unknown
 from subchain.errors import InputError
 
 if TYPE_CHECKING:
@@ -105,7 +106,9 @@ class DataSource:
 
 def read_for(model: HMM, source: DataSource) -> Sequences:
     """Return the data in the codes and columns of a model."""
-    return model._read(source.like(model).read())
+    found = source.like(model).read()
+    tell_unknown(found, model.vocabularies_)
+    return model._read(found)
 
 
 def _listed(columns: str | None) -> Any:

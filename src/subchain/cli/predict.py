@@ -12,6 +12,7 @@ def predict(
     output: predict_options.PredictionsPath = None,
     decoding: predict_options.Decoding = "posterior",
     probabilities: predict_options.Probabilities = False,
+    join: predict_options.Join = False,
     chrom: predict_options.Chrom = None,
     bin_size: predict_options.BinSize = 1,
     offset: predict_options.Offset = 0,
@@ -23,12 +24,14 @@ def predict(
     columns: options.Columns = None,
     sequence: options.SequenceColumn = None,
     array: options.Array = None,
+    quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Predict the hidden state of every observation."""
-    with command_output(as_json) as out:
+    with command_output(as_json, quiet) as out:
         from subchain.cli.bed import BedFile
         from subchain.cli.inputs import DataSource, load_model, read_for
+        from subchain.cli.joined import Joined
         from subchain.cli.predictions import Predictions, is_bed, writer_for
         from subchain.cli.targets import check_target
         from subchain.errors import unknown_name
@@ -40,7 +43,7 @@ def predict(
         bed.check()
         write = None
         if output is not None:
-            write = writer_for(output, probabilities, bed)
+            write = writer_for(output, probabilities, join, bed)
             check_target(output, model, *data)
         fitted = load_model(model)
         x = read_for(fitted, DataSource(data, unit, sequences, lower, columns, sequence, array))
@@ -48,6 +51,8 @@ def predict(
         if output is not None and in_segments:
             bed.check_data(x, output)
         predictions = Predictions(fitted, x, decoding, probabilities, in_segments)
+        if join:
+            predictions.joined = Joined.of(fitted, x, data)
         out.add(
             n_observations=x.n_observations, n_sequences=x.n_sequences, decoding=decoding,
             state_names=fitted.state_names_, shares=predictions.shares(),

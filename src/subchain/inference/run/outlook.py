@@ -130,7 +130,9 @@ class Whole:
         """
         if self._done:
             a_unit = (seconds - seconds_of_fit) / self._done
-            return max((self.work - self._done) * a_unit - seconds_of_fit, (self.work - self._done - self._each) * a_unit)
+            return max(
+                (self.work - self._done) * a_unit - seconds_of_fit, (self.work - self._done - self._each) * a_unit
+            )
         return None if of_fit is None else (seconds_of_fit + of_fit) * self.work / self._each - seconds_of_fit
 
     def __str__(self) -> str:
