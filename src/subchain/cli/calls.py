@@ -65,7 +65,8 @@ def script(data: Call, model: Call, fit: Mapping[str, Any], path: str, marginals
     """Return the Python code that reads data, fits a model and saves it, with or without training marginals."""
     settings = "".join(f", {key}={_source(value)}" for key, value in fit.items())
     lines = [
-        imports(data, model, *(value for value in fit.values() if isinstance(value, Call))), "", f"data = {data}", f"model = {model}", f"model.fit(data{settings})",
+        imports(data, model, *(value for value in fit.values() if isinstance(value, Call))), "", f"data = {data}",
+        f"model = {model}", f"model.fit(data{settings})",
         f"model.save({path!r}{'' if marginals else ', marginals=False'})",
     ]  # fmt: skip
     return "\n".join(lines)

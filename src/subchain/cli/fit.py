@@ -136,8 +136,8 @@ def _fit(
     made = {key: value.evaluate() if isinstance(value, Call) else value for key, value in arguments.items()}
     try:
         model.fit(data, **made)
-    except KeyboardInterrupt as interruption:
-        out.fail(ExitCode.INTERRUPTED, _why_nothing(interruption, arguments.get("checkpoint")))
+    except KeyboardInterrupt:
+        out.fail(ExitCode.INTERRUPTED, _why_nothing(arguments.get("checkpoint")))
         raise typer.Exit(ExitCode.INTERRUPTED) from None
     _save(model, target, marginals)
     out.add(model=str(target), python=program, **summary(model))
@@ -150,14 +150,10 @@ def _fit(
         out.exit_code = ExitCode.INTERRUPTED
 
 
-def _why_nothing(interruption: KeyboardInterrupt, checkpoint: str | None) -> str:
-    """Return the message for a fit that was interrupted and has no result."""
-    from subchain.inference.run.interrupts import AbortedError
-
-    if not isinstance(interruption, AbortedError):
-        return "interrupted before the first complete iteration; no model was written."
-    kept = "" if checkpoint is None or not Path(checkpoint).exists() else f" {checkpoint} has the run so far: --resume."
-    return f"aborted; no model was written.{kept}"
+def _why_nothing(checkpoint: str | None) -> str:
+    """Return the message for a fit that was interrupted before its first iteration, or a second time."""
+    kept = "" if checkpoint is None or not Path(checkpoint).exists() else f" Continue from {checkpoint} with --resume."
+    return f"interrupted before the first complete iteration, or twice; no model was written.{kept}"
 
 
 def _save(model: HMM, target: Path, marginals: bool) -> None:

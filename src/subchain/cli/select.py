@@ -10,7 +10,7 @@ import typer
 
 from subchain.cli import fit_options, options
 from subchain.cli.exit_codes import ExitCode
-from subchain.cli.output import Output, command_output, number_of
+from subchain.cli.output import Output, command_output
 
 if TYPE_CHECKING:
     from subchain.cli.calls import Call
@@ -127,10 +127,8 @@ def _print_selection(out: Output, selection: Selection) -> None:
         )
         for row in selection.table
     ]  # fmt: skip
-    smaller = "smaller" if selection.criterion in ("bic", "aic") else "larger"
-    out.line(
-        f"{CRITERIA[selection.criterion.replace('_', '-')]} of {number_of(len(rows), 'number')} of states ({smaller} is better)"
-    )
+    better = "smaller" if selection.criterion in ("bic", "aic") else "larger"
+    out.line(f"{CRITERIA[selection.criterion.replace('_', '-')]} by number of states ({better} is better)")
     out.table(["states", "best", "mean", "sd", "in use", ""], rows, right=(0, 1, 2, 3, 4))
 
 

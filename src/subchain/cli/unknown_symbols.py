@@ -38,7 +38,7 @@ def tell_unknown(data: Sequences, vocabularies: Sequence[Vocabulary | None]) -> 
         where = "" if data.columns is None else f" in column {data.columns[column]!r}"
         n_symbols = int((counts > 0).sum())
         warnings.warn(
-            f"{int(counts.sum()):,} of {len(codes):,} symbols{where} are not in the vocabulary of the model and are read "
-            f"as {known.unknown}: {n_symbols:,} different, such as {', '.join(frequent)}.",
+            f"{int(counts.sum()):,} of {len(codes):,} symbols{where} are not in the vocabulary of the model and are "
+            f"read as {known.unknown}: {n_symbols:,} different, such as {', '.join(frequent)}.",
             stacklevel=2,
         )

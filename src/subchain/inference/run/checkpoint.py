@@ -231,7 +231,7 @@ def _pack(state: RunState, name: str, arrays: dict[str, Any]) -> dict[str, Any]:
     results = state.results
     average = None if results.reported is results.statistics else results.reported
     records = {"statistics": results.statistics, "average": average, "prior": results.prior}
-    if not results.point_follows:
+    if not getattr(results, "point_follows", False):
         records["point"] = results.point
     for part, record in records.items():
         plain[part] = None if record is None else record.schema()

@@ -18,8 +18,8 @@ class AbortedError(KeyboardInterrupt):
 class Postponed:
     """While this is open, an interruption waits until `check` is called, then or when it is open again.
 
-    It can be opened within itself. Signals reach the main thread only; elsewhere there is nothing to postpone. A program
-    that wants SIGTERM to be an interruption, too, sets `signal.default_int_handler` as its handler.
+    It can be opened within itself. Signals reach the main thread only; elsewhere there is nothing to postpone. For a
+    program in which `signal.default_int_handler` also answers SIGTERM, that is an interruption too.
 
     Attributes
     ----------

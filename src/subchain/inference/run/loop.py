@@ -13,7 +13,7 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from subchain.core.parts import Memory, Point, Posterior
 from subchain.core.records import Record
@@ -37,10 +37,7 @@ class Results(Protocol):
     point : the parameters that would be reported now
     prior : the prior that goes with the statistics, where the run has changed it; None if it is the problem's
     memory : whatever else the next iteration needs, by name
-    point_follows : whether the point is the algorithm's point of prior and reported statistics, whatever came before
     """
-
-    point_follows: ClassVar[bool]
 
     @property
     def statistics(self) -> Statistics | None: ...
@@ -58,7 +55,6 @@ class Results(Protocol):
 class Known:
     """Results that are there already."""
 
-    point_follows: ClassVar[bool] = False
     statistics: Statistics | None
     point: Point
     memory: Memory = dataclasses.field(default_factory=dict)

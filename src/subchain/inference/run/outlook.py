@@ -29,13 +29,18 @@ class Outlook:
     _first: tuple[int, float] | None = None
     _last: tuple[int, float] = (0, 0.0)
     _began: float = 0.0
+    _counts: bool = True
 
     def begin(self, run: int, seconds: float) -> None:
         """Note that a run begins, so many seconds after the fit began."""
         self.run, self._began, self._first, self._last = run, seconds, None, (0, seconds)
 
-    def advance(self, iteration: int, seconds: float) -> None:
-        """Note that an iteration of the present run has ended, so many seconds after the fit began."""
+    def advance(self, iteration: int, seconds: float, has_compiled: bool = False) -> None:
+        """Note that an iteration of the present run has ended, so many seconds after the fit began.
+
+        One that has compiled kernels says nothing of those to come.
+        """
+        self._counts = not has_compiled or self._first is not None
         self._first = self._first or (iteration, seconds)
         self._last = iteration, seconds
 
@@ -76,9 +81,13 @@ class Outlook:
         return max(left, 0.0) if left < math.inf else None
 
     def _of_present_run(self, seconds: float) -> float | None:
+        if self._first is None and self.finished:
+            return max(sum(self.finished) / len(self.finished) - (seconds - self._began), 0.0)
         if self.n_iterations is None or self._first is None:
             return None
         (first, began), (last, ended) = self._first, self._last
+        if last == first and not self._counts:
+            return None
         each = (ended - began) / (last - first) if last > first else ended - self._began
         return max((self.n_iterations - last) * each - (seconds - ended), 0.0)
 
@@ -93,6 +102,8 @@ class Whole:
     n_fits : their number
     label : what the present fits are about
     kind, n_of_label : what the fits with this label are called ("fold"), and their number
+    begun, begun_of_label : number of fits that have begun
+    began : time of `time.perf_counter` at which the first began
     """
 
     work: float
@@ -102,6 +113,7 @@ class Whole:
     n_of_label: int = 1
     begun: int = 0
     begun_of_label: int = 0
+    began: float = math.nan
     _each: float = 1.0
     _done: float = 0.0
 
@@ -110,8 +122,9 @@ class Whole:
         self.label, self.kind, self.n_of_label, self._each = label, kind, n_fits, work
         self.begun_of_label = 0
 
-    def begin(self) -> None:
-        """Note that a fit begins."""
+    def begin(self, now: float) -> None:
+        """Note that a fit begins, at a time of `time.perf_counter`."""
+        self.began = now if math.isnan(self.began) else self.began
         self.begun += 1
         self.begun_of_label += 1
 

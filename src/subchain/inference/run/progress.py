@@ -29,14 +29,14 @@ LOGGER = logging.getLogger("subchain")
 STOPPING = "stopping after this iteration; press Ctrl-C again to abort"
 #: Times a second that the line is drawn.
 REFRESH = 5
-#: Fits that the present one belongs to, and when the first of them began.
-_WHOLE: ContextVar[tuple[Whole, float] | None] = ContextVar("whole", default=None)
+#: Fits that the present one belongs to.
+_WHOLE: ContextVar[Whole | None] = ContextVar("whole", default=None)
 
 
 @contextmanager
 def fits_of(whole: Whole) -> Iterator[Whole]:
     """Let the lines of all fits inside the context tell of the whole that they belong to."""
-    token = _WHOLE.set((whole, time.perf_counter()))
+    token = _WHOLE.set(whole)
     try:
         yield whole
     finally:
@@ -63,14 +63,14 @@ class Progress:
         self.outlook = Outlook()
         self.objective = math.nan
         self.visited, self.speed = 0.0, math.nan
-        self.is_compiling = self.is_stopping = False
+        self.is_compiling = self.is_stopping = self._has_compiled = False
         self._whole = _WHOLE.get()
         self._contexts = contextlib.ExitStack()
 
     def __enter__(self) -> Progress:
         self._began = time.perf_counter()
         if self._whole is not None:
-            self._whole[0].begin()
+            self._whole.begin(self._began)
         self._contexts.enter_context(watching_compilation(self._compiling))
         if self.visible:
             from rich.console import Console
@@ -87,7 +87,7 @@ class Progress:
     ) -> None:
         self._contexts.close()
         if self._whole is not None:
-            self._whole[0].end()
+            self._whole.end()
 
     @property
     def is_alone(self) -> bool:
@@ -107,14 +107,14 @@ class Progress:
 
     def begin(self, run: int) -> None:
         """Note that a run begins."""
-        self.objective, self.speed = math.nan, math.nan
+        self.objective, self.speed, self._has_compiled = math.nan, math.nan, False
         self.outlook.begin(run, self.seconds)
         LOGGER.info("run %s begins", self._of_runs())
 
     def update(self, state: RunState) -> None:
         """Note that an iteration has ended."""
         trace, self.is_compiling = state.trace, False
-        self.outlook.advance(state.iteration, self.seconds)
+        self.outlook.advance(state.iteration, self.seconds, self._has_compiled)
         last = trace.seconds[-1] - (trace.seconds[-2] if len(trace.seconds) > 1 else 0.0)
         self.speed = self.visited / last if last > 0.0 else math.nan
         if not math.isnan(trace.objective[-1]):
@@ -140,6 +140,7 @@ class Progress:
         if is_under_way and not self.is_compiling:
             LOGGER.info("compiling kernels")
         self.is_compiling = is_under_way
+        self._has_compiled |= is_under_way
 
     # ---- what is shown -----------------------------------------------------------------------------------------------
 
@@ -154,7 +155,7 @@ class Progress:
         trace, index = state.trace, state.iteration - 1
         entries = {"objective": trace.objective, "held_out": trace.validation} | trace.measures
         numbers = [f"{name}={values[index]:.10g}" for name, values in entries.items() if len(values) > index]
-        about = "" if self._whole is None else f"{self._whole[0]} "
+        about = "" if self._whole is None else f"{self._whole}: "
         start = f"{about}run {self._of_runs()} iteration {self._iterations()} seconds={trace.seconds[index]:.3f}"
         return " ".join([start, *numbers])
 
@@ -164,9 +165,9 @@ class Progress:
         elapsed, left, word = seconds, outlook.remaining(seconds), "at most" if outlook.is_bound else "about"
         what = f"fit {self._of_runs()}" if outlook.n_runs > 1 else "fit"
         if self._whole is not None:
-            whole, began = self._whole
-            elapsed = time.perf_counter() - began
-            what, left, word = str(whole), whole.remaining(elapsed, left, seconds), "about"
+            elapsed = time.perf_counter() - self._whole.began
+            what = f"{self._whole}, run {self._of_runs()}" if outlook.n_runs > 1 else str(self._whole)
+            left, word = self._whole.remaining(elapsed, left, seconds), "about"
         if self.is_stopping:
             return f"{what}  {self._iterations()}  {STOPPING}  elapsed {_clock(elapsed)}"
         if self.is_compiling:
@@ -174,7 +175,7 @@ class Progress:
         texts = [what, self._iterations() if outlook.iteration else "preparing", f"elapsed {_clock(elapsed)}"]
         texts.append("remaining –" if left is None else f"remaining {word} {_clock(left)}")
         if not math.isnan(self.objective):
-            texts.append(f"objective {self.objective:,.6g}" if abs(self.objective) < 1e6 else f"{self.objective:,.0f}")
+            texts.append(f"objective {self.objective:,.{4 if abs(self.objective) < 1e4 else 0}f}")
         if not math.isnan(self.speed):
             texts.append(f"{self.speed / 1e6:.2f} M obs/s")
         return "  ".join(texts)
@@ -194,13 +195,15 @@ class Progress:
 
 
 def _clock(seconds: float) -> str:
-    """Return a time as m:ss or h:mm:ss.
+    """Return a time as m:ss or h:mm:ss, or in days.
 
     Examples
     --------
-    >>> _clock(63.2), _clock(3723)
-    ('1:03', '1:02:03')
+    >>> _clock(63.2), _clock(3723), _clock(3e5)
+    ('1:03', '1:02:03', '3.5 days')
     """
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
+    if hours >= 48:
+        return f"{seconds / 86400:,.1f} days"
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

@@ -33,6 +33,7 @@ class StochasticResults:
     since : (2,) log normalisers, and numbers of observations, since the last report
     """
 
+    #: Checkpoints leave out the point: it is the algorithm's point of the prior and the reported statistics.
     point_follows = True
 
     def __init__(
