@@ -136,7 +136,7 @@ class TestLimits:
     def test_passes(self) -> None:
         fitted = words(SVI(length=10, batch=20, max_passes=3, report_every=5)).fit(text())
         assert fitted.trace_.measures["updates"][-1] == 30
-        assert fitted.status_ == "max_iter"
+        assert fitted.status_ == "completed"
 
     def test_updates_that_are_no_multiple_of_a_report(self) -> None:
         fitted = words(SVI(length=10, batch=2, max_updates=23, report_every=10)).fit(text())
@@ -240,7 +240,7 @@ class TestHoldOut:
 
 def test_patience_without_validation_data_ends() -> None:
     fitted = words(SVI(length=20, batch=50, patience=2)).fit(text())
-    assert fitted.status_ == "max_iter"
+    assert fitted.status_ == "completed"
 
 
 def test_time_is_looked_at_between_reports() -> None:

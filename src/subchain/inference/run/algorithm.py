@@ -96,13 +96,17 @@ class Algorithm(Component, ABC):
         """Whether a run may end before its last iteration because it has arrived."""
         return self.status_at_limit == "max_iter" or self.patience is not None
 
+    def is_at_limit(self, problem: Problem, trace: Trace) -> bool:
+        """Return whether a run with this trace has done as much as it may."""
+        limit = self.n_iterations(problem)
+        return limit is not None and len(trace) >= limit
+
     def why_stop(self, problem: Problem, state: RunState) -> Status | None:
         """Why a run that stands at `state` ends now; None if it goes on."""
         trace, scores = state.trace, state.trace.validation
         if self.patience is not None and scores and len(scores) - scores.index(max(scores)) > self.patience:
             return "stopped_improving"
-        limit = self.n_iterations(problem)
-        if limit is not None and len(trace) >= limit:
+        if self.is_at_limit(problem, trace):
             return self.status_at_limit
         if time.perf_counter() >= state.deadline:
             return "time_limit"

@@ -16,7 +16,7 @@ from subchain.errors import InputError, unknown_name
 from subchain.inference.run.algorithm import Algorithm
 from subchain.inference.run.loop import RunState
 from subchain.inference.run.problem import Problem
-from subchain.inference.run.trace import Status, Trace
+from subchain.inference.run.trace import Trace
 from subchain.inference.stochastic.updates import Draw, Updates
 from subchain.structures.base import Plan
 from subchain.structures.chain.boundaries import Boundary
@@ -179,12 +179,10 @@ class Stochastic(Algorithm):
     def measured(self, trace: Trace) -> set[str]:
         return {"updates"}  # how far buffers grew is known only of updates that were not compiled into one call
 
-    def why_stop(self, problem: Problem, state: RunState) -> Status | None:
-        done, limit = state.trace.measures.get("updates", [0.0])[-1], self.n_updates(problem)
-        found = super().why_stop(problem, state)
-        if limit is not None and found in (None, self.status_at_limit):
-            return self.status_at_limit if done >= limit else None
-        return found
+    def is_at_limit(self, problem: Problem, trace: Trace) -> bool:
+        """Return whether all updates are done; a time limit may have added reports between those of a schedule."""
+        limit = self.n_updates(problem)
+        return limit is not None and trace.measures.get("updates", [0.0])[-1] >= limit
 
     def stepper(self, problem: Problem, state: RunState) -> Stepper:
         return Updates(problem, self, state)
