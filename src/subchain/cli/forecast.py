@@ -104,7 +104,8 @@ def _bounds(ahead: Forecast, interval: float) -> dict[int, tuple[list[float], li
     parts = [ahead]
     if isinstance(ahead.emission, ProductParameters):
         parts = [ahead[name] for name in ahead.emission.parts]
-    found, before = {}, 0
+    found: dict[int, tuple[list[float], list[float]]] = {}
+    before = 0
     for part in parts:
         width = part.emission.expectation().shape[1]
         if part.emission.marginals() is not None:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from subchain.cli import options, predict_options
-from subchain.cli.output import command_output, number_of
+from subchain.cli.output import Output, command_output, number_of
+
+if TYPE_CHECKING:
+    from subchain.data import Sequences
 
 
 def predict(
@@ -59,12 +65,17 @@ def predict(
         )  # fmt: skip
         if write is not None and output is not None:
             write(predictions, output)
-            files = [str(file) for file in (bed.targets(x, output) if in_segments else [output])]
-            out.add(output=files[0] if len(files) == 1 else files)
-            where = f"{number_of(x.n_observations, 'observation')} in {number_of(x.n_sequences, 'sequence')}"
-            named = files[0] if len(files) == 1 else f"{len(files)} files, {files[0]} to {files[-1]}"
-            out.line(f"states of {where} written to {named}")
+            _tell_written(out, x, bed.targets(x, output) if in_segments else [output])
         elif out.as_json:
             out.add(states=x.split(predictions.states))
         else:
             predictions.print_table()
+
+
+def _tell_written(out: Output, x: Sequences, paths: list[Path]) -> None:
+    """Say which files have been written."""
+    files = [str(path) for path in paths]
+    out.add(output=files[0] if len(files) == 1 else files)
+    where = f"{number_of(x.n_observations, 'observation')} in {number_of(x.n_sequences, 'sequence')}"
+    named = files[0] if len(files) == 1 else f"{len(files)} files, {files[0]} to {files[-1]}"
+    out.line(f"states of {where} written to {named}")

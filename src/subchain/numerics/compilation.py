@@ -8,18 +8,18 @@ from contextlib import contextmanager
 from numba.core import event
 
 
-class _Count(event.Listener):  # type: ignore[misc, name-defined]
+class _Count(event.Listener):
     """Number of compilations under way; one may begin inside another."""
 
     def __init__(self, changed: Callable[[bool], None]) -> None:
         self.under_way = 0
         self.changed = changed
 
-    def on_start(self, event: event.Event) -> None:  # type: ignore[name-defined]
+    def on_start(self, event: event.Event) -> None:
         self.under_way += 1
         self.changed(True)
 
-    def on_end(self, event: event.Event) -> None:  # type: ignore[name-defined]
+    def on_end(self, event: event.Event) -> None:
         self.under_way -= 1
         self.changed(self.under_way > 0)
 

@@ -14,7 +14,7 @@ import math
 import os
 import time
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -205,11 +205,12 @@ def check_resumed(problem: Problem, algorithm: Algorithm, state: RunState) -> No
     prior = results.prior or problem.prior
     if results.statistics is None or results.reported is None or state.iteration == 0:
         raise FileFormatError("a run has no results")
-    if results.point is None:
-        check_alike(problem.prior.update(results.reported).mean(), expected, "the statistics and the fit")
-        results = state.results = dataclasses.replace(
-            results, point=algorithm.point(prior.update(results.reported), results.reported, None)[0]
-        )
+    reported, stored_point = results.reported, cast(Point | None, results.point)
+    if stored_point is None:
+        check_alike(problem.prior.update(reported).mean(), expected, "the statistics and the fit")
+        point, _ = algorithm.point(prior.update(reported), reported, None)
+        average = None if reported is results.statistics else reported
+        results = state.results = Known(results.statistics, point, results.memory, average, results.prior)
     point = results.point
     if algorithm.keeps_states:
         check_alike(prior, problem.prior, "the priors of the checkpoint and of the fit", by_shape=False)
@@ -230,7 +231,7 @@ def _pack(state: RunState, name: str, arrays: dict[str, Any]) -> dict[str, Any]:
     arrays.update({f"{name}.memory.{key}": array for key, array in memory.items()})
     results = state.results
     average = None if results.reported is results.statistics else results.reported
-    records = {"statistics": results.statistics, "average": average, "prior": results.prior}
+    records: dict[str, Any] = {"statistics": results.statistics, "average": average, "prior": results.prior}
     if not getattr(results, "point_follows", False):
         records["point"] = results.point
     for part, record in records.items():
