@@ -205,20 +205,20 @@ def check_resumed(problem: Problem, algorithm: Algorithm, state: RunState) -> No
     prior = results.prior or problem.prior
     if results.statistics is None or results.reported is None or state.iteration == 0:
         raise FileFormatError("a run has no results")
-    reported, stored_point = results.reported, cast(Point | None, results.point)
+    statistics, reported, stored_point = results.statistics, results.reported, cast(Point | None, results.point)
     if stored_point is None:
         check_alike(problem.prior.update(reported).mean(), expected, "the statistics and the fit")
         point, _ = algorithm.point(prior.update(reported), reported, None)
-        average = None if reported is results.statistics else reported
-        results = state.results = Known(results.statistics, point, results.memory, average, results.prior)
+        average = None if reported is statistics else reported
+        results = state.results = Known(statistics, point, results.memory, average, results.prior)
     point = results.point
     if algorithm.keeps_states:
         check_alike(prior, problem.prior, "the priors of the checkpoint and of the fit", by_shape=False)
     elif point.n_states is not None:
         point, expected = point.take(FIRST), expected.take(FIRST)
     check_alike(point, expected, "the parameters of the checkpoint and of the fit")
-    check_alike(results.statistics, results.reported, "statistics and their average")
-    prior.check_fit(results.statistics, results.point)
+    check_alike(statistics, reported, "statistics and their average")
+    prior.check_fit(statistics, results.point)
     for name in sorted(algorithm.measured(state.trace)):
         if len(state.trace.measures.get(name, [])) != len(state.trace):
             raise FileFormatError(f"the trace does not have the measure {name} of every iteration")
