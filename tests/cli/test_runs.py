@@ -66,6 +66,18 @@ class TestTolerance:
         assert "--tolerance is for vi, em and cvi; a run of Gibbs has no test of convergence" in told.stderr
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "told"),
+    [
+        ("--time-limit", 0, "--time-limit must be a positive number of seconds, not 0"),
+        ("--tolerance", -1, "--tolerance must be a positive number or 0, not -1"),
+        ("--max-iter", 0, "--max-iter must be at least 1, not 0"),
+    ],
+)
+def test_limits_that_make_no_sense(option: str, value: float, told: str, run: Any) -> None:
+    assert told in run(*WALK, option, value, status=2).stderr
+
+
 class TestSettingsFile:
     def test_what_one_call_writes_another_reads(self, run: Any) -> None:
         first = run(*WALK, "--max-iter", 7, "-o", "w.safetensors", "--save-settings", "run.toml").stdout

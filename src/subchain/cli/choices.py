@@ -129,10 +129,15 @@ def _check_numbers(options: ModelOptions) -> None:
         "--states": (options.states, 1),
         "--max-states": (options.max_states, 2),
         "--restarts": (options.restarts, 1),
+        "--max-iter": (options.max_iter, 1),
     }
     for option, (number, smallest) in least.items():
         if number is not None and number < smallest:
             raise InputError(f"{option} must be at least {smallest}, not {number}.")
+    if options.time_limit is not None and not options.time_limit > 0.0:
+        raise InputError(f"--time-limit must be a positive number of seconds, not {options.time_limit:g}.")
+    if options.tolerance is not None and not options.tolerance >= 0.0:
+        raise InputError(f"--tolerance must be a positive number or 0, not {options.tolerance:g}.")
 
 
 def _is_infinite(options: ModelOptions) -> bool:
