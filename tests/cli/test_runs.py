@@ -42,11 +42,11 @@ class TestOutput:
 
     def test_restarts_are_compared_in_a_table(self, run: Any, answer: Any) -> None:
         told = run(*WALK, "--restarts", 3, "-o", "w.safetensors").stdout
-        assert re.search(r"run +objective +iterations +seconds +states +ended", told)
+        assert re.search(r"run +start +objective +iterations +seconds +states +ended", told)
         assert told.count("best") == 1
         assert "best" in run("info", "w.safetensors").stdout
         runs = answer("info", "w.safetensors")["runs"]
-        assert [set(one) for one in runs] == [{"objective", "status", "iterations", "n_states", "seconds"}] * 3
+        assert [set(one) for one in runs] == [{"objective", "status", "iterations", "start", "n_states", "seconds"}] * 3
         assert all(one["n_states"] == 2 for one in runs)
 
     def test_a_run_of_a_sampler_is_completed(self, run: Any) -> None:

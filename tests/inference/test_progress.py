@@ -159,10 +159,10 @@ class TestLine:
         assert "objective" in told
         assert "best" in told
         heads, rows = restarts_table(fitted.runs_)
-        assert heads == ["run", "objective", "iterations", "seconds", "states", "ended", ""]
+        assert heads == ["run", "start", "objective", "iterations", "seconds", "states", "ended", ""]
         best = int(np.argmax([run.objective for run in fitted.runs_]))
         assert [row[-1] for row in rows] == ["best" if number == best else "" for number in range(2)]
-        assert [row[4] for row in rows] == ["3", "3"]
+        assert [row[5] for row in rows] == ["3", "3"]
 
 
 def test_every_iteration_is_logged(data, caplog):

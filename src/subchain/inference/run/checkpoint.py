@@ -52,6 +52,7 @@ class RunSummary:
     objective : the number by which restarts are compared
     status : why the run ended
     iterations : number of its iterations
+    start : the kind of start that it began with
     n_states : number of states in use at its end; None if that is not known
     seconds : time that it took, over all calls; None if that is not known
     """
@@ -59,6 +60,7 @@ class RunSummary:
     objective: float
     status: Status
     iterations: int
+    start: str = ""
     n_states: int | None = None
     seconds: float | None = dataclasses.field(default=None, compare=False)
 
@@ -68,7 +70,8 @@ class RunSummary:
         assert state.status is not None
         found, seconds = state.results.reported, state.trace.seconds
         n_states = None if found is None else found.n_states_used
-        return cls(objective, state.status, state.iteration, n_states, seconds[-1] if seconds else None)
+        spent = seconds[-1] if seconds else None
+        return cls(objective, state.status, state.iteration, state.trace.start, n_states, spent)
 
     @classmethod
     def from_json(cls, plain: dict[str, Any]) -> RunSummary:
@@ -79,9 +82,8 @@ class RunSummary:
         if seconds is not None and (type(seconds) not in (int, float) or not 0.0 <= seconds < math.inf):
             raise FileFormatError(f"the seconds of a run are {seconds!r:.60}, not a positive number")
         n_states = None if plain.get("n_states") is None else header_number(plain, "n_states")
-        return cls(
-            plain["objective"], status_of(plain["status"]), header_number(plain, "iterations"), n_states, seconds
-        )
+        status, iterations = status_of(plain["status"]), header_number(plain, "iterations")
+        return cls(plain["objective"], status, iterations, str(plain.get("start", "")), n_states, seconds)
 
 
 @dataclasses.dataclass

@@ -25,7 +25,7 @@ def restarts_table(runs: Sequence[RunSummary]) -> tuple[list[str], list[list[str
     best = winner(runs)
     columns = {
         "run": [str(number + 1) for number in range(len(runs))],
-        "start": [str(getattr(run, "start", None) or "") for run in runs],
+        "start": [run.start for run in runs],
         "objective": [f"{run.objective:,.4f}" for run in runs],
         "iterations": [f"{run.iterations:,}" for run in runs],
         "seconds": ["" if run.seconds is None else f"{run.seconds:,.1f}" for run in runs],
