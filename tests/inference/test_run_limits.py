@@ -73,7 +73,7 @@ class TestTimeLimit:
         first = model(inference).fit(data, checkpoint=tmp_path / "c")
         again = model(inference).fit(data, checkpoint=tmp_path / "c", resume=True)
         assert first.status_ == again.status_ == "time_limit"
-        assert again.trace_.seconds[-1] >= first.trace_.seconds[-1] + 0.2
+        assert again.trace_.seconds[-1] >= first.trace_.seconds[-1] + 0.19
         assert again.trace_.objective[: len(first.trace_)] == first.trace_.objective
 
     def test_it_is_one_for_all_restarts(self, data):
@@ -141,7 +141,7 @@ class TestSize:
 
     def test_a_run_that_stopped_between_two_reports_goes_on_in_the_same_bits(self, data, tmp_path):
         def words(max_updates):
-            inference = SCVI(max_updates=max_updates, length=10, batch=4, report_every=10)
+            inference = SCVI(max_updates=max_updates, length=10, batch=4, report_every=10, search=False)
             return model(inference)
 
         words(25).fit(data, checkpoint=tmp_path / "c")
