@@ -21,7 +21,7 @@ class TestOutput:
         for _ in range(2):
             run(*WALK, "--max-iter", 3, "--tolerance", 0, "--log", "run.log", "-o", "w.safetensors")
         lines = Path("run.log").read_text().splitlines()
-        iterations = [line for line in lines if " iteration " in line]
+        iterations = [line for line in lines if " seconds=" in line]
         assert len(iterations) == 6  # a log grows
         stamp = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3} run 1/1 iteration 1/3 seconds=\S+ objective=-\d+"
         assert re.match(stamp, iterations[0])
