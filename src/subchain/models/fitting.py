@@ -20,7 +20,7 @@ from subchain.emissions.moments import RealEmission
 from subchain.engines import resolve_engine
 from subchain.engines.statistics import HMMStatistics
 from subchain.errors import InputError, unknown_name
-from subchain.inference import ALGORITHMS, Algorithm, resolve_inference
+from subchain.inference import ALGORITHMS, SVI, Algorithm, resolve_inference
 from subchain.inference.run.chains import ChainProblem
 from subchain.inference.run.loop import Known, RunState
 from subchain.inference.run.trace import Trace
@@ -30,6 +30,7 @@ from subchain.inference.search.exchange import ExchangeSearch
 from subchain.inference.search.search import StateSearch
 from subchain.inference.start.kinds import kinds_of_runs
 from subchain.inference.start.race import race
+from subchain.inference.start.short_runs import short_run, short_settings
 from subchain.inference.start.stages import order_of_states
 from subchain.inference.start.starts import STARTS, start_statistics
 from subchain.inference.stochastic.lengths import measure
@@ -245,7 +246,7 @@ class FitCall:
         if hierarchy_of(self.problem.prior.chain) is not None:
             return [("kmeans",)] * n_runs
         is_acyclic = order_of_states(self.reference.chain.operator) is not None
-        return kinds_of_runs(n_runs, has_distances=has_distances, is_acyclic=is_acyclic)
+        return kinds_of_runs(n_runs, self.data.n_observations, has_distances=has_distances, is_acyclic=is_acyclic)
 
     def _guess(self, kinds: tuple[str, ...], seed: np.random.SeedSequence) -> RunState:
         """Return an initial state from guessed statistics: of the one kind, or of the winner of a race."""
@@ -263,6 +264,10 @@ class FitCall:
     def _statistics(self, kind: str, rng: np.random.Generator, number: int) -> HMMStatistics:
         """Return the statistics of a start."""
         evidence, weights = self.problem.structure.evidence, self.problem.structure.weights
+        if kind == "stochastic":
+            problem = ChainProblem(self.problem.structure, self.proper)
+            algorithm = SVI(**short_settings(int(self.data.lengths.max())), search=False)
+            return short_run(problem, algorithm, self._statistics("kmeans", rng, number), number)
         if kind not in LOCAL_STARTS:
             return start_statistics(self.data, self.emission, self.reference, kind, rng, evidence)
         if self.algorithm.flat:  # transitions that were not drawn have probability zero

@@ -11,6 +11,8 @@ from subchain.errors import FileFormatError
 
 #: Relative changes of the objective that are nothing but rounding.
 ROUNDING = 1e-10
+#: Relative changes of the objective with which a run begins to settle.
+NEAR = 1e-4
 #: Why a run ended. A run that does a given amount of work, a sampler or a stochastic algorithm, is "completed" when it
 #: has done it; one that should converge reaches "max_iter" before. Files of earlier versions have "max_iter" for both.
 Status = Literal["converged", "completed", "max_iter", "time_limit", "interrupted", "stopped_improving"]
@@ -74,6 +76,11 @@ class Trace:
             return False
         before, change = abs(known[1] - known[0]), abs(known[2] - known[1])
         return change <= tolerance * abs(known[2]) and change <= max(before, ROUNDING * abs(known[2]))
+
+    def begins_to_settle(self, tolerance: float, coming: float | None) -> bool:
+        """Whether the coming iteration is the first to change the objective by less than the fraction `NEAR`."""
+        known = coming is not None and tolerance > 0.0
+        return known and self.has_settled(NEAR, coming) and not self.has_settled(NEAR)
 
     def settled_at(self, tolerance: float, coming: float | None) -> float | None:
         """The highest objective so far if a run settles with the coming one, else None."""
