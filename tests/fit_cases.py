@@ -136,7 +136,7 @@ class Case:
         inference = self.inference
         if self.plain and not isinstance(self.transition, HDP):
             given.setdefault("init", "auto" if {"allowed", "evidence", "states"} & set(self.known) else "kmeans")
-            if hasattr(type(inference)(), "search"):
+            if "search" in inference.get_params(deep=False):
                 inference = copy.copy(inference).set_params(search=False)
         return HMM(self.n_states, emission, self.transition, inference, **given)
 
