@@ -46,7 +46,7 @@ CHECKPOINTS: dict[str, dict[str, Any]] = {
     "cvi hdp": {"max_iter": 3},
     "cvi states gaussian": {"max_iter": 3},
     "cvi sequences few legal": {"max_iter": 3},
-    "scvi guards": {"max_updates": 10},
+    "scvi guards": {"max_updates": 7},
     "svi average": {"max_updates": 10},
     "gibbs states": {"n_samples": 2},
     "gibbs states gaussian": {"n_samples": 2},
