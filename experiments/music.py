@@ -49,6 +49,8 @@ TIMED, ROUNDS = 20, 2
 SUBSET, TOGETHER = 1000, 10
 #: Sweeps, or iterations, that hardly any such run reaches.
 ENDLESS = 2000
+#: Updates of runs that end by the clock.
+UNLIMITED = 10**9
 
 
 class Updates(NamedTuple):
@@ -99,7 +101,7 @@ class Music(Experiment):
         pieces = music()
         for seed in range(self.seeds):
             yield from self._finite_courses(pieces, seed)
-            for name, method in self._methods(time_limit=self._seconds).items():
+            for name, method in self._methods(time_limit=self._seconds, max_updates=UNLIMITED).items():
                 yield from course(pieces, name, method, max(self._states), seed)
             yield from self._on_a_subset(pieces, seed)
         yield from self._speeds(pieces)
@@ -107,7 +109,8 @@ class Music(Experiment):
     def _finite_courses(self, pieces: Pieces, seed: int) -> Iterator[Row]:
         for name in FINITE:
             for n_states in self._states:
-                yield from course(pieces, name, _finite(name, n_states, time_limit=self._seconds), n_states, seed)
+                method = _finite(name, n_states, time_limit=self._seconds, max_updates=UNLIMITED)
+                yield from course(pieces, name, method, n_states, seed)
 
     def _on_a_subset(self, pieces: Pieces, seed: int) -> Iterator[Row]:
         few, n_states = pieces._replace(train=pieces.train[:SUBSET]), max(self._states)

@@ -16,6 +16,7 @@ DOCUMENTED = {"numba", "numba.extending", "numba.typed"}
 
 #: Everything else: who uses it, and which names. A new minor version of Numba may change any of them.
 INTERNALS = {
+    "numerics/compilation.py": {"numba.core": {"event"}},
     "numerics/kernel_cache.py": {
         "numba.core.caching": {"NullCache"},
         "numba.core.compiler_lock": {"global_compiler_lock"},

@@ -259,11 +259,14 @@ def test_an_interruption_during_a_search_leaves_whole_results(
 def test_an_interruption_during_a_search_of_batch_inference(cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
     specification, data = example("categorical", "many")
 
+    run, calls = PassTrials._run, []
+
     def interrupted(self: PassTrials, prior: Any, statistics: Any) -> Any:
-        os.kill(os.getpid(), signal.SIGINT)
+        calls.append(prior)
+        if len(calls) == 1:  # a second interruption would abort the fit
+            os.kill(os.getpid(), signal.SIGINT)
         return run(self, prior, statistics)
 
-    run = PassTrials._run
     monkeypatch.setattr(StateSearch, "is_due", lambda self, trials, state, step: state.iteration == 2)
     monkeypatch.setattr(PassTrials, "_run", interrupted)
     cut = HMM(4, specification, HDP(), VI(max_iter=9, tolerance=0.0, cluster=cluster), random_state=3).fit(data)

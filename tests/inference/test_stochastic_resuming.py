@@ -71,7 +71,7 @@ class TestInterruption:
 
     def test_ctrl_c_ends_between_two_updates(self, tmp_path: Path) -> None:
         words(SCVI(length=4, batch=30, boundary=Guards(), max_updates=1)).fit(text())  # compiles
-        inference = SCVI(length=4, batch=30, boundary=Guards(), time_limit=60.0, report_every=20)
+        inference = SCVI(length=4, batch=30, boundary=Guards(), max_updates=10**9, time_limit=60.0, report_every=20)
         timer = threading.Timer(1.5, lambda: os.kill(os.getpid(), signal.SIGINT))
         timer.start()
         with pytest.warns(UserWarning, match="interrupted"):
@@ -133,7 +133,7 @@ def test_a_run_that_was_interrupted_goes_on_in_the_same_bits(
 class TestLimitsOnResume:
     def fit(self, folder: Path, limit: int, average: bool = False, **settings: Any) -> HMM:
         inference = SCVI(length=4, batch=30, boundary=Guards(), max_updates=limit, report_every=10, average=average)
-        return words(inference).fit(text(), checkpoint=folder / "c", **settings)
+        return words(inference).fit(text(), checkpoint=folder / "c", **{"resume": False} | settings)
 
     @pytest.mark.parametrize("average", [False, True])
     def test_a_higher_limit_is_counted_in_updates(self, average: bool, tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_ctrl_c_while_scoring_goes_on_in_the_same_bits(tmp_path: Path, monkeypat
 class TestGuardsAndCheckpoints:
     def fit(self, folder: Path, **settings: Any) -> HMM:
         inference = SCVI(length=4, batch=30, boundary=Guards(storage=folder / "g"), max_updates=50, report_every=10)
-        return words(inference).fit(text(), checkpoint=folder / "c", **settings)
+        return words(inference).fit(text(), checkpoint=folder / "c", **{"resume": False} | settings)
 
     def killed(self, folder: Path, monkeypatch: pytest.MonkeyPatch, at: int = 27) -> None:
         class Killed(Exception):

@@ -5,8 +5,10 @@ Commands import numerical libraries only when they run, so that --help is fast.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
+import signal
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -35,6 +37,8 @@ def run(load: Callable[[], Any], name: str) -> None:
             setattr(sys, name_of_stream, open(os.devnull, "w", encoding="utf8"))  # noqa: SIM115
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # for terminals that lack a character
+    with contextlib.suppress(ValueError):  # in a thread that is not the main one
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends a command as Ctrl-C does
     try:
         app = load()
         if "--json" in sys.argv[1:]:

@@ -10,13 +10,17 @@ from subchain.cli.compare import compare
 from subchain.cli.demo import demo
 from subchain.cli.exit_codes import MEANINGS
 from subchain.cli.fit import fit
+from subchain.cli.forecast import forecast
+from subchain.cli.impute import impute
 from subchain.cli.info import info
 from subchain.cli.options import AsJson, examples
 from subchain.cli.output import command_output
 from subchain.cli.predict import predict
+from subchain.cli.rename import rename
 from subchain.cli.report import report
 from subchain.cli.sample import sample
 from subchain.cli.score import score
+from subchain.cli.select import select
 from subchain.errors import InputError
 
 _CODES = "Exit codes:\n" + "\n".join(f"  {int(code):<4}{meaning}" for code, meaning in MEANINGS.items())
@@ -30,7 +34,7 @@ app = typer.Typer(
         "subchain info book.safetensors",
     ) + "\n\n" + _CODES,
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )  # fmt: skip
@@ -44,11 +48,20 @@ app.command(
         "subchain fit corpus/ --infinite --max-states 60 --time-limit 300",
         "subchain fit chain.npy --inference 'SCVI(length=10, boundary=Guards())'",
         "subchain fit big.npy --checkpoint run.ckpt     (and again with --resume)",
+        "subchain fit walk.csv --states 4 --save-settings run.toml",
+        "subchain fit --settings run.toml --states 5 -o five.safetensors",
     )
 )(fit)
 app.command(
     epilog=examples(
+        "subchain select walk.csv --columns speed,angle --sequence animal --states 2-8",
+        "subchain select walk.csv --states 2,4,8 --criterion held-out --folds 10",
+    )
+)(select)
+app.command(
+    epilog=examples(
         "subchain predict model.safetensors walk.csv -o states.csv",
+        "subchain predict model.safetensors walk.csv --join -o walk-with-states.csv",
         "subchain predict model.safetensors walk.csv --probabilities -o p.npy",
         "subchain predict model.safetensors marks.npz --decoding viterbi -o segments.bed --chrom chr11 --bin 200",
         "subchain predict model.safetensors marks.npz --array GM12878,K562 --chrom chr11 --bin 200 -o '{sequence}.bed'",
@@ -66,6 +79,19 @@ app.command(
         "subchain sample model.safetensors -n 100 --given past.csv -o next.csv",
     )
 )(sample)
+app.command(
+    epilog=examples(
+        "subchain forecast model.safetensors walk.csv --steps 5",
+        "subchain forecast model.safetensors walk.csv --steps 24 --interval 0.5 -o next.csv",
+    )
+)(forecast)
+app.command(epilog=examples("subchain impute model.safetensors gaps.csv -o complete.csv"))(impute)
+app.command(
+    epilog=examples(
+        "subchain rename model.safetensors 0=resting 1=walking",
+        "subchain rename model.safetensors --names names.json -o named.safetensors",
+    )
+)(rename)
 app.command(epilog=examples("subchain info model.safetensors", "subchain info model.safetensors --json"))(info)
 app.command(epilog=examples("subchain compare four.safetensors five.safetensors test.csv"))(compare)
 app.command(

@@ -56,13 +56,17 @@ def _source(value: Any) -> str:
     return str(value) if isinstance(value, Call) else repr(value)
 
 
+def imports(*calls: Call) -> str:
+    """Return the import statement for these calls."""
+    return f"from subchain import {', '.join(sorted(set().union(*(call.names() for call in calls))))}"
+
+
 def script(data: Call, model: Call, fit: Mapping[str, Any], path: str, marginals: bool = True) -> str:
     """Return the Python code that reads data, fits a model and saves it, with or without training marginals."""
     settings = "".join(f", {key}={_source(value)}" for key, value in fit.items())
-    calls = [data, model, *(value for value in fit.values() if isinstance(value, Call))]
-    names = ", ".join(sorted(set().union(*(call.names() for call in calls))))
     lines = [
-        f"from subchain import {names}", "", f"data = {data}", f"model = {model}", f"model.fit(data{settings})",
+        imports(data, model, *(value for value in fit.values() if isinstance(value, Call))), "", f"data = {data}",
+        f"model = {model}", f"model.fit(data{settings})",
         f"model.save({path!r}{'' if marginals else ', marginals=False'})",
     ]  # fmt: skip
     return "\n".join(lines)

@@ -68,6 +68,7 @@ class ModelOptions:
     restarts: int = 1
     seed: int = 0
     jobs: int | None = None
+    tolerance: float | None = None
 
     @property
     def chosen_emission(self) -> str | None:
@@ -130,10 +131,15 @@ def _check_numbers(options: ModelOptions) -> None:
         "--states": (options.states, 1),
         "--max-states": (options.max_states, 2),
         "--restarts": (options.restarts, 1),
+        "--max-iter": (options.max_iter, 1),
     }
     for option, (number, smallest) in least.items():
         if number is not None and number < smallest:
             raise InputError(f"{option} must be at least {smallest}, not {number}.")
+    if options.time_limit is not None and not options.time_limit > 0.0:
+        raise InputError(f"--time-limit must be a positive number of seconds, not {options.time_limit:g}.")
+    if options.tolerance is not None and not options.tolerance >= 0.0:
+        raise InputError(f"--tolerance must be a positive number or 0, not {options.tolerance:g}.")
 
 
 def _is_infinite(options: ModelOptions) -> bool:
@@ -207,7 +213,9 @@ def _inference(options: ModelOptions, data: Sequences, emission: Call, reasons: 
             f"--max-iter is for vi, em and cvi; {call.name} has other limits: use --inference "
             f"'{call.name}({LIMITS[call.name]})', or --time-limit."
         )
-    return call.with_settings(max_iter=options.max_iter, time_limit=options.time_limit)
+    if options.tolerance is not None and call.name in LIMITS:
+        raise InputError(f"--tolerance is for vi, em and cvi; a run of {call.name} has no test of convergence.")
+    return call.with_settings(max_iter=options.max_iter, tolerance=options.tolerance, time_limit=options.time_limit)
 
 
 # ---- data that are probably not what the user expects ----------------------------------------------------------------

@@ -29,7 +29,7 @@ MEANINGS = {
     ExitCode.UNREADABLE: "a file with data or a model is missing or cannot be read",
     ExitCode.UNWRITABLE: "the result cannot be written: disk full, no permission",
     ExitCode.NOT_INSTALLED: "an optional dependency is not installed",
-    ExitCode.INTERRUPTED: "interrupted (Ctrl-C)",
+    ExitCode.INTERRUPTED: "interrupted (Ctrl-C, or SIGTERM)",
 }
 
 #: Environment variable that enables tracebacks.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import typer
 from subchain.cli import fit_options, options
 from subchain.cli.exit_codes import ExitCode
 from subchain.cli.output import Output, command_output, number_of
+from subchain.cli.settings_file import write_settings
 
 if TYPE_CHECKING:
     from subchain.models.hmm import HMM
@@ -21,6 +23,7 @@ SUFFIX = ".safetensors"
 
 
 def fit(
+    context: typer.Context,
     data: options.DataPaths,
     output: fit_options.ModelTarget = None,
     emission: fit_options.Emission = None,
@@ -30,6 +33,7 @@ def fit(
     transition: fit_options.Transition = None,
     inference: fit_options.Inference = None,
     max_iter: fit_options.MaxIter = None,
+    tolerance: fit_options.Tolerance = None,
     time_limit: fit_options.TimeLimit = None,
     restarts: fit_options.Restarts = 1,
     init: fit_options.Init = None,
@@ -37,6 +41,7 @@ def fit(
     holdout: fit_options.Holdout = None,
     checkpoint: fit_options.Checkpoint = None,
     resume: fit_options.Resume = False,
+    restart: fit_options.Restart = False,
     jobs: fit_options.Jobs = None,
     unit: options.Unit = None,
     sequences: options.SequenceRule = None,
@@ -48,55 +53,84 @@ def fit(
     lengths: options.Lengths = None,
     header: options.Header = None,
     separator: options.Separator = None,
+    settings: fit_options.Settings = None,
+    save_settings: fit_options.SaveSettings = None,
+    log: options.Log = None,
+    verbose: options.Verbose = False,
+    quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Fit a model to data. Options that are not given are chosen; the equivalent Python code is printed.
 
-    Ctrl-C ends the run; the model of the last complete iteration is written.
+    Ctrl-C ends the run; the model of the last complete iteration is written. SIGTERM does the same.
     """
-    with command_output(as_json) as out:
-        from subchain.cli.calls import Call
+    with command_output(as_json, quiet) as out:
         from subchain.cli.choices import ModelOptions, check_options
         from subchain.cli.inputs import DataSource, name_of
+        from subchain.cli.run_log import logging_to
         from subchain.cli.targets import check_target
-        from subchain.errors import InputError
 
         model_options = ModelOptions(
             emission, states, infinite, max_states, transition, inference, time_limit, max_iter, init, restarts, seed,
-            jobs,
+            jobs, tolerance,
         )  # fmt: skip
         check_options(model_options)
-        if resume and checkpoint is None:
-            raise InputError("--resume needs --checkpoint FILE, the file to continue from.")
         target = output or Path(f"{name_of(data[0])}{SUFFIX}")
         check_target(target, *data)
-        settings: dict[str, Any] = {}
-        if holdout is not None:
-            settings["validation"] = Call("HoldOut", (holdout,))
-        if checkpoint is not None:
-            check_target(checkpoint, *data, target)
-            settings["checkpoint"] = str(checkpoint)
-        if resume:
-            settings["resume"] = True
+        arguments = _arguments(holdout, checkpoint, resume, restart, (*data, target))
         source = DataSource(data, unit, sequences, lower, columns, sequence, array, format, lengths, header, separator)
-        _fit(out, model_options, source, settings, target)
+        if save_settings is not None:
+            check_target(save_settings, *data, target, checkpoint)
+            write_settings(context, save_settings)
+        with logging_to(log, verbose):
+            _fit(out, model_options, source, arguments, target, "auto" if not (verbose or quiet) else False)
 
 
-def _fit(out: Output, model_options: Any, source: Any, settings: dict[str, Any], target: Path) -> None:
+def _arguments(
+    holdout: float | None, checkpoint: Path | None, resume: bool, restart: bool, other: tuple[Path, ...]
+) -> dict[str, Any]:
+    """Return the arguments of `HMM.fit`; raise an `InputError` for a checkpoint that would be overwritten."""
+    from subchain.cli.calls import Call
+    from subchain.cli.targets import check_target
+    from subchain.errors import InputError
+
+    arguments: dict[str, Any] = {} if holdout is None else {"validation": Call("HoldOut", (holdout,))}
+    if (resume or restart) and checkpoint is None:
+        raise InputError(f"--{'resume' if resume else 'restart'} needs --checkpoint FILE, the file that is meant.")
+    if resume and restart:
+        raise InputError("--resume and --restart contradict each other: leave one out.")
+    if checkpoint is not None:
+        check_target(checkpoint, *other)
+        if checkpoint.exists() and not (resume or restart):
+            raise InputError(
+                f"the checkpoint {str(checkpoint)!r} exists already: --resume continues the fit that wrote it, "
+                "--restart begins again and overwrites it."
+            )
+        arguments["checkpoint"] = str(checkpoint)
+    if resume or restart:
+        arguments["resume"] = resume
+    return arguments
+
+
+def _fit(
+    out: Output, model_options: Any, source: Any, arguments: dict[str, Any], target: Path, progress: bool | str
+) -> None:
     from subchain.cli.calls import Call, script
     from subchain.cli.choices import choose
     from subchain.cli.inputs import described
-    from subchain.cli.states import show_states, summary
+    from subchain.cli.states import show_restarts, show_states, summary
     from subchain.emissions import n_missing_entries, resolve_emission
+    from subchain.inference.run.progress import is_shown
 
     read = source.call()
     data = read.evaluate()
     choices = choose(model_options, data)
     model: HMM = choices.model.evaluate()
+    model.progress = False if out.as_json else progress
     marginals = model.inference.kept_bytes(data.lengths, model.n_states) <= MAX_MARGINAL_BYTES  # type: ignore[union-attr]
     if not marginals:
         choices.reasons.append("the posterior marginals of the training data are too large for the model file.")
-    program = script(read, choices.model, settings, str(target), marginals)
+    program = script(read, choices.model, arguments, str(target), marginals)
     emission = resolve_emission(model.emission)
     n_missing = n_missing_entries(emission, emission.prepare(data))
     out.line(described(data, n_missing))
@@ -104,21 +138,28 @@ def _fit(out: Output, model_options: Any, source: Any, settings: dict[str, Any],
     for reason in choices.reasons:
         out.note(reason)
     out.line(f"\n{program}\n")
-    if out.as_json:
-        model.progress = False
-    made = {key: value.evaluate() if isinstance(value, Call) else value for key, value in settings.items()}
+    sys.stdout.flush()
+    made = {key: value.evaluate() if isinstance(value, Call) else value for key, value in arguments.items()}
     try:
         model.fit(data, **made)
     except KeyboardInterrupt:
-        out.fail(ExitCode.INTERRUPTED, "interrupted before the first complete iteration; no model was written.")
+        out.fail(ExitCode.INTERRUPTED, _why_nothing(arguments.get("checkpoint")))
         raise typer.Exit(ExitCode.INTERRUPTED) from None
     _save(model, target, marginals)
     out.add(model=str(target), python=program, **summary(model))
     _print_status(out, model)
+    if not is_shown(model.progress):  # else the table is on the terminal already
+        show_restarts(out, model)
     show_states(out, model)
     out.line(f"\nmodel written to {target}")
     if model.status_ == "interrupted":
         out.exit_code = ExitCode.INTERRUPTED
+
+
+def _why_nothing(checkpoint: str | None) -> str:
+    """Return the message for a fit that was interrupted before its first iteration, or a second time."""
+    kept = "" if checkpoint is None or not Path(checkpoint).exists() else f" Continue from {checkpoint} with --resume."
+    return f"interrupted before the first complete iteration, or twice; no model was written.{kept}"
 
 
 def _save(model: HMM, target: Path, marginals: bool) -> None:

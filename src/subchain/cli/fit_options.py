@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from subchain.cli.settings_file import read_settings
+
 MODEL = "The model"
 RUN = "The run"
 
@@ -56,9 +58,23 @@ MaxIter = Annotated[
     int | None,
     typer.Option("--max-iter", metavar="N", help="Maximum number of iterations.", rich_help_panel=RUN),
 ]
+Tolerance = Annotated[
+    float | None,
+    typer.Option(
+        "--tolerance",
+        metavar="X",
+        help="Relative change of the objective below which a run has converged; 1e-6 by default.",
+        rich_help_panel=RUN,
+    ),
+]
 TimeLimit = Annotated[
     float | None,
-    typer.Option("--time-limit", metavar="SECONDS", help="Maximum time of the run.", rich_help_panel=RUN),
+    typer.Option(
+        "--time-limit",
+        metavar="SECONDS",
+        help="Maximum time of this call, all restarts together; other limits hold too.",
+        rich_help_panel=RUN,
+    ),
 ]
 Restarts = Annotated[
     int, typer.Option("--restarts", metavar="N", help="Number of runs from different starts.", rich_help_panel=RUN)
@@ -79,6 +95,23 @@ Checkpoint = Annotated[
     typer.Option("--checkpoint", metavar="FILE", help="File for the state of the run.", rich_help_panel=RUN),
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the checkpoint.", rich_help_panel=RUN)]
+Restart = Annotated[
+    bool, typer.Option("--restart", help="Begin again, and overwrite the checkpoint.", rich_help_panel=RUN)
+]
+Settings = Annotated[
+    Path | None,
+    typer.Option(
+        "--settings",
+        metavar="TOML",
+        callback=read_settings,
+        is_eager=True,
+        help="Take options that are not given from this file.",
+    ),
+]
+SaveSettings = Annotated[
+    Path | None,
+    typer.Option("--save-settings", metavar="TOML", help="Write the options that were given to this file."),
+]
 Jobs = Annotated[
     int | None, typer.Option("--jobs", help="Number of processor cores; all by default.", rich_help_panel=RUN)
 ]

@@ -10,7 +10,7 @@ def info(model: options.ModelPath, as_json: options.AsJson = False) -> None:
     """Show the contents of a model file: settings, and occupancy, dwell time and emissions of each state."""
     with command_output(as_json) as out:
         from subchain.cli.inputs import load_model
-        from subchain.cli.states import ENDS, show_states, summary
+        from subchain.cli.states import ENDS, show_restarts, show_states, summary
 
         found = load_model(model)
         out.add(model=str(model), **summary(found))
@@ -30,4 +30,5 @@ def info(model: options.ModelPath, as_json: options.AsJson = False) -> None:
         for name, text in facts.items():
             if text:
                 out.line(f"  {name:<15}{text}")
+        show_restarts(out, found)
         show_states(out, found)

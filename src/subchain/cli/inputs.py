@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from subchain.cli.calls import Call
 from subchain.cli.exit_codes import UnreadableError
 from subchain.cli.output import number_of
+from subchain.cli.unknown_symbols import tell_unknown
 from subchain.errors import InputError
 
 #: Name that stands for standard input.
@@ -127,14 +128,20 @@ def read_for(model: HMM, source: DataSource) -> Sequences:
     from subchain.data.standard_input import kept_input
 
     if [str(path) for path in source.paths] != [STANDARD_INPUT]:
-        return model._read(source.like(model).read())
+        return _in_codes(model, source)
     with kept_input() as file:
-        return model._read(dataclasses.replace(source, paths=[file]).like(model).read())
+        return _in_codes(model, dataclasses.replace(source, paths=[file]))
+
+
+def _in_codes(model: HMM, source: DataSource) -> Sequences:
+    found = source.like(model).read()
+    tell_unknown(found, model.vocabularies_)
+    return model._read(found)
 
 
 def described(data: Sequences, n_missing: int) -> str:
     """Return the size of data in words, with the number of missing entries."""
-    missing = f"{n_missing} of {data.n_observations * data.n_features} entries" if n_missing else "no entry"
+    missing = f"{n_missing:,} of {data.n_observations * data.n_features:,} entries" if n_missing else "no entry"
     return (
         f"{number_of(data.n_observations, 'observation')} in {number_of(data.n_sequences, 'sequence')}, "
         f"{number_of(data.n_features, 'column')}, {missing} missing"

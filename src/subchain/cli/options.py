@@ -16,6 +16,12 @@ DataPaths = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output, and nothing else.")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print nothing but answers and errors.")]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print a line for every iteration to standard error.")]
+Log = Annotated[
+    Path | None,
+    typer.Option("--log", metavar="FILE", help="Add a line with the time for every iteration to this file."),
+]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")]
 
 READING = "How the data are read"

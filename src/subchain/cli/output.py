@@ -22,7 +22,9 @@ from subchain.cli.exit_codes import ExitCode, explain, wants_traceback
 #: Phrases of the package's messages that name settings, and the same with options of the command line.
 _OPTIONS = {
     "raise n_states": "raise --max-states",
+    "all n_states=": "all ",
     "raise max_iter": "raise --max-iter",
+    "loosen tolerance=": "loosen --tolerance ",
     "with array=": "with --array",
     "with columns=": "with --columns",
     "with format=": "with --format",
@@ -30,6 +32,11 @@ _OPTIONS = {
     "sequences='rows'": "--sequences rows",
     "sequences='lines'": "--sequences lines",
     "sequences='chain'": "--sequences chain",
+    "raise time_limit=": "raise --time-limit ",
+    "of n_init=": "of --restarts ",
+    "resume=True": "--resume",
+    "resume=False": "--restart",
+    "without resume": "with --restart",
 } | {
     f"{name}= is for": f"--{name} is for"
     for name in ("unit", "lower", "columns", "sequence", "array", "lengths", "header", "separator")
@@ -42,10 +49,12 @@ class Output:
     Parameters
     ----------
     as_json : whether the output is one JSON object
+    quiet : whether lines, tables and notes are left out
     """
 
-    def __init__(self, as_json: bool) -> None:
+    def __init__(self, as_json: bool, quiet: bool = False) -> None:
         self.as_json = as_json
+        self.quiet = quiet
         self.exit_code: int = ExitCode.OK
         self._entries: dict[str, Any] = {}
         self._notes: list[str] = []
@@ -55,19 +64,19 @@ class Output:
         self._entries.update(entries)
 
     def line(self, text: str = "") -> None:
-        """Print a line of text, unless the output is JSON."""
-        if not self.as_json:
+        """Print a line of text, unless the output is JSON or quiet."""
+        if not (self.as_json or self.quiet):
             print(text)
 
     def note(self, text: str) -> None:
         """Print a note, such as an automatic choice or a warning, to standard error; add it to the JSON object."""
         self._notes.append(text)
-        if not self.as_json:
+        if not (self.as_json or self.quiet):
             print(f"note: {text}", file=sys.stderr)
 
     def table(self, heads: Sequence[str], rows: Sequence[Sequence[object]], *, right: Sequence[int] = ()) -> None:
-        """Print a table, unless the output is JSON; the columns in `right` are aligned to the right."""
-        if self.as_json:
+        """Print a table, unless the output is JSON or quiet; the columns in `right` are aligned to the right."""
+        if self.as_json or self.quiet:
             return
         from rich import box
         from rich.console import Console
@@ -99,9 +108,9 @@ class Output:
 
 
 @contextmanager
-def command_output(as_json: bool = False) -> Iterator[Output]:
+def command_output(as_json: bool = False, quiet: bool = False) -> Iterator[Output]:
     """Yield the output of a command; turn warnings into notes, and errors into one line and an exit code."""
-    out = Output(as_json)
+    out = Output(as_json, quiet)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
@@ -144,10 +153,10 @@ def number_of(n: int, what: str) -> str:
 
     Examples
     --------
-    >>> number_of(1, "sequence"), number_of(2, "sequence")
-    ('1 sequence', '2 sequences')
+    >>> number_of(1, "sequence"), number_of(2000, "sequence")
+    ('1 sequence', '2,000 sequences')
     """
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
 def _plain(value: Any) -> Any:

@@ -14,6 +14,7 @@ def predict(
     output: predict_options.PredictionsPath = None,
     decoding: predict_options.Decoding = "posterior",
     probabilities: predict_options.Probabilities = False,
+    join: predict_options.Join = False,
     chrom: predict_options.Chrom = None,
     bin_size: predict_options.BinSize = 1,
     offset: predict_options.Offset = 0,
@@ -29,12 +30,14 @@ def predict(
     lengths: options.Lengths = None,
     header: options.Header = None,
     separator: options.Separator = None,
+    quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Predict the hidden state of every observation."""
-    with command_output(as_json) as out:
+    with command_output(as_json, quiet) as out:
         from subchain.cli.bed import BedFile
         from subchain.cli.inputs import DataSource, described, load_model, read_for
+        from subchain.cli.joined import Joined
         from subchain.cli.predictions import Predictions, is_bed, writer_for
         from subchain.cli.targets import check_target
         from subchain.emissions import n_missing_entries
@@ -47,7 +50,7 @@ def predict(
         bed.check()
         write = None
         if output is not None:
-            write = writer_for(output, probabilities, bed)
+            write = writer_for(output, probabilities, join, bed)
             check_target(output, model, *data)
         fitted = load_model(model)
         source = DataSource(data, unit, sequences, lower, columns, sequence, array, format, lengths, header, separator)
@@ -57,6 +60,8 @@ def predict(
             bed.check_data(x, output)
         n_missing = n_missing_entries(fitted.family_, x)
         predictions = Predictions(fitted, x, decoding, probabilities, in_segments)
+        if join:
+            predictions.joined = Joined.of(fitted, x, data)
         out.add(
             n_observations=x.n_observations, n_sequences=x.n_sequences, decoding=decoding,
             state_names=fitted.state_names_, shares=predictions.shares(), n_missing=n_missing,

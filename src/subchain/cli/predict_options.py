@@ -28,6 +28,10 @@ Decoding = Annotated[
     ),
 ]
 Probabilities = Annotated[bool, typer.Option("--probabilities", help="Include state probabilities (.npy: only these).")]
+Join = Annotated[
+    bool,
+    typer.Option("--join", help="Write all columns of the input beside the states (.csv, .tsv, .parquet)."),
+]
 Chrom = Annotated[
     str | None,
     typer.Option(

@@ -5,7 +5,7 @@ Files are written block by block, so that the probabilities of long sequences ne
 
 from __future__ import annotations
 
-import csv
+import itertools
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.cli.bed import PLACEHOLDER, BedFile
+from subchain.cli.joined import Joined
+from subchain.cli.rows import write_rows
 from subchain.core.files import replacing, writing
 from subchain.data import Sequences
 from subchain.errors import InputError
@@ -37,7 +39,10 @@ class Predictions:
     states : (N,), over all sequences; −1 in sequences of probability zero
     names : names of the states
     segments : segments of equal states, or None
+    joined : columns of the input that are written beside the states, instead of sequence, position and symbol
     """
+
+    joined: Joined | None = None
 
     def __init__(
         self, model: HMM, data: Sequences, decoding: str, probabilities: bool, in_segments: bool = False
@@ -70,26 +75,34 @@ class Predictions:
     def column_names(self) -> list[str]:
         """Return the names of the table's columns."""
         symbol = ["symbol"] if self.data.vocabulary is not None else []
-        probabilities = [f"p_{name}" for name in self.names] if self.probabilities else []
-        return ["sequence", "position", *symbol, "state", *probabilities]
+        before = ["sequence", "position", *symbol] if self.joined is None else self.joined.names
+        return [*before, self._name("state"), *(self._name(f"p_{name}") for name in self.names if self.probabilities)]
+
+    def _name(self, column: str) -> str:
+        return column if self.joined is None else self.joined.free_name(column)
 
     def blocks(self) -> Iterator[dict[str, Any]]:
         """Yield blocks of rows of the table as columns by name."""
         labels = self.labels
         for start, marginals in self._marginals():
             stop = start + len(marginals)
-            sequence = np.searchsorted(self.data.offsets, np.arange(start, stop), side="right") - 1
-            names = self.data.names
-            columns: dict[str, Any] = {
-                "sequence": sequence if names is None else [names[i] for i in sequence],
-                "position": np.arange(start, stop) - self.data.offsets[sequence],
-            }
-            if self.data.vocabulary is not None:
-                columns["symbol"] = self.data.vocabulary.decode(np.asarray(self.data.values[start:stop]))
-            columns["state"] = labels[self.states[start:stop]]
+            columns = self._where(start, stop) if self.joined is None else self.joined.columns(start, stop)
+            columns[self._name("state")] = labels[self.states[start:stop]]
             if self.probabilities:
-                columns |= {f"p_{name}": marginals[:, state] for state, name in enumerate(self.names)}
+                columns |= {self._name(f"p_{name}"): marginals[:, state] for state, name in enumerate(self.names)}
             yield columns
+
+    def _where(self, start: int, stop: int) -> dict[str, Any]:
+        """Return sequence, position and symbol of some observations as columns by name."""
+        sequence = np.searchsorted(self.data.offsets, np.arange(start, stop), side="right") - 1
+        names = self.data.names
+        columns: dict[str, Any] = {
+            "sequence": sequence if names is None else [names[i] for i in sequence],
+            "position": np.arange(start, stop) - self.data.offsets[sequence],
+        }
+        if self.data.vocabulary is not None:
+            columns["symbol"] = self.data.vocabulary.decode(np.asarray(self.data.values[start:stop]))
+        return columns
 
     def _marginals(self) -> Iterator[tuple[int, NDArray[np.float64]]]:
         """Yield first positions and marginals (n, K) of blocks; (n, 0) if probabilities are not written."""
@@ -101,13 +114,13 @@ class Predictions:
 
     def print_table(self) -> None:
         """Print the table to standard output, with commas."""
-        write_rows(self, sys.stdout, ",")
+        write_predictions(self, sys.stdout, ",")
 
 
 Writer = Callable[[Predictions, Path], None]
 
 
-def writer_for(path: Path, probabilities: bool, bed: BedFile) -> Writer:
+def writer_for(path: Path, probabilities: bool, join: bool, bed: BedFile) -> Writer:
     """Return the writer for files with this suffix; raise an `InputError` for unsupported files and options."""
     writers: dict[str, Writer] = {
         ".csv": partial(_write_table, delimiter=","),
@@ -124,15 +137,15 @@ def writer_for(path: Path, probabilities: bool, bed: BedFile) -> Writer:
         raise InputError(f"one file per sequence, {PLACEHOLDER}, is possible for segments ({BED}) only.")
     if probabilities and path.suffix.lower() in (".txt", BED):
         raise InputError(f"{path.suffix} files have no room for --probabilities; write .csv, .parquet or .npy.")
+    if join and path.suffix.lower() in (".txt", ".npy", BED):
+        raise InputError(f"{path.suffix} files have no room for --join; write .csv, .tsv or .parquet.")
     return found
 
 
-def write_rows(predictions: Predictions, file: IO[str], delimiter: str) -> None:
+def write_predictions(predictions: Predictions, file: IO[str], delimiter: str) -> None:
     """Write the table as text."""
-    writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(predictions.column_names())
-    for columns in predictions.blocks():
-        writer.writerows(zip(*(_listed(column) for column in columns.values()), strict=True))
+    blocks = (zip(*map(_listed, columns.values()), strict=True) for columns in predictions.blocks())
+    write_rows(file, delimiter, predictions.column_names(), itertools.chain.from_iterable(blocks))
 
 
 def _listed(column: Any) -> list[Any]:
@@ -141,7 +154,7 @@ def _listed(column: Any) -> list[Any]:
 
 def _write_table(predictions: Predictions, path: Path, delimiter: str) -> None:
     with writing(path) as file:
-        write_rows(predictions, file, delimiter)
+        write_predictions(predictions, file, delimiter)
 
 
 def _write_array(predictions: Predictions, path: Path) -> None:

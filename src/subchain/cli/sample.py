@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from subchain.cli import options
-from subchain.cli.output import command_output
+from subchain.cli.output import command_output, number_of
 
 if TYPE_CHECKING:
     from subchain.models.hmm import HMM
@@ -23,11 +22,16 @@ def sample(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="OUT", help="Output file, .csv, .npy or .txt.")
     ] = None,
+    quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Draw observations and their states from a model."""
-    with command_output(as_json) as out:
+    """Draw observations and their states from a model.
+
+    The terminal shows what a file gets: running text for text (.txt), else a table with the states (.csv).
+    """
+    with command_output(as_json, quiet) as out:
         from subchain.cli.inputs import DataSource, load_model, read_for
+        from subchain.cli.rows import write_table
         from subchain.cli.targets import check_target
         from subchain.core.files import writing
         from subchain.errors import InputError
@@ -46,23 +50,26 @@ def sample(
         drawn = fitted.sample(n, given=None if past is None else past[0], random_state=seed)
         symbols = decoded(fitted, drawn.observations)
         names = [fitted.state_names_[state] for state in drawn.states]
-        if output is None:
-            out.add(observations=symbols, states=names)
-            out.line(as_text(fitted, symbols))
+        out.add(observations=symbols, states=names) if output is None else out.add(output=str(output))
+        is_text = all(isinstance(symbol, str) for symbol in symbols)
+        if output is None and out.as_json:
             return
-        if output.suffix == ".npy":
+        if output is not None and output.suffix == ".npy":
             import numpy as np
 
             with writing(output, "wb") as file:
                 np.save(file, drawn.observations)
-        else:
+        elif output is None and is_text:
+            print(as_text(symbols))
+        elif output is not None and output.suffix == ".txt":
             with writing(output) as file:
-                if output.suffix == ".txt":
-                    file.write(as_text(fitted, symbols) + "\n")
-                else:
-                    _write_table(file, fitted, symbols, names)
-        out.add(output=str(output), n_observations=n)
-        out.line(f"{n} observations written to {output}")
+                file.write(as_text(symbols) + "\n")
+        else:
+            heads, rows = _table(fitted, symbols, names)
+            write_table(output, heads, rows)
+        if output is not None:
+            out.add(n_observations=n)
+            out.line(f"{number_of(n, 'observation')} written to {output}")
 
 
 def decoded(model: HMM, observations: Any) -> list[Any]:
@@ -82,20 +89,16 @@ def _symbol(model: HMM, column: int, value: Any) -> Any:
     return vocabulary.symbols[int(value)]
 
 
-def as_text(model: HMM, symbols: list[Any]) -> str:
+def as_text(symbols: list[Any]) -> str:
     """Return characters and words as running text, anything else as comma-separated rows."""
     if all(isinstance(symbol, str) for symbol in symbols):
         return ("" if all(len(symbol) == 1 for symbol in symbols) else " ").join(symbols)
-    return "\n".join(",".join(map(_short, row if isinstance(row, list) else [row])) for row in symbols)
+    return "\n".join(",".join(map(str, row if isinstance(row, list) else [row])) for row in symbols)
 
 
-def _short(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _write_table(file: IO[str], model: HMM, symbols: list[Any], names: list[str]) -> None:
-    writer = csv.writer(file, lineterminator="\n")
-    width = len(symbols[0]) if isinstance(symbols[0], list) else 1
-    writer.writerow([*(model.columns_ or (f"column_{column}" for column in range(width))), "state"])
-    for row, name in zip(symbols, names, strict=True):
-        writer.writerow([*(row if isinstance(row, list) else [row]), name])
+def _table(model: HMM, symbols: list[Any], names: list[str]) -> tuple[list[str], list[list[Any]]]:
+    """Return the names of the columns and the rows of the draws."""
+    rows = [row if isinstance(row, list) else [row] for row in symbols]
+    width = len(rows[0])
+    heads = [*(model.columns_ or (f"column_{column}" for column in range(width))), "state"]
+    return heads, [[*row, name] for row, name in zip(rows, names, strict=True)]

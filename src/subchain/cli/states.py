@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from subchain.cli.output import Output
+from subchain.engines.statistics import USED
+from subchain.inference.run.restarts_table import NUMBERS, restarts_table
+from subchain.tasks.numbers import dwell
 from subchain.tasks.profiles import Numbers, Symbols, in_words, profile, shown
 
 if TYPE_CHECKING:
@@ -19,11 +23,10 @@ SYMBOLS, PROBABLE = 6, 0.02
 OFTEN = 0.1
 #: Maximum number of columns shown.
 COLUMNS = 8
-#: States with a smaller fraction of the positions count as unused.
-USED = 1e-3
 #: Descriptions of the statuses of a run.
 ENDS = {
     "converged": "converged",
+    "completed": "completed",
     "max_iter": "stopped by the limit of iterations",
     "time_limit": "stopped by the time limit",
     "stopped_improving": "stopped improving",
@@ -76,13 +79,21 @@ def show_states(out: Output, model: HMM) -> None:
     parts, share, lasts = profile_of(model), model.state_occupancy_, model.dwell_times_
     used = [state for state in np.argsort(-share, kind="stable") if share[state] >= USED]
     rows = [
-        (model.state_names_[state], f"{share[state]:.1%}", f"{lasts[state]:.1f}", emits(parts, state))
+        (model.state_names_[state], f"{share[state]:.1%}", dwell(lasts[state]), emits(parts, state))
         for state in used[:ROWS]
     ]
     out.line(f"\n{len(used)} of {model.n_states_} states are used")
     out.table(["state", "share", "lasts", "emits"], rows, right=(1, 2))
     if len(used) > ROWS:
         out.line(f"… and {len(used) - ROWS} more; --json has all")
+
+
+def show_restarts(out: Output, model: HMM) -> None:
+    """Print a table of all runs of a fit, if there were several."""
+    if len(model.runs_) > 1:
+        heads, rows = restarts_table(model.runs_)
+        out.line()
+        out.table(heads, rows, right=[number for number, head in enumerate(heads) if head in NUMBERS])
 
 
 def summary(model: HMM) -> dict[str, Any]:
@@ -102,6 +113,7 @@ def summary(model: HMM) -> dict[str, Any]:
         "status": model.status_,
         "iterations": len(trace),
         "seconds": trace.seconds[-1] if trace.seconds else None,
+        "runs": [dataclasses.asdict(run) for run in model.runs_],
         "objective": next(iter(reversed(trace.known_objectives())), None),
         "held_out_score": trace.validation[-1] if trace.validation else None,
         "states": [

@@ -49,6 +49,9 @@ class IncrementalPart(Protocol[SumsOf]):
     def sums(self) -> SumsOf:
         """Return the current sums, which later updates do not change."""
 
+    def apply_factor(self) -> None:
+        """Apply a factor that is kept beside the sums, if there is one."""
+
     def memory(self) -> Memory:
         """Return the arrays that an exact continuation needs besides the sums."""
 
@@ -268,6 +271,11 @@ class IncrementalPosterior:
             for name, part in self.prior.parts().items()
         }
         self.adopt(type(self.prior)(**updated))
+
+    def apply_factors(self) -> None:
+        """Apply factors that parts keep beside their sums, so that the sums alone are the state of the posterior."""
+        for part in self.parts.values():
+            part.apply_factor()
 
     def statistics(self) -> Statistics:
         """Return a copy of the current statistics."""

@@ -24,6 +24,11 @@ class Statistics(Sums):
     log_normalizer: float = 0.0
     n_observations: float = 0.0
 
+    @property
+    def n_states_used(self) -> int | None:
+        """Return the number of states that hold a share of the observations; None if the model has no states."""
+        return None
+
     def part(self, name: str) -> Sums:
         """Return the sums of one part of the model."""
         found: Sums = getattr(self, name)

@@ -48,6 +48,9 @@ class Incremental:
         """Return the sums as they stand, for results and files; they are not changed in place afterwards."""
         return self._sums
 
+    def apply_factor(self) -> None:
+        """Apply a factor that is kept beside the sums, if there is one; then `memory` has nothing of the sums."""
+
     def memory(self) -> dict[str, NDArray[Any]]:
         """What is needed beside the sums to go on in the same bits."""
         return {}

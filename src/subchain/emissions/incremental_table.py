@@ -234,10 +234,19 @@ class IncrementalTable(Incremental):
     def sums(self) -> CategoricalSums:
         return CategoricalSums(self.counts * self.factor)
 
+    def apply_factor(self) -> None:
+        self.counts *= self.factor
+        self.factor = 1.0
+        self.totals[:] = self.counts.sum(axis=0)
+
     def memory(self) -> dict[str, NDArray[Any]]:
+        if self.factor == 1.0 and np.array_equal(self.totals, self.counts.sum(axis=0)):
+            return {}  # the sums are all there is
         return {"counts": self.counts.copy(), "totals": self.totals.copy(), "factor": np.array(self.factor)}
 
     def restore(self, memory: dict[str, NDArray[Any]]) -> None:
+        if not memory:
+            return
         self.counts[:] = stored(memory, "counts", COUNTS, self.counts.shape)
         self.totals[:] = stored(memory, "totals", COUNTS, self.totals.shape)
         self.factor = float(stored(memory, "factor", Range(least=LEAST_FACTOR, most=1.0)))

@@ -128,6 +128,10 @@ class IncrementalProduct(Incremental):
     def sums(self) -> ProductSums:
         return ProductSums({name: part.sums() for name, part in self.parts.items()})
 
+    def apply_factor(self) -> None:
+        for part in self.parts.values():
+            part.apply_factor()
+
     def memory(self) -> dict[str, NDArray[Any]]:
         found = {name: part.memory() for name, part in self.parts.items()}
         return {f"{name}.{key}": array for name, memory in found.items() for key, array in memory.items()}

@@ -13,6 +13,9 @@ from subchain.transitions.base import ChainSums
 
 Array = NDArray[np.float64]
 
+#: A state that holds a smaller share of the positions is not in use.
+USED = 1e-3
+
 
 @dataclasses.dataclass
 class HMMStatistics(Statistics):
@@ -58,6 +61,10 @@ class HMMStatistics(Statistics):
     @pairs.setter
     def pairs(self, counts: Array) -> None:
         self.chain.pairs = counts
+
+    @property
+    def n_states_used(self) -> int:
+        return int((self.visits >= USED * self.visits.sum()).sum())
 
     @property
     def visits(self) -> Array:

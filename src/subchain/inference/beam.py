@@ -73,7 +73,8 @@ class Beam(Sampler):
     keep_states : bool
         Keep the drawn paths too, one small integer for each position and draw.
     time_limit : float, optional
-        Seconds after which the run ends with what it has.
+        Seconds after which a call of `fit` ends with what it has; all its restarts count, an earlier call that it
+        resumes does not.
 
     Examples
     --------

@@ -38,7 +38,8 @@ class VI(Batch):
     tolerance : float
         The run has converged when an iteration changes the bound by less than this fraction.
     time_limit : float, optional
-        Seconds after which the run ends with what it has.
+        Seconds after which a call of `fit` ends with what it has; all its restarts count, an earlier call that it
+        resumes does not.
     patience : int, optional
         With validation data: iterations without a better held-out score after which the run ends.
     cluster : "sequence" or "state"

@@ -24,6 +24,8 @@ from subchain.inference import Algorithm
 from subchain.inference.run.checkpoint import RunSummary, stored_entropy
 from subchain.inference.run.fit import fit_problem
 from subchain.inference.run.loop import RunState
+from subchain.inference.run.progress import Progress
+from subchain.inference.run.restarts_table import print_restarts
 from subchain.models.fitting import FitCall
 from subchain.models.persistence import load_model, save_model
 from subchain.models.prediction import PredictionMethods
@@ -139,7 +141,7 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
         sample_weight: ArrayLike | None = None,
         validation: Any = None,
         checkpoint: str | os.PathLike[str] | None = None,
-        resume: bool = False,
+        resume: bool | None = None,
     ) -> Self:
         """Learn from sequences.
 
@@ -156,22 +158,25 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
             Held-out data, scored after every iteration; `HoldOut(0.05)` holds out positions of `x`.
         checkpoint : path, optional
             File in which the state of the run is stored.
-        resume : bool
-            Continue from the checkpoint.
+        resume : bool, optional
+            True continues from the checkpoint, False begins again and overwrites it. Without either, a checkpoint that
+            exists is an error.
         """
         entropy = stored_entropy(checkpoint) if resume and self.random_state is None else None
         fit = FitCall(self, x, Annotations(allowed, states, evidence, sample_weight), validation, entropy)
-        with fit.problem.structure.engine.running():
+        with fit.problem.structure.engine.running(), Progress(self.progress) as progress:
             fit.measure()
             journey = fit_problem(
                 fit.problem, fit.algorithm, fit.starts(), fit.root,
                 identity={} if checkpoint is None else fit.identity(), checkpoint=checkpoint, resume=resume,
-                progress=self.progress,
+                progress=progress,
             )  # fmt: skip
         assert journey.best is not None
         with naming(checkpoint if resume else None):
             self._adopt(fit, journey.best, journey.summaries)
         self.n_batches_, self.end_marginal_ = 1, None
+        if progress.visible and progress.is_alone and len(self.runs_) > 1:
+            print_restarts(self.runs_)
         self._warn(fit.algorithm, states_are_open=all(known is None for known in fit.knowledge))
         return self
 
@@ -217,6 +222,12 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
             )
         if self.status_ == "interrupted":
             warnings.warn("the fit was interrupted; the model is that of the last whole iteration.", stacklevel=3)
+        elif len(self.runs_) < self.n_init and isinstance(self.init, str):
+            warnings.warn(
+                f"the time limit ended the fit after {len(self.runs_)} of n_init={self.n_init} restarts; raise "
+                f"time_limit={algorithm.time_limit:g}, or resume from a checkpoint.",
+                stacklevel=3,
+            )
 
     def partial_fit(self, x: Any, y: None = None, *, total: float | None = None, continues: bool = False) -> Self:
         """Learn from one more batch: new sequences, or the continuation of a sequence.

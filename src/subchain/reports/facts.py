@@ -21,6 +21,7 @@ from subchain.reports.subject import Subject
 #: Descriptions of the statuses of a run.
 ENDS = {
     "converged": "converged",
+    "completed": "completed",
     "max_iter": "stopped at the largest number of iterations",
     "time_limit": "stopped at the time limit",
     "interrupted": "interrupted",

@@ -18,6 +18,8 @@ from subchain.data import Sequences
 from subchain.data.annotations import Annotations
 from subchain.errors import ConvergenceWarning, InputError, unknown_name
 from subchain.inference import EM, resolve_inference
+from subchain.inference.run.outlook import Whole
+from subchain.inference.run.progress import fits_of
 from subchain.models.hmm import HMM
 from subchain.selection.folds import Results, at_least, data_for, fit, held_out, with_all_symbols
 
@@ -111,8 +113,10 @@ def select_states(
     seeds = np.random.SeedSequence(random_state).generate_state((len(sizes) + 1) * n_fits).reshape(-1, n_fits).tolist()
     values: dict[int, list[float]] = {}
     table, fitted = [], {}
+    whole = _whole(sizes, criterion, data, n_fits)
     for size, own in zip(sizes, seeds[1:], strict=True):
-        with warnings.catch_warnings():
+        whole.expect(f"{size} states", *_fits_of_size(criterion, data, n_fits), float(size))
+        with warnings.catch_warnings(), fits_of(whole):
             warnings.simplefilter("ignore", ConvergenceWarning)
             results = list(evaluate(base.set_params(n_states=size), data, own))
         values[size] = [value for value, _ in results]
@@ -121,7 +125,9 @@ def select_states(
         table.append(Row(size, float(np.mean(values[size])), float(np.std(values[size])), best, effective))
     if criterion == "held_out":
         chosen = _smallest_within_error(values)
-        fitted[chosen] = fit(base.set_params(n_states=chosen), data, Annotations(), seeds[0][0])
+        whole.expect(f"{chosen} states, all data", "fit", 1, float(chosen))
+        with fits_of(whole):
+            fitted[chosen] = fit(base.set_params(n_states=chosen), data, Annotations(), seeds[0][0])
     else:
         chosen = max(table, key=lambda row: sign * row.best).n_states
     return Selection(criterion, table, values, chosen, fitted[chosen], fitted[chosen].effective_states())
@@ -132,6 +138,20 @@ def _smallest_within_error(values: dict[int, list[float]]) -> int:
     best = max(values.values(), key=np.mean)
     gaps = {size: np.subtract(best, own) for size, own in values.items()}
     return min(size for size, gap in gaps.items() if not gap.mean() > gap.std() / np.sqrt(len(gap)))
+
+
+def _fits_of_size(criterion: str, data: Sequences, n_fits: int) -> tuple[str, int]:
+    """Return what the fits with one number of states are called, and their number."""
+    if criterion != "held_out":
+        return "restart", n_fits
+    return "fold", min(n_fits, data.n_sequences) if data.n_sequences > 1 else n_fits
+
+
+def _whole(sizes: list[int], criterion: str, data: Sequences, n_fits: int) -> Whole:
+    """Return the plan of all fits, for progress; their work grows with the number of states."""
+    _, n_of_size = _fits_of_size(criterion, data, n_fits)
+    last = [max(sizes)] if criterion == "held_out" else []
+    return Whole(float(n_of_size * sum(sizes) + sum(last)), n_of_size * len(sizes) + len(last))
 
 
 # ---- criteria --------------------------------------------------------------------------------------------------------

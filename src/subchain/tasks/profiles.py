@@ -18,6 +18,7 @@ from subchain.emissions import Emission, Parameters
 from subchain.emissions.bernoulli import BernoulliParameters
 from subchain.emissions.categorical import CategoricalParameters
 from subchain.emissions.product import ProductParameters
+from subchain.tasks.numbers import significant, with_spread
 
 Array = NDArray[np.float64]
 Vocabularies = Sequence[Vocabulary | None]
@@ -152,12 +153,12 @@ def in_words(part: Symbols | Numbers, state: int, n: int = 5) -> str:
     >>> from subchain import Poisson
     >>> part, = profile(Poisson.from_parameters([[4.0], [9.0]]), Poisson())
     >>> in_words(part, 1)
-    '9 ± 3'
+    '9.0 ± 3.0'
     """
     if isinstance(part, Symbols):
         return " ".join(shown(part.labels[symbol]) for symbol in part.top(state, n) if part.chances[state, symbol] > 0)
-    mean = f"{part.means[state]:.3g}"
-    return mean if part.spreads is None else f"{mean} ± {part.spreads[state]:.2g}"
+    mean = float(part.means[state])
+    return significant(mean, 3) if part.spreads is None else with_spread(mean, float(part.spreads[state]))
 
 
 #: Invisible symbols and what is shown in their place.

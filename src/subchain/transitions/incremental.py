@@ -56,6 +56,9 @@ class IncrementalChain:
         """Return a copy of the present counts."""
         return self._form.like(self.initial.copy(), self.pairs.copy())
 
+    def apply_factor(self) -> None:
+        """Do nothing: no factor is kept beside the counts."""
+
     def memory(self) -> dict[str, NDArray[Any]]:
         """Return nothing: the counts are all there is."""
         return {}

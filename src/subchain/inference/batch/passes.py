@@ -38,13 +38,16 @@ class Iterated(Algorithm):
     tolerance : float
         The run has converged when an iteration changes the objective by less than this fraction.
     time_limit : float, optional
-        Seconds after which the run ends with what it has.
+        Seconds after which a call of `fit` ends with what it has; all its restarts count, an earlier call that it
+        resumes does not.
     patience : int, optional
         With validation data: iterations without a better held-out score after which the run ends.
     search : bool
         Whether to look for better states once the run has settled: two states are merged, a third is split, and the
         result is kept if the objective rises. The trace says what was tried. With `HDP` their number may change.
     """
+
+    status_at_limit = "max_iter"
 
     def __init__(
         self,

@@ -51,9 +51,7 @@ class Visits:
                 "cluster='subchain' with a smaller length, or a smaller cluster_size."
             )
         self.interruption = Postponed()
-        spent = state.trace.seconds[-1] if state.trace.seconds else 0.0
-        limit = math.inf if algorithm.time_limit is None else algorithm.time_limit
-        self.deadline = time.perf_counter() + limit - spent
+        self.deadline = state.deadline
         memory, statistics = state.results.memory, state.statistics
         asked = local_start_of(memory)
         if state.iteration:

@@ -8,6 +8,7 @@ posterior, what it reports and its objective.
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -44,6 +45,8 @@ class Algorithm(Component, ABC):
     keeps_states: ClassVar[bool] = True
     #: Treatment of parameters with a hierarchical prior; None if the algorithm cannot learn such a prior.
     hierarchy_treatment: ClassVar[Treatment | None] = None
+    #: Status of a run that has done as many iterations as it may.
+    status_at_limit: ClassVar[Status] = "completed"
     time_limit: float | None
     patience: int | None
     #: Whether a run looks for better states than those that it converges to.
@@ -87,15 +90,28 @@ class Algorithm(Component, ABC):
     def n_iterations(self, problem: Problem) -> int | None:
         """Return the largest number of iterations of a run; None if no limit is known beforehand."""
 
+    def visited(self, problem: Problem) -> float:
+        """Return the number of observations that an iteration visits."""
+        return float(problem.structure.n_observations)
+
+    @property
+    def may_end_early(self) -> bool:
+        """Whether a run may end before its last iteration because it has arrived."""
+        return self.status_at_limit == "max_iter" or self.patience is not None
+
+    def is_at_limit(self, problem: Problem, trace: Trace) -> bool:
+        """Return whether a run with this trace has done as much as it may."""
+        limit = self.n_iterations(problem)
+        return limit is not None and len(trace) >= limit
+
     def why_stop(self, problem: Problem, state: RunState) -> Status | None:
         """Why a run that stands at `state` ends now; None if it goes on."""
         trace, scores = state.trace, state.trace.validation
         if self.patience is not None and scores and len(scores) - scores.index(max(scores)) > self.patience:
             return "stopped_improving"
-        limit = self.n_iterations(problem)
-        if limit is not None and len(trace) >= limit:
-            return "max_iter"
-        if self.time_limit is not None and trace.seconds and trace.seconds[-1] >= self.time_limit:
+        if self.is_at_limit(problem, trace):
+            return self.status_at_limit
+        if time.perf_counter() >= state.deadline:
             return "time_limit"
         return None
 

@@ -14,7 +14,7 @@ import math
 import os
 import time
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from subchain.inference.run.problem import Problem
 
 KIND = "checkpoint"
-VERSION = 3
+#: Version of what is written; the oldest that is read. Since 4 results may leave out what follows from the rest.
+VERSION, OLDEST = 4, 3
 #: Digits of the largest seed of a run, and of the largest entropy that Python reads.
 MAX_DIGITS, MAX_ENTROPY_DIGITS = 20, 4300
 #: Writing may take this share of the time.
@@ -44,20 +45,45 @@ AGAIN = 60.0
 
 @dataclasses.dataclass(frozen=True)
 class RunSummary:
-    """How one restart ended, and the kind of start that it began with."""
+    """How one restart ended.
+
+    Attributes
+    ----------
+    objective : the number by which restarts are compared
+    status : why the run ended
+    iterations : number of its iterations
+    start : the kind of start that it began with
+    n_states : number of states in use at its end; None if that is not known
+    seconds : time that it took, over all calls; None if that is not known
+    """
 
     objective: float
     status: Status
     iterations: int
     start: str = ""
+    n_states: int | None = None
+    seconds: float | None = dataclasses.field(default=None, compare=False)
+
+    @classmethod
+    def of(cls, state: RunState, objective: float) -> RunSummary:
+        """Return the summary of a run that has ended."""
+        assert state.status is not None
+        found, seconds = state.results.reported, state.trace.seconds
+        n_states = None if found is None else found.n_states_used
+        spent = seconds[-1] if seconds else None
+        return cls(objective, state.status, state.iteration, state.trace.start, n_states, spent)
 
     @classmethod
     def from_json(cls, plain: dict[str, Any]) -> RunSummary:
         """Return the summary of a file; raise a `FileFormatError` if it is none."""
         if type(plain["objective"]) not in (int, float) or math.isnan(plain["objective"]):
             raise FileFormatError(f"the objective of a run is {plain['objective']!r:.60}, not a number")
-        start = str(plain.get("start", ""))
-        return cls(plain["objective"], status_of(plain["status"]), header_number(plain, "iterations"), start)
+        seconds = plain.get("seconds")
+        if seconds is not None and (type(seconds) not in (int, float) or not 0.0 <= seconds < math.inf):
+            raise FileFormatError(f"the seconds of a run are {seconds!r:.60}, not a positive number")
+        n_states = None if plain.get("n_states") is None else header_number(plain, "n_states")
+        status, iterations = status_of(plain["status"]), header_number(plain, "iterations")
+        return cls(plain["objective"], status, iterations, str(plain.get("start", "")), n_states, seconds)
 
 
 @dataclasses.dataclass
@@ -115,6 +141,14 @@ class Checkpoint:
         ended = time.perf_counter()
         self._due = ended + (ended - began) / SHARE
 
+    def check_unused(self) -> None:
+        """Raise an `InputError` if there is a file already, which a fit that begins would overwrite."""
+        if self.path is not None and os.path.exists(self.path):
+            raise InputError(
+                f"the checkpoint {self.path} exists already: resume=True continues the fit that wrote it, resume=False "
+                "begins again and overwrites it."
+            )
+
     def load(self) -> Journey:
         """Read the journey back; one that was ended before its first checkpoint begins afresh."""
         if self.path is None:
@@ -142,7 +176,7 @@ class Checkpoint:
             header["identity"].items()
         if header["version"] > VERSION:
             raise InputError(f"{self.path} was written by a newer version of subchain; update the package to resume.")
-        if header["version"] < VERSION:
+        if header["version"] < OLDEST:
             raise InputError(
                 f"{self.path} was written by an earlier version of subchain; finish the run with that version, or "
                 "begin again without resume."
@@ -165,19 +199,28 @@ def stored_entropy(path: str | os.PathLike[str] | None) -> int | None:
 
 
 def check_resumed(problem: Problem, algorithm: Algorithm, state: RunState) -> None:
-    """Raise a `FileFormatError` unless the results in a checkpoint have the form of results of the problem."""
+    """Raise a `FileFormatError` unless the results in a checkpoint have the form of results of the problem.
+
+    A point that was left out is computed from the statistics.
+    """
     results, expected = state.results, problem.prior.mean()
     prior = results.prior or problem.prior
-    if results.statistics is None or results.point is None or state.iteration == 0:
+    if results.statistics is None or results.reported is None or state.iteration == 0:
         raise FileFormatError("a run has no results")
+    statistics, reported, stored_point = results.statistics, results.reported, cast(Point | None, results.point)
+    if stored_point is None:
+        check_alike(problem.prior.update(reported).mean(), expected, "the statistics and the fit")
+        point, _ = algorithm.point(prior.update(reported), reported, None)
+        average = None if reported is statistics else reported
+        results = state.results = Known(statistics, point, results.memory, average, results.prior)
     point = results.point
     if algorithm.keeps_states:
         check_alike(prior, problem.prior, "the priors of the checkpoint and of the fit", by_shape=False)
     elif point.n_states is not None:
         point, expected = point.take(FIRST), expected.take(FIRST)
     check_alike(point, expected, "the parameters of the checkpoint and of the fit")
-    check_alike(results.statistics, results.reported, "statistics and their average")
-    prior.check_fit(results.statistics, results.point)
+    check_alike(statistics, reported, "statistics and their average")
+    prior.check_fit(statistics, results.point)
     for name in sorted(algorithm.measured(state.trace)):
         if len(state.trace.measures.get(name, [])) != len(state.trace):
             raise FileFormatError(f"the trace does not have the measure {name} of every iteration")
@@ -190,7 +233,9 @@ def _pack(state: RunState, name: str, arrays: dict[str, Any]) -> dict[str, Any]:
     arrays.update({f"{name}.memory.{key}": array for key, array in memory.items()})
     results = state.results
     average = None if results.reported is results.statistics else results.reported
-    records = {"statistics": results.statistics, "point": results.point, "average": average, "prior": results.prior}
+    records: dict[str, Any] = {"statistics": results.statistics, "average": average, "prior": results.prior}
+    if not getattr(results, "point_follows", False):
+        records["point"] = results.point
     for part, record in records.items():
         plain[part] = None if record is None else record.schema()
         if record is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import os
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +14,7 @@ from subchain.core.files import naming
 from subchain.inference.run.algorithm import Algorithm
 from subchain.inference.run.checkpoint import Checkpoint, Journey, check_resumed
 from subchain.inference.run.loop import RunState
+from subchain.inference.run.outlook import Outlook
 from subchain.inference.run.problem import Problem
 from subchain.inference.run.progress import Progress
 from subchain.inference.run.restarts import best_of
@@ -25,8 +28,8 @@ def fit_problem(
     *,
     identity: dict[str, Any] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
-    resume: bool = False,
-    progress: bool | str = False,
+    resume: bool | None = None,
+    progress: Progress | None = None,
 ) -> Journey:
     """Run an algorithm from every start, and return all runs with the best of them.
 
@@ -36,18 +39,22 @@ def fit_problem(
     root : where the random numbers come from
     identity : what must agree between an interrupted and a resumed fit
     checkpoint : file that keeps the state of the fit
-    resume : continue from the checkpoint
-    progress : True, False or "auto" (if standard error is a terminal)
+    resume : True continues from the checkpoint, False begins again and overwrites it; None is for a new file
+    progress : the line that is told what happens; None for none
     """
     marks = Checkpoint(checkpoint, identity or {}, root)
-    n_iterations, n_observations = algorithm.n_iterations(problem), problem.structure.n_observations
     with naming(checkpoint if resume else None):
+        if resume is None:
+            marks.check_unused()
         journey = marks.load() if resume else Journey()
         for state in (journey.best, journey.current):
             if state is not None:
                 check_resumed(problem, algorithm, state)
-        with Progress(progress, n_iterations, n_observations, len(starts)) as lines:
-            best_of(problem, algorithm, starts, journey, marks, lines)
+        limit = math.inf if algorithm.time_limit is None else algorithm.time_limit
+        outlook = Outlook(len(starts), algorithm.n_iterations(problem), algorithm.may_end_early, limit)
+        with contextlib.nullcontext(progress) if progress is not None else Progress(False) as line:
+            line.expect(outlook, algorithm.visited(problem))
+            best_of(problem, algorithm, starts, journey, marks, line)
     assert journey.best is not None
     if journey.interrupted:
         journey.best.status = "interrupted"

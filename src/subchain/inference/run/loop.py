@@ -19,7 +19,7 @@ from subchain.core.parts import Memory, Point, Posterior
 from subchain.core.records import Record
 from subchain.core.statistics import Statistics
 from subchain.errors import InferenceError
-from subchain.inference.run.interrupts import Postponed
+from subchain.inference.run.interrupts import AbortedError, Postponed
 from subchain.inference.run.problem import Problem
 from subchain.inference.run.trace import Status, Trace
 
@@ -87,6 +87,7 @@ class RunState:
     iteration : number of iterations done
     status : why the run ended, or None while it goes on
     seed : where the run's random numbers come from
+    deadline : time of `time.perf_counter` at which the run ends if nothing else has ended it; not kept in checkpoints
     """
 
     results: Results
@@ -94,6 +95,7 @@ class RunState:
     iteration: int = 0
     status: Status | None = None
     seed: int = 0
+    deadline: float = math.inf
 
     @property
     def statistics(self) -> Statistics | None:
@@ -192,10 +194,17 @@ class Search(Protocol):
 AfterIteration = Callable[[RunState], None]
 
 
-def run(problem: Problem, algorithm: Algorithm, state: RunState, after_iteration: AfterIteration) -> RunState:
+def run(
+    problem: Problem,
+    algorithm: Algorithm,
+    state: RunState,
+    after_iteration: AfterIteration,
+    acknowledge: Callable[[], None] | None = None,
+) -> RunState:
     """Iterate until the algorithm has converged or has to stop.
 
-    An interruption (Ctrl-C) ends the run with the state of the last whole iteration.
+    An interruption (Ctrl-C) ends the run with the state of the last whole iteration; `acknowledge` is called if it has
+    to wait for the end of a step. A second one while the first is waiting is raised as `AbortedError`.
     """
     began = time.perf_counter() - (state.trace.seconds[-1] if state.trace.seconds else 0.0)
     stepper: Stepper | None = None
@@ -203,6 +212,8 @@ def run(problem: Problem, algorithm: Algorithm, state: RunState, after_iteration
         if state.iteration:
             state.status = algorithm.why_stop(problem, state)
         stepper = algorithm.stepper(problem, state)
+        if acknowledge is not None:
+            stepper.interruption.acknowledge = acknowledge
         while state.status is None:
             with stepper.interruption if stepper.in_place else contextlib.nullcontext():
                 step = _search(problem, stepper, state, stepper.step(state))
@@ -211,6 +222,8 @@ def run(problem: Problem, algorithm: Algorithm, state: RunState, after_iteration
                     state.status = algorithm.why_stop(problem, state)
                     after_iteration(state)
             stepper.interruption.check()
+    except AbortedError:
+        raise
     except KeyboardInterrupt:
         if state.iteration == 0:
             raise

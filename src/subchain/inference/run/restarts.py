@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from typing import cast
 
@@ -11,7 +12,7 @@ import numpy as np
 from subchain.errors import ImpossibleSequenceError
 from subchain.inference.run.algorithm import Algorithm
 from subchain.inference.run.checkpoint import Checkpoint, Journey, RunSummary
-from subchain.inference.run.interrupts import Postponed
+from subchain.inference.run.interrupts import AbortedError, Postponed
 from subchain.inference.run.judging import explained
 from subchain.inference.run.loop import RunState, run
 from subchain.inference.run.problem import Problem
@@ -20,6 +21,8 @@ from subchain.structures.settings import StochasticSettings
 
 #: Observations by which restarts of stochastic algorithms are compared.
 JUDGED = 20_000
+#: Statuses of runs that a resumed fit continues.
+CUT_SHORT = ("interrupted", "time_limit")
 
 
 def best_of(
@@ -30,7 +33,13 @@ def best_of(
     checkpoint: Checkpoint,
     progress: Progress,
 ) -> Journey:
-    """Run every start that the journey has not seen the end of; an interrupted run ends the journey."""
+    """Run every start that the journey has not seen the end of.
+
+    An interruption and the time limit, which is one for all restarts of this call, end the journey. The checkpoint then
+    has the run that was under way, which a resumed fit continues.
+    """
+    limit = math.inf if algorithm.time_limit is None else algorithm.time_limit
+    deadline = time.perf_counter() + limit
 
     def after_iteration(state: RunState) -> None:
         progress.update(state)
@@ -45,30 +54,32 @@ def best_of(
 
     _reopen(problem, algorithm, starts, journey)
     for number in range(len(journey.summaries), len(starts)):
+        if journey.best is not None and time.perf_counter() >= deadline:
+            return journey
         progress.begin(number)
         try:
             if journey.current is None:
                 journey.current = starts[number]()
-            if journey.current.status == "interrupted":
+            if journey.current.status in CUT_SHORT:
                 journey.current.status = None
-            state = run(problem, algorithm, journey.current, after_iteration)
-        except KeyboardInterrupt:
-            if journey.best is None:
+            journey.current.deadline = deadline
+            state = run(problem, algorithm, journey.current, after_iteration, progress.acknowledge)
+        except KeyboardInterrupt as interruption:
+            if journey.best is None or isinstance(interruption, AbortedError):
                 raise
             journey.interrupted = True
             return journey
-        if state.status == "interrupted":
+        progress.end(state)
+        if state.status in CUT_SHORT:
             checkpoint.save(journey, force=True)
-            journey.interrupted = True
-            judge(state)
+            journey.interrupted = state.status == "interrupted"
+            journey.summaries.append(RunSummary.of(state, judge(state)))
             return journey
-        assert state.status is not None
-        with Postponed() as interruption:
-            summary = RunSummary(judge(state), state.status, state.iteration, state.trace.start)
-            journey.summaries.append(summary)
+        with Postponed() as postponed:
+            journey.summaries.append(RunSummary.of(state, judge(state)))
             journey.current = None
             checkpoint.save(journey, force=True)
-        if interruption.asked:
+        if postponed.asked:
             journey.interrupted = number + 1 < len(starts)
             return journey
     return journey
@@ -101,7 +112,7 @@ def _reopen(problem: Problem, algorithm: Algorithm, starts: list[Callable[[], Ru
     best = journey.best
     if best is None or len(starts) > 1 or len(journey.summaries) < len(starts):
         return
-    if best.status in ("max_iter", "time_limit") and algorithm.why_stop(problem, best) is None:
+    if best.status in ("completed", "max_iter", "time_limit") and algorithm.why_stop(problem, best) is None:
         best.status = None
         journey.summaries.pop()
         journey.best, journey.current = None, best

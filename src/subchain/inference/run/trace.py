@@ -13,7 +13,9 @@ from subchain.errors import FileFormatError
 ROUNDING = 1e-10
 #: Relative changes of the objective with which a run begins to settle.
 NEAR = 1e-4
-Status = Literal["converged", "max_iter", "time_limit", "interrupted", "stopped_improving"]
+#: Why a run ended. A run that does a given amount of work, a sampler or a stochastic algorithm, is "completed" when it
+#: has done it; one that should converge reaches "max_iter" before. Files of earlier versions have "max_iter" for both.
+Status = Literal["converged", "completed", "max_iter", "time_limit", "interrupted", "stopped_improving"]
 
 
 def status_of(plain: Any) -> Status:

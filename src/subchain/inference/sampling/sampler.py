@@ -131,6 +131,9 @@ class Sampler(Algorithm):
     def n_iterations(self, problem: Problem) -> int | None:
         return -(-self.burn_in // self.thin) + self.n_samples
 
+    def visited(self, problem: Problem) -> float:
+        return super().visited(problem) * self.n_chains * self.thin
+
     def stepper(self, problem: Problem, state: RunState) -> Stepper:
         return Sweeps(problem, self, state)
 

@@ -33,6 +33,9 @@ class StochasticResults:
     since : (2,) log normalisers, and numbers of observations, since the last report
     """
 
+    #: Checkpoints leave out the point: it is the algorithm's point of the prior and the reported statistics.
+    point_follows = True
+
     def __init__(
         self, algorithm: Stochastic, prior: Posterior, statistics: Statistics, minibatches: Minibatches, rates: Falling
     ) -> None:
@@ -54,10 +57,13 @@ class StochasticResults:
         """Take part in the average; return the mean log normaliser of an observation since the last report.
 
         A report before its time, at the end of a run, takes no part: a resumed run would not have it in the middle.
+        The others also apply pending factors, so that checkpoints hold the statistics and no second form of them.
         """
-        if self.averages is not None and self.update % self.algorithm.report_every == 0:
-            self.averages.add(self.statistics)
-            self._known = {"statistics": self.statistics}
+        if self.update % self.algorithm.report_every == 0:
+            self.model.apply_factors()
+            self._known.clear()
+            if self.averages is not None:
+                self.averages.add(self.statistics)
         objective = self.since[0] / max(self.since[1], 1.0)
         self.since = np.zeros(2)
         return float(objective)

@@ -16,7 +16,7 @@ from subchain.errors import InputError, unknown_name
 from subchain.inference.run.algorithm import Algorithm
 from subchain.inference.run.loop import RunState
 from subchain.inference.run.problem import Problem
-from subchain.inference.run.trace import Status, Trace
+from subchain.inference.run.trace import Trace
 from subchain.inference.stochastic.updates import Draw, Updates
 from subchain.structures.base import Plan
 from subchain.structures.chain.boundaries import Boundary
@@ -54,9 +54,10 @@ class Stochastic(Algorithm):
     starts : "grid" or "anywhere"
         Whether subchains are the pieces of a fixed grid, or begin anywhere.
     max_updates, max_passes : optional
-        When to stop. With neither, nor a time limit, nor patience: after five passes and a thousand updates.
+        When to stop. With neither, nor patience: after five passes and a thousand updates.
     time_limit : float, optional
-        Seconds after which the run ends with what it has.
+        Seconds after which a call of `fit` ends with what it has; all its restarts count, an earlier call that it
+        resumes does not.
     patience : int, optional
         With validation data: reports without a better held-out score after which the run ends.
     report_every : int
@@ -169,7 +170,7 @@ class Stochastic(Algorithm):
         if self.max_passes is not None:
             limits.append(math.ceil(self.max_passes * a_pass))
         watched = self.patience is not None and problem.validation is not None
-        if not limits and self.time_limit is None and not watched:
+        if not limits and not watched:
             limits.append(max(LEAST_UPDATES, math.ceil(PASSES * a_pass)))
         return int(max(min(limits), 1)) if limits else None
 
@@ -177,15 +178,16 @@ class Stochastic(Algorithm):
         updates = self.n_updates(problem)
         return None if updates is None else -(-updates // self.report_every)
 
+    def visited(self, problem: Problem) -> float:
+        return float(self.report_every * problem.structure.plan(self).n_observations)
+
     def measured(self, trace: Trace) -> set[str]:
         return {"updates"}  # how far buffers grew is known only of updates that were not compiled into one call
 
-    def why_stop(self, problem: Problem, state: RunState) -> Status | None:
-        done, limit = state.trace.measures.get("updates", [0.0])[-1], self.n_updates(problem)
-        found = super().why_stop(problem, state)
-        if limit is not None and found in (None, "max_iter"):
-            return "max_iter" if done >= limit else None
-        return found
+    def is_at_limit(self, problem: Problem, trace: Trace) -> bool:
+        """Return whether all updates are done; a time limit may have added reports between those of a schedule."""
+        limit = self.n_updates(problem)
+        return limit is not None and trace.measures.get("updates", [0.0])[-1] >= limit
 
     def stepper(self, problem: Problem, state: RunState) -> Stepper:
         return Updates(problem, self, state)

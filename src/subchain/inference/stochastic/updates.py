@@ -97,9 +97,7 @@ class Updates:
         self.seed = state.seed
         self.rate = 0.0
         self.interruption = Postponed()
-        spent = state.trace.seconds[-1] if state.trace.seconds else 0.0
-        limit = math.inf if algorithm.time_limit is None else algorithm.time_limit
-        self.deadline = time.perf_counter() + limit - spent
+        self.deadline = state.deadline
         self._drawn: dict[int, tuple[Index, Array]] = {}
         memory, prior = state.results.memory, state.results.prior or problem.prior
         statistics = state.statistics if state.statistics is not None else self._estimate(state.point)
