@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from subchain.data.sequences import Sequences
 from subchain.engines.base import BufferGrowth, WordBoundary, WordChain, WordMinibatches, WordTable
-from subchain.engines.cpu import buffers, decode, fused_updates, in_order, left_out, passes, paths
+from subchain.engines.cpu import buffers, decode, in_order, left_out, passes, paths, word_updates
 from subchain.engines.cpu.blas import single_threaded
 from subchain.engines.cpu.consumers import Collect, Filter, Nothing, Smooth
 from subchain.engines.cpu.kernels import MANY_STATES, needs_matrix
@@ -149,7 +149,7 @@ class CpuEngine:
         self, kind: int, minibatches: WordMinibatches, chain: WordChain, table: WordTable, boundary: WordBoundary,
         since: Array,
     ) -> int:  # fmt: skip
-        return int(fused_updates.update_words(kind, minibatches, chain, table, boundary, since))
+        return int(word_updates.update_words(kind, minibatches, chain, table, boundary, since))
 
     # ---- the run -----------------------------------------------------------------------------------------------------
 
