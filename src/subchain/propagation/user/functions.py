@@ -270,9 +270,7 @@ def sample_paths(
     for sequence in scaled.hard.tolist():
         joint, _ = log_filter(chains, sequence)
         for path in range(n):
-            draw_log(
-                joint, log_transposed, nothing_after, chains.starts[sequence], key, path, paths[path]
-            )
+            draw_log(joint, log_transposed, nothing_after, chains.starts[sequence], key, path, paths[path])
     return paths
 
 
