@@ -6,6 +6,7 @@ counts make (the likelihood, where no prior was given). The log posterior never 
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from subchain.core.parts import IncrementalPosterior, Point, Posterior
@@ -42,7 +43,22 @@ class EM(Batch):
     A state that loses all its observations keeps the parameters it had, and the trace says so.
 
     `EM(batch=…)` is online EM: it visits so many subchains (or whole sequences) at a time, and the statistics change a
-    little with each. It takes the settings of `SVI` instead of `max_iter` and `tolerance`.
+    little with each.
+
+    Parameters
+    ----------
+    max_iter : int
+        Largest number of iterations.
+    tolerance : float
+        The run has converged when an iteration changes the log posterior by less than this fraction.
+    time_limit : float, optional
+        Seconds after which the run ends with what it has.
+    patience : int, optional
+        With validation data: iterations without a better held-out score after which the run ends.
+    batch : int, optional
+        Subchains (or sequences) of an update, for online EM; without it every iteration visits all the data.
+    length, boundary, delay, forgetting, starts, max_updates, max_passes, report_every, adapt, average
+        Settings of online EM, as in `SVI`; they need `batch`. Online EM has no `max_iter` and no `tolerance`.
 
     Examples
     --------
@@ -93,3 +109,14 @@ class EM(Batch):
 
     def objective(self, prior: Posterior, posterior: Posterior | None, point: Point, log_normalizer: float) -> float:
         return log_normalizer + prior.log_density(point)
+
+
+def _settings() -> inspect.Signature:
+    """Return the signature of `EM` for `help`: its own settings, and by name those of `OnlineEM`."""
+    own = [p for p in inspect.signature(EM.__init__).parameters.values() if p.kind is not p.VAR_KEYWORD][1:]
+    names = {parameter.name for parameter in own}
+    online = [p for p in inspect.signature(OnlineEM).parameters.values() if p.name not in names]
+    return inspect.Signature([*own, *(parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in online)])
+
+
+EM.__signature__ = _settings()  # type: ignore[attr-defined]
