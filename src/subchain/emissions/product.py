@@ -70,7 +70,7 @@ class ProductTable(ProductLikelihood):
 
 @dataclasses.dataclass
 class ProductParameters(ProductLikelihood, Parameters):
-    """The parameters of every part, by name: `parameters["a"]`."""
+    """The parameters of every part, by name: `parameters["a"]` or `parameters.a`."""
 
     parts: dict[str, Parameters]
     layout: Layout
@@ -83,6 +83,23 @@ class ProductParameters(ProductLikelihood, Parameters):
         if name not in self.parts:
             raise unknown_name("part", name, self.parts)
         return self.parts[name]
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the parameters of one part; Python calls this for names that are no attributes of the class."""
+        parts = vars(self).get("parts", {})
+        if name not in parts:
+            raise AttributeError(f"the Product has no part {name!r}; it has {', '.join(map(repr, parts)) or 'none'}.")
+        return parts[name]
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.parts]
+
+    def at_column(self, column: int) -> tuple[Parameters, int]:
+        """Return the part that describes a column of the table, and the number of the column within the part."""
+        for part, columns in zip(self.parts.values(), self.layout.slots(), strict=True):
+            if column in columns:
+                return part, int(np.flatnonzero(columns == column)[0])
+        raise InputError(f"no part of the Product describes column {column}.")
 
     def sample(self, states: NDArray[np.int64], rng: np.random.Generator) -> Values:
         """Draw rows (n, D) with the parts' columns in place; floating-point numbers if those of any part are."""
@@ -196,7 +213,8 @@ class ProductPosterior(Conjugate):
 class Product(Emission):
     """Product of families: each part describes its own columns, and parts are independent given the state.
 
-    Use it for tables whose columns are of several kinds.
+    Use it for tables whose columns are of several kinds. The parameters of a fitted model have the parts as attributes:
+    `model.emission_.visit.rates`.
 
     Parameters
     ----------
@@ -212,7 +230,7 @@ class Product(Emission):
     >>> from subchain.emissions import Bernoulli, Poisson, Product
     >>> data = Sequences(np.array([[3, 1], [0, 0]]), columns=["clicks", "paid"])
     >>> emission = Product(visit=Poisson(columns="clicks"), sale=Bernoulli(columns="paid"))
-    >>> emission.prior(data, n_states=2, flat=False).mean()["visit"].rates
+    >>> emission.prior(data, n_states=2, flat=False).mean().visit.rates
     array([[1.5],
            [1.5]])
     >>> emission.set_params(visit__shape=3.0).get_params()["visit__shape"]

@@ -200,7 +200,7 @@ class Fitted(Component):
             Largest occupancy first; smallest mean of a column first; longest dwell time first; or a function of the
             model that returns one number per state, smallest first.
         column : str or int
-            The column for "mean".
+            The column for "mean", by name or number; of a `Product` also the name of a part with one column.
 
         Returns
         -------
