@@ -98,6 +98,12 @@ class CpuEngine:
     def filter(self, surrogate: Surrogate, part: Part, consume: ConsumeFiltered) -> Scores:
         return passes.run_pass(self.workers, self._messages(surrogate, part), Filter(consume))[1]
 
+    def predict(self, surrogate: Surrogate, part: Part, consume: Consume) -> Scores:
+        return left_out.predict(self.workers, self._messages(surrogate, part), consume)
+
+    def leave_out(self, surrogate: Surrogate, part: Part, consume: Consume) -> Scores:
+        return left_out.leave_out(self.workers, self._messages(surrogate, part), consume)
+
     def smooth_in_order(self, surrogate: Surrogate, part: Part, size: int) -> Iterator[tuple[int, Array]]:
         return in_order.smooth_in_order(self.workers, self._messages(surrogate, part), size)
 
