@@ -13,8 +13,10 @@ from subchain.core.parts import IncrementalPosterior, Point, Posterior
 from subchain.core.statistics import Statistics
 from subchain.errors import InputError, unknown_name
 from subchain.inference.batch.passes import Batch
+from subchain.inference.run.trace import Status, Trace
 from subchain.inference.stochastic.settings import Stochastic
 from subchain.inference.stochastic.updates import Draw
+from subchain.transitions.stationary_mode import TOO_MANY, UNSOLVED
 
 
 class OnlineEM(Stochastic):
@@ -40,7 +42,9 @@ class OnlineEM(Stochastic):
 class EM(Batch):
     """Maximum likelihood; maximum a posteriori for every component whose prior was given.
 
-    A state that loses all its observations keeps the parameters it had, and the trace says so.
+    A state that loses all its observations keeps the parameters it had, and the trace says so. With
+    `Dirichlet(initial="stationary")` the likelihood of the first states is maximised too, but not that of more than
+    1024 states, nor of chains with parts that never meet: `fit` warns that the result is approximate then.
 
     `EM(batch=…)` is online EM: it visits so many subchains (or whole sequences) at a time, and the statistics change a
     little with each.
@@ -106,6 +110,11 @@ class EM(Batch):
 
     def point(self, posterior: Posterior, statistics: Statistics, previous: Point | None) -> tuple[Point, list[str]]:
         return posterior.next_mode(statistics, previous)
+
+    def complaint(self, trace: Trace, status: Status) -> str | None:
+        approximate = [event.message for event in trace.events if event.message in (TOO_MANY, UNSOLVED)]
+        found = super().complaint(trace, status)
+        return " ".join([*([found] if found else []), *(f"EM: {message}." for message in approximate)]) or None
 
     def objective(self, prior: Posterior, posterior: Posterior | None, point: Point, log_normalizer: float) -> float:
         return log_normalizer + prior.log_density(point)
