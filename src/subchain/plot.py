@@ -47,7 +47,7 @@ def _axes(ax: Axes | None, **figure: Any) -> Axes:
 
 
 def _require_fitted(model: HMM) -> None:
-    if not hasattr(model, "point_"):
+    if not model.__sklearn_is_fitted__():
         raise not_fitted(type(model).__name__)
 
 

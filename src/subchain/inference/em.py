@@ -27,7 +27,7 @@ class OnlineEM(Stochastic):
     def __repr__(self) -> str:
         return super().__repr__().replace("OnlineEM", "EM", 1)
 
-    flat = True
+    flat = weighs_points = True
     kind = "mode"
 
     def update(self, model: IncrementalPosterior, draw: Draw) -> None:
@@ -74,7 +74,7 @@ class EM(Batch):
     """
 
     name = "em"
-    flat = True
+    flat = weighs_points = True
     monotone = True
     climbs_from_points = True
 

@@ -67,7 +67,7 @@ class DirichletRows(Record):
         return np.where(self.free, self.share * parts, self.fixed)
 
     def update(self, pairs: Array) -> DirichletRows:
-        return dataclasses.replace(self, concentration=np.where(self.free, self.concentration + pairs, 0.0))
+        return DirichletRows(np.where(self.free, self.concentration + pairs, 0.0), self.fixed)
 
     @cached_property
     def _moments(self) -> simplex.LogMoments:
@@ -165,7 +165,9 @@ class DirichletChain(Record, FixedHyperparameters, ChainDefaults):
         return chain.transition
 
     def expected_log(self) -> ChainLaw:
-        return self.law(self.initial.expected_log(self.moves(self.rows.mean())), self.rows.expected_log())
+        weights = self.rows.expected_log()
+        long_run = self.rows.mean() if self.initial.is_stationary else weights  # other beginnings do not ask for it
+        return self.law(self.initial.expected_log(self.moves(long_run)), weights)
 
     def log_surrogate(self) -> ChainLaw:
         return self.law(self.initial.log_surrogate(self.moves(self.rows.mean())), self.rows.log_surrogate())
