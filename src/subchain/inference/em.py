@@ -59,6 +59,9 @@ class EM(Batch):
         Seconds after which the run ends with what it has.
     patience : int, optional
         With validation data: iterations without a better held-out score after which the run ends.
+    search : bool
+        Whether to look for better states once the run has settled: two states are merged, a third is split, and the
+        result is kept if the objective rises. The trace says what was tried.
     batch : int, optional
         Subchains (or sequences) of an update, for online EM; without it every iteration visits all the data.
     length, boundary, delay, forgetting, starts, max_updates, max_passes, report_every, adapt, average
