@@ -10,6 +10,7 @@ from experiments.dictionary_tagging import DictionaryTagging
 from experiments.experiment import Experiment
 from experiments.hyperparameters import Hyperparameters
 from experiments.joint_predictive import JointPredictive
+from experiments.local_optima import LocalOptima
 from experiments.long_chain_table import LongChainTable
 from experiments.music import Music
 from experiments.occurrence_in_text import OccurrenceInText
@@ -26,6 +27,6 @@ from experiments.vanilla import Vanilla
 KINDS: list[type[Experiment]] = [
     SubchainsOfText, Sentences, Vanilla, ReversedCycles, LongChainTable, Chromatin, JointPredictive, DictionaryTagging,
     TaggingConvergence, UnsupervisedTagging, TaggingIngredients, OccurrenceSimulated, OccurrenceInText, StatesFound,
-    AliceChapters, AliceTruncations, Music, Hyperparameters, BoundaryChoice,
+    AliceChapters, AliceTruncations, Music, Hyperparameters, BoundaryChoice, LocalOptima,
 ]  # fmt: skip
 EXPERIMENTS = {kind.name: kind for kind in KINDS}

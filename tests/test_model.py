@@ -184,8 +184,9 @@ class TestData:
     def test_unseen_words_are_named(self):
         model = HMM(2, "categorical", random_state=0, n_jobs=1).fit([["sun", "rain"] * 10, ["rain", "rain"]])
         assert model.predict([["rain", "sun", "sun"]])[0].shape == (3,)
-        with pytest.raises(InputError, match="'snow' is not among"):
-            model.predict([["sun", "snow"]])
+        with pytest.warns(UserWarning, match="1 of 2 observations hold symbols .* did not have \\('snow'\\)"):
+            found = model.predict_proba([["sun", "snow"]])
+        np.testing.assert_array_equal(found[0], model.predict_proba([["sun", None]])[0])
 
 
 class TestGivenParameters:

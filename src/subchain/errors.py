@@ -19,7 +19,16 @@ class InputError(SubchainError, ValueError):
 
 
 class ImpossibleSequenceError(SubchainError, ValueError):
-    """A sequence has probability zero under the model; the message gives its number and the position."""
+    """A sequence has probability zero under the model; the message gives its number and the position.
+
+    Attributes
+    ----------
+    positions : the first position (within its sequence) without a path, for each impossible sequence
+    """
+
+    def __init__(self, message: str, positions: dict[int, int] | None = None) -> None:
+        super().__init__(message)
+        self.positions = positions or {}
 
 
 class InferenceError(SubchainError, ArithmeticError):
@@ -66,7 +75,8 @@ def impossible_error(impossible: dict[int, int]) -> ImpossibleSequenceError:
     more = f" (and {len(impossible) - 1} more)" if len(impossible) > 1 else ""
     return ImpossibleSequenceError(
         f"sequence {sequence}{more} has probability zero under the model: no path of states explains its observations "
-        f"up to position {position}. Check the symbol at this position, the structural zeros of the transitions and "
-        "the states that were given as allowed or known; a prior with positive concentration makes rare symbols "
-        "possible."
+        f"up to position {position}. Check the observation at this position, the structural zeros of the transitions "
+        "and the states that were given as allowed or known; a prior that is not flat makes observations possible that "
+        "the training data did not have.",
+        impossible,
     )

@@ -14,7 +14,7 @@ from subchain import HMM
 
 def write_bad_files() -> None:
     Path("same.csv").write_text("a,b\n" + "1.5,2\n" * 30)
-    Path("half.csv").write_text("a,b\n" + "".join(f"{i},2\n" for i in range(30)))
+    Path("half.csv").write_text("a,b\n" + "".join(f"{i * i % 7},2\n" for i in range(30)))
     Path("numbers.txt").write_text("\n".join(str(1.5 * i) for i in range(30)))
     Path("mixed.csv").write_text("pulse\n" + "".join(f"{60 + i}\n" for i in range(30)) + "unknown\n")
     Path("broken.safetensors").write_text("this is no model " * 100)
@@ -173,8 +173,15 @@ def test_a_model_remembers_which_column_divides_tables_into_sequences(answer: An
     assert answer("score", walk, "one.csv")["n_sequences"] == 1
 
 
-def test_tables_without_names_or_with_other_separators_are_told(run: Any) -> None:
+def test_tables_without_names_or_with_other_separators_are_read(answer: Any) -> None:
     Path("bare.csv").write_text("1.5,2\n2.5,3\n3.5,4\n1.0,2\n")
-    assert "holds numbers (1.5, 2)" in run("fit", "bare.csv", "--states", 1, "-o", "m.safetensors").stderr
-    Path("semi.csv").write_text("a;b\n1;2\n3;4\n")
-    assert "separated by ';'" in run("fit", "semi.csv", status=2).stderr
+    found = answer("fit", "bare.csv", "--states", 1, "-o", "m.safetensors")
+    assert found["n_observations"] == 4
+    assert found["columns"] == ["column_0", "column_1"]
+    assert "'bare.csv' (1.5, 2) was read as observations" in found["warnings"][0]
+    assert "with --header" in found["warnings"][0]
+    assert answer("fit", "bare.csv", "--states", 1, "--header", "-o", "m.safetensors")["n_observations"] == 3
+    Path("semi.csv").write_text("a;b\n1,5;2\n3,5;4\n")
+    assert answer("fit", "semi.csv", "--states", 1, "-o", "m.safetensors")["columns"] == ["a", "b"]
+    Path("odd.csv").write_text("a^b\n1.5^2\n3.5^4\n")
+    assert answer("fit", "odd.csv", "--separator", "^", "--states", 1, "-o", "m.safetensors")["columns"] == ["a", "b"]

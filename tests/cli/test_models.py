@@ -21,7 +21,7 @@ def test_scores_are_those_of_the_model(answer: Any, walk: Path) -> None:
 
 
 def test_a_score_is_readable(run: Any, walk: Path) -> None:
-    assert "120 in 3 sequences" in run("score", walk, "walk.csv", "--sequence", "animal", "--each").stdout
+    assert "120 observations in 3 sequences" in run("score", walk, "walk.csv", "--sequence", "animal", "--each").stdout
 
 
 def test_draws_are_text_if_the_model_was_made_from_text(run: Any, answer: Any, book: Path) -> None:

@@ -66,6 +66,7 @@ def test_whole_files_are_read(tmp_path: Path, suffix: str) -> None:
     assert len(found) > 0
 
 
+@pytest.mark.filterwarnings("ignore:the first line")
 @pytest.mark.parametrize("suffix", GOOD)
 @fuzzing
 @given(content=st.binary(max_size=200))
@@ -75,6 +76,7 @@ def test_random_bytes_are_data_or_an_error_of_ours(tmp_path: Path, suffix: str, 
     data_or_our_error(GOOD[suffix][0], path)
 
 
+@pytest.mark.filterwarnings("ignore:the first line")
 @pytest.mark.parametrize("suffix", GOOD)
 @fuzzing
 @given(draw=st.data())

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from small_models import FAMILIES, draw, enumerated, model_of, sparse_model, with_holes
 
+from subchain import HMM, Poisson
 from subchain.errors import ImpossibleSequenceError, InputError
 
 
@@ -42,9 +43,42 @@ def test_lists_come_out_as_lists_and_empty_sequences_stay_empty():
 
 
 @pytest.mark.parametrize("decoding", ["posterior", "viterbi"])
-def test_an_impossible_sequence_is_named_with_its_position(decoding):
-    with pytest.raises(ImpossibleSequenceError, match="sequence 1 has probability zero.*position 3"):
-        sparse_model(n_jobs=1).predict([[0, 1], [2, 1, 0, 1]], decoding)
+def test_an_impossible_sequence_is_named_and_the_others_are_answered(decoding):
+    model = sparse_model(n_jobs=1)
+    with pytest.warns(
+        UserWarning, match="sequence 1 has probability zero.*the symbol 1 at position 3.*the other 2 are"
+    ):
+        found = model.predict([[0, 1], [2, 1, 0, 1], [1, 0]], decoding)
+    assert found[1].tolist() == [-1] * 4
+    assert [found[0].tolist(), found[2].tolist()] == [
+        part.tolist() for part in model.predict([[0, 1], [1, 0]], decoding)
+    ]
+
+
+@pytest.mark.parametrize("decoding", ["posterior", "viterbi"])
+def test_an_impossible_sequence_alone_is_an_error(decoding):
+    with pytest.raises(ImpossibleSequenceError, match="sequence 0 has probability zero.*the symbol 1 at position 3"):
+        sparse_model(n_jobs=1).predict([2, 1, 0, 1], decoding)
+
+
+def test_evidence_of_the_other_sequences_is_kept():
+    model = sparse_model(n_jobs=1)
+    known = [None, [0, -1]]
+    with pytest.warns(UserWarning, match="sequence 0 has probability zero"):
+        found = model.predict_proba([[2, 1, 0, 1], [0, 1]], states=known)
+    assert np.isnan(found[0]).all()
+    np.testing.assert_allclose(found[1], model.predict_proba([0, 1], states=[0, -1]))
+    with pytest.warns(UserWarning, match="sequence 0 has probability zero"):
+        blocks = list(model.predict_proba_blocks([[2, 1, 0, 1], [0, 1], [1]], block=2))
+    assert [start for start, _ in blocks] == [0, 2, 4, 6]
+    assert np.isnan(np.concatenate([table for _, table in blocks])).any(axis=1).tolist() == [True] * 4 + [False] * 3
+
+
+def test_an_impossible_count_is_called_a_count():
+    emission = Poisson.from_parameters([0.0, 0.0])
+    model = HMM.from_parameters([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], emission)
+    with pytest.raises(ImpossibleSequenceError, match="the count 3 at position 2"):
+        model.predict([0, 0, 3])
 
 
 def test_mistakes_are_explained():

@@ -92,8 +92,12 @@ def test_a_chain_in_a_file_is_cut_as_one_in_memory(tmp_path: Path) -> None:
 
 
 def test_impossible_sequences_and_unknown_ways_are_named() -> None:
-    with pytest.raises(ImpossibleSequenceError, match="sequence 1"):
-        sparse_model(n_jobs=1).segments([[0, 1], [2, 1, 0, 1]])
+    with pytest.warns(UserWarning, match="sequence 1 has probability zero"):
+        found = sparse_model(n_jobs=1).segments([[0, 1], [2, 1, 0, 1], [0]])
+    assert set(found.sequence.tolist()) == {0, 2}
+    assert found.n_sequences == 3
+    with pytest.raises(ImpossibleSequenceError, match="sequence 0"):
+        sparse_model(n_jobs=1).segments([2, 1, 0, 1])
     with pytest.raises(InputError, match="unknown decoding"):
         sparse_model(n_jobs=1).segments([[0, 1]], "vitebi")
 

@@ -26,6 +26,7 @@ EMISSIONS = {
     "diagonal_gaussian": "DiagonalGaussian",
     "poisson": "Poisson",
     "bernoulli": "Bernoulli",
+    "product": "Product",
 }
 INFERENCES = {"vi": "VI", "em": "EM", "cvi": "CVI", "svi": "SVI", "scvi": "SCVI", "gibbs": "Gibbs", "beam": "Beam"}
 TRANSITIONS = {"dirichlet": "Dirichlet", "hdp": "HDP"}
@@ -39,10 +40,6 @@ FINDS_STATES = ("VI", "CVI", "SVI", "SCVI", "Beam")
 MANY_SYMBOLS, MANY_NUMBERS = 1_000_000, 3_000_000
 #: Default maximum number of states, and minimum number of observations per state.
 MOST_STATES, FOR_EACH = 30, 20
-#: Integers below this are treated as symbols, others as counts.
-MOST_SYMBOLS = 256
-#: With more columns of numbers than this, covariances are diagonal.
-FEW_COLUMNS = 10
 #: Number of rows per block when data are scanned.
 BLOCK = 1 << 20
 
@@ -72,11 +69,16 @@ class ModelOptions:
     seed: int = 0
     jobs: int | None = None
 
+    @property
+    def chosen_emission(self) -> str | None:
+        """Value of --emission; None if the family is to be chosen by the data."""
+        return None if self.emission == "auto" else self.emission
+
 
 def choose(options: ModelOptions, data: Sequences) -> Choices:
     """Return the constructor call of `HMM` for these options and data."""
     _check_numbers(options)
-    if options.emission is None:
+    if options.chosen_emission is None:
         _check_mixed(data)
     _check_variation(data)
     reasons: list[str] = []
@@ -105,13 +107,13 @@ def check_options(options: ModelOptions) -> None:
 
     _check_numbers(options)
     _is_infinite(options)
-    for text, option, kinds in (
-        (options.emission, "--emission", EMISSIONS),
-        (options.inference, "--inference", INFERENCES),
-        (options.transition, "--transition", TRANSITIONS),
+    for text, option, kinds, inner in (
+        (options.chosen_emission, "--emission", EMISSIONS, EMISSIONS.values()),
+        (options.inference, "--inference", INFERENCES, BOUNDARIES),
+        (options.transition, "--transition", TRANSITIONS, ()),
     ):
         if text is not None:
-            parse(text, option, kinds, BOUNDARIES).evaluate()
+            parse(text, option, kinds, inner).evaluate()
     if options.init is not None and options.init not in (*STARTS, *LOCAL_STARTS):
         raise unknown_name("value of --init:", options.init, (*STARTS, *LOCAL_STARTS))
 
@@ -144,63 +146,19 @@ def _is_infinite(options: ModelOptions) -> bool:
 # ---- emissions -------------------------------------------------------------------------------------------------------
 
 
+def parse_emission(text: str) -> Call:
+    """Parse the value of --emission: a name, or a call, also that of a `Product` with families for its parts."""
+    return parse(text, "--emission", EMISSIONS, EMISSIONS.values())
+
+
 def _emission(options: ModelOptions, data: Sequences, reasons: list[str]) -> Call:
-    if options.emission is not None:
-        return parse(options.emission, "--emission", EMISSIONS)
-    kinds = [_kind(data, column) for column in range(data.n_features)]
-    if len(set(kinds)) > 1 or (kinds[0] == "symbols" and len(kinds) > 1):
-        reasons.append("the columns are of several kinds and get one family each (--emission or --columns to choose).")
-        return _product(data, kinds)
-    if kinds[0] == "symbols":
-        return Call("Categorical")
-    if kinds[0] == "numbers":
-        few = data.n_features <= FEW_COLUMNS
-        if not few:
-            reasons.append(
-                f"covariances are diagonal, because there are {data.n_features} columns (--emission gaussian: full)."
-            )
-        return Call("Gaussian" if few else "DiagonalGaussian")
-    return _whole_numbers(data, kinds[0], reasons)
+    from subchain.emissions import choose_emission
 
-
-def _kind(data: Sequences, column: int) -> str:
-    """Return the kind of a column: symbols, flags (0 and 1), counts (nonnegative integers) or numbers."""
-    if data.vocabularies[column] is not None:
-        return "symbols"
-    if data.values.dtype.kind == "f":
-        return "numbers"
-    smallest, largest = 0, 0
-    for block in _blocks(data):
-        smallest, largest = min(smallest, int(block[:, column].min())), max(largest, int(block[:, column].max()))
-    return "numbers" if smallest < -1 else "flags" if largest <= 1 else "counts"
-
-
-def _whole_numbers(data: Sequences, kind: str, reasons: list[str]) -> Call:
-    largest = int(data.value_range()[1])
-    if data.n_features == 1 and largest < MOST_SYMBOLS:
-        reasons.append(f"integers from 0 to {largest} are treated as symbols (--emission poisson: as counts).")
-        return Call("Categorical")
-    if kind == "flags":
-        reasons.append("columns of 0 and 1 get --emission bernoulli.")
-        return Call("Bernoulli")
-    reasons.append("integers are treated as counts (--emission gaussian: as measurements).")
-    return Call("Poisson")
-
-
-def _product(data: Sequences, kinds: list[str]) -> Call:
-    """Return the `Product` with one family for each column of symbols, and one for all numbers of the same kind."""
-    families = {"numbers": "Gaussian", "counts": "Poisson", "flags": "Bernoulli"}
-    names: list[Any] = list(data.columns) if data.columns is not None else list(range(data.n_features))
-    parts: dict[str, Call] = {}
-    for kind, family in families.items():
-        columns = [name for name, of in zip(names, kinds, strict=True) if of == kind]
-        if columns:
-            parts[kind] = Call(family).with_settings(columns=columns)
-    for number, (name, kind) in enumerate(zip(names, kinds, strict=True)):
-        if kind == "symbols":
-            part = str(name) if str(name).isidentifier() and str(name) not in families else f"symbols_{number}"
-            parts[part] = Call("Categorical").with_settings(columns=name)
-    return Call("Product", settings=parts)
+    if options.chosen_emission is not None:
+        return parse_emission(options.chosen_emission)
+    choice = choose_emission(data)
+    reasons.append(f"emission: {choice.reason} (--emission changes it.)")
+    return parse_emission(repr(choice.emission))
 
 
 # ---- states and algorithms -------------------------------------------------------------------------------------------

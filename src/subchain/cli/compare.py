@@ -24,6 +24,10 @@ def compare(
     columns: options.Columns = None,
     sequence: options.SequenceColumn = None,
     array: options.Array = None,
+    format: options.Format = None,
+    lengths: options.Lengths = None,
+    header: options.Header = None,
+    separator: options.Separator = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Score models on the same data, best first. Use data that none of them was fitted to."""
@@ -35,8 +39,11 @@ def compare(
         *files, data = paths
         if not files:
             raise InputError("compare needs at least one model, and then the data: MODEL... DATA.")
-        source = DataSource([data], unit, sequences, lower, columns, sequence, array)
+        source = DataSource(
+            [data], unit, sequences, lower, columns, sequence, array, format, lengths, header, separator
+        )
         models = [load_model(file) for file in files]
+        _check_measures(files, models)
         found: list[dict[str, Any]] = []
         for file, model in zip(files, models, strict=True):
             x = read_for(model, source)
@@ -55,6 +62,22 @@ def compare(
         ]
         out.line(f"log probability per observation, {found[0]['n_observations']} observations of {data}")
         out.table(["", "model", "score", "states", "parameters"], rows, right=(2, 3, 4))
+
+
+def _check_measures(files: list[Path], models: list[HMM]) -> None:
+    """Raise an `InputError` if some scores are probabilities and others densities, which depend on units."""
+    from subchain.emissions import density_columns
+    from subchain.errors import InputError
+
+    measures = [density_columns(model.family_, model.emission_) for model in models]
+    for file, model, measure in zip(files, models, measures, strict=True):
+        same_columns = len(measure) == len(measures[0])
+        if measure != measures[0] if same_columns else set(measure) != set(measures[0]):
+            raise InputError(
+                f"{files[0]} ({type(models[0].family_).__name__}) and {file} ({type(model.family_).__name__}) cannot "
+                "be ranked: one scores a column by probabilities, the other by densities, which depend on its unit. "
+                "Compare models whose families are of one kind."
+            )
 
 
 def _are_alike(models: list[HMM]) -> bool:

@@ -44,6 +44,10 @@ def fit(
     columns: options.Columns = None,
     sequence: options.SequenceColumn = None,
     array: options.Array = None,
+    format: options.Format = None,
+    lengths: options.Lengths = None,
+    header: options.Header = None,
+    separator: options.Separator = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Fit a model to data. Options that are not given are chosen; the equivalent Python code is printed.
@@ -53,7 +57,7 @@ def fit(
     with command_output(as_json) as out:
         from subchain.cli.calls import Call
         from subchain.cli.choices import ModelOptions, check_options
-        from subchain.cli.inputs import DataSource
+        from subchain.cli.inputs import DataSource, name_of
         from subchain.cli.targets import check_target
         from subchain.errors import InputError
 
@@ -64,7 +68,7 @@ def fit(
         check_options(model_options)
         if resume and checkpoint is None:
             raise InputError("--resume needs --checkpoint FILE, the file to continue from.")
-        target = output or Path(f"{data[0].resolve().name.partition('.')[0]}{SUFFIX}")
+        target = output or Path(f"{name_of(data[0])}{SUFFIX}")
         check_target(target, *data)
         settings: dict[str, Any] = {}
         if holdout is not None:
@@ -74,13 +78,16 @@ def fit(
             settings["checkpoint"] = str(checkpoint)
         if resume:
             settings["resume"] = True
-        _fit(out, model_options, DataSource(data, unit, sequences, lower, columns, sequence, array), settings, target)
+        source = DataSource(data, unit, sequences, lower, columns, sequence, array, format, lengths, header, separator)
+        _fit(out, model_options, source, settings, target)
 
 
 def _fit(out: Output, model_options: Any, source: Any, settings: dict[str, Any], target: Path) -> None:
     from subchain.cli.calls import Call, script
     from subchain.cli.choices import choose
+    from subchain.cli.inputs import described
     from subchain.cli.states import show_states, summary
+    from subchain.emissions import n_missing_entries, resolve_emission
 
     read = source.call()
     data = read.evaluate()
@@ -90,10 +97,10 @@ def _fit(out: Output, model_options: Any, source: Any, settings: dict[str, Any],
     if not marginals:
         choices.reasons.append("the posterior marginals of the training data are too large for the model file.")
     program = script(read, choices.model, settings, str(target), marginals)
-    out.line(
-        f"{number_of(data.n_observations, 'observation')} in {number_of(data.n_sequences, 'sequence')}, "
-        f"{number_of(data.n_features, 'column')}"
-    )
+    emission = resolve_emission(model.emission)
+    n_missing = n_missing_entries(emission, emission.prepare(data))
+    out.line(described(data, n_missing))
+    out.add(n_observations=data.n_observations, n_missing=n_missing)
     for reason in choices.reasons:
         out.note(reason)
     out.line(f"\n{program}\n")

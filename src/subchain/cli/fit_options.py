@@ -20,8 +20,8 @@ Emission = Annotated[
         "--emission",
         metavar="FAMILY",
         rich_help_panel=MODEL,
-        help="categorical, gaussian, diagonal_gaussian, poisson, bernoulli, or a call such as 'Categorical(0.1)'; "
-        "chosen by the kind of data if not given.",
+        help="categorical, gaussian, diagonal_gaussian, poisson, bernoulli, or a call such as 'Categorical(0.1)' or "
+        "'Product(a=Poisson(columns='n'), ...)'; chosen by the columns of the data if not given (auto).",
     ),
 ]
 States = Annotated[int | None, typer.Option("--states", metavar="K", help="Number of states.", rich_help_panel=MODEL)]

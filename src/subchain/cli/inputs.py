@@ -14,7 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from subchain.cli.calls import Call
 from subchain.cli.exit_codes import UnreadableError
+from subchain.cli.output import number_of
 from subchain.errors import InputError
+
+#: Name that stands for standard input.
+STANDARD_INPUT = "-"
 
 if TYPE_CHECKING:
     from subchain.data import Sequences, Vocabulary
@@ -53,26 +57,31 @@ class DataSource:
     columns: str | None = None
     sequence: str | None = None
     array: str | None = None
+    format: str | None = None
+    lengths: str | None = None
+    header: bool | None = None
+    separator: str | None = None
 
     def call(self) -> Call:
         """Return the call of `subchain.read`."""
-        files = [str(existing(path)) for path in self.paths]
+        files = [str(path if is_standard_input(path) else existing(path)) for path in self.paths]
         return Call("read", (files[0] if len(files) == 1 else files,)).with_settings(
-            unit=self.unit, sequences=self.sequences, lower=self.lower or None, columns=_listed(self.columns),
+            format=self.format, unit=self.unit, sequences=self.sequences, lower=self.lower or None,
+            columns=_listed(self.columns),
             sequence=None if self.sequence is None else _name_or_number(self.sequence), array=_arrays(self.array),
+            lengths=self.lengths, header=self.header, separator=self.separator,
         )  # fmt: skip
 
     def like(self, model: HMM) -> DataSource:
         """Return the source with options that are not given taken from the training data of a model."""
         known = self
         vocabulary = model.vocabularies_[0] if len(model.vocabularies_) == 1 else None
-        if vocabulary is not None and self._has_text():
-            known = dataclasses.replace(
-                known,
-                unit=known.unit or ("characters" if _are_characters(vocabulary) else "words"),
-                lower=_is_lower(vocabulary) if known.lower is None else known.lower,
-            )
-        if model.columns_ is not None and known.columns is None and self._has_tables():
+        kinds = self._kinds()
+        if vocabulary is not None and kinds & {"text", "treebank"} and known.lower is None:
+            known = dataclasses.replace(known, lower=_is_lower(vocabulary))
+        if vocabulary is not None and kinds == {"text"} and known.unit is None:
+            known = dataclasses.replace(known, unit="characters" if _are_characters(vocabulary) else "words")
+        if model.columns_ is not None and known.columns is None and self._all_have(*model.columns_):
             known = dataclasses.replace(known, columns=",".join(model.columns_))
         if model.grouped_by_ is not None and known.sequence is None and self._all_have(model.grouped_by_):
             known = dataclasses.replace(known, sequence=model.grouped_by_)
@@ -87,25 +96,49 @@ class DataSource:
         return [file for path in self.paths for file in (path.iterdir() if path.is_dir() else [path])]
 
     def _kinds(self) -> set[str]:
-        from subchain.data.reading import KINDS
+        from subchain.data.reading import FORMATS, KINDS
 
+        if self.format in FORMATS:
+            return {KINDS[FORMATS[self.format]]}
         return {KINDS[suffix] for file in self._files() for suffix in file.suffixes if suffix in KINDS}
 
-    def _all_have(self, column: str) -> bool:
-        from subchain.data.tables import columns_of_table
+    def _all_have(self, *columns: str) -> bool:
+        """Return whether all files are tables that have these columns."""
+        from subchain.data.table_columns import columns_of_table
 
-        return self._kinds() == {"table"} and all(column in columns_of_table(file) for file in self._files())
+        if not self._kinds() <= {"table", "parquet"}:
+            return False
+        found = [columns_of_table(file, self.separator, self.header) for file in self._files()]
+        return bool(found) and all(set(columns) <= set(names) for names in found)
 
-    def _has_text(self) -> bool:
-        return bool(self._kinds() & {"text", "treebank"})
 
-    def _has_tables(self) -> bool:
-        return "table" in self._kinds()
+def is_standard_input(path: Path) -> bool:
+    """Return whether a path stands for standard input."""
+    return str(path) == STANDARD_INPUT
+
+
+def name_of(path: Path) -> str:
+    """Return the name of a file or folder up to the first point; "stdin" for standard input."""
+    return "stdin" if is_standard_input(path) else path.resolve().name.partition(".")[0]
 
 
 def read_for(model: HMM, source: DataSource) -> Sequences:
     """Return the data in the codes and columns of a model."""
-    return model._read(source.like(model).read())
+    from subchain.data.standard_input import kept_input
+
+    if [str(path) for path in source.paths] != [STANDARD_INPUT]:
+        return model._read(source.like(model).read())
+    with kept_input() as file:
+        return model._read(dataclasses.replace(source, paths=[file]).like(model).read())
+
+
+def described(data: Sequences, n_missing: int) -> str:
+    """Return the size of data in words, with the number of missing entries."""
+    missing = f"{n_missing} of {data.n_observations * data.n_features} entries" if n_missing else "no entry"
+    return (
+        f"{number_of(data.n_observations, 'observation')} in {number_of(data.n_sequences, 'sequence')}, "
+        f"{number_of(data.n_features, 'column')}, {missing} missing"
+    )
 
 
 def _listed(columns: str | None) -> Any:

@@ -10,7 +10,10 @@ import typer
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file by `subchain fit`.")]
 DataPaths = Annotated[
     list[Path],
-    typer.Argument(metavar="DATA", help="Text, .npy, .npz, .csv, .tsv, Parquet, CoNLL-U, or a folder of such files."),
+    typer.Argument(
+        metavar="DATA",
+        help="Text, .npy, .npz, .csv, .tsv, Parquet, CoNLL-U, a folder of such files, or - for standard input.",
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output, and nothing else.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")]
@@ -24,7 +27,8 @@ SequenceRule = Annotated[
     str | None,
     typer.Option(
         "--sequences", metavar="RULE",
-        help="For text: every line is a sequence (lines), or the whole text is one (chain).", rich_help_panel=READING,
+        help="For text: every line is a sequence (lines), or the whole text is one (chain). For arrays and tables: "
+        "every row is a sequence (rows).", rich_help_panel=READING,
     ),
 ]  # fmt: skip
 Lower = Annotated[
@@ -33,7 +37,10 @@ Lower = Annotated[
 Columns = Annotated[
     str | None,
     typer.Option(
-        "--columns", metavar="A,B,...", help="The observed columns, by name or number.", rich_help_panel=READING
+        "--columns",
+        metavar="A,B,...",
+        help="The observed columns, by name or number; for .npz files also arrays of the same length.",
+        rich_help_panel=READING,
     ),
 ]
 SequenceColumn = Annotated[
@@ -47,6 +54,34 @@ Array = Annotated[
     str | None,
     typer.Option(
         "--array", metavar="A,B,...", help="For .npz files: the observed array, or several, one sequence each.",
+        rich_help_panel=READING,
+    ),
+]  # fmt: skip
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format", metavar="KIND",
+        help="For file names with other endings: text, csv, tsv, parquet, npy, npz, conllu.", rich_help_panel=READING,
+    ),
+]  # fmt: skip
+Lengths = Annotated[
+    str | None,
+    typer.Option(
+        "--lengths", metavar="ARRAY", help="For .npz files: the array with the lengths, or offsets, of the sequences.",
+        rich_help_panel=READING,
+    ),
+]  # fmt: skip
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header", help="For .csv and .tsv: the first line holds names of columns, or observations.",
+        rich_help_panel=READING, show_default=False,
+    ),
+]  # fmt: skip
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        "--separator", metavar="CHARACTER", help="For .csv and .tsv: the character between fields, or tab, space.",
         rich_help_panel=READING,
     ),
 ]  # fmt: skip

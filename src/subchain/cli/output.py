@@ -25,6 +25,14 @@ _OPTIONS = {
     "raise max_iter": "raise --max-iter",
     "with array=": "with --array",
     "with columns=": "with --columns",
+    "with format=": "with --format",
+    "with header=True": "with --header",
+    "sequences='rows'": "--sequences rows",
+    "sequences='lines'": "--sequences lines",
+    "sequences='chain'": "--sequences chain",
+} | {
+    f"{name}= is for": f"--{name} is for"
+    for name in ("unit", "lower", "columns", "sequence", "array", "lengths", "header", "separator")
 }
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from subchain.cli import options, predict_options
-from subchain.cli.output import command_output, number_of
+from subchain.cli.output import Output, command_output
 
 
 def predict(
@@ -23,14 +25,19 @@ def predict(
     columns: options.Columns = None,
     sequence: options.SequenceColumn = None,
     array: options.Array = None,
+    format: options.Format = None,
+    lengths: options.Lengths = None,
+    header: options.Header = None,
+    separator: options.Separator = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Predict the hidden state of every observation."""
     with command_output(as_json) as out:
         from subchain.cli.bed import BedFile
-        from subchain.cli.inputs import DataSource, load_model, read_for
+        from subchain.cli.inputs import DataSource, described, load_model, read_for
         from subchain.cli.predictions import Predictions, is_bed, writer_for
         from subchain.cli.targets import check_target
+        from subchain.emissions import n_missing_entries
         from subchain.errors import unknown_name
 
         known = ("posterior", "viterbi")
@@ -43,23 +50,28 @@ def predict(
             write = writer_for(output, probabilities, bed)
             check_target(output, model, *data)
         fitted = load_model(model)
-        x = read_for(fitted, DataSource(data, unit, sequences, lower, columns, sequence, array))
+        source = DataSource(data, unit, sequences, lower, columns, sequence, array, format, lengths, header, separator)
+        x = read_for(fitted, source)
         in_segments = output is not None and is_bed(output)
         if output is not None and in_segments:
             bed.check_data(x, output)
+        n_missing = n_missing_entries(fitted.family_, x)
         predictions = Predictions(fitted, x, decoding, probabilities, in_segments)
         out.add(
             n_observations=x.n_observations, n_sequences=x.n_sequences, decoding=decoding,
-            state_names=fitted.state_names_, shares=predictions.shares(),
+            state_names=fitted.state_names_, shares=predictions.shares(), n_missing=n_missing,
         )  # fmt: skip
         if write is not None and output is not None:
             write(predictions, output)
-            files = [str(file) for file in (bed.targets(x, output) if in_segments else [output])]
-            out.add(output=files[0] if len(files) == 1 else files)
-            where = f"{number_of(x.n_observations, 'observation')} in {number_of(x.n_sequences, 'sequence')}"
-            named = files[0] if len(files) == 1 else f"{len(files)} files, {files[0]} to {files[-1]}"
-            out.line(f"states of {where} written to {named}")
+            _say_written(out, bed.targets(x, output) if in_segments else [output], described(x, n_missing))
         elif out.as_json:
             out.add(states=x.split(predictions.states))
         else:
             predictions.print_table()
+
+
+def _say_written(out: Output, targets: list[Path], what: str) -> None:
+    files = [str(file) for file in targets]
+    out.add(output=files[0] if len(files) == 1 else files)
+    named = files[0] if len(files) == 1 else f"{len(files)} files, {files[0]} to {files[-1]}"
+    out.line(f"states of {what}, written to {named}")

@@ -21,6 +21,7 @@ from subchain.core.files import replacing, writing
 from subchain.data import Sequences
 from subchain.errors import InputError
 from subchain.models.hmm import HMM
+from subchain.tasks.decoding import NO_STATE
 
 #: Number of rows that are written together.
 BLOCK = 1 << 16
@@ -33,7 +34,7 @@ class Predictions:
 
     Attributes
     ----------
-    states : (N,), over all sequences
+    states : (N,), over all sequences; −1 in sequences of probability zero
     names : names of the states
     segments : segments of equal states, or None
     """
@@ -48,15 +49,23 @@ class Predictions:
         self.segments = model.segments(data, decoding) if in_segments else None
         self.states: NDArray[Any]
         if self.segments is not None:
-            self.states = np.repeat(self.segments.state, self.segments.length)
+            self.states = np.full(data.n_observations, NO_STATE)
+            for part in self.segments:
+                start = data.offsets[part.sequence]
+                self.states[start + part.start : start + part.stop] = part.state
         else:
             answer = model.predict(data, decoding)
             self.states = np.concatenate(answer) if isinstance(answer, list) else answer
 
     def shares(self) -> dict[str, float]:
-        """Return the fraction of positions in each state by name."""
-        counts = np.bincount(self.states, minlength=len(self.names))
-        return {name: float(count) / len(self.states) for name, count in zip(self.names, counts, strict=True)}
+        """Return the fraction of the decoded positions in each state by name."""
+        counts = np.bincount(self.states[self.states != NO_STATE], minlength=len(self.names))
+        return {name: float(count) / counts.sum() for name, count in zip(self.names, counts, strict=True)}
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """Names of the states, and last, where −1 finds it, an empty one for positions that are not decoded."""
+        return np.array([*self.names, ""], dtype=object)
 
     def column_names(self) -> list[str]:
         """Return the names of the table's columns."""
@@ -66,7 +75,7 @@ class Predictions:
 
     def blocks(self) -> Iterator[dict[str, Any]]:
         """Yield blocks of rows of the table as columns by name."""
-        labels = np.array(self.names, dtype=object)
+        labels = self.labels
         for start, marginals in self._marginals():
             stop = start + len(marginals)
             sequence = np.searchsorted(self.data.offsets, np.arange(start, stop), side="right") - 1
@@ -152,7 +161,7 @@ def _write_lines(predictions: Predictions, path: Path) -> None:
     """Write one line per sequence, with state names separated by blanks."""
     with writing(path) as file:
         for states in predictions.data.split(predictions.states):
-            file.write(" ".join(predictions.names[state] for state in states) + "\n")
+            file.write(" ".join(predictions.labels[states]) + "\n")
 
 
 def _write_parquet(predictions: Predictions, path: Path) -> None:

@@ -38,6 +38,10 @@ def report(
     columns: options.Columns = None,
     sequence: options.SequenceColumn = None,
     array: options.Array = None,
+    format: options.Format = None,
+    lengths: options.Lengths = None,
+    header: options.Header = None,
+    separator: options.Separator = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Write a page on a model: its states, its transitions, and the states along the data."""
@@ -48,7 +52,10 @@ def report(
 
         check_target(output, model, *data)
         fitted = load_model(model)
-        x = read_for(fitted, DataSource(data, unit, sequences, lower, columns, sequence, array))
+        x = read_for(
+            fitted,
+            DataSource(data, unit, sequences, lower, columns, sequence, array, format, lengths, header, separator),
+        )
         subchain.report(fitted, x, output, title=title, step=step, unit=step_unit, offset=offset)
         out.add(report=str(output))
         out.line(f"report written to {output}")

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from subchain.cli import options
-from subchain.cli.output import command_output, number_of
+from subchain.cli.output import command_output
 
 
 def score(
@@ -20,14 +20,22 @@ def score(
     columns: options.Columns = None,
     sequence: options.SequenceColumn = None,
     array: options.Array = None,
+    format: options.Format = None,
+    lengths: options.Lengths = None,
+    header: options.Header = None,
+    separator: options.Separator = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Compute the log likelihood of data: total, per observation, and of each sequence."""
     with command_output(as_json) as out:
-        from subchain.cli.inputs import DataSource, load_model, read_for
+        from subchain.cli.inputs import DataSource, described, load_model, read_for
+        from subchain.emissions import n_missing_entries
 
         fitted = load_model(model)
-        x = read_for(fitted, DataSource(data, unit, sequences, lower, columns, sequence, array))
+        x = read_for(
+            fitted,
+            DataSource(data, unit, sequences, lower, columns, sequence, array, format, lengths, header, separator),
+        )
         scores = fitted.score_sequences(x)
         total = float(scores.sum())
         out.add(
@@ -36,7 +44,9 @@ def score(
         )  # fmt: skip
         out.line(f"log likelihood      {total:.4f}")
         out.line(f"per observation     {total / x.n_observations:.6f}")
-        out.line(f"observations        {x.n_observations} in {number_of(x.n_sequences, 'sequence')}")
+        n_missing = n_missing_entries(fitted.family_, x)
+        out.add(n_missing=n_missing)
+        out.line(f"data                {described(x, n_missing)}")
         if each:
             names = x.names or range(x.n_sequences)
             out.add(sequences=[{"name": n, "log_likelihood": s} for n, s in zip(names, scores, strict=True)])

@@ -4,13 +4,14 @@ from subchain.core.renamed import renamed_function
 from subchain.data.ambiguity import Ambiguity
 from subchain.data.conllu import TaggedText, read_conllu
 from subchain.data.convert import as_sequences
+from subchain.data.delimited import read_csv
 from subchain.data.evidence import Evidence
 from subchain.data.held_out import HoldOut
 from subchain.data.missing import check_finite, empty_columns, is_missing, missing_rows
 from subchain.data.new_data import as_sequences_like
 from subchain.data.reading import read
 from subchain.data.sequences import Sequences
-from subchain.data.tables import read_csv, read_parquet
+from subchain.data.tables import read_parquet
 from subchain.data.tag_dictionary import TagDictionary
 from subchain.data.tagged import read_tagged
 from subchain.data.text import read_text

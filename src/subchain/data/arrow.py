@@ -99,7 +99,9 @@ def _numbers(cells: ArrowColumn, name: str) -> NDArray[Any]:
     if not types.is_integer(cells.type):
         return np.asarray(cells.to_numpy(zero_copy_only=False))
     if not cells.null_count:
-        return np.asarray(cells.to_numpy())
+        whole = np.asarray(cells.to_numpy())
+        # -1 is a number here, but would mean missing in an array of integers
+        return whole.astype(np.float64) if whole.dtype.kind == "i" and (whole == -1).any() else whole
     return np.where(_nulls(cells), np.nan, cells.fill_null(0).to_numpy().astype(np.float64))
 
 

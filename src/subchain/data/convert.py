@@ -6,6 +6,7 @@ memory-mapped.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Mapping
 from numbers import Number
 from os import PathLike
@@ -18,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from subchain.data.coding import CodedLines
 from subchain.data.columns import Columns
+from subchain.data.delimited import read_csv
 from subchain.data.dtypes import SUPPORTED, cast, is_supported, joined
 from subchain.data.lines import existing_file
 from subchain.data.missing import check_finite
@@ -28,9 +30,9 @@ from subchain.data.sequences import (
     one_per_column,
     require_observations,
 )
-from subchain.data.tables import from_table, is_table, read_csv, read_parquet, to_arrow
-from subchain.data.unpacking import COMPRESSED
-from subchain.errors import FileFormatError, InputError
+from subchain.data.tables import from_table, is_table, read_parquet, to_arrow
+from subchain.data.unpacking import COMPRESSED, is_compressed, open_unpacked
+from subchain.errors import FileFormatError, InputError, SubchainError
 
 Symbols = list[str | None]
 Piece = NDArray[Any] | Symbols
@@ -188,7 +190,7 @@ def _read_path(
     if kind in (".csv", ".tsv"):
         return read_csv(found, columns, sequence, vocabulary)
     if kind == ".npy":
-        return _read(_mapped(found), columns, sequence, vocabulary)
+        return _read(mapped_array(found), columns, sequence, vocabulary)
     reader = {".txt": "read_text", ".conllu": "read_conllu"}.get(kind)
     hint = f"; read it with subchain.data.{reader}(path) first" if reader else ""
     raise InputError(
@@ -196,9 +198,14 @@ def _read_path(
     )
 
 
-def _mapped(path: Path) -> NDArray[Any]:
+def mapped_array(path: Path) -> NDArray[Any]:
+    """Return the array of an .npy file, memory-mapped unless the file is compressed."""
     try:
+        if is_compressed(path):
+            return np.asarray(np.load(io.BytesIO(open_unpacked(path).read())))
         return np.lib.format.open_memmap(path, mode="r")
+    except SubchainError:
+        raise
     except (ValueError, OSError, EOFError, TypeError, OverflowError, MemoryError, TokenError) as error:
         raise FileFormatError(
             f"{str(path)!r} cannot be read as a NumPy array; it may be damaged or of another kind: {error}"

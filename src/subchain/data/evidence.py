@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.data.evidence_sources import (
+    ChosenPositions,
     Index,
     KnownStates,
     LegalStatesOfSymbols,
@@ -196,6 +197,20 @@ class Evidence:
         """
         old = np.arange(self.n_states) if self._order is None else self._order
         return Evidence(self.n_states, self._sources, old[order])
+
+    def at(self, positions: Index) -> Evidence:
+        """Return the evidence for some flat positions, (n,), which are numbered 0 … n − 1 in the result.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from subchain.data import Evidence, Sequences
+        >>> found = Evidence.build(Sequences(np.zeros(3)), n_states=2, states=[-1, -1, 0])
+        >>> found.at(np.array([2])).log_weights(np.array([0]), np.zeros(1))
+        array([[  0.],
+               [-inf]])
+        """
+        return Evidence(self.n_states, [ChosenPositions(source, positions) for source in self._sources], self._order)
 
     def _check(self, sequences: Sequences) -> None:
         """Raise an `InputError` for log weights that are nan or +inf, and for positions without a legal state."""

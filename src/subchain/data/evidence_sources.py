@@ -28,6 +28,16 @@ class Source(Protocol):
         """Add the log weights at flat positions `index`, (n,), with observations `values`, to `weights`, (K, n)."""
 
 
+class ChosenPositions:
+    """A source of evidence for some positions of the data, (n,), numbered anew."""
+
+    def __init__(self, source: Source, positions: Index) -> None:
+        self._source, self._positions = source, positions
+
+    def add(self, index: Index, values: NDArray[Any], weights: Weights) -> None:
+        self._source.add(self._positions[index], values, weights)
+
+
 class LegalStatesOfSymbols:
     """Legal states of each symbol, (W, K); for symbols outside the table and missing ones all states are legal."""
 

@@ -57,6 +57,8 @@ def _common_type(file: Any, names: list[str]) -> np.dtype[Any] | None:
         kind = schema.field(name).type
         if (types.is_integer(kind) and not _may_be_null(file, schema.get_field_index(name))) or types.is_floating(kind):
             kinds.append(np.dtype(kind.to_pandas_dtype()))
+            if types.is_signed_integer(kind) and _may_be_negative(file, schema.get_field_index(name)):
+                kinds.append(np.dtype(np.float64))  # -1 is a number here, but would mean missing among integers
         else:
             return None
     found = np.result_type(*kinds)
@@ -68,5 +70,14 @@ def _may_be_null(file: Any, column: int) -> bool:
     for group in range(file.num_row_groups):
         statistics = file.metadata.row_group(group).column(column).statistics
         if statistics is None or not statistics.has_null_count or statistics.null_count:
+            return True
+    return False
+
+
+def _may_be_negative(file: Any, column: int) -> bool:
+    """Return whether a column has negative numbers, or its metadata do not give the smallest."""
+    for group in range(file.num_row_groups):
+        statistics = file.metadata.row_group(group).column(column).statistics
+        if statistics is None or not statistics.has_min_max or statistics.min < 0:
             return True
     return False

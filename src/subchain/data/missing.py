@@ -62,6 +62,24 @@ def missing_rows(values: NDArray[Any]) -> NDArray[np.bool_]:
     return missing if values.ndim == 1 else np.asarray(missing.all(axis=1))
 
 
+def count_missing(values: NDArray[Any]) -> int:
+    """Return the number of missing entries; the values are scanned block by block.
+
+    Integers that are below -1 somewhere are measurements, among which nothing is missing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> count_missing(np.array([3, -1, 0])), count_missing(np.array([3, -1, -2]))
+    (1, 0)
+    """
+    rows = max(1, BLOCK_VALUES // max(1, values[:1].size))
+    blocks = [values[start : start + rows] for start in range(0, len(values), rows)]
+    if values.dtype.kind == "i" and any(int(block.min()) < -1 for block in blocks):
+        return 0
+    return sum(int(is_missing(np.asarray(block)).sum()) for block in blocks)
+
+
 def empty_columns(values: NDArray[Any]) -> list[int]:
     """Return the numbers of the columns without any observation; an empty list for data without positions.
 

@@ -5,26 +5,27 @@ The files of a folder share one vocabulary, and their sequences are concatenated
 
 from __future__ import annotations
 
-import zipfile
-import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from subchain.data.columns import Columns, as_slice
 from subchain.data.conllu import read_conllu
-from subchain.data.convert import as_sequences
+from subchain.data.convert import as_sequences, mapped_array
+from subchain.data.delimited import read_csv
 from subchain.data.dtypes import cast, joined
 from subchain.data.lines import existing_file
+from subchain.data.npz import read_npz
 from subchain.data.sequences import Sequences
+from subchain.data.standard_input import STANDARD_INPUT, kept_input
+from subchain.data.tables import read_parquet
 from subchain.data.text import read_text
-from subchain.data.unpacking import COMPRESSED, check_unpacked
+from subchain.data.unpacking import COMPRESSED
 from subchain.data.vocabulary import Vocabulary
-from subchain.errors import FileFormatError, InputError, SubchainError, unknown_name
+from subchain.errors import InputError, unknown_name
 
 PathName = str | PathLike[str]
 
@@ -35,50 +36,115 @@ KINDS = {
     ".npz": "arrays",
     ".csv": "table",
     ".tsv": "table",
-    ".parquet": "table",
-    ".pq": "table",
+    ".parquet": "parquet",
+    ".pq": "parquet",
     ".conllu": "treebank",
 }
-#: Name of the array in an .npz file that holds the lengths of the sequences.
-LENGTHS = "lengths"
+#: Suffixes by the names that `format` takes.
+FORMATS = {suffix[1:]: suffix for suffix in KINDS} | {"text": ".txt"}
 _UNITS = ("words", "characters")
+_TABULAR = ("table", "parquet", "array", "arrays")
+#: Kinds of files that an option is for; `sequences` is checked by its values.
+_FITS = {
+    "unit": ("text",),
+    "lower": ("text", "treebank"),
+    "columns": (*_TABULAR, "treebank"),
+    "sequence": ("table", "parquet"),
+    "array": ("arrays",),
+    "lengths": ("arrays",),
+    "header": ("table",),
+    "separator": ("table",),
+}
+_SEQUENCES = {"lines": ("text",), "chain": ("text",), "rows": _TABULAR}
+_SHOWN = {
+    "text": "text (.txt)", "array": ".npy files", "arrays": ".npz files", "table": "text tables (.csv, .tsv)",
+    "parquet": "Parquet files", "treebank": "treebanks (.conllu)",
+}  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class ReadOptions:
+    """Options of `read`; None if not given."""
+
+    unit: str | None = None
+    sequences: str | None = None
+    lower: bool | None = None
+    columns: Columns | None = None
+    sequence: str | int | None = None
+    array: str | list[str] | None = None
+    lengths: str | None = None
+    header: bool | None = None
+    separator: str | None = None
+
+    def check(self, kind: str, file: Path) -> None:
+        """Raise an `InputError` for options that are not for files of this kind."""
+        if self.unit is not None and self.unit not in _UNITS:
+            raise unknown_name("unit of text", self.unit, _UNITS)
+        if self.sequences is not None and self.sequences not in _SEQUENCES:
+            raise unknown_name("value of sequences", self.sequences, _SEQUENCES)
+        for name, kinds in _FITS.items():
+            if getattr(self, name) is not None and kind not in kinds:
+                raise _misfit(f"{name}=", kinds, kind, file)
+        if self.sequences is not None and kind not in _SEQUENCES[self.sequences]:
+            raise _misfit(f"sequences={self.sequences!r}", _SEQUENCES[self.sequences], kind, file)
+
+
+def _misfit(option: str, kinds: Iterable[str], kind: str, file: Path) -> InputError:
+    shown = ", ".join(_SHOWN[kind] for kind in kinds)
+    return InputError(f"{option} is for {shown}, but {file.name!r} is read as {_SHOWN[kind]}; leave it out.")
 
 
 def read(
     paths: PathName | Iterable[PathName],
     *,
-    unit: str = "words",
+    format: str | None = None,
+    unit: str | None = None,
     sequences: str | None = None,
-    lower: bool = False,
+    lower: bool | None = None,
     columns: Columns | None = None,
     sequence: str | int | None = None,
     array: str | Iterable[str] | None = None,
+    lengths: str | None = None,
+    header: bool | None = None,
+    separator: str | None = None,
 ) -> Sequences:
     """Read one or several files, or folders of files, whose kind is recognised by their suffix.
 
     Use it if the kind of file is not known in advance; :func:`read_text`, :func:`read_csv` and the other readers have
-    more settings.
+    more settings. Options that are not for the kind of file are errors.
 
     Parameters
     ----------
     paths : path, or several
         Text (.txt), arrays (.npy, .npz), tables (.csv, .tsv, .parquet), treebanks (.conllu), or folders of files of one
-        kind.
-    unit : {"words", "characters"}
-        For text: the unit of one observation.
-    sequences : {"lines", "chain"}, optional
+        kind; all of these may be compressed (.gz, .xz, .bz2). "-" is standard input, whose kind is recognised by its
+        first bytes.
+    format : {"text", "csv", "tsv", "parquet", "npy", "npz", "conllu"}, optional
+        The kind, for files with other suffixes.
+    unit : {"words", "characters"}, optional
+        For text: the unit of one observation, "words" by default.
+    sequences : {"lines", "chain", "rows"}, optional
         For text: "lines" makes every line a sequence, "chain" the whole text. The default is "lines" for words and
-        "chain" for characters, which then include the line ends.
-    lower : bool
+        "chain" for characters, which then include the line ends. For arrays and tables: "rows" makes every row a
+        sequence, such as rows of codewords.
+    lower : bool, optional
         For text and treebanks: convert everything to lower case.
     columns : str, int or list of them, optional
-        For tables and arrays: the observed columns. For treebanks: the observed field, "form" by default.
+        For tables and arrays: the observed columns. For .npz files also names of arrays of equal length. For treebanks:
+        the observed field, "form" by default.
     sequence : str or int, optional
         For tables: the column with the name of the sequence that a row belongs to.
     array : str or list of str, optional
-        For .npz files with several arrays: the observed one. If the file has an array "lengths", it divides the array
-        into sequences; if it has an array of strings with one entry per column, these name the columns. Several
-        observed arrays become one named sequence each.
+        For .npz files with several arrays: the observed one; not needed if all have the same columns. If the file has
+        an array of strings with one entry per column, these name the columns. Several observed arrays become one named
+        sequence each.
+    lengths : str, optional
+        For .npz files: the array with the lengths of the sequences, or with their offsets; "lengths" or
+        "<array>_lengths" by default, if the file has it.
+    header : bool, optional
+        For .csv and .tsv files: whether the first line holds the names of the columns. By default this is recognised.
+    separator : str, optional
+        For .csv and .tsv files: the character between fields. By default it is recognised.
 
     Returns
     -------
@@ -95,42 +161,59 @@ def read(
     >>> data.lengths, data.values, data.vocabulary.to_list()
     (array([2, 2]), array([0, 1, 0, 2], dtype=int32), ['the', 'cat', 'dog', '<unk>'])
     """
-    array = array if array is None or isinstance(array, str) else list(array)
+    options = ReadOptions(
+        unit, sequences, lower or None, columns, sequence,
+        array if array is None or isinstance(array, str) else list(array), lengths, header, separator,
+    )  # fmt: skip
+    if format is not None and format not in FORMATS:
+        raise unknown_name("format", format, FORMATS)
+    suffix = None if format is None else FORMATS[format]
     given = [paths] if isinstance(paths, (str, PathLike)) else list(paths)
-    files = [file for path in given for file in _files(path)]
+    if [str(path) for path in given] == [STANDARD_INPUT]:
+        with kept_input(suffix) as file:
+            return _read_files([file], suffix, options)
+    return _read_files([file for path in given for file in _files(path, suffix)], suffix, options)
+
+
+def _read_files(files: list[Path], suffix: str | None, options: ReadOptions) -> Sequences:
     if not files:
         raise InputError("no file was given; give at least one.")
-    kinds = {kind_of(file): file for file in files}
+    suffixes = [_suffix_of(file) if suffix is None else suffix for file in files]
+    kinds = {KINDS[found]: file for found, file in zip(suffixes, files, strict=True)}
     if len(kinds) > 1:
         found = ", ".join(f"{kind} ({file.name})" for kind, file in kinds.items())
         raise InputError(f"the files are of several kinds: {found}; read one kind at a time.")
-    readers: dict[str, Callable[[Path], Sequences]] = {
-        "text": lambda file: _text(file, unit, sequences, lower),
-        "array": lambda file: _columns_of(as_sequences(file), columns),
-        "arrays": lambda file: _columns_of(_from_npz(file, array), columns),
-        "table": lambda file: as_sequences(file, columns=columns, sequence=sequence),
-        "treebank": lambda file: read_conllu(file, column=_field(columns), tags=None, lower=lower).words,
-    }
-    read_one = readers[next(iter(kinds))]
-    return _end_to_end([read_one(file) for file in files], files)
+    for kind, file in kinds.items():
+        options.check(kind, file)
+    parts = [_READERS[KINDS[found]](file, found, options) for file, found in zip(files, suffixes, strict=True)]
+    if options.sequences == "rows":
+        parts = [_in_rows(part, file) for part, file in zip(parts, files, strict=True)]
+    return _end_to_end(parts, files)
 
 
 def kind_of(path: PathName) -> str:
     """Return the kind of a file by its suffix; raise an `InputError` for unsupported suffixes."""
+    return KINDS[_suffix_of(path)]
+
+
+def _suffix_of(path: PathName) -> str:
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     last = next((suffix for suffix in reversed(suffixes) if suffix not in COMPRESSED), "")
     if last not in KINDS:
-        raise InputError(f"{str(path)!r} is of an unsupported kind; file names must end in {', '.join(KINDS)}.")
-    return KINDS[last]
+        raise InputError(
+            f"{str(path)!r} is of an unsupported kind; file names must end in {', '.join(KINDS)}, or the kind must be "
+            "given with format=."
+        )
+    return last
 
 
-def _files(path: PathName) -> list[Path]:
-    """Return the file itself, or all supported files of a folder."""
+def _files(path: PathName, suffix: str | None) -> list[Path]:
+    """Return the file itself, or all supported files of a folder; with a given suffix all files."""
     found = Path(path).expanduser()
     if not found.is_dir():
         return [existing_file(path)]
     inside = sorted(file for file in found.iterdir() if file.is_file() and not file.name.startswith("."))
-    files = [file for file in inside if KINDS.keys() & {suffix.lower() for suffix in file.suffixes}]
+    files = [file for file in inside if suffix or KINDS.keys() & {suffix.lower() for suffix in file.suffixes}]
     if not files:
         raise InputError(
             f"the folder {str(path)!r} holds no supported file; file names must end in {', '.join(KINDS)}."
@@ -138,13 +221,51 @@ def _files(path: PathName) -> list[Path]:
     return files
 
 
-def _text(file: Path, unit: str, sequences: str | None, lower: bool) -> Sequences:
-    if unit not in _UNITS:
-        raise unknown_name("unit of text", unit, _UNITS)
-    chain = (sequences or ("lines" if unit == "words" else "chain")) == "chain"
-    end = "\n" if chain and unit == "characters" else None
-    # read_text raises the error for unknown values of sequences
-    return read_text(file, unit, sequences or ("chain" if chain else "lines"), lower, end=end)  # type: ignore[arg-type]
+def _read_text(file: Path, suffix: str, options: ReadOptions) -> Sequences:
+    unit = options.unit or "words"
+    rule = options.sequences or ("lines" if unit == "words" else "chain")
+    end = "\n" if rule == "chain" and unit == "characters" else None
+    return read_text(file, unit, rule, bool(options.lower), end=end)  # type: ignore[arg-type]
+
+
+def _read_array(file: Path, suffix: str, options: ReadOptions) -> Sequences:
+    return _columns_of(as_sequences(mapped_array(file)), options.columns)
+
+
+def _read_arrays(file: Path, suffix: str, options: ReadOptions) -> Sequences:
+    wanted = list(options.array) if isinstance(options.array, list) else options.array
+    return _columns_of(*read_npz(file, wanted, options.columns, options.lengths))
+
+
+def _read_table(file: Path, suffix: str, options: ReadOptions) -> Sequences:
+    separator = options.separator or ("\t" if suffix == ".tsv" else None)
+    return read_csv(file, options.columns, options.sequence, header=options.header, separator=separator)
+
+
+def _read_parquet(file: Path, suffix: str, options: ReadOptions) -> Sequences:
+    return read_parquet(file, options.columns, options.sequence)
+
+
+def _read_treebank(file: Path, suffix: str, options: ReadOptions) -> Sequences:
+    return read_conllu(file, column=_field(options.columns), tags=None, lower=bool(options.lower)).words
+
+
+_READERS: dict[str, Callable[[Path, str, ReadOptions], Sequences]] = {
+    "text": _read_text,
+    "array": _read_array,
+    "arrays": _read_arrays,
+    "table": _read_table,
+    "parquet": _read_parquet,
+    "treebank": _read_treebank,
+}
+
+
+def _in_rows(data: Sequences, file: Path) -> Sequences:
+    """Return every row of a table of one kind as a sequence of single observations."""
+    if data.n_sequences != 1 or any(known is not None for known in data.vocabularies):
+        raise InputError(f"sequences='rows' needs one table of numbers, but {file.name!r} holds {data!r}.")
+    table = data.select(None)
+    return Sequences(table.reshape(-1), np.arange(len(table) + 1) * table.shape[1])
 
 
 def _field(columns: Columns | None) -> str:
@@ -152,70 +273,6 @@ def _field(columns: Columns | None) -> str:
     if len(fields) != 1:
         raise InputError(f"a treebank needs exactly one observed field, but {len(fields)} columns were given.")
     return str(fields[0])
-
-
-def _from_npz(file: Path, wanted: str | list[str] | None) -> Sequences:
-    try:
-        with np.load(file) as opened:
-            check_unpacked(file, sum(member.file_size for member in opened.zip.infolist()))
-            arrays: Mapping[str, NDArray[Any]] = {key: opened[key] for key in opened.files}
-    except SubchainError:
-        raise
-    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
-        raise FileFormatError(
-            f"{str(file)!r} cannot be read as NumPy arrays; it may be damaged or of another kind: {error}"
-        ) from error
-    observed = [key for key, found in arrays.items() if key != LENGTHS and _is_observable(found)]
-    if wanted is None and len(observed) == 1:
-        wanted = observed[0]
-    if wanted is None or not wanted:
-        shown = ", ".join(f"{key} {arrays[key].shape}" for key in observed)
-        raise InputError(f"{str(file)!r} holds several arrays; choose with array=: {shown or 'none of numbers'}.")
-    names = [wanted] if isinstance(wanted, str) else wanted
-    for name in names:
-        if name not in arrays:
-            raise unknown_name(f"array of {file.name}", name, observed)
-    if isinstance(wanted, str):
-        values, lengths = arrays[wanted], arrays.get(LENGTHS)
-        divides = lengths is not None and _divides(lengths, values)
-        return as_sequences(values, lengths=lengths if divides else None, columns=_column_names(arrays, values))
-    return _side_by_side(file, arrays, names)
-
-
-def _side_by_side(file: Path, arrays: Mapping[str, NDArray[Any]], names: list[str]) -> Sequences:
-    """Return several arrays as one named sequence each."""
-    if len(set(names)) < len(names):
-        raise InputError(f"array= names an array twice: {', '.join(names)}.")
-    first = arrays[names[0]]
-    for name in names:
-        if arrays[name].shape[1:] != first.shape[1:]:
-            raise InputError(
-                f"arrays that are read together need the same columns, but in {file.name} {name!r} has the shape "
-                f"{arrays[name].shape} and {names[0]!r} has {first.shape}."
-            )
-        if LENGTHS in arrays and _divides(arrays[LENGTHS], arrays[name]):
-            raise InputError(
-                f"{file.name} divides {name!r} into sequences by {LENGTHS!r}, but several arrays are read as one "
-                "sequence each; read one array at a time."
-            )
-    return as_sequences({name: arrays[name] for name in names}, columns=_column_names(arrays, first))
-
-
-def _divides(lengths: NDArray[Any], values: NDArray[Any]) -> bool:
-    return lengths.dtype.kind in "iu" and values.ndim > 0 and int(lengths.sum()) == len(values)
-
-
-def _is_observable(array: NDArray[Any]) -> bool:
-    return array.ndim in (1, 2) and array.dtype.kind in "biuf"
-
-
-def _column_names(arrays: Mapping[str, NDArray[Any]], values: NDArray[Any]) -> list[str] | None:
-    """Return the names of the columns: the only array of strings with one entry per column; None if there is none."""
-    if values.ndim != 2:
-        return None
-    names = [array for array in arrays.values() if array.dtype.kind == "U" and array.shape == values.shape[1:]]
-    found = names[0].tolist() if len(names) == 1 else []
-    return found if len(set(found)) == values.shape[1] else None
 
 
 def _columns_of(data: Sequences, columns: Columns | None) -> Sequences:

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from subchain.data.columns import Columns, as_slice, resolve_columns
 from subchain.data.dtypes import SUPPORTED, is_supported
 from subchain.data.mapped import MappedFile
+from subchain.data.missing import count_missing
 from subchain.data.vocabulary import Vocabulary, recode
 from subchain.errors import InputError
 
@@ -280,9 +281,22 @@ class Sequences:
             columns = [_recoded(column, *pair) for column, pair in zip(self.select(None).T, pairs, strict=True)]
             values = columns[0] if self.values.ndim == 1 else np.column_stack(columns)
         kept = [old if new is None else new for old, new in pairs]
+        return self.with_values(values, kept)
+
+    def with_values(self, values: NDArray[Any], vocabulary: Vocabularies) -> Sequences:
+        """Return the same sequences with other values, of the same shape, and their vocabularies.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from subchain.data import Sequences
+        >>> Sequences(np.array([3, 4]), names=["p7"]).with_values(np.array([0, 1]), None).names
+        ('p7',)
+        """
         return Sequences(
-            values, self.offsets, columns=self.columns, names=self.names, vocabulary=kept, grouped_by=self.grouped_by
-        )
+            values, self.offsets, columns=self.columns, names=self.names, vocabulary=vocabulary,
+            grouped_by=self.grouped_by,
+        )  # fmt: skip
 
     def value_range(self) -> tuple[float, float]:
         """Return the smallest and the largest value, ignoring nan; (0, 0) if there are no values.
@@ -327,6 +341,8 @@ class Sequences:
 
     def __repr__(self) -> str:
         parts = [f"{self.n_sequences} sequences", f"{self.n_observations} positions", f"{self.n_features} columns"]
+        if not is_memory_mapped(self._values) and (n_missing := count_missing(self._values)):
+            parts.append(f"{n_missing} missing entries")
         return f"Sequences({', '.join(parts)}, {self.values.dtype})"
 
 

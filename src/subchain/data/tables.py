@@ -1,17 +1,16 @@
-"""Conversion of tables to sequences: Parquet and CSV files, pandas, polars and Arrow objects, all through Arrow.
+"""Conversion of tables to sequences: Parquet files, pandas, polars and Arrow objects, all through Arrow.
 
 The chosen columns become the columns of one array. Strings become codes with a vocabulary. Nulls become missing values,
--1 for codes and nan for numbers.
+-1 for codes and nan for numbers. A table has nulls, so -1 in a column of integers is a number: such a column becomes
+floating-point numbers.
 """
 
 from __future__ import annotations
 
-import csv
-import warnings
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,17 +18,15 @@ from numpy.typing import NDArray
 
 from subchain.data.arrow import ArrowColumn, first_null, is_list, require_pyarrow, side_by_side
 from subchain.data.columns import Columns, first_repeated, resolve_columns
+from subchain.data.index_columns import without_index
 from subchain.data.large_parquet import unpack_large
-from subchain.data.lines import existing_file, numbered_lines
+from subchain.data.lines import existing_file
 from subchain.data.missing import check_finite
 from subchain.data.sequences import Sequences, Vocabularies, require_observations
-from subchain.data.unpacking import COMPRESSED, is_compressed, open_unpacked
-from subchain.data.wide_csv import read_names, read_numbers
+from subchain.data.unpacking import is_compressed, open_unpacked
 from subchain.errors import FileFormatError, InputError, SubchainError
 
 _TABLE_LIBRARIES = ("pandas", "polars", "pyarrow")
-_CSV_BLOCK = 1 << 26
-_LARGEST_CSV_BLOCK = (1 << 31) - 1
 
 ArrowTable = Any
 
@@ -90,132 +87,17 @@ def read_parquet(
     from pyarrow import parquet
 
     found = existing_file(path)
-    with _blaming_file(path, "Parquet"):
-        file = parquet.ParquetFile(found)
+    with blaming_file(path, "Parquet"):
+        file = parquet.ParquetFile(io.BytesIO(open_unpacked(found).read()) if is_compressed(found) else found)
         names = file.schema_arrow.names
-    observed, sequence = _chosen(names, columns, sequence)
-    with _blaming_file(path, "Parquet"):
+    observed, sequence = chosen_columns(names, columns, sequence)
+    with blaming_file(path, "Parquet"):
         large = unpack_large(file, observed) if sequence is None else None
         if large is not None:
             return Sequences(large, columns=observed)
         table = file.read(columns=observed if sequence is None else [*observed, sequence])
         table.validate(full=True)
-    return from_table(table, observed, sequence, vocabulary)
-
-
-def read_csv(
-    path: str | PathLike[str],
-    columns: Columns | None = None,
-    sequence: str | int | None = None,
-    vocabulary: Vocabularies = None,
-) -> Sequences:
-    """Read columns of a CSV file with column names on the first line; empty fields are missing.
-
-    Fields of .tsv files are separated by tabs, others by commas; .gz, .xz and .bz2 files are decompressed.
-
-    Parameters
-    ----------
-    path : path
-    columns, sequence, vocabulary
-        As in :func:`read_parquet`.
-
-    Returns
-    -------
-    Sequences
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> from subchain.data import read_csv
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "walks.csv"
-    ...     _ = path.write_text("day,weather\\n1,rain\\n1,sun\\n2,sun\\n")
-    ...     data = read_csv(path, columns="weather", sequence="day")
-    >>> list(data), data.vocabulary.symbols
-    ([array([1, 0], dtype=int32), array([0], dtype=int32)], ('sun', 'rain'))
-    """
-    require_pyarrow()
-    import pyarrow
-    import pyarrow.csv
-
-    found = existing_file(path)
-    delimiter = "\t" if ".tsv" in (suffix.lower() for suffix in found.suffixes) else ","
-    names, chosen = read_names(found, delimiter), None
-    if names:
-        is_whole = columns is None and sequence is None and vocabulary is None
-        columns, sequence = _chosen(names, columns, sequence)
-        chosen = columns if sequence is None else [*columns, sequence]
-        numbers = read_numbers(found, len(names), delimiter) if is_whole else None
-        if numbers is not None:
-            _check_first_line(found, names)
-            return _checked(Sequences(numbers, columns=names))
-    # Arrow infers types from the first block only, so the file is one block if possible: otherwise a column that begins
-    # with integers and continues with fractions would be read as integers.
-    block = _CSV_BLOCK if is_compressed(found) else min(found.stat().st_size + 1, _LARGEST_CSV_BLOCK)
-    with _blaming_file(path, "CSV"), open_unpacked(found) as file:
-        table = pyarrow.csv.read_csv(
-            file,
-            read_options=pyarrow.csv.ReadOptions(block_size=max(block, 1 << 16)),
-            parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter, ignore_empty_lines=False),
-            convert_options=pyarrow.csv.ConvertOptions(include_columns=chosen),
-        )
-        cells = [_empty_to_null(column) for column in table.columns]
-        table = pyarrow.Table.from_arrays(cells, names=table.column_names)
-    _check_first_line(found, names or table.column_names)
-    return from_table(table, columns, sequence, vocabulary)
-
-
-def _check_first_line(path: Path, names: list[str]) -> None:
-    """Raise an error if fields are separated by semicolons, and warn if the first line holds numbers, not names."""
-    if len(names) == 1 and ";" in names[0]:
-        raise InputError(
-            f"the fields of {path.name!r} are separated by ';' ({names[0][:40]!r}); save the file with commas, or "
-            "with tabs as .tsv."
-        )
-    if all(_is_number(name) for name in names):
-        warnings.warn(
-            f"the first line of {path.name!r} was read as the names of the columns, but holds numbers "
-            f"({', '.join(names[:3])}); if they are observations, insert a line with names before them.",
-            stacklevel=5,
-        )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def columns_of_table(x: object) -> list[str]:
-    """Return the names of the columns of a table or of a table file; an empty list for everything else."""
-    if is_table(x):
-        return _names_in_memory(x)
-    if not isinstance(x, (str, PathLike)):
-        return []
-    suffixes = [suffix.lower() for suffix in Path(x).suffixes if suffix.lower() not in COMPRESSED]
-    kind = suffixes[-1] if suffixes else ""
-    if kind in (".csv", ".tsv"):
-        _, first = next(numbered_lines(x), (0, ""))
-        return next(csv.reader([first], delimiter="\t" if kind == ".tsv" else ","), [])
-    if kind in (".parquet", ".pq"):
-        require_pyarrow()
-        from pyarrow import parquet
-
-        with _blaming_file(x, "Parquet"):
-            return list(parquet.read_schema(existing_file(x)).names)
-    return []
-
-
-def _names_in_memory(x: Any) -> list[str]:
-    """Return the names of the columns of a table without reading rows, as some tables can be read only once."""
-    if hasattr(x, "collect_schema"):  # a lazy frame
-        return list(x.collect_schema().names())
-    names = getattr(x, "columns", None) if not hasattr(x, "schema") else getattr(x.schema, "names", None)
-    if callable(names):
-        names = names()
-    return [] if names is None else [str(name) for name in names]
+    return from_table(table, None if columns is None else observed, sequence, vocabulary)
 
 
 def is_table(x: object) -> bool:
@@ -249,9 +131,16 @@ def from_table(
     columns: Columns | None = None,
     sequence: str | int | None = None,
     vocabulary: Vocabularies = None,
+    lengths: NDArray[np.int64] | None = None,
 ) -> Sequences:
-    """Convert columns of an Arrow table to sequences; the arguments are those of :func:`read_parquet`."""
-    observed, sequence = _chosen(table.column_names, columns, sequence)
+    """Convert columns of an Arrow table to sequences; the arguments are those of :func:`read_parquet`.
+
+    Columns of dates, and columns that number the rows, are left out, with a warning, unless they are chosen. `lengths`
+    (n_sequences,) divide the rows if no column does.
+    """
+    observed, sequence = chosen_columns(table.column_names, columns, sequence)
+    if columns is None and vocabulary is None:
+        observed = without_index(table, observed, sequence)
     places = {name: index for index, name in enumerate(table.column_names)}
     cells = [_combined(table.column(places[name])) for name in observed]
     ids = None if sequence is None else _combined(table.column(places[sequence]))
@@ -259,22 +148,23 @@ def from_table(
         rows = _rows_of_lists(cells, observed, ids)
         cells = [column.flatten() for column in cells]
     else:
-        rows = _rows_of_ids(ids, table.num_rows)
+        rows = _rows_of_ids(ids, table.num_rows, lengths)
     values, vocabularies = side_by_side(cells, observed, vocabulary)
     values = values if rows.order is None else values[rows.order]
     found = Sequences(
         values, rows.offsets, columns=observed, names=rows.names, vocabulary=vocabularies, grouped_by=sequence
     )
-    return _checked(found)
+    return checked_table(found)
 
 
-def _checked(found: Sequences) -> Sequences:
+def checked_table(found: Sequences) -> Sequences:
+    """Return the sequences of a table; raise an `InputError` if there are none, or for infinite values."""
     check_finite(found.values, found.describe)
     return require_observations(found)
 
 
 @contextmanager
-def _blaming_file(path: str | PathLike[str], kind: str) -> Iterator[None]:
+def blaming_file(path: str | PathLike[str], kind: str) -> Iterator[None]:
     """Replace errors of Arrow and of the system by a `FileFormatError` that names the file."""
     import pyarrow
 
@@ -288,7 +178,9 @@ def _blaming_file(path: str | PathLike[str], kind: str) -> Iterator[None]:
         ) from error
 
 
-def _chosen(names: list[str], columns: Columns | None, sequence: str | int | None) -> tuple[list[str], str | None]:
+def chosen_columns(
+    names: list[str], columns: Columns | None, sequence: str | int | None
+) -> tuple[list[str], str | None]:
     """Return the names of the observed columns and of the column of sequence names."""
     repeated = first_repeated(names)
     if repeated is not None:
@@ -317,19 +209,10 @@ def _combined(column: ArrowColumn) -> ArrowColumn:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def _empty_to_null(column: ArrowColumn) -> ArrowColumn:
-    import pyarrow
-    from pyarrow import compute
-
-    if not pyarrow.types.is_string(column.type):
-        return column
-    return compute.if_else(compute.equal(column, ""), pyarrow.scalar(None, column.type), column)
-
-
-def _rows_of_ids(ids: ArrowColumn | None, n_rows: int) -> _Rows:
-    """Group rows with the same id into one sequence, in order of first appearance; without ids all into one."""
+def _rows_of_ids(ids: ArrowColumn | None, n_rows: int, lengths: NDArray[np.int64] | None) -> _Rows:
+    """Group rows with the same id into one sequence, in order of first appearance; without ids by lengths, or all."""
     if ids is None:
-        return _Rows(np.array([0, n_rows]), None, None)
+        return _Rows(np.concatenate([[0], np.cumsum([n_rows] if lengths is None else lengths)]), None, None)
     codes, names = _coded_ids(ids)
     offsets = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(names)))])
     grouped = bool((np.diff(codes) >= 0).all())

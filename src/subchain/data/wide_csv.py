@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import warnings
 from pathlib import Path
@@ -24,24 +23,18 @@ _KINDS: tuple[dict[str, Any], ...] = (
 )
 
 
-def read_names(path: Path, delimiter: str) -> list[str]:
-    """Return the names on the first line of a CSV file, if they are very many; else an empty list."""
-    try:
-        with _opened(path) as file:
-            names = next(csv.reader(file, delimiter=delimiter), [])
-    except (ValueError, OSError, EOFError, csv.Error) as error:
-        if isinstance(error, SubchainError):
-            raise
-        return []  # Arrow describes what is wrong
-    return names if len(names) >= WIDE else []
+def is_wide(names: list[str]) -> bool:
+    """Return whether a table has very many columns."""
+    return len(names) >= WIDE
 
 
-def read_numbers(path: Path, n_columns: int, delimiter: str) -> NDArray[Any] | None:
-    """Return all fields below the first line as numbers, (N, D); None if some are not numbers."""
+def read_numbers(path: Path, n_columns: int, delimiter: str, has_header: bool) -> NDArray[Any] | None:
+    """Return all fields below the line of names as numbers, (N, D); None if some are not numbers."""
     for kind in _KINDS:
         with _opened(path) as file, warnings.catch_warnings():
             warnings.simplefilter("error")  # for integers that are written as fractions
-            file.readline()
+            if has_header:
+                file.readline()
             try:
                 values = np.loadtxt(file, delimiter=delimiter, comments=None, quotechar='"', ndmin=2, **kind)
             except (ValueError, OverflowError, Warning) as error:

@@ -53,6 +53,7 @@ class Fitted(Component):
     statistics_ : expected sufficient statistics
     trace_, status_, runs_ : history of the best run, the reason why it ended, and the objective of every restart
     family_ : emission family
+    family_reason_ : one sentence that says why `fit` chose this family; empty if it was given
     end_marginal_ : posterior marginal of the last state after `partial_fit`, (K,); None after `fit`
     training_marginals_ : posterior marginals of the training positions, if the run has kept them (`CVI`, `Gibbs`,
         `VI(cluster="state")`); else None
@@ -77,6 +78,7 @@ class Fitted(Component):
     n_sequences_: int
     n_batches_: int
     family_: Emission
+    family_reason_: str = ""
     vocabularies_: tuple[Vocabulary | None, ...]
     columns_: tuple[str, ...] | None
     grouped_by_: str | None

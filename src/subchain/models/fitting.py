@@ -16,12 +16,12 @@ from subchain.data.digest import digest
 from subchain.data.held_out import with_missing
 from subchain.data.sequences import is_memory_mapped, require_observations
 from subchain.data.unseen import without_unseen
-from subchain.emissions import Parameters, Product, resolve_emission
+from subchain.emissions import AUTO, Emission, Parameters, Product, coded_numbers, emission_for
 from subchain.emissions.moments import RealEmission
 from subchain.engines import resolve_engine
 from subchain.engines.statistics import HMMStatistics
 from subchain.errors import InputError, unknown_name
-from subchain.inference import ALGORITHMS, Algorithm, resolve_inference
+from subchain.inference import ALGORITHMS, SVI, Algorithm, resolve_inference
 from subchain.inference.run.chains import ChainProblem
 from subchain.inference.run.loop import Known, RunState
 from subchain.inference.run.trace import Trace
@@ -31,6 +31,7 @@ from subchain.inference.search.exchange import ExchangeSearch
 from subchain.inference.search.search import StateSearch
 from subchain.inference.start.kinds import kinds_of_runs
 from subchain.inference.start.race import race
+from subchain.inference.start.short_runs import short_run, short_settings
 from subchain.inference.start.stages import order_of_states
 from subchain.inference.start.starts import STARTS, start_statistics
 from subchain.inference.stochastic.lengths import measure
@@ -69,6 +70,7 @@ class FitCall:
         entropy: int | None = None,
     ) -> None:
         self.model = model
+        self.emission: Emission
         if isinstance(model.n_states, bool) or not isinstance(model.n_states, (int, np.integer)) or model.n_states < 1:
             raise InputError(f"n_states must be a whole number of at least 1, not {model.n_states!r}.")
         if not isinstance(model.n_init, (int, np.integer)) or model.n_init < 1:
@@ -76,9 +78,9 @@ class FitCall:
         n_states = int(model.n_states)
         self.algorithm = resolve_inference(model.inference)
         self.algorithm.check()
-        self.emission = resolve_emission(model.emission)
         self.transition = _suited(resolve_transition(model.transition), self.algorithm)
         self.start_point = self._given_start(n_states)
+        self.choice = ""
         annotations, validation = self._read(x, annotations, validation)
         self.knowledge = list(annotations.of_states.values())
         self._check_observed()
@@ -144,6 +146,7 @@ class FitCall:
             raw = as_sequences_like(x, start.vocabularies_, start.columns_, start.grouped_by_)
         else:
             raw = as_sequences(x)
+        raw = self._choose(raw)
         counts = annotations.weights(raw) > 0.0
         if not counts.all():
             annotations = annotations.take(raw, counts)
@@ -157,6 +160,20 @@ class FitCall:
             self.emission = self.emission.sized_as(self.start_point.emission)
             self.emission.check_against(self.data, self.start_point.emission)
         return annotations, validation
+
+    def _choose(self, raw: Sequences) -> Sequences:
+        """Set the family, chosen by the data if it was left open; return the data as it takes them."""
+        model = self.model
+        if self.start_point is not None and isinstance(model.emission, str) and model.emission == AUTO:
+            self.emission = model.init.family_
+        else:
+            self.emission, self.choice = emission_for(model.emission, raw)
+        if self.start_point is not None and not isinstance(self.start_point.emission, self.emission.parameters_type):
+            raise InputError(
+                f"init emits {type(self.start_point.emission).__name__}, but emission={self.emission!r} "
+                f"needs {self.emission.parameters_type.__name__}."
+            )
+        return coded_numbers(self.emission, raw)
 
     def _chain(self, n_states: int, *, flat: bool) -> ChainPosterior:
         """Return the prior of the chain, with a dense transition matrix if the algorithm needs one."""
@@ -209,11 +226,6 @@ class FitCall:
         point = init._point()
         if len(point.chain.initial) != n_states:
             raise InputError(f"init has {len(point.chain.initial)} states, but the model has n_states={n_states}.")
-        if not isinstance(point.emission, self.emission.parameters_type):
-            raise InputError(
-                f"init emits {type(point.emission).__name__}, but emission={self.emission!r} "
-                f"needs {self.emission.parameters_type.__name__}."
-            )
         return point
 
     def _freeze(self) -> None:
@@ -248,7 +260,7 @@ class FitCall:
         if hierarchy_of(self.problem.prior.chain) is not None:
             return [("kmeans",)] * n_runs
         is_acyclic = order_of_states(self.reference.chain.operator) is not None
-        return kinds_of_runs(n_runs, has_distances=has_distances, is_acyclic=is_acyclic)
+        return kinds_of_runs(n_runs, self.data.n_observations, has_distances=has_distances, is_acyclic=is_acyclic)
 
     def _guess(self, kinds: tuple[str, ...], seed: np.random.SeedSequence) -> RunState:
         """Return an initial state from guessed statistics: of the one kind, or of the winner of a race."""
@@ -266,6 +278,10 @@ class FitCall:
     def _statistics(self, kind: str, rng: np.random.Generator, number: int) -> HMMStatistics:
         """Return the statistics of a start."""
         evidence, weights = self.problem.structure.evidence, self.problem.structure.weights
+        if kind == "stochastic":
+            problem = ChainProblem(self.problem.structure, self.proper)
+            algorithm = SVI(**short_settings(int(self.data.lengths.max())), search=False)
+            return short_run(problem, algorithm, self._statistics("kmeans", rng, number), number)
         if kind not in LOCAL_STARTS:
             return start_statistics(self.data, self.emission, self.reference, kind, rng, evidence)
         if self.algorithm.flat:  # transitions that were not drawn have probability zero

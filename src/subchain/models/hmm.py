@@ -31,6 +31,7 @@ from subchain.models.sampling_methods import SamplingMethods
 from subchain.models.scoring import ScoringMethods
 from subchain.models.streaming import learn_on
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
+from subchain.tasks.matching import are_alike
 from subchain.tasks.states import rising
 from subchain.transitions import TransitionPrior, check_chain
 from subchain.transitions.hdp.hierarchy import learns_top
@@ -44,7 +45,10 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
     n_states : int
         Number of hidden states.
     emission : str or Emission
-        Emission family: "categorical", "gaussian", "diagonal_gaussian", "poisson", "bernoulli", or an object.
+        Emission family: "categorical", "gaussian", "diagonal_gaussian", "poisson", "bernoulli", or an object. "auto"
+        chooses by the columns of the data: strings and codes are "categorical", zeros and ones "bernoulli", small whole
+        numbers "poisson", other numbers "gaussian", and columns of several kinds get a `Product`. `family_` is the
+        chosen family, and `family_reason_` says why.
     transition : str or TransitionPrior, optional
         Prior over the hidden chain; `Dirichlet()` by default.
     inference : str or Algorithm
@@ -52,9 +56,13 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
     n_init : int
         Number of restarts; the run with the best objective is kept.
     init : str or HMM
-        "auto", "kmeans", "context" (k-means on windows of neighbouring observations), "random", "exponential";
-        "posteriors" or "states" (random marginals, or random states, among the legal states of every position, as
-        "auto" does for symbols with legal states); or a model whose parameters are the exact start.
+        Where runs begin: "kmeans", "context" (k-means on windows of neighbouring observations), "random" (the nearest
+        of K random observations), "exponential" (random counts), "stochastic" (a short run of `SVI`), "parts" (equal
+        parts of each sequence, for left-right models), "posteriors" or "states" (random marginals, or random states,
+        among the legal states of every position). Or a model whose parameters are the exact start. "auto" takes the
+        better of "kmeans" and "context" after a few iterations on an excerpt, and other kinds for restarts;
+        "exponential" or, from 50,000 observations on, "stochastic" for symbols; "parts" for left-right models;
+        "posteriors" for symbols with legal states. `runs_` says which kind each run began with.
     random_state : int, numpy Generator or None
         Seed; each restart has its own random stream.
     n_jobs : int, optional
@@ -91,7 +99,7 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
     def __init__(
         self,
         n_states: int = 2,
-        emission: str | Emission = "gaussian",
+        emission: str | Emission = "auto",
         transition: str | TransitionPrior | None = None,
         inference: str | Algorithm | None = "vi",
         n_init: int = 1,
@@ -164,7 +172,7 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
         with naming(checkpoint if resume else None):
             self._adopt(fit, journey.best, journey.summaries)
         self.n_batches_, self.end_marginal_ = 1, None
-        self._warn(fit.algorithm)
+        self._warn(fit.algorithm, states_are_open=all(known is None for known in fit.knowledge))
         return self
 
     def fit_predict(self, x: Any, y: None = None, **settings: Any) -> Any:
@@ -175,6 +183,7 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
     def _adopt(self, fit: FitCall, state: RunState, runs: list[RunSummary]) -> None:
         """Set the results of this model to the final state of a run."""
         self._set_parameters(cast(HMMPoint, state.point), fit.emission)
+        self.family_reason_ = fit.choice
         self.prior_ = cast(HMMPosterior, state.results.prior or fit.problem.prior)
         self.statistics_ = cast(HMMStatistics, state.results.reported or fit.empty)
         self.trace_ = state.trace
@@ -188,12 +197,19 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
             self._reorder(rising(-self.state_occupancy_, self.n_states_))
             self.state_names_ = [str(state) for state in range(self.n_states_)]
 
-    def _warn(self, algorithm: Algorithm) -> None:
-        """Warn if the run did not converge, used all states of an infinite model, or was interrupted."""
+    def _warn(self, algorithm: Algorithm, *, states_are_open: bool) -> None:
+        """Warn if the run did not converge or was interrupted, found states that are alike, or used all there are."""
+        chain, visits = self.prior_.chain, self.statistics_.visits
         complaint = algorithm.complaint(self.trace_, self.status_)
         if complaint is not None:
             warnings.warn(complaint, ConvergenceWarning, stacklevel=3)
-        chain, visits = self.prior_.chain, self.statistics_.visits
+        is_judged = self.status_ == "converged" and states_are_open and not self.family_.has_frozen
+        if complaint is None and is_judged and are_alike(self.emission_, visits):
+            warnings.warn(
+                f"the states emit the same: no difference between them was found with {self.family_!r}. The data may "
+                "have no states, another family may suit them better (emission=), or another start (init=, n_init=).",
+                stacklevel=3,
+            )
         if learns_top(chain) and bool((visits >= 1.0).all()):
             warnings.warn(
                 f"all n_states={self.n_states_} states are in use, so more states may fit better; raise n_states.",

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from subchain.data import Sequences, as_sequences
-from subchain.emissions import resolve_emission
+from subchain.emissions import coded_numbers, emission_for
 from subchain.emissions.moments import SAMPLE_VALUES
 from subchain.engines import resolve_engine
 from subchain.inference import resolve_inference
@@ -79,7 +79,8 @@ def memory_estimate(model: HMM, x: Any) -> MemoryEstimate:
     """
     data = as_sequences(x)
     n_states = int(model.n_states)
-    emission = resolve_emission(model.emission)
+    emission = emission_for(model.emission, data).emission
+    data = emission.prepare(coded_numbers(emission, data))
     zeros = emission.prior(data, n_states, flat=False).mean().zeros()
     transition = resolve_transition(model.transition)
     moves = transition.prior(n_states, flat=False).mean().operator

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.data.new_data import read_like
 from subchain.models.fitted import Fitted
 from subchain.tasks.blocks import smoothed_blocks
 from subchain.tasks.decoding import decode_states
 from subchain.tasks.forecast import forecast
-from subchain.tasks.imputation import impute
+from subchain.tasks.imputation import impute, in_words
 from subchain.tasks.marginals import filtered, smoothed
 from subchain.tasks.output import Out
+from subchain.tasks.question import comes_in_list
 from subchain.tasks.segments import Segments, find_segments
 from subchain.tasks.stream import Stream
 
@@ -55,10 +58,12 @@ class PredictionMethods(Fitted):
         -------
         array of int, shape (T,); a list of them for several sequences
 
+            States of a sequence of probability zero are −1, with a warning that gives the position.
+
         Raises
         ------
         ImpossibleSequenceError
-            If a sequence has probability zero; the message gives the position.
+            If no sequence has a positive probability.
 
         Examples
         --------
@@ -276,7 +281,8 @@ class PredictionMethods(Fitted):
 
         Returns
         -------
-        array of the shape of x, or a list of them for several sequences; codes for symbols, floats otherwise
+        array of the shape of x, or a list of them for several sequences; strings where x holds strings, codes where it
+        holds codes, floats otherwise
 
         See Also
         --------
@@ -290,5 +296,7 @@ class PredictionMethods(Fitted):
         >>> model.impute([0, 0, -1, 0, 1, 1, -1])
         array([0, 0, 0, 0, 1, 1, 1])
         """
-        question = self._ask(x)
-        return question.answer(impute(question))
+        self._point()
+        given = read_like(x, self.columns_, self.grouped_by_)
+        question = dataclasses.replace(self._ask(given), in_list=comes_in_list(x, given))
+        return question.answer(in_words(impute(question), question.data.vocabularies, given.vocabularies))

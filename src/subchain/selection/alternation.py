@@ -9,13 +9,12 @@ from __future__ import annotations
 import warnings
 from typing import Any, NamedTuple
 
-from subchain.data import as_sequences
 from subchain.data.annotations import Annotations
 from subchain.errors import ConvergenceWarning, InputError
 from subchain.inference import resolve_inference
 from subchain.models.hmm import HMM
 from subchain.selection.concentrations import BOUNDS, Concentrations, checked_bounds, learn
-from subchain.selection.folds import at_least, fit
+from subchain.selection.folds import at_least, data_for, fit
 from subchain.selection.grid import Settings, resolved
 
 
@@ -102,7 +101,8 @@ def fit_concentrations(
     """
     at_least("rounds", rounds, 1)
     limits = checked_bounds(bounds)
-    base, data = resolved(model), as_sequences(x)
+    data = data_for(model, x)
+    base = resolved(model, data)
     algorithm = resolve_inference(base.inference)
     if algorithm.flat:
         raise InputError(

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.components import clone
-from subchain.data import Sequences
+from subchain.data import Sequences, as_sequences
 from subchain.data.annotations import Annotations
 from subchain.data.dtypes import signed
-from subchain.emissions import Categorical, Emission, Product, resolve_emission
+from subchain.emissions import Categorical, Emission, Product, coded_numbers, emission_for
 from subchain.emissions.moments import RealEmission
 from subchain.errors import InputError
 from subchain.models.hmm import HMM
@@ -60,7 +60,7 @@ def _per_observation(model: HMM, data: Sequences, known: Annotations) -> float:
 
 def _held_out_blocks(base: HMM, data: Sequences, known: Annotations, seeds: list[int]) -> Results:
     """Hide every k-th block from the fit; its probability is that of all data divided by that of the shown data."""
-    data = _with_room_for_missing(data, resolve_emission(base.emission))
+    data = _with_room_for_missing(data, emission_for(base.emission, data).emission)
     length = max(1, data.n_observations // (BLOCKS * len(seeds)))
     fold_of = np.arange(data.n_observations) // length % len(seeds)
     for fold in range(min(len(seeds), int(fold_of.max()) + 1)):
@@ -73,9 +73,17 @@ def _held_out_blocks(base: HMM, data: Sequences, known: Annotations, seeds: list
 # ---- data ------------------------------------------------------------------------------------------------------------
 
 
+def data_for(model: HMM, x: Any) -> Sequences:
+    """Return data as the family of a model takes them, whole, so that all folds have the same codes."""
+    if not isinstance(model, HMM):
+        raise InputError(f"model must be an HMM, not {model!r}.")
+    data = as_sequences(x)
+    return coded_numbers(emission_for(model.emission, data).emission, data)
+
+
 def with_all_symbols(emission: str | Emission, data: Sequences, n_states: int = 1) -> Emission:
     """Return the family with the number of symbols in all data fixed, since not every fold contains all symbols."""
-    family: Emission = clone(resolve_emission(emission))
+    family: Emission = clone(emission_for(emission, data).emission)
     prepared = family.prepare(data)
     family.check(prepared)
     parameters: Any = family.prior(prepared, n_states, flat=False).mean()

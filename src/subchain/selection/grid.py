@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from subchain.core.components import clone
-from subchain.emissions import resolve_emission
+from subchain.data import Sequences
+from subchain.emissions import AUTO, emission_for, resolve_emission
 from subchain.errors import InputError, unknown_name
 from subchain.inference import Algorithm, resolve_inference
 from subchain.models.hmm import HMM
@@ -43,13 +44,18 @@ class Trial(NamedTuple):
     collapsed: bool
 
 
-def resolved(model: HMM) -> HMM:
-    """Return an unfitted copy with component names replaced by components, so that their settings can be changed."""
-    if not isinstance(model, HMM):
-        raise InputError(f"model must be an HMM, not {model!r}.")
+def resolved(model: HMM, data: Sequences | None = None) -> HMM:
+    """Return an unfitted copy with component names replaced by components, so that their settings can be changed.
+
+    A family that was left open is chosen by the data; without data it is that of the fitted model.
+    """
     fresh: HMM = clone(model)
+    if data is not None:
+        family = emission_for(fresh.emission, data).emission
+    else:
+        family = model.family_ if fresh.emission == AUTO else resolve_emission(fresh.emission)
     return fresh.set_params(
-        emission=resolve_emission(fresh.emission),
+        emission=family,
         transition=resolve_transition(fresh.transition),
         inference=fresh.inference if isinstance(fresh.inference, Algorithm) else resolve_inference(fresh.inference),
     )

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from subchain.core.components import clone
-from subchain.data import HoldOut, Sequences, as_sequences
+from subchain.data import HoldOut, Sequences
 from subchain.data.annotations import AnnotationOptions, Annotations
 from subchain.errors import ConvergenceWarning, InputError, unknown_name
 from subchain.models.fitting import FitCall
 from subchain.models.hmm import HMM
 from subchain.numerics.seeds import seed_sequence
-from subchain.selection.folds import Results, at_least, fit, held_out, with_all_symbols
+from subchain.selection.folds import Results, at_least, data_for, fit, held_out, with_all_symbols
 from subchain.selection.grid import (
     Settings,
     Trial,
@@ -145,8 +145,8 @@ def select_priors(
     >>> found.edges[0][:71]
     'the best emission__concentration, 0.001, is the smallest that was tried'
     """
-    given, data = Annotations(**known), as_sequences(x)
-    base = resolved(model)
+    given, data = Annotations(**known), data_for(model, x)
+    base = resolved(model, data)
     if n_init is not None:
         base.set_params(n_init=at_least("n_init", n_init, 1))
     values = checked_grid(grid, base)

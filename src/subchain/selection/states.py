@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from subchain.core.components import clone
-from subchain.data import Sequences, as_sequences
+from subchain.data import Sequences
 from subchain.data.annotations import Annotations
 from subchain.errors import ConvergenceWarning, InputError, unknown_name
 from subchain.inference import EM, resolve_inference
 from subchain.models.hmm import HMM
-from subchain.selection.folds import Results, at_least, fit, held_out, with_all_symbols
+from subchain.selection.folds import Results, at_least, data_for, fit, held_out, with_all_symbols
 
 
 class Row(NamedTuple):
@@ -102,7 +102,8 @@ def select_states(
     if criterion not in _CRITERIA:
         raise unknown_name("criterion", criterion, _CRITERIA)
     n_fits = at_least("cv", cv, 2) if criterion == "held_out" else at_least("n_init", n_init, 1)
-    base, data = clone(HMM() if model is None else model), as_sequences(x)
+    base: HMM = clone(HMM() if model is None else model)
+    data = data_for(base, x)
     base.set_params(emission=with_all_symbols(base.emission, data), n_init=n_init)
     if criterion == "bound" and isinstance(resolve_inference(base.inference), EM):
         raise InputError("criterion='bound' needs variational inference; with EM use 'bic', 'aic' or 'held_out'.")

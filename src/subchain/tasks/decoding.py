@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.errors import InputError, unknown_name
+from subchain.tasks.impossible import where_possible
 from subchain.tasks.output import Out, write
 from subchain.tasks.question import Question
 
@@ -22,19 +23,28 @@ def _best_paths(question: Question, out: NDArray[Any]) -> None:
     question.engine.viterbi(question.surrogate, question.part, out)
 
 
+#: State of positions that have none, because their sequence is impossible.
+NO_STATE = -1
 #: Methods of decoding: functions that write the states of all positions into an array.
 DECODINGS = {"posterior": _best_states, "viterbi": _best_paths}
 
 
 def decode_states(question: Question, decoding: str, out: Out) -> NDArray[Any]:
-    """Return the decoded states of all positions, (N,); `decoding` is a name in `DECODINGS`."""
+    """Return the decoded states of all positions, (N,); `decoding` is a name in `DECODINGS`.
+
+    States of impossible sequences among others are −1, with a warning.
+    """
     if decoding not in DECODINGS:
         raise unknown_name("decoding", decoding, DECODINGS)
     if isinstance(out, np.ndarray) and out.dtype.kind in "iu" and np.iinfo(out.dtype).max < question.n_states - 1:
         raise InputError(
             f"out is of type {out.dtype}, which cannot represent {question.n_states} states; use a larger integer type."
         )
-    shape = (question.data.n_observations,)
-    if question.stored is not None and decoding == "posterior":
-        return write(out, shape, np.int32, question.stored.best)
-    return write(out, shape, np.int32, lambda table: DECODINGS[decoding](question, np.asarray(table)))
+
+    def decode(asked: Question, into: Out) -> NDArray[Any]:
+        shape = (asked.data.n_observations,)
+        if asked.stored is not None and decoding == "posterior":
+            return write(into, shape, np.int32, asked.stored.best)
+        return write(into, shape, np.int32, lambda table: DECODINGS[decoding](asked, np.asarray(table)))
+
+    return where_possible(question, decode, out, NO_STATE)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.data import is_missing
+from subchain.data import Vocabulary, is_missing
+from subchain.data.number_symbols import holds_numbers
 from subchain.engines.results import MarginalBlock
 from subchain.tasks.question import Question
 from subchain.tasks.sampling import sample_paths
@@ -45,3 +47,37 @@ def sample_missing(question: Question, n: int, seed: np.random.SeedSequence) -> 
     out = np.repeat(np.asarray(values, dtype=drawn.dtype)[None], len(paths), axis=0)
     out[:, rows] = drawn
     return out
+
+
+def in_words(
+    table: NDArray[Any], vocabularies: Sequence[Vocabulary | None], given: Sequence[Vocabulary | None]
+) -> NDArray[Any]:
+    """Return the values with codes replaced by what they stand for, in columns that were not given as codes.
+
+    Parameters
+    ----------
+    table : (N,) or (N, D)
+    vocabularies : vocabulary or None of each column, of the codes in the table
+    given : the same of the data as they were given, where None means numbers or codes
+
+    Returns
+    -------
+    array of the same shape; of strings or numbers, or of objects if columns differ
+    """
+    meant = [_meanings(*column) for column in zip(vocabularies, given, strict=True)]
+    if not any(entries is not None for entries in meant):
+        return table
+    if table.ndim == 1:
+        return np.array(meant[0])[table.astype(np.int64)]
+    words = table.astype(object)
+    for column, entries in enumerate(meant):
+        if entries is not None:
+            words[:, column] = np.array(entries, dtype=object)[table[:, column].astype(np.int64)]
+    return words
+
+
+def _meanings(ours: Vocabulary | None, given: Vocabulary | None) -> list[Any] | None:
+    """Return the symbol, or number, of each code; None for columns of numbers and of codes."""
+    if ours is None or (given is None and not holds_numbers(ours)):
+        return None
+    return ours.to_list() if given is not None else [int(symbol) for symbol in ours]

@@ -7,29 +7,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.tasks.impossible import where_possible
 from subchain.tasks.output import Out, write
 from subchain.tasks.question import Question
 
 
 def smoothed(question: Question, out: Out) -> NDArray[Any]:
-    """Return the posterior marginals given the whole sequence, (N, K)."""
+    """Return the posterior marginals given the whole sequence, (N, K); nan for impossible sequences."""
 
-    def fill(table: NDArray[Any]) -> None:
-        rows = np.asarray(table)
-        question.engine.smooth(question.surrogate, question.part, lambda block: block.write(rows)).checked()
+    def ask(asked: Question, into: Out) -> NDArray[Any]:
+        def fill(table: NDArray[Any]) -> None:
+            rows = np.asarray(table)
+            asked.engine.smooth(asked.surrogate, asked.part, lambda block: block.write(rows)).checked()
 
-    stored = question.stored
-    return write(out, (question.data.n_observations, question.n_states), np.float64, stored.write if stored else fill)
+        stored = asked.stored
+        return write(into, (asked.data.n_observations, asked.n_states), np.float64, stored.write if stored else fill)
+
+    return where_possible(question, ask, out, np.nan)
 
 
 def filtered(question: Question, out: Out) -> NDArray[Any]:
-    """Return the filtered marginals, given the sequence up to each position, (N, K)."""
+    """Return the filtered marginals, given the sequence up to each position, (N, K); nan for impossible sequences."""
 
-    def fill(table: NDArray[Any]) -> None:
-        rows = np.asarray(table)
-        question.engine.filter(question.surrogate, question.part, lambda block: block.write(rows)).checked()
+    def ask(asked: Question, into: Out) -> NDArray[Any]:
+        def fill(table: NDArray[Any]) -> None:
+            rows = np.asarray(table)
+            asked.engine.filter(asked.surrogate, asked.part, lambda block: block.write(rows)).checked()
 
-    return write(out, (question.data.n_observations, question.n_states), np.float64, fill)
+        return write(into, (asked.data.n_observations, asked.n_states), np.float64, fill)
+
+    return where_possible(question, ask, out, np.nan)
 
 
 def of_states(question: Question, states: NDArray[Any]) -> NDArray[np.float32]:

@@ -23,6 +23,12 @@ Blocks = Iterator[tuple[int, Array]]
 #: Draws per state, and bound on the log ratio of one draw.
 DRAWS = 512
 LARGEST_RATIO = 1e3
+#: States are alike if their Kullback-Leibler divergence is below this number of nats.
+ALIKE = 1e-2
+#: States with a smaller share of the positions are not in use.
+USED = 1e-3
+#: Number of positions below which states are not judged.
+FEWEST = 20
 
 
 def emission_distance(ours: Parameters, theirs: Parameters) -> Array:
@@ -41,6 +47,20 @@ def _excess(ours: Parameters, theirs: Parameters) -> Array:
     own = ours.log_likelihood(draws)[states, np.arange(len(states))]
     ratio: Array = np.minimum(own - theirs.log_likelihood(draws), LARGEST_RATIO)
     return np.asarray(ratio.reshape(theirs.n_states, ours.n_states, DRAWS).mean(axis=2).T)
+
+
+def are_alike(emission: Parameters, visits: Array) -> bool:
+    """Return whether all states that are in use, at least two, have nearly the same emissions; false for few positions.
+
+    Parameters
+    ----------
+    visits : (K,) expected number of positions in each state
+    """
+    used = np.flatnonzero(visits >= USED * visits.sum())
+    if len(used) < 2 or visits.sum() < FEWEST:
+        return False
+    states = emission.take(used)
+    return bool((_excess(states, states.take(np.zeros(1, dtype=np.int64))) < ALIKE).all())
 
 
 def overlap(ours: Blocks, theirs: Blocks) -> Array:

@@ -15,10 +15,11 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.errors import InputError, unknown_name
+from subchain.errors import ImpossibleSequenceError, InputError, unknown_name
 from subchain.tasks import bed
 from subchain.tasks.colours import ranks, shaded
 from subchain.tasks.decoding import decode_states
+from subchain.tasks.impossible import possible_part
 from subchain.tasks.marginals import of_states
 from subchain.tasks.question import Question
 
@@ -231,7 +232,24 @@ class Segments:
 def find_segments(
     question: Question, decoding: str, state_names: Sequence[str], occupancy: NDArray[np.float64]
 ) -> Segments:
-    """Return the segments of all sequences, in the order of the data; `occupancy` (K,) decides the colours."""
+    """Return the segments of all sequences, in the order of the data; `occupancy` (K,) decides the colours.
+
+    Impossible sequences among others have no segments, with a warning.
+    """
+    try:
+        return _segments(question, decoding, state_names, occupancy)
+    except ImpossibleSequenceError as error:
+        part = possible_part(question, error)
+    found = _segments(part.question, decoding, state_names, occupancy)
+    return dataclasses.replace(
+        found, sequence=part.sequences[found.sequence], sequence_names=question.data.names,
+        n_sequences=question.data.n_sequences,
+    )  # fmt: skip
+
+
+def _segments(
+    question: Question, decoding: str, state_names: Sequence[str], occupancy: NDArray[np.float64]
+) -> Segments:
     data = question.data
     smallest = np.empty(data.n_observations, dtype=np.min_scalar_type(question.n_states - 1))
     states = decode_states(question, decoding, smallest)

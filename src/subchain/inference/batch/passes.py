@@ -179,7 +179,11 @@ class PassTrials:
         self.step = step
         self.prior: Posterior = step.results.prior or passes.problem.prior
         self.statistics: Any = step.results.statistics
-        self.settled_at = state.trace.settled_at(passes.algorithm.tolerance, step.objective)
+        tolerance, n_observations = passes.algorithm.tolerance, passes.problem.structure.n_observations
+        self.settled_at = state.trace.settled_at(tolerance, step.objective)
+        self.begins_to_settle = state.trace.begins_to_settle(tolerance, step.objective)
+        self.visited = float(n_observations) * (state.iteration + 1)
+        self.attempt_visits = float(n_observations) * PASSES
 
     @contextmanager
     def open(self) -> Iterator[None]:

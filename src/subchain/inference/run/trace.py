@@ -11,6 +11,8 @@ from subchain.errors import FileFormatError
 
 #: Relative changes of the objective that are nothing but rounding.
 ROUNDING = 1e-10
+#: Relative changes of the objective with which a run begins to settle.
+NEAR = 1e-4
 Status = Literal["converged", "max_iter", "time_limit", "interrupted", "stopped_improving"]
 
 
@@ -72,6 +74,11 @@ class Trace:
             return False
         before, change = abs(known[1] - known[0]), abs(known[2] - known[1])
         return change <= tolerance * abs(known[2]) and change <= max(before, ROUNDING * abs(known[2]))
+
+    def begins_to_settle(self, tolerance: float, coming: float | None) -> bool:
+        """Whether the coming iteration is the first to change the objective by less than the fraction `NEAR`."""
+        known = coming is not None and tolerance > 0.0
+        return known and self.has_settled(NEAR, coming) and not self.has_settled(NEAR)
 
     def settled_at(self, tolerance: float, coming: float | None) -> float | None:
         """The highest objective so far if a run settles with the coming one, else None."""

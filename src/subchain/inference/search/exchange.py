@@ -6,24 +6,29 @@ states a merge and a split have to be tried together (Ueda et al. 2000, for mixt
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
 
+from subchain.engines.statistics import HMMStatistics
 from subchain.inference.run.algorithm import Algorithm
 from subchain.inference.run.loop import RunState, Step, Trial, Trials
+from subchain.inference.run.trace import NEAR
 from subchain.inference.search.merging import Merge, pair_merges
-from subchain.inference.search.search import LEAST_GAIN, MOST, OneSearch, StateSearch, is_milestone
+from subchain.inference.search.search import MOST, OneSearch, StateSearch, is_milestone
 from subchain.inference.search.splitting import Split, Splitter, has_free_state
 from subchain.structures.chain.model import HMMPosterior
 from subchain.structures.chain.structure import Chains
 
-#: The first search of a run is due when an iteration changes the objective by less than this fraction.
-NEAR = 1e-4
+#: A search may visit as many positions as this share of what the run has visited before, or as the second number.
+SHARE, CHEAP = 0.5, 2e6
 #: Pairs of states that are merged, and states that are split for each of them.
 MERGES, SPLITS = 3, 4
 #: Loss of fit of an excerpt (nats an observation) with which a proposal is given up before any pass over the data.
 SLACK = 0.02
+#: What an exchange must add to the objective (nats); as many states as before need no more.
+LEAST_GAIN = 0.05
 #: Further attempts that a proposal is given as long as it may come to exceed the objective.
 ATTEMPTS = 5
 
@@ -46,9 +51,7 @@ class ExchangeSearch(StateSearch):
         """Whether the run has settled, or has just begun to; stochastic runs, which never settle: now and then."""
         if not trials.advances:
             return is_milestone(state.iteration + 1, trials.every)
-        trace = state.trace
-        begins = trace.has_settled(NEAR, step.objective) and not trace.has_settled(NEAR)
-        return trials.settled_at is not None or (begins and step.objective is not None)
+        return trials.settled_at is not None or trials.begins_to_settle
 
     def begin(self, trials: Trials, seed: list[int]) -> OneSearch:
         return OneExchange(self, trials, seed)
@@ -61,34 +64,47 @@ class OneExchange(OneSearch):
 
     def improve(self, here: Trial) -> Trial:
         rng, tried = np.random.default_rng(self.seed), 0
-        while len(self.events) < MOST:
-            best = None
+        self._left = max(SHARE * self.trials.visited, CHEAP)
+        found: Trial | None = here
+        while found is not None and len(self.events) < MOST:
+            here, found = found, None
             for merge, split in self._proposals(here, rng):
                 tried += 1
-                best = self._pursue(here, split)
-                if best is not None:
+                found = self._pursue(here, split)
+                if found is not None:
                     parted = f"state {split.state} gave part of its work to state {split.free}"
-                    here = self._accept(parted if merge is None else f"{merge}, and {parted}", here, best)
+                    found = self._accept(parted if merge is None else f"{merge}, and {parted}", here, found)
                     self.folded += [] if merge is None else [(merge.into, gone) for gone in merge.gone]
                     break
-            if best is None:
-                break
         self.note = f"search: {tried} merges with splits were tried, {len(self.events)} raised the objective"
-        return here
+        return here if found is None else found
 
     def _proposals(self, here: Trial, rng: np.random.Generator) -> Iterator[tuple[Merge | None, Split]]:
-        """Exchanges after which an excerpt of the data is explained nearly as well as before, or better."""
+        """Exchanges after which an excerpt of the data is explained nearly as well as before, or better.
+
+        There are none once the search has visited as many positions as it may.
+        """
         search, statistics = self.search, here.statistics
         is_free = has_free_state(statistics)
         for merge in [None] if is_free else pair_merges(search.proper, statistics, MERGES):
+            if self._left < 0.0:
+                return
             folded = statistics if merge is None else merge.fold(statistics)
             splitter = Splitter(search.chains, search.algorithm, search.proper, folded, rng)
             least = splitter.log_normalizer(statistics) - SLACK * statistics.n_observations
             seeds = splitter.by_misfit()
             others = [seed for seed in seeds if merge is None or seed.state != merge.into]
-            for split in map(splitter.split, (others or seeds)[:SPLITS]):
+            for seed in (others or seeds)[:SPLITS]:
+                if self._left < 0.0:
+                    return
+                self._left -= splitter.visits
+                split = splitter.split(seed)
                 if split.log_normalizer > least:
                     yield merge, split
+
+    def _attempt(self, prior: HMMPosterior, statistics: HMMStatistics) -> Trial:
+        self._left -= self.trials.attempt_visits
+        return super()._attempt(prior, statistics)
 
     def _pursue(self, here: Trial, split: Split) -> Trial | None:
         """Return where a proposal leads if its objective comes to exceed the present one.
@@ -101,7 +117,7 @@ class OneExchange(OneSearch):
         there = self._attempt(here.prior, split.statistics)
         for left in reversed(range(ATTEMPTS)):
             before = there.objective
-            if before > least or not self.trials.advances:
+            if before > least or not math.isfinite(before) or not self.trials.advances:
                 break
             there = self._attempt(there.prior, there.statistics)
             if there.objective + left * (there.objective - before) < least:

@@ -103,6 +103,11 @@ class Splitter:
         order = large[np.argsort(-gains[best[large], large], kind="stable")]
         return [Seed(int(state), int(best[state])) for state in order]
 
+    @property
+    def visits(self) -> float:
+        """Positions that a split visits."""
+        return float(ITERATIONS * self.excerpt.batch.lengths.sum())
+
     def log_normalizer(self, statistics: HMMStatistics) -> float:
         """Return the log normaliser of the excerpt under the model with other statistics."""
         return self.excerpt.statistics(_weights(self.algorithm, self.prior.update(statistics))).log_normalizer

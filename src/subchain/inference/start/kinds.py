@@ -9,12 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import cycle, islice
 
-#: Kinds that race, and kinds of further runs, for observations that have distances and for symbols.
-RACING, FURTHER = ("kmeans", "context"), ("context", "random", "kmeans", "exponential")
-RACING_SYMBOLS, FURTHER_SYMBOLS = ("exponential",), ("context", "exponential")
+#: Kinds that race, and kinds of further runs: for observations that have distances, for symbols, for many symbols.
+DISTANCES = ("kmeans", "context"), ("context", "random", "kmeans", "exponential")
+SYMBOLS = ("exponential",), ("context", "exponential")
+MANY_SYMBOLS = ("stochastic",), ("stochastic", "context")
+#: Observations that are many.
+MANY = 50_000
 
 
-def kinds_of_runs(n_runs: int, *, has_distances: bool, is_acyclic: bool) -> Iterator[tuple[str, ...]]:
+def kinds_of_runs(
+    n_runs: int, n_observations: int, *, has_distances: bool, is_acyclic: bool
+) -> Iterator[tuple[str, ...]]:
     """Return the kinds of starts that race for each run.
 
     Parameters
@@ -24,10 +29,10 @@ def kinds_of_runs(n_runs: int, *, has_distances: bool, is_acyclic: bool) -> Iter
 
     Examples
     --------
-    >>> list(kinds_of_runs(3, has_distances=True, is_acyclic=False))
+    >>> list(kinds_of_runs(3, 1000, has_distances=True, is_acyclic=False))
     [('kmeans', 'context'), ('context',), ('random',)]
     """
-    racing, further = (RACING, FURTHER) if has_distances else (RACING_SYMBOLS, FURTHER_SYMBOLS)
-    first = ("parts",) if is_acyclic else racing
-    yield first
+    symbols = SYMBOLS if n_observations < MANY else MANY_SYMBOLS
+    racing, further = DISTANCES if has_distances else symbols
+    yield ("parts",) if is_acyclic else racing
     yield from islice(((kind,) for kind in cycle(further)), n_runs - 1)

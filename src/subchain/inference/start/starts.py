@@ -23,7 +23,7 @@ from subchain.transitions.sums import MOST_DENSE, BandedSums, ChainSums
 
 Index = NDArray[np.int64]
 
-STARTS = ("auto", "context", "exponential", "kmeans", "parts", "random")
+STARTS = ("auto", "context", "exponential", "kmeans", "parts", "random", "stochastic")
 
 #: Observations that a start looks at.
 SAMPLE = 1 << 16

@@ -196,9 +196,10 @@ class Updates:
 class UpdateTrials:
     """What a stochastic run offers to a search over the number of states: proposals are judged by an excerpt."""
 
-    every, advances = 3, False
+    every, advances, begins_to_settle = 3, False, False
 
     def __init__(self, updates: Updates, state: RunState, step: Step) -> None:
+        self.visited = float(updates.results.update) * updates.plan.n_observations
         self.updates = updates
         self.results = updates.results
         self.step = step
@@ -206,6 +207,15 @@ class UpdateTrials:
         self.prior: Any = self.results.current_prior
         self.statistics: Any = self.results.statistics
         self._least = -math.inf  # log normaliser below which too much of the fit is lost
+
+    @property
+    def attempt_visits(self) -> float:
+        return float(self._judged * self.updates.plan.length)
+
+    @property
+    def _judged(self) -> int:
+        """Subchains by which proposals are judged."""
+        return max(JUDGED // self.updates.plan.length, self.updates.plan.size)
 
     @property
     def settled_at(self) -> float | None:
@@ -216,8 +226,7 @@ class UpdateTrials:
     def open(self) -> Iterator[None]:
         plan, seed = self.updates.plan, self.updates.seed
         rng = np.random.default_rng([seed, 1 << 34, self.iteration])
-        size = max(JUDGED // plan.length, plan.size)
-        self.excerpt = self.updates.problem.structure.excerpt(plan.length, size, rng)
+        self.excerpt = self.updates.problem.structure.excerpt(plan.length, self._judged, rng)
         with self.updates.interruption:
             yield
 
