@@ -147,6 +147,20 @@ class NaiveEngine:
                 consume(FilteredBlock(positions, table, np.ones(len(positions)), increments))
         return scores
 
+    def predict(self, surrogate, part, consume):
+        scores = self.scores(surrogate, part)
+        for number, positions, passed in self.sequences(surrogate, part):
+            if number not in scores.impossible:
+                consume(MarginalBlock(positions, np.ascontiguousarray(normalized(passed.past).T)))
+        return scores
+
+    def leave_out(self, surrogate, part, consume):
+        scores = self.scores(surrogate, part)
+        for number, positions, passed in self.sequences(surrogate, part):
+            if number not in scores.impossible:
+                consume(MarginalBlock(positions, np.ascontiguousarray(normalized(passed.past + passed.future).T)))
+        return scores
+
     def smooth_in_order(self, surrogate, part, size):
         table = np.empty((part.data.n_observations, surrogate.n_states))
         self.smooth(surrogate, part, lambda block: block.write(table)).checked()

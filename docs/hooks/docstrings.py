@@ -1,5 +1,7 @@
 """Docstrings as the reference wants them: where the place of a type holds a description, it becomes one.
 
+Classes have the docstrings of the imported package: some get descriptions of settings from their base class.
+
 Many of our docstrings say what a value is on the line of its name, `pairs : (K, K) expected transitions`, with no type:
 the annotation has it. A reader of the NumPy style takes such words for a type, and would set them as code. Also roles
 of Sphinx, :func:`name`, lose their prefix.
@@ -7,6 +9,8 @@ of Sphinx, :func:`name`, lose their prefix.
 
 from __future__ import annotations
 
+import inspect
+import pydoc
 import re
 from typing import Any
 
@@ -31,6 +35,8 @@ class HouseStyle(Extension):
     def on_object(self, *, obj: Any, **_: Any) -> None:
         """Tidy the docstring of one object."""
         if obj.docstring is not None:
+            if obj.is_class and obj.path.startswith("subchain."):
+                obj.docstring.value = inspect.getdoc(pydoc.locate(obj.path)) or obj.docstring.value
             obj.docstring.value = tidy(obj.docstring.value)
 
 

@@ -13,7 +13,7 @@ import pytest
 from subchain import HMM, SVI
 from subchain.data import as_sequences, large_parquet
 from subchain.data.sequences import is_memory_mapped
-from subchain.engines.cpu.fused_updates import update_words
+from subchain.engines.cpu.word_updates import update_words
 
 
 @pytest.fixture(autouse=True)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import copy
+import pickle
 from pathlib import Path
 
 import emission_laws as laws
@@ -338,3 +340,14 @@ def test_parameters_need_one_number_of_states() -> None:
 def test_unknown_parts_of_parameters_are_named() -> None:
     with pytest.raises(InputError, match="unknown part 'payd'.*Did you mean 'paid'"):
         visits().prior(table(), 2, flat=False).mean()["payd"]
+
+
+def test_parts_of_parameters_are_attributes() -> None:
+    parameters = visits().prior(table(), 2, flat=False).mean()
+    for name, part in parameters.parts.items():
+        assert getattr(parameters, name) is part
+        assert name in dir(parameters)
+    for twin in (copy.deepcopy(parameters), pickle.loads(pickle.dumps(parameters))):
+        assert twin.parts.keys() == parameters.parts.keys()
+    with pytest.raises(AttributeError, match="the Product has no part 'colour'; it has"):
+        _ = parameters.colour

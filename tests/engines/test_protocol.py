@@ -148,6 +148,16 @@ def test_blocks_in_order(case: Case, size: int):
     agree(np.concatenate([table for _, table in blocks]), expected)
 
 
+@pytest.mark.parametrize("verb", ["predict", "leave_out"])
+def test_states_given_other_observations(case: Case, verb: str):
+    found = []
+    for engine in (CPU, NAIVE):
+        table = np.full(case.logs.shape, np.nan)
+        getattr(engine, verb)(case.surrogate, case.part, lambda block, table=table: block.write(table)).checked()
+        found.append(table)
+    agree(*found)
+
+
 def test_scores_of_observations_that_are_left_out(case: Case):
     agree(*(engine.score_left_out(case.surrogate, case.part) for engine in (CPU, NAIVE)))
 

@@ -9,8 +9,8 @@ import pytest
 from brief import BRIEF, build, same
 from examples import FAMILIES, example
 
-from subchain import CVI, HMM, HoldOut
-from subchain.data import Sequences
+from subchain import CVI, HMM, Categorical, Gaussian, HoldOut, Product
+from subchain.data import Sequences, as_sequences
 from subchain.errors import InputError
 
 #: An observation that no other resembles; where the family was told its symbols, the last one.
@@ -107,3 +107,36 @@ def test_evidence_of_another_length_is_refused_before_sequences_are_left_out(evi
     data = [np.random.default_rng(i).normal(size=(20, 1)) for i in range(4)]
     with pytest.raises(InputError, match="evidence"):
         HMM(2, "gaussian", random_state=0).fit(data, sample_weight=[1, 0, 1, 1], **evidence)
+
+
+def test_words_that_only_a_sequence_of_weight_zero_holds_are_unknown():
+    left_in = [["b", "a", "b", "c"] * 5, ["a", "c", "c"] * 4]
+    text = [left_in[0], ["z", "a", "z", None, "b"] * 9, left_in[1]]
+
+    def fit(data, **more):
+        return quiet(HMM(2, "categorical", random_state=1, inference=BRIEF["vi"]()), data, **more)
+
+    without, zero = fit(left_in), fit(text, sample_weight=[1, 0, 1])
+    assert zero.vocabularies_ == without.vocabularies_
+    assert zero.emission_.probabilities.shape == (2, 3)
+    same(without, zero)
+    with pytest.warns(UserWarning, match="did not have .'z'."):
+        zero.predict(["a", "z"])
+
+
+def test_a_given_vocabulary_stays_whatever_the_weights():
+    text = as_sequences([["a", "b"] * 5, ["z"] * 4])
+    model = quiet(HMM(1, "categorical", inference=BRIEF["vi"]()), text, sample_weight=[1, 0])
+    assert model.vocabularies_ == text.vocabularies
+
+
+def test_categories_that_a_table_declares_stay_and_others_do_not():
+    import pandas as pd
+
+    words = ["x", "y", "y", "x", "q", "q"]
+    for column, expected in ((words, {"x", "y"}), (pd.Categorical(words, ["q", "x", "y", "w"]), {"q", "x", "y", "w"})):
+        table = pd.DataFrame({"id": [0, 0, 0, 0, 1, 1], "word": column, "size": [1.0, 2.0, np.nan, 3.0, 9.0, 9.0]})
+        data = {key: part[["word", "size"]] for key, part in table.groupby("id")}
+        emission = Product(what=Categorical(columns="word"), size=Gaussian(columns="size"))
+        model = quiet(HMM(1, emission, inference=BRIEF["vi"]()), data, sample_weight=[1, 0])
+        assert set(model.vocabularies_[0].symbols) == expected

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from subchain import metrics
 from subchain.data import Sequences, Vocabulary, as_sequences
 from subchain.errors import InputError
 from subchain.metrics import Confusion, Contingency, accuracy, confusions, tagging_report
@@ -78,7 +79,7 @@ def test_a_number_of_confusions_is_not_negative() -> None:
 
 
 def test_the_report_holds_every_score() -> None:
-    report = tagging_report(GOLD, PREDICTED, WORDS)
+    report = tagging_report(GOLD, PREDICTED, WORDS, states_are_tags=True)
     assert (report.n_tokens, report.n_left_out, report.states_used, report.tags_used) == (5, 1, 3, 3)
     assert report.accuracy == pytest.approx(2 / 5)
     assert report.many_to_one == pytest.approx(4 / 5)
@@ -90,7 +91,7 @@ def test_the_report_holds_every_score() -> None:
 
 
 def test_the_report_can_be_read() -> None:
-    text = str(tagging_report(GOLD, PREDICTED, WORDS))
+    text = str(tagging_report(GOLD, PREDICTED, WORDS, states_are_tags=True))
     for line in [
         "tokens                        5 (1 left out)",
         "states used                   3, for 3 tags",
@@ -99,3 +100,36 @@ def test_the_report_can_be_read() -> None:
     ]:
         assert line in text.splitlines()
     assert "confusions" not in str(tagging_report([0, 1], [0, 1]))
+
+
+def test_states_found_without_supervision_are_listed_by_their_numbers() -> None:
+    tags = Vocabulary(["NN", "IN", "DT"])
+    gold = Sequences(np.array([0, 0, 0, 1, 1, 1, 2, 2]), vocabulary=tags)
+    states = [2, 2, 0, 0, 0, 0, 1, 3]
+    report = tagging_report(gold, states, ["dog", "run", "run", "of", "of", "in", "the", "the"])
+    assert not report.states_are_tags
+    assert report.optimal_one_to_one == pytest.approx(6 / 8)
+    assert report.confusions == (Confusion("run", "NN", "state 0 (IN)", 1), Confusion("the", "DT", "state 3", 1))
+    assert "accuracy                      none: states have numbers, not tags" in str(report).splitlines()
+
+
+def test_states_that_are_tags_are_recognised() -> None:
+    report = tagging_report(GOLD, [np.array([2, 0, 1]), np.array([1, 3, 0])])
+    assert report.states_are_tags
+    assert report.confusions == (Confusion(None, "IN", "RP", 1),)
+
+
+METRICS = [getattr(metrics, name) for name in metrics.__all__ if name not in ("entropy", "tagging_report")]
+METRICS = [metric for metric in METRICS if not isinstance(metric, type) and metric.__name__ != "confusions"]
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.__name__)
+def test_every_metric_takes_plain_arrays_or_a_table(metric: Any) -> None:
+    gold, states = [0, 1, 1, -1, 0, 1], np.array([0, 2, 2, 1, 2, 0])
+    rest = ([0, -1, 1],) if metric is metrics.mapped_accuracy else ()
+    is_halved = metric is metrics.cross_validated_many_to_one
+    tables = Contingency.halves(gold, states) if is_halved else (Contingency.of(gold, states),)
+    np.testing.assert_array_equal(metric(gold, states, *rest), metric(*tables, *rest))
+    np.testing.assert_array_equal(metric([gold[:2], gold[2:]], [states[:2], states[2:]], *rest), metric(*tables, *rest))
+    with pytest.raises(InputError, match="predicted"):
+        metric(gold, None, *rest)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_models import FAMILIES, draw, model_of, sparse_model, with_holes
 
-from subchain import HMM, Dirichlet
+from subchain import HMM, Categorical, Dirichlet, Gaussian, Poisson, Product
 from subchain.errors import InputError
 
 
@@ -92,6 +92,37 @@ class TestOrder:
         table = pd.DataFrame(draw(model_of("gaussian"), 100), columns=["calm", "stress"])
         model = HMM(3, "gaussian", random_state=0, n_jobs=1).fit(table).order_states("mean", column="stress")
         assert (np.diff(model.emission_.means[:, 1]) >= 0).all()
+
+    def test_states_of_a_mixed_table_are_ordered_by_any_column_of_numbers(self):
+        import pandas as pd
+
+        rng = np.random.default_rng(0)
+        state = np.repeat([0, 1, 2, 1, 0, 2], 40)
+        table = pd.DataFrame(
+            {
+                "activity": np.array(["rest", "walk", "run"])[state],
+                "heart_rate": rng.normal([60.0, 90.0, 150.0], 3.0, (len(state), 3))[np.arange(len(state)), state],
+                "steps": rng.poisson(np.array([0.2, 40.0, 80.0])[state]),
+            }
+        )
+        parts = Product(
+            what=Categorical(columns="activity"), heart_rate=Gaussian(columns="heart_rate"), steps=Poisson(columns=2)
+        )
+        model = HMM(3, parts, random_state=0, n_jobs=1).fit(table)
+        emission = model.order_states("mean", column="heart_rate").emission_
+        assert (np.diff(emission.heart_rate.means[:, 0]) > 0).all()
+        assert emission.heart_rate is emission["heart_rate"]
+        assert (np.diff(model.order_states("mean", column=2).emission_.steps.rates[:, 0]) > 0).all()
+        with pytest.raises(InputError, match="CategoricalParameters have no means"):
+            model.order_states("mean", column="activity")
+
+    def test_a_part_with_one_column_stands_for_it(self):
+        x = np.column_stack([draw(model_of("gaussian"), 50), np.arange(50) % 3])
+        parts = Product(place=Gaussian(columns=[0, 1]), count=Poisson(columns=2))
+        model = HMM(2, parts, random_state=0, n_jobs=1).fit(x).order_states("mean", column="count")
+        assert model.emission_.count.rates[0, 0] <= model.emission_.count.rates[1, 0]
+        with pytest.raises(InputError, match="part 'place' of the Product has several columns"):
+            model.order_states("mean", column="place")
 
     def test_mistakes_are_explained(self):
         with pytest.raises(InputError, match="unknown order of states 'means'.*Did you mean 'mean'"):

@@ -36,6 +36,54 @@ def test_looking_back_over_a_lag_is_smoothing_of_the_prefix(lag):
             np.testing.assert_allclose(stream.smoothed, model.predict_proba(x[: t + 1])[t - lag], rtol=1e-9)
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("lag", [0, 3])
+def test_a_stream_continues_a_past_as_if_it_had_seen_it(family, lag):
+    model = model_of(family, n_jobs=1)
+    x = with_holes(draw(model, 40))
+    for n in (1, 3, 30):
+        stream, whole = model.stream(lag, given=x[:n]), model.stream(lag)
+        for row in x[:n]:
+            whole.update(row)
+        for row in [None, *x[n:]]:
+            assert stream.n_observations == whole.n_observations
+            assert stream.log_likelihood == pytest.approx(whole.log_likelihood)
+            np.testing.assert_allclose(stream.probabilities, whole.probabilities, rtol=1e-9)
+            np.testing.assert_allclose(stream.predicted, whole.predicted, rtol=1e-9)
+            assert (stream.smoothed is None) == (whole.smoothed is None)
+            if whole.smoothed is not None:
+                np.testing.assert_allclose(stream.smoothed, whole.smoothed, rtol=1e-9)
+            stream.update(row)
+            whole.update(row)
+
+
+def test_a_past_may_be_words_or_one_row_of_a_table():
+    model = HMM(2, "categorical", random_state=0, n_jobs=1).fit([["sun", "sun", "rain"] * 10, ["rain", "sun"] * 5])
+    stream = model.stream(given=["sun", "rain"])
+    np.testing.assert_allclose(stream.update("sun"), model.filter(["sun", "rain", "sun"])[-1])
+    with pytest.raises(InputError, match="a stream continues one sequence, but 2 were given"):
+        model.stream(given=[["sun"], ["rain"]])
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_stream_forecasts_what_the_model_forecasts(family):
+    model = model_of(family, n_jobs=1)
+    x = with_holes(draw(model, 20))
+    stream = model.stream(given=x[:-1])
+    stream.update(x[-1])
+    np.testing.assert_allclose(stream.forecast(4).states, model.forecast(x, 4).states, rtol=1e-9)
+    np.testing.assert_allclose(stream.forecast(4).mean, model.forecast(x, 4).mean, rtol=1e-9)
+    np.testing.assert_allclose(model.stream().forecast(1).states[0], model.initial_)
+    with pytest.raises(InputError, match="steps must be"):
+        stream.forecast(0)
+
+
+def test_an_improbable_past_that_was_given_is_not_forgotten():
+    model = steep_model(n_jobs=1)
+    stream = model.stream(given=[0] * 10 + [1] * 10)
+    np.testing.assert_allclose(stream.update(2), [0.0, 0.0, 1.0], atol=1e-12)
+
+
 def test_nothing_observed_moves_the_chain():
     model = model_of("gaussian", n_jobs=1)
     stream = model.stream()

@@ -5,8 +5,9 @@ import pytest
 from scipy.optimize import approx_fprime, minimize
 
 from subchain import EM, HMM, Categorical, Dirichlet, banded
+from subchain.errors import ConvergenceWarning
 from subchain.numerics.stationary import stationary_distribution
-from subchain.transitions.stationary_mode import StationaryRows
+from subchain.transitions.stationary_mode import TOO_MANY, StationaryRows
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -80,5 +81,18 @@ def test_parts_that_never_meet_are_fitted(mask):
     model = HMM(
         4, "gaussian", Dirichlet(mask=mask, initial="stationary"), EM(max_iter=5, tolerance=0.0), random_state=0
     )
-    assert np.isfinite(model.fit(data).score(data))
+    with pytest.warns(ConvergenceWarning, match="the chain has parts that never meet") as caught:
+        model.fit(data)
+    assert len(caught) == 1
+    assert np.isfinite(model.score(data))
     assert (model.transition_[~mask] == 0.0).all()
+
+
+def test_a_fit_of_many_states_says_that_it_is_approximate(monkeypatch):
+    monkeypatch.setattr("subchain.transitions.dirichlet.MOST_DENSE", 2)
+    x = np.random.default_rng(0).poisson(np.repeat([2.0, 9.0, 30.0], 20))
+    model = HMM(3, "poisson", Dirichlet(initial="stationary"), EM(max_iter=5, tolerance=0.0), random_state=0)
+    with pytest.warns(ConvergenceWarning, match="at most 1024 states") as caught:
+        model.fit(x)
+    assert len(caught) == 1
+    assert [event.message for event in model.trace_.events].count(TOO_MANY) == 1

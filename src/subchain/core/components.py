@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import re
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +17,8 @@ from subchain.errors import InputError, unknown_name
 
 #: Maximum length of one setting in `repr`; longer ones are truncated.
 MAX_SHOWN = 60
+#: The section of a docstring that describes the settings.
+PARAMETERS = re.compile(r"^Parameters\n-+\n(?:(?!^\w+\n-+$).*\n?)*", re.MULTILINE)
 
 
 def _arguments(kind: type) -> dict[str, Any]:
@@ -27,8 +30,17 @@ def _arguments(kind: type) -> dict[str, Any]:
 class Component:
     """Base of models, families, priors and algorithms.
 
-    Constructors of subclasses store their arguments under the same names and do nothing else.
+    Constructors of subclasses store their arguments under the same names and do nothing else. A subclass without
+    "Parameters" in its docstring gets those of its base class, whose settings it takes.
     """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        own, base = (inspect.cleandoc(kind.__doc__ or "") for kind in (cls, cls.__mro__[1]))
+        inherited = PARAMETERS.search(base)
+        if own and inherited and not PARAMETERS.search(own):
+            text, heading, examples = own.partition("\nExamples\n")
+            cls.__doc__ = f"{text.rstrip()}\n\n{inherited[0].rstrip()}\n{heading}{examples}"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the settings by name; if `deep`, also those of nested components as `name__setting`."""

@@ -109,7 +109,7 @@ class Record:
         return {item.name: getattr(self, item.name) for item in fields_of(type(self))}
 
     def _rebuild(self, values: Mapping[str, Any]) -> Self:
-        return dataclasses.replace(self, **values)
+        return type(self)(**{**self._values(), **values})
 
     def take(self, order: NDArray[np.int64]) -> Self:
         """Return the record with permuted states: state k of the result is state ``order[k]`` of this one."""

@@ -273,7 +273,7 @@ def _end_to_end(pieces: list[NDArray[Any]]) -> NDArray[Any]:
 
 
 def _offsets(pieces: list[NDArray[Any]]) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum([len(piece) for piece in pieces], dtype=np.int64)])
+    return np.cumsum([0, *map(len, pieces)], dtype=np.int64)
 
 
 def _columns_of(piece: NDArray[Any]) -> str:

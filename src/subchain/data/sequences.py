@@ -414,9 +414,9 @@ def _checked_offsets(offsets: ArrayLike | None, n_observations: int) -> NDArray[
             f"offsets must run from 0 to the number of observations, {n_observations}, but run from {checked[0]} to "
             f"{checked[-1]}."
         )
-    falls = np.flatnonzero(np.diff(checked) < 0)
-    if falls.size:
-        i = int(falls[0])
+    falls = checked[1:] < checked[:-1]
+    if falls.any():
+        i = int(falls.argmax())
         raise InputError(
             f"offsets must not decrease, but sequence {i} would run from {checked[i]} to {checked[i + 1]}."
         )

@@ -49,6 +49,7 @@ from subchain.core.records import Record, Sums
 from subchain.data.legal_states import LegalStates
 from subchain.data.missing import is_missing
 from subchain.data.sequences import Sequences
+from subchain.emissions.checks import as_matrix
 from subchain.emissions.incremental import Incremental
 from subchain.emissions.listed import exponentiate, pick, put
 from subchain.emissions.scaling import exponentiate_in_place
@@ -150,6 +151,27 @@ class Parameters(Record, Likelihood):
         expected = (marginals.T @ self.expectation()).reshape(values.shape)
         filled = np.where(is_missing(values), expected, values)
         return filled.astype(values.dtype) if values.dtype.kind == "f" else filled
+
+    def draw_missing(self, values: Values, states: NDArray[np.int64], rng: np.random.Generator) -> Values:
+        """Return a copy of n observations with missing entries drawn given the state of each, `states` (n,).
+
+        This default treats columns as independent given the state; families with dependent columns override it.
+        """
+        drawn = np.where(is_missing(values), self.sample(states, rng).reshape(values.shape), values)
+        return drawn.astype(values.dtype) if values.dtype.kind == "f" else drawn
+
+    def log_tails(self, values: Values) -> NDArray[np.float64]:
+        """Return log P(X < x), log P(X = x) and log P(X > x) of each column x of n observations in each state.
+
+        The shape is (3, n, K, D). Values at missing entries mean nothing. This default asks `marginals`.
+        """
+        laws, points = self.marginals(), as_matrix(np.where(is_missing(values), 0, values))[:, None, :]
+        if laws is None:
+            raise InputError(f"{type(self).__name__} have no cumulative distribution of their columns.")
+        if hasattr(laws, "pmf"):
+            return np.stack([laws.logcdf(points - 1), laws.logpmf(points), laws.logsf(points)])
+        below = laws.logcdf(points)
+        return np.stack([below, np.full_like(below, -np.inf), laws.logsf(points)])
 
     def fixed_counts(self, values: Values) -> EmissionCounts | None:
         """What kernels of collapsed inference are given of this point if it does not change: all likelihoods at once.

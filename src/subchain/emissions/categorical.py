@@ -174,6 +174,14 @@ class CategoricalParameters(CategoricalLikelihood, Parameters):
         as_vector(filled)[missing] = (self.weights @ marginals[:, missing]).argmax(axis=0)
         return filled
 
+    def log_tails(self, values: Values) -> NDArray[np.float64]:
+        """Return the tails of the symbols' codes, as if these were numbers, (3, n, K, 1)."""
+        codes, none = np.maximum(as_symbols(values), 0), np.zeros((1, self.n_states))
+        below = np.vstack([none, np.cumsum(self.weights[:-1], axis=0)])
+        above = np.vstack([np.cumsum(self.weights[:0:-1], axis=0)[::-1], none])
+        with np.errstate(divide="ignore"):
+            return np.log(np.stack([table[codes] for table in (below, self.weights, above)]))[..., None]
+
 
 @dataclasses.dataclass
 class DirichletTable(Conjugate):

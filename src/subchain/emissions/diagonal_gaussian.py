@@ -201,6 +201,9 @@ class DiagonalGaussianParameters(SeparateForm, Parameters):
         """Replace missing coordinates by their means, averaged over the states; integers are never missing."""
         return super().fill(values, marginals) if values.dtype.kind == "f" else values
 
+    def draw_missing(self, values: Values, states: NDArray[np.int64], rng: np.random.Generator) -> Values:
+        return super().draw_missing(values, states, rng) if values.dtype.kind == "f" else values
+
     def marginals(self) -> Any:
         from scipy import stats
 

@@ -85,6 +85,21 @@ class GaussianParameters(GaussianForm, Parameters):
             filled[np.ix_(rows, ~known)] = expected
         return filled.reshape(values.shape).astype(values.dtype)
 
+    def draw_missing(self, values: Values, states: NDArray[np.int64], rng: np.random.Generator) -> Values:
+        """Draw missing coordinates from their conditional distribution given the known ones."""
+        table = as_matrix(values)
+        if table.dtype.kind != "f":
+            return values
+        filled = table.astype(np.float64)
+        for known, rows in patterns(np.isnan(table.T)):
+            _, gain, conditional = self._partial(known)
+            state, noise = states[rows], rng.standard_normal((len(rows), int((~known).sum()), 1))
+            known_part = filled[rows][:, known] - self.means[state][:, known]
+            mean = self.means[state][:, ~known] + apply(gain[state], known_part)
+            root = cholesky("covariance", conditional)[state]
+            filled[np.ix_(rows, ~known)] = mean + (root @ noise)[..., 0]
+        return filled.reshape(values.shape).astype(values.dtype)
+
     def marginals(self) -> Any:
         from scipy import stats
 

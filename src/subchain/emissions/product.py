@@ -5,9 +5,8 @@ Log likelihoods of the parts add. Sums, parameters, prior and posterior are dict
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -16,11 +15,10 @@ from numpy.typing import NDArray
 from subchain.core.records import Sums
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Conjugate, Emission, Likelihood, Parameters, Posterior, Table, Values
-from subchain.emissions.categorical import Categorical
 from subchain.emissions.checks import as_matrix
-from subchain.emissions.counts import PASS_ROWS, as_codes, check_counts
 from subchain.emissions.families import family_of
 from subchain.emissions.incremental import Incremental
+from subchain.emissions.product_columns import check_disjoint, in_part, view
 from subchain.emissions.product_layout import Layout
 from subchain.errors import InputError, unknown_name
 
@@ -70,7 +68,7 @@ class ProductTable(ProductLikelihood):
 
 @dataclasses.dataclass
 class ProductParameters(ProductLikelihood, Parameters):
-    """The parameters of every part, by name: `parameters["a"]`."""
+    """The parameters of every part, by name: `parameters["a"]` or `parameters.a`."""
 
     parts: dict[str, Parameters]
     layout: Layout
@@ -83,6 +81,23 @@ class ProductParameters(ProductLikelihood, Parameters):
         if name not in self.parts:
             raise unknown_name("part", name, self.parts)
         return self.parts[name]
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the parameters of one part; Python calls this for names that are no attributes of the class."""
+        parts = vars(self).get("parts", {})
+        if name not in parts:
+            raise AttributeError(f"the Product has no part {name!r}; it has {', '.join(map(repr, parts)) or 'none'}.")
+        return parts[name]
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.parts]
+
+    def at_column(self, column: int) -> tuple[Parameters, int]:
+        """Return the part that describes a column of the table, and the number of the column within the part."""
+        for part, columns in zip(self.parts.values(), self.layout.slots(), strict=True):
+            if column in columns:
+                return part, int(np.flatnonzero(columns == column)[0])
+        raise InputError(f"no part of the Product describes column {column}.")
 
     def sample(self, states: NDArray[np.int64], rng: np.random.Generator) -> Values:
         """Draw rows (n, D) with the parts' columns in place; floating-point numbers if those of any part are."""
@@ -98,13 +113,29 @@ class ProductParameters(ProductLikelihood, Parameters):
 
     def fill(self, values: Values, marginals: Table) -> Values:
         """Replace missing entries part by part; floating-point numbers if those of any part are."""
+        return self._replace(values, [part.fill(block, marginals) for part, block in self._blocks(values)])
+
+    def draw_missing(self, values: Values, states: NDArray[np.int64], rng: np.random.Generator) -> Values:
+        return self._replace(values, [part.draw_missing(block, states, rng) for part, block in self._blocks(values)])
+
+    def log_tails(self, values: Values) -> NDArray[np.float64]:
+        """Return the tails of the parts' columns in place, (3, n, K, D); nan in columns of no part."""
+        tails = np.full((3, len(values), self.n_states, self.layout.n_columns), np.nan)
+        for (part, block), columns in zip(self._blocks(values), self.layout.slots(), strict=True):
+            tails[..., columns] = part.log_tails(block)
+        return tails
+
+    def _blocks(self, values: Values) -> Iterable[tuple[Parameters, Values]]:
+        """Pair each part with its columns of the observations."""
+        return zip(self.parts.values(), self.layout.take_apart(values), strict=True)
+
+    def _replace(self, values: Values, blocks: list[Values]) -> Values:
+        """Return the observations with the columns of each part replaced by a block."""
         table = as_matrix(values)
-        blocks = zip(self.parts.values(), self.layout.take_apart(table), strict=True)
-        parts = [part.fill(block, marginals) for part, block in blocks]
-        filled = table.astype(np.result_type(table, *parts))
-        for columns, part in zip(self.layout.slots(), parts, strict=True):
-            filled[:, columns] = part
-        return filled.reshape(values.shape)
+        replaced = table.astype(np.result_type(table, *blocks))
+        for columns, block in zip(self.layout.slots(), blocks, strict=True):
+            replaced[:, columns] = as_matrix(block)
+        return replaced.reshape(values.shape)
 
 
 class IncrementalProduct(Incremental):
@@ -200,7 +231,8 @@ class ProductPosterior(Conjugate):
 class Product(Emission):
     """Product of families: each part describes its own columns, and parts are independent given the state.
 
-    Use it for tables whose columns are of several kinds.
+    Use it for tables whose columns are of several kinds. The parameters of a fitted model have the parts as attributes:
+    `model.emission_.visit.rates`.
 
     Parameters
     ----------
@@ -216,7 +248,7 @@ class Product(Emission):
     >>> from subchain.emissions import Bernoulli, Poisson, Product
     >>> data = Sequences(np.array([[3, 1], [0, 0]]), columns=["clicks", "paid"])
     >>> emission = Product(visit=Poisson(columns="clicks"), sale=Bernoulli(columns="paid"))
-    >>> emission.prior(data, n_states=2, flat=False).mean()["visit"].rates
+    >>> emission.prior(data, n_states=2, flat=False).mean().visit.rates
     array([[1.5],
            [1.5]])
     >>> emission.set_params(visit__shape=3.0).get_params()["visit__shape"]
@@ -273,7 +305,7 @@ class Product(Emission):
         if len(set(sizes.values())) > 1:
             raise InputError(f"the parts of a Product must have the same number of states, not {sizes}.")
         slots = {name: np.atleast_1d(np.asarray(columns[name], dtype=np.int64)) for name in parts}
-        _check_disjoint(slots)
+        check_disjoint(slots)
         return ProductParameters(dict(parts), Layout.of(slots.values(), 1 + max(int(s.max()) for s in slots.values())))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -298,8 +330,8 @@ class Product(Emission):
 
     def check(self, data: Sequences) -> None:
         for name, family, columns in self._assigned(data):
-            with _in_part(name):
-                family.check(_view(data, family, columns))
+            with in_part(name):
+                family.check(view(data, family, columns))
 
     def check_against(self, data: Sequences, parameters: ProductParameters) -> None:
         layout = parameters.layout
@@ -310,13 +342,13 @@ class Product(Emission):
             )
         for (name, part), columns in zip(parameters.parts.items(), layout.slots(), strict=True):
             family = self.families[name]
-            with _in_part(name):
+            with in_part(name):
                 if data.columns is not None and not np.array_equal(data.column_indices(family.columns), columns):
                     raise InputError(
                         f"columns {family.columns!r} are not at positions {columns.tolist()}, where they were in the "
                         "data that the model was made from; give the columns in the same order."
                     )
-                family.check_against(_view(data, family, columns), part)
+                family.check_against(view(data, family, columns), part)
 
     @classmethod
     def for_parameters(cls, parameters: ProductParameters) -> Self:
@@ -327,13 +359,13 @@ class Product(Emission):
         parts: dict[str, Posterior] = {}
         assigned = self._assigned(data)
         for name, family, columns in assigned:
-            with _in_part(name):
-                parts[name] = family.prior(_view(data, family, columns), n_states, flat=flat)
+            with in_part(name):
+                parts[name] = family.prior(view(data, family, columns), n_states, flat=flat)
         return ProductPosterior(parts, Layout.of([columns for _, _, columns in assigned], data.n_features))
 
     def features(self, data: Sequences, index: NDArray[np.int64]) -> NDArray[np.float64] | None:
         """Return the parts' features side by side, each column divided by its standard deviation: units differ."""
-        found = [family.features(_view(data, family, columns), index) for _, family, columns in self._assigned(data)]
+        found = [family.features(view(data, family, columns), index) for _, family, columns in self._assigned(data)]
         tables = [table for table in found if table is not None]
         if not tables:
             return None
@@ -348,7 +380,7 @@ class Product(Emission):
         likelihoods: dict[str, Likelihood] = reference.parts  # type: ignore[attr-defined]
         return ProductSums(
             {
-                name: family.random_sums(_view(data, family, columns), likelihoods[name], index, rng)
+                name: family.random_sums(view(data, family, columns), likelihoods[name], index, rng)
                 for name, family, columns in self._assigned(data)
             }
         )
@@ -358,9 +390,9 @@ class Product(Emission):
         self._check_families()
         slots = {}
         for name, family in self.families.items():
-            with _in_part(name):
+            with in_part(name):
                 slots[name] = data.column_indices(family.columns)
-        _check_disjoint(slots)
+        check_disjoint(slots)
         return [(name, family, slots[name]) for name, family in self.families.items()]
 
     def _check_families(self) -> None:
@@ -381,49 +413,3 @@ class Product(Emission):
                     f"part {name!r} of the Product does not say which columns it describes; set "
                     f"{name}={type(family).__name__}(columns=...) to names or indices of columns."
                 )
-
-
-@contextlib.contextmanager
-def _in_part(name: str) -> Iterator[None]:
-    """Prefix the messages of input errors with the name of the part."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(f"part {name!r} of the Product: {error}") from error
-
-
-def _check_disjoint(slots: Mapping[str, NDArray[np.int64]]) -> None:
-    owner: dict[int, str] = {}
-    for name, columns in slots.items():
-        for column in columns.tolist():
-            if column < 0:
-                raise InputError(f"part {name!r} of the Product has column {column}; columns are numbered from 0.")
-            if column in owner:
-                raise InputError(
-                    f"column {column} is given to part {owner[column]!r} and to part {name!r} of the Product; "
-                    "a column can belong to one part only."
-                )
-            owner[column] = name
-
-
-def _view(data: Sequences, family: Emission, columns: NDArray[np.int64]) -> Sequences:
-    """Return a part's columns as a data set; evenly spaced columns are a view, not a copy."""
-    values = data.select(columns.tolist())
-    view = Sequences(
-        values,
-        data.offsets,
-        columns=[str(column) if data.columns is None else data.columns[column] for column in columns],
-        names=data.names,
-        vocabulary=[data.vocabularies[column] for column in columns],
-    )
-    return _coded(view) if isinstance(family, Categorical) and values.dtype.kind == "f" else view
-
-
-def _coded(data: Sequences) -> Sequences:
-    """Convert codes stored as floating-point numbers to integers, −1 where missing."""
-    check_counts(data, "Categorical", "codes, which are whole numbers from 0")
-    codes = np.empty(data.values.shape, dtype=np.int64)
-    for start in range(0, len(codes), PASS_ROWS):
-        rows = slice(start, start + PASS_ROWS)
-        codes[rows] = as_codes(np.asarray(data.values[rows]))
-    return Sequences(codes, data.offsets, columns=data.columns, names=data.names, vocabulary=data.vocabularies)

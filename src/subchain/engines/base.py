@@ -6,7 +6,8 @@ engine (another device, several machines, a plain reference) is any object that 
 to a model as `HMM(..., engine=...)`, or registered under a name in `subchain.engines.ENGINES`.
 
 Where a sequence has no path, `statistics`, `viterbi`, `sample_paths`, `occurrence`, `score_left_out`, `smooth_in_order`
-and `minibatch` raise an `ImpossibleSequenceError`; `scores`, `smooth` and `filter` say so in what they return.
+and `minibatch` raise an `ImpossibleSequenceError`; `scores`, `smooth`, `filter`, `predict` and `leave_out` say so in
+what they return.
 """
 
 from __future__ import annotations
@@ -67,6 +68,14 @@ class Engine(Protocol):
 
     def filter(self, surrogate: Surrogate, part: Part, consume: ConsumeFiltered) -> Scores:
         """Give the marginals of all positions, given their sequences up to there, to `consume`, block by block."""
+        ...
+
+    def predict(self, surrogate: Surrogate, part: Part, consume: Consume) -> Scores:
+        """Give the marginals of all positions, given the earlier observations of their sequences, to `consume`."""
+        ...
+
+    def leave_out(self, surrogate: Surrogate, part: Part, consume: Consume) -> Scores:
+        """Give the marginals of all positions, given all other observations of their sequences, to `consume`."""
         ...
 
     def smooth_in_order(self, surrogate: Surrogate, part: Part, size: int) -> Iterator[tuple[int, Array]]:

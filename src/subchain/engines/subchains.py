@@ -98,6 +98,13 @@ class Grid:
         return _batch(pieces, sequences, starts, lengths, self.offsets, weights, None, self._for_each_move)
 
 
+def whole_sequences(offsets: Index) -> Minibatch:
+    """Return all sequences that are not empty, each as one subchain: the minibatch of a grid without a length."""
+    sequences = np.diff(offsets).nonzero()[0]
+    starts = offsets[sequences]
+    return _batch(sequences, sequences, starts, offsets[sequences + 1] - starts, offsets, None, None, None)
+
+
 class Anywhere:
     """All stretches of `length` positions, wherever they begin; no sequence is shorter.
 

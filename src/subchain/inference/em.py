@@ -6,14 +6,17 @@ counts make (the likelihood, where no prior was given). The log posterior never 
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from subchain.core.parts import IncrementalPosterior, Point, Posterior
 from subchain.core.statistics import Statistics
 from subchain.errors import InputError, unknown_name
 from subchain.inference.batch.passes import Batch
+from subchain.inference.run.trace import Status, Trace
 from subchain.inference.stochastic.settings import Stochastic
 from subchain.inference.stochastic.updates import Draw
+from subchain.transitions.stationary_mode import TOO_MANY, UNSOLVED
 
 
 class OnlineEM(Stochastic):
@@ -24,7 +27,7 @@ class OnlineEM(Stochastic):
     def __repr__(self) -> str:
         return super().__repr__().replace("OnlineEM", "EM", 1)
 
-    flat = True
+    flat = weighs_points = True
     kind = "mode"
 
     def update(self, model: IncrementalPosterior, draw: Draw) -> None:
@@ -39,10 +42,30 @@ class OnlineEM(Stochastic):
 class EM(Batch):
     """Maximum likelihood; maximum a posteriori for every component whose prior was given.
 
-    A state that loses all its observations keeps the parameters it had, and the trace says so.
+    A state that loses all its observations keeps the parameters it had, and the trace says so. With
+    `Dirichlet(initial="stationary")` the likelihood of the first states is maximised too, but not that of more than
+    1024 states, nor of chains with parts that never meet: `fit` warns that the result is approximate then.
 
     `EM(batch=…)` is online EM: it visits so many subchains (or whole sequences) at a time, and the statistics change a
-    little with each. It takes the settings of `SVI` instead of `max_iter` and `tolerance`.
+    little with each.
+
+    Parameters
+    ----------
+    max_iter : int
+        Largest number of iterations.
+    tolerance : float
+        The run has converged when an iteration changes the log posterior by less than this fraction.
+    time_limit : float, optional
+        Seconds after which the run ends with what it has.
+    patience : int, optional
+        With validation data: iterations without a better held-out score after which the run ends.
+    search : bool
+        Whether to look for better states once the run has settled: two states are merged, a third is split, and the
+        result is kept if the objective rises. The trace says what was tried.
+    batch : int, optional
+        Subchains (or sequences) of an update, for online EM; without it every iteration visits all the data.
+    length, boundary, delay, forgetting, starts, max_updates, max_passes, report_every, adapt, average
+        Settings of online EM, as in `SVI`; they need `batch`. Online EM has no `max_iter` and no `tolerance`.
 
     Examples
     --------
@@ -54,7 +77,7 @@ class EM(Batch):
     """
 
     name = "em"
-    flat = True
+    flat = weighs_points = True
     monotone = True
     climbs_from_points = True
 
@@ -92,5 +115,21 @@ class EM(Batch):
     def point(self, posterior: Posterior, statistics: Statistics, previous: Point | None) -> tuple[Point, list[str]]:
         return posterior.next_mode(statistics, previous)
 
+    def complaint(self, trace: Trace, status: Status) -> str | None:
+        approximate = [event.message for event in trace.events if event.message in (TOO_MANY, UNSOLVED)]
+        found = super().complaint(trace, status)
+        return " ".join([*([found] if found else []), *(f"EM: {message}." for message in approximate)]) or None
+
     def objective(self, prior: Posterior, posterior: Posterior | None, point: Point, log_normalizer: float) -> float:
         return log_normalizer + prior.log_density(point)
+
+
+def _settings() -> inspect.Signature:
+    """Return the signature of `EM` for `help`: its own settings, and by name those of `OnlineEM`."""
+    own = [p for p in inspect.signature(EM.__init__).parameters.values() if p.kind is not p.VAR_KEYWORD][1:]
+    names = {parameter.name for parameter in own}
+    online = [p for p in inspect.signature(OnlineEM).parameters.values() if p.name not in names]
+    return inspect.Signature([*own, *(parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in online)])
+
+
+EM.__signature__ = _settings()  # type: ignore[attr-defined]

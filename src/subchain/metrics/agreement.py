@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.metrics.contingency import Contingency
+from subchain.core.renamed import renamed_arguments
+from subchain.metrics.contingency import table_of
 
 
-def adjusted_rand(table: Contingency) -> float:
+@renamed_arguments(table="gold")
+def adjusted_rand(gold: Any, predicted: Any = None) -> float:
     """Return the adjusted Rand index (Hubert and Arabie 1985): 1 for equal groupings, 0 in expectation for random ones.
 
     Examples
     --------
-    >>> from subchain.metrics import Contingency, adjusted_rand
-    >>> adjusted_rand(Contingency.of([0, 0, 1, 1], [1, 1, 0, 0]))
+    >>> from subchain.metrics import adjusted_rand
+    >>> adjusted_rand([0, 0, 1, 1], [1, 1, 0, 0])
     1.0
     """
+    table = table_of(gold, predicted)
     together = _pairs(table.counts)
     same_state, same_tag = _pairs(table.state_totals), _pairs(table.tag_totals)
     all_pairs = _pairs(np.array([table.n_tokens]))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from subchain.errors import InputError
 from subchain.metrics.labels import (
@@ -28,7 +29,8 @@ class Confusion:
     Attributes
     ----------
     word : the word, its code if it has no name, or None if no words were given
-    gold, predicted : names of the tags, or their numbers
+    gold, predicted : names of the tags, or their numbers; of states that are no tags, "state 3" or "state 3 (IN)" with
+        the tag that they are mapped to
     count : number of positions
 
     Examples
@@ -79,11 +81,18 @@ def confusions(gold: Any, predicted: Any, words: Any = None, n: int = 10) -> lis
     return confusions_of_pairs(pair_labels(gold, predicted), words, n)
 
 
-def confusions_of_pairs(pairs: LabelPairs, words: Any, n: int) -> list[Confusion]:
-    """Return the `n` largest confusions of paired labels."""
+def confusions_of_pairs(
+    pairs: LabelPairs, words: Any, n: int, tag_of_state: NDArray[np.int64] | None = None
+) -> list[Confusion]:
+    """Return the `n` largest confusions of paired labels.
+
+    If states are no tags, `tag_of_state` (n_states,) maps them to tags, -1 for none: the map decides what an error is,
+    and states are listed by their numbers, followed by the tag that they are mapped to.
+    """
     if n < 0:
         raise InputError(f"n must be at least 0, but is {n}.")
-    wrong = np.flatnonzero(pairs.gold != pairs.predicted)
+    tags = pairs.predicted if tag_of_state is None else tag_of_state[pairs.predicted]
+    wrong = np.flatnonzero(pairs.gold != tags)
     word_names, tag_names = None, pairs.whole.names
     word_codes = np.full(len(wrong), UNKNOWN)
     if words is not None:
@@ -97,11 +106,16 @@ def confusions_of_pairs(pairs: LabelPairs, words: Any, n: int) -> list[Confusion
         Confusion(
             None if word == UNKNOWN else _named(word, word_names),
             _named(gold, tag_names),
-            _named(predicted, tag_names),
+            _named(predicted, tag_names) if tag_of_state is None else _state(predicted, tag_of_state, tag_names),
             count,
         )
         for (word, gold, predicted), count in zip(kinds[largest].tolist(), counts[largest].tolist(), strict=True)
     ]
+
+
+def _state(state: int, tag_of_state: NDArray[np.int64], names: Sequence[str] | None) -> str:
+    tag = int(tag_of_state[state])
+    return f"state {state}" if tag == UNKNOWN else f"state {state} ({_named(tag, names)})"
 
 
 def _named(code: int, names: Sequence[str] | None) -> str | int:

@@ -140,3 +140,14 @@ def _checked_counts(given: ArrayLike) -> NDArray[np.int64]:
     if not counts.size or counts.min() < 0 or not counts.any():
         raise InputError("a table of counts must not have negative entries, and needs at least one positive entry.")
     return counts.astype(np.int64)
+
+
+def table_of(gold: Any, predicted: Any = None) -> Contingency:
+    """Return the contingency table of two labellings, or the table itself if one was given instead of them."""
+    if isinstance(gold, Contingency):
+        if predicted is not None:
+            raise InputError("a Contingency holds tags and states already; give it alone, or give gold and predicted.")
+        return gold
+    if predicted is None:
+        raise InputError("only gold tags were given; give gold and predicted, or a Contingency of both.")
+    return Contingency.of(gold, predicted)

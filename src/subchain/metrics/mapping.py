@@ -4,35 +4,47 @@ States of unsupervised models have no names. The many-to-one map gives each stat
 grows with the number of states, less so if the map is learned on one half of the data and scored on the other. A
 one-to-one map gives each tag to at most one state. A map is an array (n_states,) of tags, -1 for states without a tag;
 positions in such a state count as wrong.
+
+All functions take gold tags and predicted states, as `Contingency.of` does, or the `Contingency` of both.
 """
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.core.renamed import renamed_arguments
 from subchain.errors import InputError
-from subchain.metrics.contingency import Contingency
+from subchain.metrics.contingency import Contingency, table_of
 
 NO_TAG = -1
 Map = NDArray[np.int64]
 
 
-def mapped_accuracy(table: Contingency, tag_of_state: ArrayLike) -> float:
+@renamed_arguments(table="gold")
+def mapped_accuracy(gold: Any, predicted: Any = None, tag_of_state: Any = None) -> float:
     """Return the accuracy of a map: the fraction of positions whose state is mapped to their tag.
 
     Parameters
     ----------
-    table : Contingency
+    gold, predicted : array of int (N,), list of such arrays, or Sequences
+        Tags and states, -1 where unknown; or a `Contingency` of both in place of the two.
     tag_of_state : array of int, shape (n_states,)
         -1 for states without a tag.
 
     Examples
     --------
     >>> from subchain.metrics import Contingency, mapped_accuracy
+    >>> mapped_accuracy([0, 0, 1, 1], [1, 1, 0, 1], [1, 0])
+    0.75
     >>> mapped_accuracy(Contingency.of([0, 0, 1, 1], [1, 1, 0, 1]), [1, 0])
     0.75
     """
+    if isinstance(gold, Contingency) and tag_of_state is None:
+        predicted, tag_of_state = None, predicted
+    table = table_of(gold, predicted)
     tags = np.asarray(tag_of_state)
     if tags.shape != (table.n_states,) or tags.dtype.kind not in "iu":
         raise InputError(
@@ -48,33 +60,38 @@ def mapped_accuracy(table: Contingency, tag_of_state: ArrayLike) -> float:
     return float(table.counts[mapped, tags[mapped]].sum() / table.n_tokens)
 
 
-def accuracy(table: Contingency) -> float:
+@renamed_arguments(table="gold")
+def accuracy(gold: Any, predicted: Any = None) -> float:
     """Return the fraction of positions whose state has the number of their tag.
 
     Use it if a dictionary or labels make state *k* tag *k*.
 
     Examples
     --------
-    >>> from subchain.metrics import Contingency, accuracy
-    >>> accuracy(Contingency.of([0, 1, 2, 2], [0, 1, 2, 1]))
+    >>> from subchain.metrics import accuracy
+    >>> accuracy([0, 1, 2, 2], [0, 1, 2, 1])
     0.75
     """
+    table = table_of(gold, predicted)
     return float(np.trace(table.counts) / table.n_tokens)
 
 
-def many_to_one_map(table: Contingency) -> Map:
+@renamed_arguments(table="gold")
+def many_to_one_map(gold: Any, predicted: Any = None) -> Map:
     """Return the map from each state to its most frequent tag, the first one of ties.
 
     Examples
     --------
-    >>> from subchain.metrics import Contingency, many_to_one_map
-    >>> many_to_one_map(Contingency.of([0, 0, 1, 0], [0, 2, 2, 2]))
+    >>> from subchain.metrics import many_to_one_map
+    >>> many_to_one_map([0, 0, 1, 0], [0, 2, 2, 2])
     array([ 0, -1,  0])
     """
+    table = table_of(gold, predicted)
     return np.where(table.state_totals > 0, table.counts.argmax(axis=1), NO_TAG)
 
 
-def greedy_map(table: Contingency) -> Map:
+@renamed_arguments(table="gold")
+def greedy_map(gold: Any, predicted: Any = None) -> Map:
     """Return the one-to-one map that repeatedly takes the most frequent remaining (state, tag) pair.
 
     Published one-to-one accuracies of tag induction were computed with this map.
@@ -86,6 +103,7 @@ def greedy_map(table: Contingency) -> Map:
     >>> greedy_map(Contingency(np.array([[5, 4], [4, 0]])))
     array([ 0, -1])
     """
+    table = table_of(gold, predicted)
     chosen = np.full(table.n_states, NO_TAG)
     left = table.counts.copy()
     for _ in range(min(left.shape)):
@@ -97,7 +115,8 @@ def greedy_map(table: Contingency) -> Map:
     return chosen
 
 
-def optimal_map(table: Contingency) -> Map:
+@renamed_arguments(table="gold")
+def optimal_map(gold: Any, predicted: Any = None) -> Map:
     """Return the one-to-one map with the highest accuracy.
 
     Examples
@@ -109,59 +128,77 @@ def optimal_map(table: Contingency) -> Map:
     """
     from scipy.optimize import linear_sum_assignment
 
+    table = table_of(gold, predicted)
     states, tags = linear_sum_assignment(table.counts, maximize=True)
     chosen = np.full(table.n_states, NO_TAG)
     chosen[states] = np.where(table.counts[states, tags] > 0, tags, NO_TAG)
     return chosen
 
 
-def many_to_one(table: Contingency) -> float:
+@renamed_arguments(table="gold")
+def many_to_one(gold: Any, predicted: Any = None) -> float:
     """Return the accuracy under :func:`many_to_one_map`.
 
     Examples
     --------
-    >>> from subchain.metrics import Contingency, many_to_one
-    >>> many_to_one(Contingency.of([0, 0, 0, 1], [0, 1, 2, 2]))
+    >>> from subchain.metrics import many_to_one
+    >>> many_to_one([0, 0, 0, 1], [0, 1, 2, 2])
     0.75
     """
+    table = table_of(gold, predicted)
     return mapped_accuracy(table, many_to_one_map(table))
 
 
-def cross_validated_many_to_one(learn: Contingency, score: Contingency) -> float:
-    """Return the accuracy on `score` of the many-to-one map learned on `learn`.
+@renamed_arguments(learn="gold", score="predicted")
+def cross_validated_many_to_one(gold: Any, predicted: Any) -> float:
+    """Return the accuracy on the second half of the data of the many-to-one map learned on the first half.
 
-    States that do not occur in `learn` get no tag. Published results use the two :meth:`Contingency.halves` in their
-    order; the mean of both orders uses every position.
+    States that do not occur in the first half get no tag. Published results use the halves in their order; the mean of
+    both orders uses every position.
+
+    Parameters
+    ----------
+    gold, predicted : array of int (N,), list of such arrays, or Sequences
+        Tags and states, -1 where unknown. Or two tables of type `Contingency`, the one that the map is learned on and
+        the one that it is scored on, such as those of `Contingency.halves`.
 
     Examples
     --------
     >>> from subchain.metrics import Contingency, cross_validated_many_to_one
+    >>> cross_validated_many_to_one([0, 0, 1, 1], [0, 0, 0, 1])
+    0.0
     >>> first, second = Contingency.halves([0, 0, 1, 1], [0, 0, 0, 1])
-    >>> cross_validated_many_to_one(first, second)
+    >>> cross_validated_many_to_one(second, first)
     0.0
     """
+    is_counted = isinstance(gold, Contingency) and isinstance(predicted, Contingency)
+    learn, score = (gold, predicted) if is_counted else Contingency.halves(gold, predicted)
     return mapped_accuracy(score, many_to_one_map(learn))
 
 
-def greedy_one_to_one(table: Contingency) -> float:
+@renamed_arguments(table="gold")
+def greedy_one_to_one(gold: Any, predicted: Any = None) -> float:
     """Return the accuracy under :func:`greedy_map`.
 
     Examples
     --------
-    >>> from subchain.metrics import Contingency, greedy_one_to_one
-    >>> greedy_one_to_one(Contingency.of([0, 0, 0, 1], [0, 1, 1, 2]))
+    >>> from subchain.metrics import greedy_one_to_one
+    >>> greedy_one_to_one([0, 0, 0, 1], [0, 1, 1, 2])
     0.75
     """
+    table = table_of(gold, predicted)
     return mapped_accuracy(table, greedy_map(table))
 
 
-def optimal_one_to_one(table: Contingency) -> float:
+@renamed_arguments(table="gold")
+def optimal_one_to_one(gold: Any, predicted: Any = None) -> float:
     """Return the accuracy under :func:`optimal_map`; never below that of the greedy map.
 
     Examples
     --------
-    >>> from subchain.metrics import Contingency, optimal_one_to_one
-    >>> optimal_one_to_one(Contingency.of([0, 0, 0, 1], [0, 1, 1, 2]))
+    >>> from subchain.metrics import optimal_one_to_one
+    >>> optimal_one_to_one([0, 0, 0, 1], [0, 1, 1, 2])
     0.75
     """
+    table = table_of(gold, predicted)
     return mapped_accuracy(table, optimal_map(table))

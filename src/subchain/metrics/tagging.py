@@ -22,8 +22,12 @@ from subchain.metrics.mapping import (
     cross_validated_many_to_one,
     greedy_one_to_one,
     many_to_one,
-    optimal_one_to_one,
+    mapped_accuracy,
+    optimal_map,
 )
+
+#: States are taken for the tags of the same numbers if that agrees with this fraction of what the best map does.
+NUMBERED = 0.9
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +47,9 @@ class TaggingReport:
     v_measure, homogeneity, completeness : from 0 to 1
     adjusted_rand : adjusted Rand index
     tag_entropy, state_entropy : in bits
-    confusions : the largest groups of errors under ``accuracy``, by word, gold and predicted tag
+    confusions : the largest groups of errors, by word, gold tag and predicted tag or state
+    states_are_tags : whether state *k* is tag *k*; if not, ``accuracy`` means nothing, and errors are positions whose
+        state is not mapped to their tag by the optimal one-to-one map
 
     Examples
     --------
@@ -69,12 +75,13 @@ class TaggingReport:
     tag_entropy: float
     state_entropy: float
     confusions: tuple[Confusion, ...]
+    states_are_tags: bool = True
 
     def __str__(self) -> str:
         rows = [
             ("tokens", f"{self.n_tokens}" + (f" ({self.n_left_out} left out)" if self.n_left_out else "")),
             ("states used", f"{self.states_used}, for {self.tags_used} tags"),
-            ("accuracy", f"{self.accuracy:.2%}"),
+            ("accuracy", f"{self.accuracy:.2%}" if self.states_are_tags else "none: states have numbers, not tags"),
             ("many-to-one", f"{self.many_to_one:.2%}"),
             ("many-to-one, cross-validated", f"{self.cross_validated_many_to_one:.2%}"),
             ("one-to-one, greedy", f"{self.greedy_one_to_one:.2%}"),
@@ -94,7 +101,9 @@ class TaggingReport:
         return "\n".join(lines)
 
 
-def tagging_report(gold: Any, predicted: Any, words: Any = None, n_confusions: int = 10) -> TaggingReport:
+def tagging_report(
+    gold: Any, predicted: Any, words: Any = None, n_confusions: int = 10, states_are_tags: bool | None = None
+) -> TaggingReport:
     """Compute all metrics of predicted states against gold tags.
 
     Parameters
@@ -106,6 +115,10 @@ def tagging_report(gold: Any, predicted: Any, words: Any = None, n_confusions: i
         The words at the same positions, codes or strings, by which confusions are grouped.
     n_confusions : int
         Maximum number of confusions in the report.
+    states_are_tags : bool, optional
+        Whether state *k* is tag *k*, as after a fit with a dictionary or with given states. States found without
+        supervision are listed by their numbers. By default states are tags if ``accuracy`` is at least nine tenths of
+        ``optimal_one_to_one``.
 
     Returns
     -------
@@ -117,20 +130,28 @@ def tagging_report(gold: Any, predicted: Any, words: Any = None, n_confusions: i
     >>> report = tagging_report([0, 1, 1, 0], [0, 1, 1, 1], words=["dogs", "bark", "run", "run"])
     >>> report.accuracy, report.confusions[0].word
     (0.75, 'run')
+    >>> report = tagging_report([0, 1, 1, 0, 0], [1, 0, 0, 1, 2], words=["dogs", "bark", "run", "cats", "run"])
+    >>> print(report.confusions[0])
+    run 0 as state 2: 1
     """
     pairs = pair_labels(gold, predicted)
     table = Contingency.of_pairs(pairs)
     first, second = map(Contingency.of_pairs, pairs.halves())
+    by_number, best = accuracy(table), optimal_map(table)
+    by_best_map = mapped_accuracy(table, best)
+    if states_are_tags is None:
+        states_are_tags = by_number >= NUMBERED * by_best_map
+    tag_of_state = None if states_are_tags else best
     return TaggingReport(
         n_tokens=table.n_tokens,
         n_left_out=len(pairs.whole.values) - table.n_tokens,
         states_used=table.states_used,
         tags_used=int((table.tag_totals > 0).sum()),
-        accuracy=accuracy(table),
+        accuracy=by_number,
         many_to_one=many_to_one(table),
         cross_validated_many_to_one=cross_validated_many_to_one(first, second),
         greedy_one_to_one=greedy_one_to_one(table),
-        optimal_one_to_one=optimal_one_to_one(table),
+        optimal_one_to_one=by_best_map,
         variation_of_information=variation_of_information(table),
         v_measure=v_measure(table),
         homogeneity=homogeneity(table),
@@ -138,5 +159,6 @@ def tagging_report(gold: Any, predicted: Any, words: Any = None, n_confusions: i
         adjusted_rand=adjusted_rand(table),
         tag_entropy=tag_entropy(table),
         state_entropy=state_entropy(table),
-        confusions=tuple(confusions_of_pairs(pairs, words, n_confusions)),
+        confusions=tuple(confusions_of_pairs(pairs, words, n_confusions, tag_of_state)),
+        states_are_tags=bool(states_are_tags),
     )

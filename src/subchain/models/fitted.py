@@ -6,6 +6,7 @@ Attributes that are computed from others are properties; the rest is set by `fit
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +21,7 @@ from subchain.emissions import Emission, Frozen, Parameters
 from subchain.engines import Engine, resolve_engine
 from subchain.engines.statistics import HMMStatistics
 from subchain.errors import not_fitted
+from subchain.inference.run.algorithm import Algorithm
 from subchain.inference.run.checkpoint import RunSummary
 from subchain.inference.run.trace import Status, Trace
 from subchain.inference.run.training import TrainingMarginals, contents_of, knowledge_of
@@ -65,7 +67,8 @@ class Fitted(Component):
     beliefs_ = renamed_attribute("beliefs_", "training_marginals_")
     end_belief_ = renamed_attribute("end_belief_", "end_marginal_")
     samples_: Samples | None = None
-    point_: HMMPoint
+    #: The algorithm that reports the point, and the point before, where `partial_fit` left that to the next reader.
+    _unreported: tuple[Algorithm, HMMPoint] | None = None
     prior_: HMMPosterior
     statistics_: HMMStatistics
     trace_: Trace
@@ -81,6 +84,30 @@ class Fitted(Component):
     grouped_by_: str | None
     engine: str | Engine
     n_jobs: int | None
+
+    @cached_property
+    def point_(self) -> HMMPoint:
+        """The reported parameters, chain and emission; `fit` sets them, and `partial_fit` has them computed here."""
+        if self._unreported is None:
+            raise AttributeError("point_")
+        algorithm, previous = self._unreported
+        self._unreported = None
+        point: HMMPoint = algorithm.point(self.prior_.update(self.statistics_), self.statistics_, previous)[0]
+        return point
+
+    @property
+    def _has_point(self) -> bool:
+        """Whether the model has parameters; it does not have them computed."""
+        return self._unreported is not None or "point_" in vars(self)
+
+    def _report_later(self, algorithm: Algorithm) -> None:
+        """Have the point computed from the present statistics, but not before it is read."""
+        previous = vars(self).pop("point_", None)
+        if previous is not None:
+            self._unreported = algorithm, previous
+        else:
+            assert self._unreported is not None, "a fitted model has a point, or is going to"
+            self._unreported = algorithm, self._unreported[1]
 
     def _set_parameters(self, point: HMMPoint, family: Emission) -> None:
         """Set all results for given parameters: frozen priors, zero statistics, no run."""
@@ -99,7 +126,8 @@ class Fitted(Component):
     def _read(self, x: Any) -> Sequences:
         """Return data coded with the model's vocabularies and checked by its emission family."""
         data = self.family_.prepare(as_sequences_like(x, self.vocabularies_, self.columns_, self.grouped_by_))
-        self.family_.check_against(data, self.emission_)
+        alike = self._point() if self._unreported is None else self._unreported[1]  # columns and symbols stay the same
+        self.family_.check_against(data, alike.emission)
         return data
 
     def _ask(self, x: Any, allowed: Any = None, states: Any = None, evidence: Any = None) -> Question:
@@ -144,16 +172,16 @@ class Fitted(Component):
 
     def _point(self) -> HMMPoint:
         """Return the parameters; raise a `NotFittedError` if there are none."""
-        if not hasattr(self, "point_"):
+        if not self._has_point:
             raise not_fitted(type(self).__name__)
         return self.point_
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "point_")
+        return self._has_point
 
     def _repr_html_(self) -> str:
         """Return an HTML table for notebooks: states and emissions, or the settings of an unfitted model."""
-        if not hasattr(self, "point_"):
+        if not self._has_point:
             return settings_table(type(self).__name__, self.get_params(deep=False))
         return states_table(self)
 
@@ -202,7 +230,7 @@ class Fitted(Component):
             Largest occupancy first; smallest mean of a column first; longest dwell time first; or a function of the
             model that returns one number per state, smallest first.
         column : str or int
-            The column for "mean".
+            The column for "mean", by name or number; of a `Product` also the name of a part with one column.
 
         Returns
         -------

@@ -15,6 +15,7 @@ from subchain.data.annotations import Annotations
 from subchain.data.digest import digest
 from subchain.data.held_out import with_missing
 from subchain.data.sequences import is_memory_mapped, require_observations
+from subchain.data.unseen import without_unseen
 from subchain.emissions import AUTO, Emission, Parameters, Product, coded_numbers, emission_for
 from subchain.emissions.moments import RealEmission
 from subchain.engines import resolve_engine
@@ -136,11 +137,12 @@ class FitCall:
     def _read(self, x: Any, annotations: Annotations, validation: Any) -> tuple[Annotations, Any]:
         """Convert and check the data; if `init` is a model, with its vocabularies, columns and number of symbols.
 
-        Sequences of weight zero are left out, so that nothing is learned, inferred or demanded from them. Returns the
-        annotations and the validation of the others.
+        Sequences of weight zero are left out, so that nothing is learned, inferred or demanded from them; symbols that
+        they alone hold are not in the vocabulary. Returns the annotations and the validation of the others.
         """
-        start = self.model.init if self.start_point is not None else None
-        if start is not None and (any(start.vocabularies_) or start.columns_ is not None):
+        start: Any = self.model.init if self.start_point is not None else None
+        is_like_start = start is not None and (any(start.vocabularies_) or start.columns_ is not None)
+        if is_like_start:
             raw = as_sequences_like(x, start.vocabularies_, start.columns_, start.grouped_by_)
         else:
             raw = as_sequences(x)
@@ -149,7 +151,8 @@ class FitCall:
         if not counts.all():
             annotations = annotations.take(raw, counts)
             validation = validation.take(raw, counts) if isinstance(validation, HoldOut) else validation
-            raw = require_observations(raw[counts])
+            left = require_observations(raw[counts])
+            raw = left if is_like_start or isinstance(x, Sequences) else without_unseen(left, raw)
         self.raw, self.data = raw, self.emission.prepare(raw)
         if self.start_point is None:
             self.emission.check(_data_to_check(self.data, self.algorithm))

@@ -29,7 +29,7 @@ from subchain.inference.run.restarts_table import print_restarts
 from subchain.models.fitting import FitCall
 from subchain.models.persistence import load_model, save_model
 from subchain.models.prediction import PredictionMethods
-from subchain.models.sampling import SamplingMethods
+from subchain.models.sampling_methods import SamplingMethods
 from subchain.models.scoring import ScoringMethods
 from subchain.models.streaming import learn_on
 from subchain.structures.chain.model import HMMPoint, HMMPosterior

@@ -207,19 +207,23 @@ class PredictionMethods(Fitted):
         question = self._ask(x, allowed, states, evidence)
         return question.answer(filtered(question, out))
 
-    def stream(self, lag: int = 0) -> Stream:
+    def stream(self, lag: int = 0, given: Any = None) -> Stream:
         """Return an online filter that takes one observation at a time.
 
         Parameters
         ----------
         lag : int
             Lag of the fixed-lag smoother, `smoothed`.
+        given : sequence, optional
+            The past that the stream continues. The stream is as if each of its observations had been given to
+            `update`, but a long past is filtered as fast as `filter` does it.
 
         Returns
         -------
         Stream
             `update(x)` takes an observation and returns the filtered marginals; `probabilities`, `predicted`,
-            `smoothed`, `log_likelihood` and `step_log_likelihood` are the current values.
+            `smoothed`, `log_likelihood` and `step_log_likelihood` are the current values; `forecast(steps)` is the
+            predictive distribution of the next observations.
 
         Examples
         --------
@@ -232,7 +236,10 @@ class PredictionMethods(Fitted):
         array([0.755, 0.245])
         """
         point = self._point()
-        return Stream(point, self.family_, self.vocabularies_[0] if len(self.vocabularies_) == 1 else None, lag)
+        stream = Stream(point, self.family_, self.vocabularies_[0] if len(self.vocabularies_) == 1 else None, lag)
+        if given is not None:
+            stream.continue_from(self._ask(given))
+        return stream
 
     def forecast(self, x: Any, steps: int) -> Any:
         """Return the predictive distribution of the next observations: at each step the exact mixture over the states.
@@ -276,6 +283,10 @@ class PredictionMethods(Fitted):
         -------
         array of the shape of x, or a list of them for several sequences; strings where x holds strings, codes where it
         holds codes, floats otherwise
+
+        See Also
+        --------
+        sample_missing : several draws of the missing entries, for their uncertainty
 
         Examples
         --------

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from subchain.engines.statistics import HMMStatistics
 from subchain.models.fitted import Fitted
+from subchain.tasks.residuals import pseudo_residuals
 from subchain.tasks.scores import aic, bic, n_parameters, score_sequences
 from subchain.tasks.surprise import score_left_out, score_masked, score_steps
 
@@ -111,6 +112,40 @@ class ScoringMethods(Fitted):
         """
         question = self._ask(x)
         return question.answer(score_steps(question))
+
+    def pseudo_residuals(self, x: Any, kind: str = "ordinary") -> Any:
+        """Return normal pseudo-residuals: standard normal if the model is right, large for outliers.
+
+        The residual of an observation is the normal quantile of its distribution function given the other observations.
+        Use them for Q-Q plots and to find outliers; forecast residuals of a good model are also independent.
+
+        Parameters
+        ----------
+        x : array, list of arrays, (X, lengths), Sequences, path, or table
+        kind : "ordinary" or "forecast"
+            Given all other observations of the sequence, or given the earlier ones.
+
+        Returns
+        -------
+        PseudoResiduals
+            `lower`, `mid` and `upper`, each of the shape of x; a list of them for several sequences. They are equal for
+            real numbers. For counts and symbols, the residual is the segment from `lower` to `upper`. Columns are
+            judged one by one, given other positions only. Symbols are ordered by their codes. Missing entries are nan.
+
+        See Also
+        --------
+        score_samples, score_steps : log probabilities given the same observations
+
+        Examples
+        --------
+        >>> from subchain import HMM, Poisson
+        >>> emission = Poisson.from_parameters([[2.0], [10.0]])
+        >>> model = HMM.from_parameters([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], emission)
+        >>> model.pseudo_residuals([3, 1, 30, 1, 2, 3]).mid.round(1)
+        array([ 0.5, -1.2,  5.9, -1.1,  0.1,  0.5])
+        """
+        question = self._ask(x)
+        return question.answers(pseudo_residuals(question, kind))
 
     def expected_statistics(
         self, x: Any, *, allowed: Any = None, states: Any = None, evidence: Any = None

@@ -11,7 +11,7 @@ from subchain.data import Sequences
 from subchain.emissions import Frozen
 from subchain.engines import Engine, Part, Surrogate, resolve_engine
 from subchain.engines.statistics import HMMStatistics
-from subchain.engines.subchains import Grid
+from subchain.engines.subchains import whole_sequences
 from subchain.errors import InputError
 from subchain.inference import resolve_inference
 from subchain.inference.stochastic.rates import Falling
@@ -35,7 +35,7 @@ def learn_on(model: Any, x: Any, total: float | None, continues: bool) -> None:
         raise InputError(f"total must be a positive number of observations, not {total!r}.")
     if continues and model.end_marginal_ is None:
         raise InputError("continues=True needs an earlier partial_fit; begin the sequence with continues=False.")
-    if not hasattr(model, "point_"):
+    if not model._has_point:
         fit = FitCall(model, x)
         model._adopt(fit, fit.starts()[0](), [])
         model.statistics_ = fit.empty
@@ -46,8 +46,11 @@ def learn_on(model: Any, x: Any, total: float | None, continues: bool) -> None:
         )
     data = model._read(x)
     algorithm = resolve_inference(model.inference)
-    is_first = model.n_batches_ == 0
-    weights = model.point_ if is_first else algorithm.weights(model.posterior_, model.point_)
+    if model.n_batches_ == 0:
+        weights = model.point_
+    else:
+        point = model.point_ if algorithm.weighs_points else None
+        weights = algorithm.weights(model.prior_.update(model.statistics_), point)
     before = _end_before(model, data) if continues else None
     engine = resolve_engine(model.engine, model.n_jobs)
     with engine.running():
@@ -66,7 +69,7 @@ def learn_on(model: Any, x: Any, total: float | None, continues: bool) -> None:
     model.n_batches_ += 1
     model.training_marginals_ = model.samples_ = None
     model.end_marginal_ = end
-    model.point_, _ = algorithm.point(model.posterior_, model.statistics_, model.point_)
+    model._report_later(algorithm)
 
 
 def _end_before(model: Any, data: Sequences) -> Array:
@@ -97,11 +100,12 @@ def _run(engine: Engine, surrogate: Surrogate, data: Sequences, before: Array | 
 
 def _pass(engine: Engine, surrogate: Surrogate, data: Sequences) -> tuple[HMMStatistics, Array]:
     """Return the statistics and the last marginal of sequences that begin as the surrogate does."""
-    part, last = Part(data), int(np.flatnonzero(data.lengths)[-1])
+    part = Part(data)
     if data.n_observations > SMALL:
+        last = int(np.flatnonzero(data.lengths)[-1])
         return engine.statistics(surrogate, part), last_marginals(engine, surrogate, part)[last]
-    whole = Grid(data.offsets, None)
-    batch = whole.batch(np.arange(whole.size))
-    start = np.repeat(surrogate.initial[:, None], batch.size, axis=1)
-    run = engine.minibatch(surrogate, part, batch, start, np.ones_like(start))
-    return run.statistics, run.ends.last_marginal[:, int(np.flatnonzero(batch.sequences == last)[0])]
+    batch = whole_sequences(data.offsets)
+    start = np.empty((surrogate.n_states, batch.size))
+    start[:] = surrogate.initial[:, None]
+    run = engine.minibatch(surrogate, part, batch, start, np.ones(start.shape))
+    return run.statistics, run.ends.last_marginal[:, batch.sequences.argmax()]

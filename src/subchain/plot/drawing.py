@@ -34,7 +34,7 @@ def axes_or_new(ax: Axes | None, **figure: Any) -> Axes:
 
 def require_fitted(model: HMM) -> None:
     """Raise a `NotFittedError` if the model has no parameters."""
-    if not hasattr(model, "point_"):
+    if not model.__sklearn_is_fitted__():
         raise not_fitted(type(model).__name__)
 
 

@@ -15,6 +15,7 @@ from subchain.engines import Engine, Part, Surrogate
 from subchain.engines.results import FilteredBlock
 from subchain.errors import InputError
 from subchain.tasks.question import Question
+from subchain.transitions.operators import TransitionOperator
 
 Array = NDArray[np.float64]
 
@@ -139,12 +140,18 @@ class Forecast:
 
 def forecast(question: Question, steps: int) -> list[Forecast]:
     """Return the forecast of each sequence, `steps` positions ahead."""
+    ahead = states_ahead(next_states(question), question.point.chain.operator, steps)
+    return [Forecast(states, question.point.emission) for states in ahead]
+
+
+def states_ahead(first: Array, transition: TransitionOperator, steps: int) -> Array:
+    """Return the state probabilities of the next steps, (n, steps, K), given those of the first one, (n, K)."""
     if not isinstance(steps, (int, np.integer)) or steps < 1:
         raise InputError(f"steps must be a whole number of at least 1, not {steps!r}.")
-    ahead = [next_states(question)]
+    ahead = [first]
     for _ in range(int(steps) - 1):
-        ahead.append(question.point.chain.operator.apply(ahead[-1].T).T)
-    return [Forecast(states, question.point.emission) for states in np.stack(ahead, axis=1)]
+        ahead.append(transition.apply(ahead[-1].T).T)
+    return np.stack(ahead, axis=1)
 
 
 def next_states(question: Question) -> Array:
@@ -157,6 +164,11 @@ def next_states(question: Question) -> Array:
 
 def last_marginals(engine: Engine, surrogate: Surrogate, part: Part) -> Array:
     """Return the filtered marginals of every sequence's last position, (n_sequences, K); undefined for empty ones."""
+    return filtered_ends(engine, surrogate, part)[0]
+
+
+def filtered_ends(engine: Engine, surrogate: Surrogate, part: Part) -> tuple[Array, Array]:
+    """Return the filtered marginals of every sequence's last position, (S, K), and the log likelihoods, (S,)."""
     out = np.empty((part.data.n_sequences, surrogate.n_states))
     sequences = np.flatnonzero(part.data.lengths)
     ends = part.data.offsets[sequences + 1] - 1
@@ -166,5 +178,4 @@ def last_marginals(engine: Engine, surrogate: Surrogate, part: Part) -> Array:
         found = np.flatnonzero(ends[at] == block.positions)
         out[sequences[at[found]]] = block.table[:, found].T
 
-    engine.filter(surrogate, part, keep).checked()
-    return out
+    return out, engine.filter(surrogate, part, keep).checked()

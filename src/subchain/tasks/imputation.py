@@ -1,4 +1,4 @@
-"""Imputation: missing entries replaced by their posterior expectation given all observations of the sequence."""
+"""Imputation: missing entries replaced by their posterior expectation given all observations, or drawn from it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from subchain.data import Vocabulary, is_missing
 from subchain.data.number_symbols import holds_numbers
 from subchain.engines.results import MarginalBlock
 from subchain.tasks.question import Question
+from subchain.tasks.sampling import sample_paths
 
 
 def impute(question: Question) -> NDArray[Any]:
@@ -28,6 +29,23 @@ def impute(question: Question) -> NDArray[Any]:
             out[at] = emission.fill(values[at], block.table[:, rows])
 
     question.engine.smooth(question.surrogate, question.part, fill).checked()
+    return out
+
+
+def sample_missing(question: Question, n: int, seed: np.random.SeedSequence) -> NDArray[Any]:
+    """Return n copies of the values, (n, N) or (n, N, D), with missing entries drawn from their joint posterior.
+
+    A path is drawn from its posterior, then the missing entries given the states of the path and the known entries.
+    """
+    values, emission = question.data.values, question.point.emission
+    missing = is_missing(values)
+    rows = np.flatnonzero(missing if missing.ndim == 1 else missing.any(axis=1))
+    of_paths, of_values = seed.spawn(2)
+    paths, rng = sample_paths(question, n, of_paths), np.random.default_rng(of_values)
+    here = np.take(values, rows, axis=0)
+    drawn = np.stack([emission.draw_missing(here, path[rows].astype(np.int64), rng) for path in paths])
+    out = np.repeat(np.asarray(values, dtype=drawn.dtype)[None], len(paths), axis=0)
+    out[:, rows] = drawn
     return out
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.data.columns import resolve_columns
+from subchain.emissions.product import ProductParameters
 from subchain.engines.statistics import HMMStatistics
 from subchain.errors import InputError, unknown_name
 from subchain.structures.chain.model import HMMPoint
@@ -52,13 +53,30 @@ def state_keys(by: Any, point: HMMPoint, shares: Array, columns: Sequence[str] |
 
 
 def _means(point: HMMPoint, columns: Sequence[str] | None, column: str | int) -> Array:
-    if point.emission.marginals() is None:
+    """Return the mean of a column in each state, (K,)."""
+    emission, index = _described(point.emission, columns, column)
+    if emission.marginals() is None:
         raise InputError(
-            f"{type(point.emission).__name__} have no means to order states by; use 'occupancy', 'dwell' or a function "
-            "of the model."
+            f"{type(emission).__name__} have no means to order states by; use 'occupancy', 'dwell', a function of the "
+            "model, or, of a Product, a column of numbers."
         )
-    means = point.emission.expectation()
-    return np.asarray(means[:, resolve_columns(column, columns, means.shape[1])[0]])
+    means = emission.expectation()
+    return np.asarray(means[:, resolve_columns(index, columns, means.shape[1])[0]])
+
+
+def _described(emission: Any, columns: Sequence[str] | None, column: str | int) -> tuple[Any, str | int]:
+    """Return the parameters that describe a column, and the column as these know it.
+
+    A column of a `Product` may also be given as the name of a part that has no other column.
+    """
+    if not isinstance(emission, ProductParameters):
+        return emission, column
+    if column in emission.parts and column not in (columns or ()):
+        part = emission[str(column)]
+        if part.marginals() is None or part.expectation().shape[1] == 1:
+            return part, 0
+        raise InputError(f"part {column!r} of the Product has several columns; order states by one of them.")
+    return emission.at_column(int(resolve_columns(column, columns, emission.layout.n_columns)[0]))
 
 
 def rising(keys: Any, n_states: int) -> Index:

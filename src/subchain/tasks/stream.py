@@ -14,8 +14,11 @@ from numpy.typing import NDArray
 
 from subchain.data import Sequences, Vocabulary
 from subchain.emissions import Emission
+from subchain.engines import Part
 from subchain.errors import ImpossibleSequenceError, InputError
 from subchain.structures.chain.model import HMMPoint
+from subchain.tasks.forecast import Forecast, filtered_ends, states_ahead
+from subchain.tasks.question import Question
 
 Array = NDArray[np.float64]
 
@@ -61,6 +64,42 @@ class Stream:
         self.n_observations = 0
         self.log_likelihood = 0.0
         self.step_log_likelihood = 0.0
+
+    def continue_from(self, question: Question) -> None:
+        """Take a past sequence, as if each of its observations had been given to `update`."""
+        data = question.data
+        if data.n_sequences != 1:
+            raise InputError(f"a stream continues one sequence, but {data.n_sequences} were given.")
+        head = max(data.n_observations - (self._recent.maxlen or 0), 0)
+        if head:
+            part = Part(Sequences(data.values[:head]))
+            marginals, totals = filtered_ends(question.engine, question.surrogate, part)
+            if marginals[0].all():
+                self._predicted = self._predict(np.log(marginals[0]))
+                self.n_observations, self.log_likelihood = head, float(totals[0])
+            else:  # a zero may stand for a probability below the smallest double; single steps are in log space
+                head = 0
+        for x in data.values[head:]:
+            self.update(x)
+
+    def forecast(self, steps: int) -> Forecast:
+        """Return the predictive distribution of the next observations, as `HMM.forecast` does.
+
+        Parameters
+        ----------
+        steps : int
+            Number of steps ahead.
+
+        Examples
+        --------
+        >>> from subchain import HMM, Categorical
+        >>> emission = Categorical.from_parameters([[0.9, 0.1], [0.2, 0.8]])
+        >>> model = HMM.from_parameters([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], emission)
+        >>> model.stream(given=[0, 0, 1]).forecast(2).states.round(3)
+        array([[0.426, 0.574],
+               [0.441, 0.559]])
+        """
+        return Forecast(states_ahead(self.predicted[None], self._transition, steps)[0], self._emission)
 
     def update(self, x: Any) -> Array:
         """Take the next observation and return the filtered marginals of the states, (K,).

@@ -24,7 +24,7 @@ from subchain.transitions.incremental import IncrementalDirichlet
 from subchain.transitions.initial import GivenInitial, Initial, LearnedInitial, StationaryInitial
 from subchain.transitions.layout import Layout, Square, band_of
 from subchain.transitions.operators import Dense, TransitionOperator
-from subchain.transitions.stationary_mode import StationaryRows
+from subchain.transitions.stationary_mode import TOO_MANY, UNSOLVED, StationaryRows
 from subchain.transitions.sums import EMPTY, MOST_DENSE
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class DirichletRows(Record):
         return np.where(self.free, self.share * parts, self.fixed)
 
     def update(self, pairs: Array) -> DirichletRows:
-        return dataclasses.replace(self, concentration=np.where(self.free, self.concentration + pairs, 0.0))
+        return DirichletRows(np.where(self.free, self.concentration + pairs, 0.0), self.fixed)
 
     @cached_property
     def _moments(self) -> simplex.LogMoments:
@@ -135,23 +135,26 @@ class DirichletChain(Record, FixedHyperparameters, ChainDefaults):
         weights = self.rows.mode()
         return self.law(self.initial.mode(self.moves(weights)), weights)
 
-    def next_mode(self, sums: ChainSums, previous: ChainLaw | None) -> ChainLaw:
-        """Return the mode, given the counts that made this posterior and the chain before.
+    def next_mode(self, sums: ChainSums, previous: ChainLaw | None) -> tuple[ChainLaw, list[str]]:
+        """Return the mode, given the counts that made this posterior and the chain before, and what was not exact.
 
         Rows that are never left keep what they were. In a stationary chain the first states depend on the transitions.
         """
         mode, unleft = self.mode(), sums.pairs.sum(axis=1) < EMPTY
         if previous is not None and unleft.any():
             mode.weights[unleft] = self.weights_of(previous)[unleft]
-        if not self.initial.is_stationary or len(unleft) > MOST_DENSE:
-            return mode
+        if not self.initial.is_stationary:
+            return mode, []
+        if len(unleft) > MOST_DENSE:
+            return mode, [TOO_MANY]
         rows = self.dense("first states that follow from the transitions").rows
         powers = np.where(rows.free, rows.concentration - 1.0, 0.0)
         problem = StationaryRows(powers, rows.free, rows.fixed, sums.initial)
         starts = [mode.transition] if previous is None else [mode.transition, previous.transition]
-        best = problem.climb(max(starts, key=problem.value))
-        weights = self.weights_of(Chain(mode.initial, best))
-        return self.law(self.initial.mode(self.moves(weights)), weights)
+        start = max(starts, key=problem.value)
+        best = problem.climb(start)
+        weights = self.weights_of(Chain(mode.initial, start if best is None else best))
+        return self.law(self.initial.mode(self.moves(weights)), weights), [UNSOLVED] if best is None else []
 
     def dense(self, what: str) -> DirichletChain:
         """Return the same distribution with rows of all K entries; raise an `InputError` if there are too many."""
@@ -162,7 +165,9 @@ class DirichletChain(Record, FixedHyperparameters, ChainDefaults):
         return chain.transition
 
     def expected_log(self) -> ChainLaw:
-        return self.law(self.initial.expected_log(self.moves(self.rows.mean())), self.rows.expected_log())
+        weights = self.rows.expected_log()
+        long_run = self.rows.mean() if self.initial.is_stationary else weights  # other beginnings do not ask for it
+        return self.law(self.initial.expected_log(self.moves(long_run)), weights)
 
     def log_surrogate(self) -> ChainLaw:
         return self.law(self.initial.log_surrogate(self.moves(self.rows.mean())), self.rows.log_surrogate())
@@ -219,8 +224,9 @@ class Dirichlet(TransitionPrior):
         Known probabilities; nan where they are learned.
     initial : "learned", "stationary" or (K,)
         Distribution of the first state. "stationary" is the stationary distribution of the transition matrix. `EM`
-        maximises the likelihood of such chains; variational inference takes the stationary distribution of the
-        posterior mean, so that its bound is approximate and may decrease.
+        maximises the likelihood of such chains, with two exceptions, of which `fit` warns: more than 1024 states, and
+        chains with parts that never meet. Variational inference takes the stationary distribution of the posterior
+        mean, so that its bound is approximate and may decrease; `EM(batch=...)` takes that of the transitions' mode.
     initial_concentration : float or (K,), optional
         Concentration of the initial distribution; 1 by default.
     frozen : bool

@@ -25,6 +25,16 @@ IMPOSSIBLE = 1e100
 #: Steps of a search; the next iteration of `EM` goes on from where it ends.
 MAX_ITER = 20
 
+#: What a run reports where the transitions are not the mode.
+TOO_MANY = (
+    "the transitions do not maximise the likelihood of the first states: that is done for at most 1024 states, and a "
+    "larger chain that begins in its stationary distribution takes the mode without its first states"
+)
+UNSOLVED = (
+    "the transitions do not maximise the likelihood of the first states: the chain has parts that never meet, and thus "
+    'more than one stationary distribution; give initial="learned", or transitions between the parts'
+)
+
 
 class StationaryRows:
     """The function that the mode maximises, over matrices with some free entries.
@@ -78,14 +88,14 @@ class StationaryRows:
         value = self.value(transition)
         return (-value, -gradient[self.free]) if np.isfinite(value) else (IMPOSSIBLE, np.zeros_like(weights))
 
-    def climb(self, transition: Array) -> Array:
-        """Return a matrix whose value is at least that of the given one."""
+    def climb(self, transition: Array) -> Array | None:
+        """Return a matrix whose value is at least that of the given one; None where the gradient is not defined."""
         with np.errstate(divide="ignore", invalid="ignore"):
             parts = np.maximum(np.where(self.share > 0.0, transition / self.share, 0.0), LEAST)
         begin, options = np.log(parts[self.free]), {"maxiter": MAX_ITER}
         try:
             found = minimize(self.loss, begin, jac=True, method="L-BFGS-B", options=options)
         except np.linalg.LinAlgError:  # parts that never meet have more than one stationary distribution
-            return transition
+            return None
         best = self.matrix(self.parts(found.x))
         return best if self.value(best) > self.value(transition) else transition

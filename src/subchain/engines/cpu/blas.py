@@ -78,6 +78,8 @@ def _limit(libraries: Iterable[Any]) -> Numbers:
 
 
 def _set(numbers: Numbers) -> None:
+    if not numbers:
+        return
     _let_any_thread_set_numbers()
     for library, number in numbers:
         if number is not None:  # else the library does not tell it

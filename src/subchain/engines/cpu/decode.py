@@ -27,7 +27,7 @@ from subchain.engines.cpu.partition import Partition, Tile, partition
 from subchain.engines.cpu.paths import states_array
 from subchain.engines.cpu.workspace import Workers
 from subchain.errors import impossible_error
-from subchain.propagation.sampling import log_onward_of
+from subchain.propagation.backward_sampling import log_onward_of
 from subchain.propagation.viterbi import arriving, best_before, sweep, sweep_lanes, trace, trace_lanes
 
 Array = NDArray[np.float64]

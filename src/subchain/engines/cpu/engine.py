@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from subchain.data.sequences import Sequences
 from subchain.engines.base import BufferGrowth, WordBoundary, WordChain, WordMinibatches, WordTable
-from subchain.engines.cpu import buffers, decode, fused_updates, in_order, left_out, passes, paths
+from subchain.engines.cpu import buffers, decode, in_order, left_out, passes, paths, word_updates
 from subchain.engines.cpu.blas import single_threaded
 from subchain.engines.cpu.consumers import Collect, Filter, Nothing, Smooth
 from subchain.engines.cpu.kernels import MANY_STATES, needs_matrix
@@ -98,6 +98,12 @@ class CpuEngine:
     def filter(self, surrogate: Surrogate, part: Part, consume: ConsumeFiltered) -> Scores:
         return passes.run_pass(self.workers, self._messages(surrogate, part), Filter(consume))[1]
 
+    def predict(self, surrogate: Surrogate, part: Part, consume: Consume) -> Scores:
+        return left_out.predict(self.workers, self._messages(surrogate, part), consume)
+
+    def leave_out(self, surrogate: Surrogate, part: Part, consume: Consume) -> Scores:
+        return left_out.leave_out(self.workers, self._messages(surrogate, part), consume)
+
     def smooth_in_order(self, surrogate: Surrogate, part: Part, size: int) -> Iterator[tuple[int, Array]]:
         return in_order.smooth_in_order(self.workers, self._messages(surrogate, part), size)
 
@@ -149,7 +155,7 @@ class CpuEngine:
         self, kind: int, minibatches: WordMinibatches, chain: WordChain, table: WordTable, boundary: WordBoundary,
         since: Array,
     ) -> int:  # fmt: skip
-        return int(fused_updates.update_words(kind, minibatches, chain, table, boundary, since))
+        return int(word_updates.update_words(kind, minibatches, chain, table, boundary, since))
 
     # ---- the run -----------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""How well each observation is predicted by all others of its sequence.
+"""States and observations given the others of their sequence: all others, or the earlier ones alone.
 
 Leaving one observation out needs no second pass. The states' cavity distribution at a position is what the past
 predicts there times what the future says, without the position's own likelihood; the observation's probability is its
@@ -10,6 +10,7 @@ Sequences that underflow are run in log space, block by block.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 
 import numpy as np
@@ -21,6 +22,7 @@ from subchain.engines.cpu.messages import Messages
 from subchain.engines.cpu.partition import Tile
 from subchain.engines.cpu.passes import run_pass
 from subchain.engines.cpu.workspace import Workers
+from subchain.engines.results import Consume, MarginalBlock, Scores
 
 Array = NDArray[np.float64]
 
@@ -28,7 +30,7 @@ Array = NDArray[np.float64]
 def score_left_out(workers: Workers, messages: Messages) -> Array:
     """Log probability of each observation given all others of its sequence, (N,); 0 where it is missing."""
     out = np.empty(messages.data.n_observations)
-    found, scores = run_pass(workers, messages, _GivenOthers(messages, out))
+    found, scores = run_pass(workers, messages, _ScoresGivenOthers(messages, out))
     scores.checked()
     for sequence in set().union(*found):
         for rows, logs, predicted, future in _log_messages(messages, sequence):
@@ -36,29 +38,46 @@ def score_left_out(workers: Workers, messages: Messages) -> Array:
     return out
 
 
-class _GivenOthers(Consumer[set[int]]):
-    """Writes what cavity distributions make of the observations; the result is the sequences that underflow."""
+def leave_out(workers: Workers, messages: Messages, consume: Consume) -> Scores:
+    """Give the marginals of all positions, given all other observations of their sequences, to `consume`."""
+    found, scores = run_pass(workers, messages, _StatesGivenOthers(messages, consume))
+    for sequence in set().union(*found) - scores.impossible.keys():
+        for rows, _, predicted, future in _log_messages(messages, sequence):
+            consume(_normalized_block(rows, predicted + future))
+    return scores
 
-    def __init__(self, messages: Messages, out: Array) -> None:
+
+def predict(workers: Workers, messages: Messages, consume: Consume) -> Scores:
+    """Give the marginals of all positions, given the earlier observations of their sequences, to `consume`."""
+    found, scores = run_pass(workers, messages, _StatesGivenPast(messages, consume))
+    for sequence in set().union(*found) - scores.impossible.keys():
+        for rows, _, predicted, _ in _log_messages(messages, sequence):
+            consume(_normalized_block(rows, predicted))
+    return scores
+
+
+class _GivenOthers(Consumer[set[int]]):
+    """Uses the states' distributions given other observations; the result is the sequences that underflow."""
+
+    def __init__(self, messages: Messages) -> None:
         self.messages = messages
-        self.out = out
 
     def begin(self) -> set[int]:
         return set()
 
     def tile(self, result: set[int], run: TileRun) -> None:
-        tile, positions = run.filtered.tile, run.filtered.positions
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # whatever is not finite is done again
-            cavity = self._predicted(run) * self._future(run)
-            likelihood = np.empty_like(cavity)
-            _, shift = self.messages.likelihood(positions, likelihood)
-            logs = np.log((cavity * likelihood).sum(axis=0) / cavity.sum(axis=0)) + shift
-        self.out[positions] = logs
+            failed = self.use(run)
+        tile = run.filtered.tile
         lane = np.arange(tile.columns) - np.repeat(tile.offsets[:-1], np.diff(tile.offsets))
-        result.update(run.sequences[lane[~np.isfinite(logs)]].tolist())
+        result.update(run.sequences[lane[failed]].tolist())
 
     def hard(self, result: set[int], sequence: int, block: LogBlock) -> None:
         result.add(sequence)
+
+    @abstractmethod
+    def use(self, run: TileRun) -> NDArray[np.bool_]:
+        """Use the distributions of a tile's columns; return which columns underflow, (n,)."""
 
     def _predicted(self, run: TileRun) -> Array:
         """What the past says of each column's state."""
@@ -81,6 +100,55 @@ class _GivenOthers(Consumer[set[int]]):
             inner = np.flatnonzero(tile.starts + tile.lengths < self.messages.data.offsets[run.sequences + 1])
             future[:, tile.last_columns[inner]] = run.after[inner].T
         return future
+
+
+class _ScoresGivenOthers(_GivenOthers):
+    """Writes the log probability of each observation given all others."""
+
+    def __init__(self, messages: Messages, out: Array) -> None:
+        super().__init__(messages)
+        self.out = out
+
+    def use(self, run: TileRun) -> NDArray[np.bool_]:
+        positions, cavity = run.filtered.positions, self._predicted(run) * self._future(run)
+        likelihood = np.empty_like(cavity)
+        _, shift = self.messages.likelihood(positions, likelihood)
+        logs = np.log((cavity * likelihood).sum(axis=0) / cavity.sum(axis=0)) + shift
+        self.out[positions] = logs
+        return ~np.isfinite(logs)
+
+
+class _StatesGivenOthers(_GivenOthers):
+    """Passes on the states' distributions given all other observations."""
+
+    def __init__(self, messages: Messages, consume: Consume) -> None:
+        super().__init__(messages)
+        self.consume = consume
+
+    def use(self, run: TileRun) -> NDArray[np.bool_]:
+        weights = self.weights(run)
+        table = weights / weights.sum(axis=0)
+        self.consume(MarginalBlock(run.filtered.positions, table))
+        return ~np.isfinite(table[0])
+
+    def weights(self, run: TileRun) -> Array:
+        """Return the distributions of a tile's columns, (K, n), in any scale."""
+        return np.asarray(self._predicted(run) * self._future(run))
+
+
+class _StatesGivenPast(_StatesGivenOthers):
+    """Passes on the states' distributions given the earlier observations."""
+
+    smooth = False
+
+    def weights(self, run: TileRun) -> Array:
+        return self._predicted(run)
+
+
+def _normalized_block(rows: slice, log_weights: Array) -> MarginalBlock:
+    """Return marginals of consecutive positions, given logarithms (n, K) in any scale."""
+    table = np.exp(log_weights - np.logaddexp.reduce(log_weights, axis=1)[:, None])
+    return MarginalBlock(np.arange(rows.start, rows.stop), np.ascontiguousarray(table.T))
 
 
 def _columns_before(tile: Tile) -> NDArray[np.int64]:

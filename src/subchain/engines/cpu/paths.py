@@ -3,7 +3,7 @@
 The engine filters; this file walks back through each tile while its messages are at hand. Sequences of one piece are
 drawn in one pass. Chains that were cut take two: in the first each piece finds out where it would be entered, whatever
 follows it; once these maps are followed from the end, the second writes the paths. Draws depend on the seed, the path
-and the position alone (see `propagation.sampling`), so the two passes meet the same ones.
+and the position alone (see `propagation.backward_sampling`), so the two passes meet the same ones.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from subchain.engines.cpu.passes import run_pass
 from subchain.engines.cpu.workspace import Workers
 from subchain.errors import InputError
 from subchain.numerics.random import key_of
+from subchain.propagation.backward_sampling import draw, draw_log, enter, follow, log_onward_of
 from subchain.propagation.layout import Walks
-from subchain.propagation.sampling import draw, draw_log, enter, follow, log_onward_of
 
 Index = NDArray[np.int64]
 

@@ -29,7 +29,7 @@ from subchain.inference.run.chains import ChainProblem
 from subchain.inference.run.loop import Known, Results, RunState, Step, Trial
 from subchain.numerics.vectors import aligned
 from subchain.propagation.collapsed.single_chain import padded
-from subchain.propagation.mean_field import FORBIDDEN, ROOM, sweep
+from subchain.propagation.mean_field_sweeps import FORBIDDEN, ROOM, sweep
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
 from subchain.transitions.base import ChainLaw
 

@@ -39,6 +39,8 @@ class Algorithm(Component, ABC):
     comparable: ClassVar[bool] = True
     #: Whether hyperparameters that the user left open are to be flat.
     flat: ClassVar[bool]
+    #: Whether the weights of a pass are those of the point that was reported before it.
+    weighs_points: ClassVar[bool] = False
     #: Whether what is learned of a prior is moved between iterations.
     updates_hyperparameters: ClassVar[bool] = True
     #: Whether a run ends with as many states as it begins with.

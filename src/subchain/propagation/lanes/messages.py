@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from subchain.numerics.vectors import WIDTH, aligned, first, load, reciprocal, store, zeros
-from subchain.propagation.compiled import kernel, part
+from subchain.propagation.compiled import bare_part, kernel, part
 from subchain.propagation.lanes.panels import mix_four, panels_of, strip_of
 from subchain.propagation.lanes.recursions import absorb
 
@@ -49,6 +49,17 @@ def _retreat_group(panels, likelihood, message, weighted, at, lane, mask):
     store(message, n_states, lane, None, norm)
 
 
+@bare_part
+def _carry(carry_group, panels, likelihood, message, weighted, at, lanes):
+    """Carry the messages of the first `lanes` lanes over one position by `carry_group`, one vector after the other."""
+    lane = np.int64(0)
+    while lane + WIDTH <= lanes:
+        carry_group(panels, likelihood, message, weighted, at + lane, lane, None)
+        lane += WIDTH
+    if lane < lanes:
+        carry_group(panels, likelihood, message, weighted, at + lane, lane, first(lanes - lane))
+
+
 @part
 def _write_message(message, begin, count, target):
     """Copy messages to a table, each lane normalised."""
@@ -83,12 +94,7 @@ def advance(likelihood, transition, start, offsets, last):
         for step in range(steps):
             at = offsets[step] + begin
             count = min(strip, offsets[step + 1] - at)
-            lane = np.int64(0)
-            while lane + WIDTH <= running:
-                _advance_group(panels, likelihood, message, weighted, at + lane, lane, None)
-                lane += WIDTH
-            if lane < running:
-                _advance_group(panels, likelihood, message, weighted, at + lane, lane, first(running - lane))
+            _carry(_advance_group, panels, likelihood, message, weighted, at, running)
             for joining in range(running, count):
                 norm = 0.0
                 for k in range(n_states):
@@ -127,12 +133,7 @@ def retreat(likelihood, transposed, stop, offsets, before):
                     message[k, joining] = stop[k, begin + joining]
                 message[n_states, joining] = 1.0
             running = max(running, count)
-            lane = np.int64(0)
-            while lane + WIDTH <= running:
-                _retreat_group(panels, likelihood, message, weighted, at + lane, lane, None)
-                lane += WIDTH
-            if lane < running:
-                _retreat_group(panels, likelihood, message, weighted, at + lane, lane, first(running - lane))
+            _carry(_retreat_group, panels, likelihood, message, weighted, at, running)
         _write_message(message, begin, running, before)
 
 

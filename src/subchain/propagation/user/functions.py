@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from subchain.errors import InputError
 from subchain.numerics.random import key_of
-from subchain.propagation import sampling
+from subchain.propagation.backward_sampling import draw, draw_log
 from subchain.propagation.layout import end_to_end
 from subchain.propagation.user.inputs import check
 from subchain.propagation.user.passes import check_possible, log, log_filter, log_smooth, scaled_filter, scaled_smooth
@@ -265,12 +265,12 @@ def sample_paths(
     walks, following = end_to_end(easy.starts, easy.stops), np.full(easy.n_sequences, -1)
     transposed = np.ascontiguousarray(chains.transition.T)
     for path in range(n):
-        sampling.draw(scaled.alpha.T, transposed, walks, following, key, path, paths[path])
+        draw(scaled.alpha.T, transposed, walks, following, key, path, paths[path])
     log_transposed, nothing_after = log(transposed), np.zeros(chains.n_states)
     for sequence in scaled.hard.tolist():
         joint, _ = log_filter(chains, sequence)
         for path in range(n):
-            sampling.draw_log(joint, log_transposed, nothing_after, chains.starts[sequence], key, path, paths[path])
+            draw_log(joint, log_transposed, nothing_after, chains.starts[sequence], key, path, paths[path])
     return paths
 
 

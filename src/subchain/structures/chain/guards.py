@@ -29,7 +29,7 @@ from subchain.core.ranges import Range, stored, stored_number
 from subchain.engines.subchains import Grid, Minibatch, MinibatchRun, Subchains
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import FileFormatError, InputError, unknown_name
-from subchain.propagation.guards import fill_silent, gather_guards, write_guards
+from subchain.propagation.guard_messages import fill_silent, gather_guards, write_guards
 from subchain.structures.chain.boundaries import Boundary, OpenBoundary
 from subchain.transitions.incremental import IncrementalChain
 

@@ -88,12 +88,12 @@ class HMMPosterior(Posterior):
     def next_mode(self, statistics: Statistics, previous: Point | None) -> tuple[HMMPoint, list[str]]:
         """Return the mode; states without observations, and rows that are never left, keep the `previous` values."""
         statistics, previous = cast(HMMStatistics, statistics), cast(HMMPoint | None, previous)
-        chain = self.chain.next_mode(statistics.chain, None if previous is None else previous.chain)
+        chain, remarks = self.chain.next_mode(statistics.chain, None if previous is None else previous.chain)
         mode = HMMPoint(chain, self.emission.mode())
         if previous is None:
-            return mode, []
+            return mode, remarks
         unvisited = statistics.visits < EMPTY
         if unvisited.any():
             mode.emission = mode.emission.keep_states(unvisited, previous.emission)
         events = [f"state {k} has no observations left; it keeps its parameters" for k in np.flatnonzero(unvisited)]
-        return mode, events
+        return mode, remarks + events

@@ -2,7 +2,7 @@
 
 Top weights and concentrations are part of the chain. A sweep draws the rows of transitions given the counts, a slice
 for every transition, as many further states as the slices may reach, parameters of all emissions, and then all paths at
-once. Unused states are dropped, the others sorted by use, and the top level is drawn anew (`hierarchy.py`).
+once. Unused states are dropped, the others sorted by use, and the top level is drawn anew (`drawn_hierarchy.py`).
 
 Where something is known of the states, they have names, and there are exactly n_states of them. None is then forgotten
 or reordered.
@@ -23,7 +23,7 @@ from subchain.errors import InputError
 from subchain.propagation.beam import Likelihoods, Reached, draw_slices, nothing_reached, rank, reach, walk_back
 from subchain.structures.base import Moved
 from subchain.structures.chain.model import HMMPosterior
-from subchain.structures.chain.sampling.hierarchy import Hyperprior, Top, draw_rows, extend, redraw
+from subchain.structures.chain.sampling.drawn_hierarchy import Hyperprior, Top, draw_rows, extend, redraw
 from subchain.structures.chain.sampling.joint import emission_sums
 from subchain.structures.chain.sampling.walkers import Setting, States, Walker
 from subchain.transitions.dirichlet import DirichletChain, DirichletRows

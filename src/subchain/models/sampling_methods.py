@@ -5,15 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from subchain.models.fitted import Fitted
 from subchain.numerics.seeds import seed_sequence
 from subchain.structures.chain.model import HMMPoint
+from subchain.tasks.imputation import sample_missing
+from subchain.tasks.question import Question
 from subchain.tasks.sampling import sample, sample_onward, sample_parameters, sample_paths
 
 
 class SamplingMethods(Fitted):
-    """Draws of sequences, hidden paths and parameters."""
+    """Draws of sequences, hidden paths, missing entries and parameters."""
 
     def sample(self, n: int, given: Any = None, random_state: Any = None) -> Any:
         """Draw a sequence from the model, or the continuation of a sequence.
@@ -81,8 +84,45 @@ class SamplingMethods(Fitted):
         (1000, 3)
         """
         question = self._ask(x, allowed, states, evidence)
-        paths = sample_paths(question, n, seed_sequence(random_state))
-        return [part.T for part in question.data.split(paths.T)] if question.in_list else paths
+        return _in_form(question, sample_paths(question, n, seed_sequence(random_state)))
+
+    def sample_missing(self, x: Any, n: int, random_state: Any = None) -> Any:
+        """Draw the missing entries from their joint posterior given all observations (multiple imputation).
+
+        Draws show how uncertain missing entries are, and keep what `impute` averages out: their spread, and how
+        neighbouring ones depend on each other. Observed entries are not changed.
+
+        Parameters
+        ----------
+        x : array, list of arrays, (X, lengths), Sequences, path, or table
+        n : int
+            Number of draws.
+        random_state : int, numpy Generator or None
+            Seed; None gives different draws every time.
+
+        Returns
+        -------
+        array, shape (n, T) or (n, T, D); a list of them for several sequences; codes for symbols
+
+        See Also
+        --------
+        impute : posterior means, or the most probable symbols
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from subchain import HMM, Gaussian
+        >>> emission = Gaussian.from_parameters([[0.0], [5.0]], [[[1.0]], [[1.0]]])
+        >>> model = HMM.from_parameters([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], emission)
+        >>> draws = model.sample_missing(np.array([0.1, np.nan, 5.2]), n=1000, random_state=0)
+        >>> draws.shape, 2.0 < draws[:, 1].mean() < 3.0, draws[:, 1].std() > 2.0
+        ((1000, 3), np.True_, np.True_)
+        """
+        question = self._ask(x)
+        draws = sample_missing(question, n, seed_sequence(random_state))
+        return (
+            [part.swapaxes(0, 1) for part in question.data.split(draws.swapaxes(0, 1))] if question.in_list else draws
+        )
 
     def sample_parameters(self, n: int, random_state: Any = None) -> list[HMMPoint]:
         """Draw parameters from the posterior, for credible intervals of functions of the parameters.
@@ -111,3 +151,10 @@ class SamplingMethods(Fitted):
         np.True_
         """
         return sample_parameters(self.posterior_, n, np.random.default_rng(seed_sequence(random_state)))
+
+
+def _in_form(question: Question, draws: NDArray[Any]) -> NDArray[Any] | list[NDArray[Any]]:
+    """Return n draws of all positions, (n, N, ...), in the form of the data: whole, or one array per sequence."""
+    if not question.in_list:
+        return draws
+    return [part.swapaxes(0, 1) for part in question.data.split(draws.swapaxes(0, 1))]

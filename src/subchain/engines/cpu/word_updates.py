@@ -22,7 +22,7 @@ from subchain.emissions.symbol_kernels import gather, scatter
 from subchain.numerics.linking import called
 from subchain.numerics.stationary import reduce_states, reduced_distribution
 from subchain.numerics.vectors import aligned
-from subchain.propagation.guards import fill_silent, gather_guards, write_guards
+from subchain.propagation.guard_messages import fill_silent, gather_guards, write_guards
 from subchain.propagation.lanes import advance, backward, forward, mix, pair_sums, retreat
 from subchain.propagation.lanes.recursions import LARGEST_PRODUCT, LEAST_PRODUCT
 from subchain.propagation.underflow import LEAST_SCALE, LEAST_TRANSITION

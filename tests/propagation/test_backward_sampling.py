@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from subchain.numerics.random import key_of
 from subchain.propagation import filter
+from subchain.propagation.backward_sampling import draw, draw_log, enter, follow
 from subchain.propagation.layout import end_to_end
-from subchain.propagation.sampling import draw, draw_log, enter, follow
 
 KEY = key_of(np.random.SeedSequence(42))
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from subchain.numerics.vectors import aligned
 from subchain.propagation.collapsed.single_chain import padded
-from subchain.propagation.mean_field import FORBIDDEN, ROOM, sweep
+from subchain.propagation.mean_field_sweeps import FORBIDDEN, ROOM, sweep
 
 
 def table(contents, width, padding=0.0):
