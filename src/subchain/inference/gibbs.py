@@ -111,6 +111,10 @@ class Gibbs(Sampler):
                 "block='sequence'."
             )
 
+    @property
+    def learns_ends(self) -> bool:
+        return self.parameters == "sampled"
+
     def kept_bytes(self, lengths: NDArray[np.int64], n_states: int) -> int:
         positions, count = int(lengths.sum()), np.min_scalar_type(self.n_samples).itemsize
         paths = self.n_samples * np.min_scalar_type(n_states).itemsize if self.keep_states else 0

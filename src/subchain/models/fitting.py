@@ -39,7 +39,8 @@ from subchain.structures.chain.structure import Chains
 from subchain.structures.chain.validation import HeldOutPositions, HeldOutSequences
 from subchain.transitions import FrozenChain, TransitionPrior, UnsuitedPriorError, resolve_transition
 from subchain.transitions.banded_rows import with_matrix
-from subchain.transitions.base import ChainPosterior
+from subchain.transitions.base import ChainLaw, ChainPosterior
+from subchain.transitions.final import EndingChain, closed, learns_ends
 from subchain.transitions.hdp.hierarchy import hierarchy_of, learns_top
 
 Array = NDArray[np.float64]
@@ -97,6 +98,7 @@ class FitCall:
             engine=engine,
         )
         held_out = self._hold_out(validation, whole, likely)
+        self._end_sequences(whole, chain)
         is_exact = self.transition.exact and not prior.emission.is_learned
         search = None if hierarchy_of(prior.chain) is None else StateSearch(whole, self.algorithm)
         self.problem = ChainProblem(whole, prior, is_exact, held_out, search)
@@ -155,6 +157,26 @@ class FitCall:
         self.data = whole.data = with_missing(self.data, positions, codes=keeps_codes)
         return HeldOutPositions(whole.engine, self.data, whole.evidence, positions, values)
 
+    def _end_sequences(self, whole: Chains, chain: ChainPosterior) -> None:
+        """Add what the prior says of the ends of sequences to the evidence, or have it learned."""
+        frozen = self.transition.frozen and self.start_point is not None
+        whole.learns_ends = learns_ends(chain) and not frozen
+        if whole.learns_ends and not self.algorithm.learns_ends:
+            raise InputError(
+                "final='learned' needs an algorithm that sees whole sequences under drawn or estimated parameters: "
+                f"EM(), VI() or Gibbs(block='sequence', parameters='sampled'), not {self.algorithm!r}. Use one of "
+                "these, or give the states that sequences end in, final=[...]."
+            )
+        if not whole.learns_ends:
+            law = self._frozen_chain(chain) if frozen else self.reference.chain
+            whole.evidence = HMMPoint(law, self.reference.emission).evidence(whole.data, whole.evidence)
+
+    def _frozen_chain(self, prior: ChainPosterior) -> ChainLaw:
+        """Return the chain of the start, with the ends that the prior gives unless the start has its own."""
+        assert self.start_point is not None, "a frozen chain is that of a given start"
+        chain = self.start_point.chain
+        return chain if isinstance(chain, EndingChain) else closed(prior, chain)
+
     def _like_training(self, x: Any) -> Sequences:
         data = self.emission.prepare(as_sequences_like(x, self.raw.vocabularies, self.raw.columns, self.raw.grouped_by))
         self.emission.check_against(data, self.reference.emission)
@@ -193,12 +215,12 @@ class FitCall:
         return point
 
     def _freeze(self) -> None:
-        """Fix frozen components at the parameters of the first start, for all restarts."""
+        """Fix frozen components at the parameters of the given start, for all restarts."""
         if not (self.emission.has_frozen or self.transition.frozen):
             return
-        start: Any = self.start_point or self._guess(self.seeds[0]).point
+        start: Any = self.start_point
         prior: Any = self.problem.prior
-        chain = FrozenChain(start.chain) if self.transition.frozen else prior.chain
+        chain = FrozenChain(self._frozen_chain(prior.chain)) if self.transition.frozen else prior.chain
         self.problem.prior = HMMPosterior(chain, self.emission.freeze(prior.emission, start.emission))
 
     def starts(self) -> list[Callable[[], RunState]]:
@@ -245,8 +267,8 @@ class FitCall:
     def _start(self) -> str:
         """Return the name of the initialisation; "auto" draws marginals for symbols with evidence on their states."""
         init = "auto" if not isinstance(self.model.init, str) else self.model.init
-        evidence, few = self.problem.structure.evidence, self.data.n_observations <= MANY_POSITIONS
-        if init != "auto" or evidence is None or not few:
+        known, few = any(given is not None for given in self.knowledge), self.data.n_observations <= MANY_POSITIONS
+        if init != "auto" or not known or not few:
             return init
         return init if self.emission.features(self.data, np.arange(1)) is not None else "posteriors"
 

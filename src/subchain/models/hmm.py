@@ -33,6 +33,7 @@ from subchain.models.streaming import learn_on
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
 from subchain.tasks.states import rising
 from subchain.transitions import TransitionPrior, check_chain
+from subchain.transitions.final import final_of
 from subchain.transitions.hdp.hierarchy import learns_top
 
 
@@ -220,7 +221,9 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
         return self
 
     @classmethod
-    def from_parameters(cls, initial: ArrayLike, transition: ArrayLike, emission: Parameters, **settings: Any) -> Self:
+    def from_parameters(
+        cls, initial: ArrayLike, transition: ArrayLike, emission: Parameters, *, final: Any = None, **settings: Any
+    ) -> Self:
         """Return a model with given parameters, for prediction or as the start of a fit.
 
         Parameters
@@ -228,6 +231,8 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
         initial : (K,)
         transition : (K, K)
         emission : parameters, for example `Categorical.from_parameters(probabilities)`
+        final : (K,) of bool, list of states, or (K,) probabilities of ending, optional
+            How sequences end, as in `Dirichlet`.
         settings : further arguments of the constructor
 
         Examples
@@ -246,7 +251,10 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
             raise InputError(f"emission has {emission.n_states} states, but the chain has {len(chain.initial)}.")
         family = family_of(emission)
         model = cls(n_states=len(chain.initial), emission=family, **settings)
-        model._set_parameters(HMMPoint(chain, emission), family)
+        ending = final_of(final, len(chain.initial))
+        if ending.is_learned:
+            raise InputError("final='learned' is for a fit; give from_parameters the probabilities of ending, (K,).")
+        model._set_parameters(HMMPoint(ending.closed(chain, "mean"), emission), family)
         return model
 
     @renamed_arguments(beliefs="marginals")

@@ -199,7 +199,7 @@ class PredictionMethods(Fitted):
                [0.933, 0.067],
                [0.407, 0.593]])
         """
-        question = self._ask(x, allowed, states, evidence)
+        question = self._ask_on(x, allowed, states, evidence)
         return question.answer(filtered(question, out))
 
     def stream(self, lag: int = 0) -> Stream:
@@ -226,7 +226,7 @@ class PredictionMethods(Fitted):
         >>> stream.update(None).round(3)
         array([0.755, 0.245])
         """
-        point = self._point()
+        point = self._point().unended()
         return Stream(point, self.family_, self.vocabularies_[0] if len(self.vocabularies_) == 1 else None, lag)
 
     def forecast(self, x: Any, steps: int) -> Any:
@@ -254,7 +254,7 @@ class PredictionMethods(Fitted):
         array([[0.426, 0.574],
                [0.441, 0.559]])
         """
-        question = self._ask(x)
+        question = self._ask_on(x)
         return question.answers(forecast(question, steps))
 
     def impute(self, x: Any) -> Any:

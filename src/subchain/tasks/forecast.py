@@ -14,6 +14,7 @@ from subchain.emissions.product import ProductParameters
 from subchain.engines import Engine, Part, Surrogate
 from subchain.engines.results import FilteredBlock
 from subchain.errors import InputError
+from subchain.numerics import simplex
 from subchain.tasks.question import Question
 
 Array = NDArray[np.float64]
@@ -138,26 +139,31 @@ class Forecast:
 
 
 def forecast(question: Question, steps: int) -> list[Forecast]:
-    """Return the forecast of each sequence, `steps` positions ahead."""
+    """Return the forecast of each sequence, `steps` positions ahead; at each step given that it goes on until then."""
     if not isinstance(steps, (int, np.integer)) or steps < 1:
         raise InputError(f"steps must be a whole number of at least 1, not {steps!r}.")
     ahead = [next_states(question)]
     for _ in range(int(steps) - 1):
-        ahead.append(question.point.chain.operator.apply(ahead[-1].T).T)
+        ahead.append(_onward(question, ahead[-1]))
     return [Forecast(states, question.point.emission) for states in np.stack(ahead, axis=1)]
 
 
 def next_states(question: Question) -> Array:
     """Return the state probabilities one step after each sequence, (n_sequences, K); `initial` after an empty one."""
     last = last_marginals(question.engine, question.surrogate, question.part)
-    coming = question.point.chain.operator.apply(last.T).T
+    coming = _onward(question, last)
     coming[question.data.lengths == 0] = question.point.chain.initial
     return coming
 
 
+def _onward(question: Question, states: Array) -> Array:
+    """Return state probabilities (n, K) one step later, given that the sequences go on so long."""
+    return simplex.normalized(question.point.chain.operator.apply(states.T).T, 1)
+
+
 def last_marginals(engine: Engine, surrogate: Surrogate, part: Part) -> Array:
-    """Return the filtered marginals of every sequence's last position, (n_sequences, K); undefined for empty ones."""
-    out = np.empty((part.data.n_sequences, surrogate.n_states))
+    """Return the filtered marginals of every sequence's last position, (n_sequences, K); zeros for empty ones."""
+    out = np.zeros((part.data.n_sequences, surrogate.n_states))
     sequences = np.flatnonzero(part.data.lengths)
     ends = part.data.offsets[sequences + 1] - 1
 

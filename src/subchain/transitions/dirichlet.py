@@ -20,6 +20,7 @@ from subchain.core.records import Record, array
 from subchain.errors import InputError, unknown_name
 from subchain.numerics import simplex
 from subchain.transitions.base import Chain, ChainDefaults, ChainLaw, ChainSums, TransitionPrior
+from subchain.transitions.final import AnyFinal, Final, final_of
 from subchain.transitions.incremental import IncrementalDirichlet
 from subchain.transitions.initial import GivenInitial, Initial, LearnedInitial, StationaryInitial
 from subchain.transitions.layout import Layout, Square, band_of
@@ -109,13 +110,16 @@ class DirichletRows(Record):
 
 @dataclasses.dataclass
 class DirichletChain(Record, FixedHyperparameters, ChainDefaults):
-    """Prior or posterior over the initial distribution and the transition matrix."""
+    """Prior or posterior over the initial distribution, the transition matrix and how sequences end."""
 
     initial: Initial
     rows: DirichletRows
+    final: Final = dataclasses.field(default_factory=AnyFinal, kw_only=True)
 
     def update(self, sums: ChainSums) -> DirichletChain:
-        return DirichletChain(self.initial.update(sums.initial), self.rows.update(sums.pairs))
+        return DirichletChain(
+            self.initial.update(sums.initial), self.rows.update(sums.pairs), final=self.final.update(sums)
+        )
 
     def law(self, initial: Array, weights: Array) -> ChainLaw:
         """Return weights in the form of the rows as a chain."""
@@ -127,13 +131,13 @@ class DirichletChain(Record, FixedHyperparameters, ChainDefaults):
 
     def mean(self) -> ChainLaw:
         weights = self.rows.mean()
-        return self.law(self.initial.mean(self.moves(weights)), weights)
+        return self.final.closed(self.law(self.initial.mean(self.moves(weights)), weights), "mean")
 
     predictive = mean
 
     def mode(self) -> ChainLaw:
         weights = self.rows.mode()
-        return self.law(self.initial.mode(self.moves(weights)), weights)
+        return self.final.closed(self.law(self.initial.mode(self.moves(weights)), weights), "mode")
 
     def next_mode(self, sums: ChainSums, previous: ChainLaw | None) -> ChainLaw:
         """Return the mode, given the counts that made this posterior and the chain before.
@@ -151,7 +155,7 @@ class DirichletChain(Record, FixedHyperparameters, ChainDefaults):
         starts = [mode.transition] if previous is None else [mode.transition, previous.transition]
         best = problem.climb(max(starts, key=problem.value))
         weights = self.weights_of(Chain(mode.initial, best))
-        return self.law(self.initial.mode(self.moves(weights)), weights)
+        return mode.with_weights(self.initial.mode(self.moves(weights)), weights)
 
     def dense(self, what: str) -> DirichletChain:
         """Return the same distribution with rows of all K entries; raise an `InputError` if there are too many."""
@@ -162,27 +166,30 @@ class DirichletChain(Record, FixedHyperparameters, ChainDefaults):
         return chain.transition
 
     def expected_log(self) -> ChainLaw:
-        return self.law(self.initial.expected_log(self.moves(self.rows.mean())), self.rows.expected_log())
+        first = self.initial.expected_log(self.moves(self.rows.mean()))
+        return self.final.closed(self.law(first, self.rows.expected_log()), "expected_log")
 
     def log_surrogate(self) -> ChainLaw:
         return self.law(self.initial.log_surrogate(self.moves(self.rows.mean())), self.rows.log_surrogate())
 
     def sample(self, rng: np.random.Generator) -> ChainLaw:
         weights = self.rows.sample(rng)
-        return self.law(self.initial.sample(self.moves(weights), rng), weights)
+        return self.final.sampled(self.law(self.initial.sample(self.moves(weights), rng), weights), rng)
 
     def kl(self, prior: DirichletChain) -> float:
-        return self.initial.kl(prior.initial) + self.rows.kl(prior.rows)
+        return self.initial.kl(prior.initial) + self.rows.kl(prior.rows) + self.final.kl(prior.final)
 
     def log_density(self, chain: ChainLaw) -> float:
-        return self.initial.log_density(chain.initial) + self.rows.log_density(chain.weights)
+        of_first = self.initial.log_density(chain.initial)
+        return of_first + self.rows.log_density(chain.weights) + self.final.log_density(chain)
 
     def log_evidence(self, sums: ChainSums) -> float:
         expected = self.moves(self.rows.update(sums.pairs).mean())
-        return self.initial.log_evidence(sums.initial, expected) + self.rows.log_evidence(sums.pairs)
+        of_first = self.initial.log_evidence(sums.initial, expected)
+        return of_first + self.rows.log_evidence(sums.pairs) + self.final.log_evidence(sums)
 
     def n_free(self) -> int:
-        return self.initial.n_free() + self.rows.n_free()
+        return self.initial.n_free() + self.rows.n_free() + self.final.n_free()
 
     def concentrations(self) -> tuple[Array, Array]:
         """Return the concentrations of the first states, (K,), and of the transitions, (K, K)."""
@@ -223,6 +230,11 @@ class Dirichlet(TransitionPrior):
         posterior mean, so that its bound is approximate and may decrease.
     initial_concentration : float or (K,), optional
         Concentration of the initial distribution; 1 by default.
+    final : (K,) of bool, list of states, (K,) probabilities, or "learned", optional
+        How sequences end. Booleans or a list: every sequence is known to end in one of these states. Numbers between 0
+        and 1: after a position in state k the sequence ends with the given probability, and otherwise goes on.
+        "learned": these probabilities are learned, with uniform priors, by `EM`, `VI` and `Gibbs` with sampled
+        parameters. By default the end of a sequence says nothing about its states.
     frozen : bool
         Whether to keep the chain of the start.
 
@@ -245,6 +257,7 @@ class Dirichlet(TransitionPrior):
         initial: Any = "learned",
         initial_concentration: Any = None,
         frozen: bool = False,
+        final: Any = None,
     ) -> None:
         self.concentration = concentration
         self.stickiness = stickiness
@@ -253,6 +266,7 @@ class Dirichlet(TransitionPrior):
         self.initial = initial
         self.initial_concentration = initial_concentration
         self.frozen = frozen
+        self.final = final
 
     @property
     def exact(self) -> bool:
@@ -269,12 +283,12 @@ class Dirichlet(TransitionPrior):
         if stickiness.ndim or not np.isfinite(stickiness) or stickiness < 0.0:
             raise InputError(f"stickiness must be a number of at least 0, not {self.stickiness!r}.")
         concentration = np.where(free, concentration + stickiness * form.diagonal(), 0.0)
-        initial = self._initial(n_states, flat)
+        initial, final = self._initial(n_states, flat), final_of(self.final, n_states)
         if layout is None:
-            return DirichletChain(initial, DirichletRows(concentration, fixed))
+            return DirichletChain(initial, DirichletRows(concentration, fixed), final=final)
         from subchain.transitions.banded_rows import BandedDirichletChain, BandedRows
 
-        return BandedDirichletChain(initial, BandedRows(concentration, fixed), layout.first)
+        return BandedDirichletChain(initial, BandedRows(concentration, fixed), layout.first, final=final)
 
     def _mask(self, n_states: int) -> NDArray[np.bool_] | None:
         mask = self.mask(n_states) if callable(self.mask) else self.mask

@@ -2,7 +2,7 @@
 
 Leaving one observation out needs no second pass. The states' cavity distribution at a position is what the past
 predicts there times what the future says, without the position's own likelihood; the observation's probability is its
-likelihood averaged over that. The past's prediction is the filtered marginal before, carried one step forward; the
+likelihood averaged over that. Evidence about the position's state belongs to the cavity distribution. The past's prediction is the filtered marginal before, carried one step forward; the
 future's message is the weighted message after it, carried one step back.
 
 Sequences that underflow are run in log space, block by block.
@@ -32,7 +32,9 @@ def score_left_out(workers: Workers, messages: Messages) -> Array:
     scores.checked()
     for sequence in set().union(*found):
         for rows, logs, predicted, future in _log_messages(messages, sequence):
-            out[rows] = _log_mean(logs, predicted + future)
+            values, known = messages.known(np.arange(rows.start, rows.stop))
+            own = messages.surrogate.emission.log_likelihood(values).T if messages.evidence is not None else logs
+            out[rows] = _log_mean(own, predicted + future + known.T)
     return out
 
 
@@ -51,7 +53,12 @@ class _GivenOthers(Consumer[set[int]]):
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # whatever is not finite is done again
             cavity = self._predicted(run) * self._future(run)
             likelihood = np.empty_like(cavity)
-            _, shift = self.messages.likelihood(positions, likelihood)
+            if self.messages.evidence is None:
+                _, shift = self.messages.likelihood(positions, likelihood)
+            else:
+                values, known = self.messages.known(positions)
+                cavity *= np.exp(known - known.max(axis=0))
+                shift = self.messages.surrogate.emission.scaled(values, likelihood)
             logs = np.log((cavity * likelihood).sum(axis=0) / cavity.sum(axis=0)) + shift
         self.out[positions] = logs
         lane = np.arange(tile.columns) - np.repeat(tile.offsets[:-1], np.diff(tile.offsets))

@@ -52,6 +52,11 @@ class Algorithm(Component, ABC):
         """Whether the algorithm works with all K² transitions, even if most of them are impossible."""
         return False
 
+    @property
+    def learns_ends(self) -> bool:
+        """Whether the algorithm can learn the probabilities of ending (`Dirichlet(final="learned")`)."""
+        return False
+
     def measured(self, trace: Trace) -> set[str]:
         """Names of the measures that every iteration adds to a trace of a run."""
         return set(trace.measures)

@@ -76,7 +76,8 @@ class Setting:
         if local_start_of(memory) == "states" and self.anything_goes:
             return np.array([self.draw_legal(number) for number in range(n_chains)])
         seed = np.random.SeedSequence([self.seed, 0, 0, 5])
-        return self.chains.engine.sample_paths(cast(HMMPoint, point).surrogate(), self.chains, n_chains, seed)
+        given = cast(HMMPoint, point)
+        return self.chains.engine.sample_paths(given.surrogate(), self.chains.under(given), n_chains, seed)
 
     def resume(self, n_chains: int, memory: Memory) -> States:
         return stored(memory, "hidden", Range("int32", least=0), (n_chains, self.chains.n_observations))
