@@ -149,7 +149,7 @@ def test_a_band_of_many_states_ends_as_a_matrix_does():
     x = np.sort(rng.integers(5, size=40))
     prior = Dirichlet(mask=banded(n_states, 3), final=[0, 7])
     fitted = HMM(n_states, Categorical(n_categories=5), prior, EM(max_iter=3), random_state=0)
-    with pytest.warns(UserWarning, match="not converged"):
+    with pytest.warns(UserWarning, match="before it settled"):
         fitted.fit(x)
     log_weights = naive.logs(fitted.emission_.probabilities[:, x].T)
     log_weights[-1, np.delete(np.arange(n_states), [0, 7])] = -np.inf
@@ -183,7 +183,7 @@ def test_gibbs_draws_from_the_posterior_given_the_ends(kind, block):
     sampler = Gibbs(*block, n_samples=6_000, burn_in=100, n_chains=1)
     prior = Dirichlet(final=KINDS[kind][0])
     fitted = HMM(3, Categorical(n_categories=3), prior, sampler, random_state=0, n_jobs=1).fit(x)
-    assert np.allclose(fitted.predict_proba(x), exact_posterior(x, kind), atol=0.04)
+    assert np.allclose(fitted.predict_proba(x), exact_posterior(x, kind), atol=0.06)
 
 
 class TestLearnedEnds:
@@ -215,7 +215,7 @@ class TestLearnedEnds:
             INITIAL, TRANSITION, Categorical.from_parameters(TABLE), final=KINDS["probabilities"][0]
         )
         prior = Dirichlet(final="learned")
-        with pytest.warns(UserWarning, match="not converged"):
+        with pytest.warns(UserWarning, match="before it settled"):
             fitted = HMM(3, Categorical(n_categories=3), prior, EM(max_iter=1), init=start).fit(SEQUENCES)
         expected = [enumerated(x, "probabilities") for x in SEQUENCES]
         ended = sum(one.smoothed[-1] for one in expected)
@@ -225,14 +225,14 @@ class TestLearnedEnds:
     @pytest.mark.parametrize("algorithm", [EM, VI])
     def test_the_objective_never_falls(self, algorithm):
         fitted = HMM(3, "gaussian", Dirichlet(final="learned"), algorithm(), random_state=1).fit(self.sequences())
-        assert np.diff(fitted.trace_.objectives).min() >= -1e-8
+        assert np.diff(fitted.trace_.objective).min() >= -1e-8
 
     def test_the_objective_of_vi_is_below_that_of_the_true_posterior_and_counts_the_ends(self):
         """The bound of a model of one state is exact: it is the evidence of its lengths and observations."""
         x = [np.zeros(3, dtype=int), np.zeros(5, dtype=int)]
         fitted = HMM(1, Categorical(n_categories=1), Dirichlet(final="learned"), VI(), random_state=0).fit(x)
         # two sequences end, six positions are followed by another: B(3, 7) = 2! 6! / 9!
-        assert np.isclose(fitted.trace_.objectives[-1], np.log(2.0 * 720.0 / 362880.0))
+        assert np.isclose(fitted.trace_.objective[-1], np.log(2.0 * 720.0 / 362880.0))
 
     def test_parameters_of_ending_count(self):
         x = self.sequences()
@@ -283,8 +283,7 @@ def test_only_the_last_subchain_of_a_sequence_sees_its_end():
 def test_held_out_sequences_are_scored_with_their_ends():
     x = TestLearnedEnds().sequences()
     fitted = HMM(2, "gaussian", Dirichlet(final="learned"), EM(max_iter=4, tolerance=0.0), random_state=0)
-    with pytest.warns(UserWarning, match="not converged"):
-        fitted.fit(x[:40], validation=x[40:])
+    fitted.fit(x[:40], validation=x[40:])
     held_out = fitted.score(x[40:]) / sum(map(len, x[40:]))
     assert np.isclose(fitted.trace_.validation[-1], held_out)
 

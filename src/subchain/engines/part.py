@@ -58,7 +58,7 @@ class Observed:
         values : (n,) or (n, D), the observations
         shift : (n,) logarithms of what each column was divided by
         """
-        values = np.take(self.data.values, positions, axis=0, mode="clip")  # no position is out of range
+        values = self.data.at(positions)
         if self.evidence is None:
             shift = self.surrogate.emission.scaled(values, out)
             if self.part.hidden is not None:
@@ -71,12 +71,12 @@ class Observed:
 
     def log_table(self, positions: Index) -> tuple[NDArray[Any], Array]:
         """Return the observations at the given positions (n,) and their log likelihoods (K, n)."""
-        values = np.take(self.data.values, positions, axis=0)
+        values = self.data.at(positions)
         return values, self._logs(positions, values)
 
     def known(self, positions: Index) -> tuple[NDArray[Any], Array]:
         """Return the observations at the given positions (n,) and the log weights of the evidence there, (K, n)."""
-        values = np.take(self.data.values, positions, axis=0)
+        values = self.data.at(positions)
         if self.evidence is None:
             return values, np.zeros((self.surrogate.n_states, len(positions)))
         return values, self.evidence.log_weights(positions, values)

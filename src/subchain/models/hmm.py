@@ -16,6 +16,7 @@ from subchain.core.components import clone
 from subchain.core.files import naming
 from subchain.core.renamed import renamed_arguments
 from subchain.data.annotations import Annotations
+from subchain.data.lengths import with_lengths
 from subchain.emissions import Emission, Parameters, family_of
 from subchain.engines import Engine
 from subchain.engines.statistics import HMMStatistics
@@ -124,7 +125,7 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
     def fit(
         self,
         x: Any,
-        y: None = None,
+        y: Any = None,
         *,
         allowed: Any = None,
         states: Any = None,
@@ -139,6 +140,9 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
         Parameters
         ----------
         x : array, list of arrays, dictionary of arrays, (X, lengths), Sequences, path, or table
+        y : None, or lengths of sequences
+            For callers that pass two arguments: `fit(X, lengths)` is `fit((X, lengths))`. Labels are refused; known
+            states are `states`.
         allowed, states, evidence
             Evidence about the hidden states: legal states per symbol or position (or a `TagDictionary`), known states
             (−1 unknown), log weights per position and state.
@@ -152,6 +156,7 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
         resume : bool
             Continue from the checkpoint.
         """
+        x = with_lengths(x, y, "fit")
         entropy = stored_entropy(checkpoint) if resume and self.random_state is None else None
         fit = FitCall(self, x, Annotations(allowed, states, evidence, sample_weight), validation, entropy)
         with fit.problem.structure.engine.running():
@@ -168,8 +173,9 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
         self._warn(fit.algorithm)
         return self
 
-    def fit_predict(self, x: Any, y: None = None, **settings: Any) -> Any:
+    def fit_predict(self, x: Any, y: Any = None, **settings: Any) -> Any:
         """Call `fit`, then return `predict` with the same evidence about the states."""
+        x = with_lengths(x, y, "fit_predict")
         known = {name: settings[name] for name in ("allowed", "states", "evidence") if name in settings}
         return self.fit(x, **settings).predict(x, **known)
 
@@ -203,12 +209,12 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
         if self.status_ == "interrupted":
             warnings.warn("the fit was interrupted; the model is that of the last whole iteration.", stacklevel=3)
 
-    def partial_fit(self, x: Any, y: None = None, *, total: float | None = None, continues: bool = False) -> Self:
+    def partial_fit(self, x: Any, y: Any = None, *, total: float | None = None, continues: bool = False) -> Self:
         """Learn from one more batch: new sequences, or the continuation of a sequence.
 
         Parameters
         ----------
-        x : as in `fit`
+        x, y : as in `fit`
         total : float, optional
             Number of observations of the whole stream, if it is known. The statistics of a batch are then scaled to the
             whole stream and averaged into the current ones with a decreasing step size, that of the inference
@@ -217,7 +223,7 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
             Whether `x`, a single sequence, continues the previous one: its first state follows the last state of the
             previous batch.
         """
-        learn_on(self, x, total, continues)
+        learn_on(self, with_lengths(x, y, "partial_fit"), total, continues)
         return self
 
     @classmethod

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.data.lengths import with_lengths
 from subchain.models.fitted import Fitted
 from subchain.tasks.blocks import smoothed_blocks
 from subchain.tasks.decoding import decode_states
@@ -27,7 +28,7 @@ class PredictionMethods(Fitted):
     def predict(
         self,
         x: Any,
-        decoding: str = "posterior",
+        decoding: Any = "posterior",
         *,
         allowed: Any = None,
         states: Any = None,
@@ -45,7 +46,8 @@ class PredictionMethods(Fitted):
         x : array, list of arrays, (X, lengths), Sequences, path, or table
         decoding : "posterior" or "viterbi"
             The most probable state of each position, or the most probable path. The first maximises the expected number
-            of correct positions; the second never contains an impossible transition.
+            of correct positions; the second never contains an impossible transition. Lengths of sequences in its place
+            are understood, `predict(X, lengths)` as `predict((X, lengths))`.
         allowed, states, evidence
             Evidence about the states, as in `fit`.
         out : array of integers (N,), or path of an .npy file, optional
@@ -68,11 +70,13 @@ class PredictionMethods(Fitted):
         >>> model.predict([0, 0, 0, 1, 1, 1])
         array([0, 0, 0, 1, 1, 1], dtype=int32)
         """
+        if not isinstance(decoding, str):
+            x, decoding = with_lengths(x, decoding, "predict"), "posterior"
         question = self._ask(x, allowed, states, evidence)
         return question.answer(decode_states(question, decoding, out))
 
     def predict_proba(
-        self, x: Any, *, allowed: Any = None, states: Any = None, evidence: Any = None, out: Out = None
+        self, x: Any, y: Any = None, *, allowed: Any = None, states: Any = None, evidence: Any = None, out: Out = None
     ) -> Any:
         """Return the posterior marginals of the states given the whole sequence (smoothing).
 
@@ -82,6 +86,7 @@ class PredictionMethods(Fitted):
         Parameters
         ----------
         x : array, list of arrays, (X, lengths), Sequences, path, or table
+        y : None, or lengths of sequences, as in `fit`
         allowed, states, evidence
             Evidence about the states, as in `fit`.
         out : array of floats (N, K), or path of an .npy file, optional
@@ -107,7 +112,7 @@ class PredictionMethods(Fitted):
                [0.763, 0.237],
                [0.407, 0.593]])
         """
-        question = self._ask(x, allowed, states, evidence)
+        question = self._ask(with_lengths(x, y, "predict_proba"), allowed, states, evidence)
         return question.answer(smoothed(question, out))
 
     def predict_proba_blocks(
