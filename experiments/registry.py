@@ -9,6 +9,7 @@ from experiments.chromatin import Chromatin
 from experiments.dictionary_tagging import DictionaryTagging
 from experiments.experiment import Experiment
 from experiments.hyperparameters import Hyperparameters
+from experiments.interval_coverage import IntervalCoverage
 from experiments.joint_predictive import JointPredictive
 from experiments.long_chain_table import LongChainTable
 from experiments.music import Music
@@ -26,6 +27,6 @@ from experiments.vanilla import Vanilla
 KINDS: list[type[Experiment]] = [
     SubchainsOfText, Sentences, Vanilla, ReversedCycles, LongChainTable, Chromatin, JointPredictive, DictionaryTagging,
     TaggingConvergence, UnsupervisedTagging, TaggingIngredients, OccurrenceSimulated, OccurrenceInText, StatesFound,
-    AliceChapters, AliceTruncations, Music, Hyperparameters, BoundaryChoice,
+    AliceChapters, AliceTruncations, Music, Hyperparameters, BoundaryChoice, IntervalCoverage,
 ]  # fmt: skip
 EXPERIMENTS = {kind.name: kind for kind in KINDS}

@@ -31,6 +31,7 @@ from subchain.models.prediction import PredictionMethods
 from subchain.models.sampling import SamplingMethods
 from subchain.models.scoring import ScoringMethods
 from subchain.models.streaming import learn_on
+from subchain.models.uncertainty import UncertaintyMethods
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
 from subchain.tasks.states import rising
 from subchain.transitions import TransitionPrior, check_chain
@@ -38,7 +39,7 @@ from subchain.transitions.final import final_of
 from subchain.transitions.hdp.hierarchy import learns_top
 
 
-class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
+class HMM(PredictionMethods, ScoringMethods, SamplingMethods, UncertaintyMethods):
     """A hidden Markov model.
 
     Parameters
