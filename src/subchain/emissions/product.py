@@ -229,7 +229,7 @@ class Product(Emission):
     @property
     def frozen(self) -> bool:  # type: ignore[override]
         """Whether all parts keep the parameters of the start."""
-        return all(family.frozen for family in self.families.values())
+        return all(family.frozen is True for family in self.families.values())
 
     def prepare(self, data: Sequences) -> Sequences:
         return data

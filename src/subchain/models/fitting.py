@@ -5,11 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.frozen import freezes, frozen_states
 from subchain.data import Evidence, HoldOut, Sequences, as_sequences, as_sequences_like, empty_columns
 from subchain.data.annotations import Annotations
 from subchain.data.digest import digest
@@ -17,6 +18,7 @@ from subchain.data.held_out import with_missing
 from subchain.data.sequences import is_memory_mapped, require_observations
 from subchain.emissions import Parameters, Product, resolve_emission
 from subchain.emissions.moments import RealEmission
+from subchain.emissions.partly_frozen import PartlyFrozen
 from subchain.engines import resolve_engine
 from subchain.engines.statistics import HMMStatistics
 from subchain.errors import InputError, unknown_name
@@ -74,6 +76,7 @@ class FitCall:
         self.emission = resolve_emission(model.emission)
         self.transition = _suited(resolve_transition(model.transition), self.algorithm)
         self.start_point = self._given_start(n_states)
+        self._check_frozen()
         annotations, validation = self._read(x, annotations, validation)
         self.knowledge = list(annotations.of_states.values())
         self._check_observed()
@@ -159,7 +162,7 @@ class FitCall:
 
     def _end_sequences(self, whole: Chains, chain: ChainPosterior) -> None:
         """Add what the prior says of the ends of sequences to the evidence, or have it learned."""
-        frozen = self.transition.frozen and self.start_point is not None
+        frozen = self.transition.frozen is True
         whole.learns_ends = learns_ends(chain) and not frozen
         if whole.learns_ends and not self.algorithm.learns_ends:
             raise InputError(
@@ -214,14 +217,33 @@ class FitCall:
             )
         return point
 
+    def _check_frozen(self) -> None:
+        """Raise an `InputError` if something is frozen and no parameters are given to keep."""
+        if self.start_point is None and (self.emission.has_frozen or freezes(self.transition.frozen)):
+            what = self.emission if self.emission.has_frozen else self.transition
+            raise InputError(
+                f"{what!r} keeps the parameters of a given model, but init={self.model.init!r} gives none; set init= "
+                "to a fitted model, or to HMM.from_parameters(...)."
+            )
+
     def _freeze(self) -> None:
-        """Fix frozen components at the parameters of the given start, for all restarts."""
-        if not (self.emission.has_frozen or self.transition.frozen):
+        """Fix frozen components, or states, at the parameters of the given start, for all restarts."""
+        start, prior = self.start_point, self.problem.prior
+        if start is None:
             return
-        start: Any = self.start_point
-        prior: Any = self.problem.prior
-        chain = FrozenChain(self._frozen_chain(prior.chain)) if self.transition.frozen else prior.chain
-        self.problem.prior = HMMPosterior(chain, self.emission.freeze(prior.emission, start.emission))
+        chain: Any = prior.chain
+        kept = frozen_states(self.transition.frozen, prior.mean().n_states, type(self.transition).__name__)
+        if kept.all():
+            chain = FrozenChain(self._frozen_chain(chain))
+        elif kept.any():
+            chain = chain.with_given_rows(kept, start.chain)
+        emission: Any = self.emission.freeze(cast(Any, prior.emission), start.emission)
+        if isinstance(emission, PartlyFrozen) and self.transition.searches:
+            raise InputError(
+                "states that are frozen cannot be merged or split: set HDP(merges=False, splits=False), or leave "
+                "frozen out."
+            )
+        self.problem.prior = HMMPosterior(chain, emission)
 
     def starts(self) -> list[Callable[[], RunState]]:
         """Return a function for each restart that creates its initial state."""

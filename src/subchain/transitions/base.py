@@ -242,8 +242,8 @@ class UnsuitedPriorError(InputError):
 class TransitionPrior(Component, ABC):
     """Specification of a prior over the chain as the user writes it; the constructor only stores its arguments."""
 
-    #: Whether the chain of the start is kept.
-    frozen: bool
+    #: Whether the chain of the start is kept, or the transitions out of some states.
+    frozen: Any
 
     @property
     def searches(self) -> bool:

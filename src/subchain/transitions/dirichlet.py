@@ -157,6 +157,16 @@ class DirichletChain(Record, FixedHyperparameters, ChainDefaults):
         weights = self.weights_of(Chain(mode.initial, best))
         return mode.with_weights(self.initial.mode(self.moves(weights)), weights)
 
+    def with_given_rows(self, states: NDArray[np.bool_], chain: ChainLaw) -> DirichletChain:
+        """Return this prior with the transitions out of some states, (K,), fixed at those of a chain."""
+        given, kept = self.weights_of(chain), states[:, None]
+        rows = dataclasses.replace(
+            self.rows,
+            concentration=np.where(kept, 0.0, self.rows.concentration),
+            fixed=np.where(kept, given, self.rows.fixed),
+        )
+        return dataclasses.replace(self, rows=rows)
+
     def dense(self, what: str) -> DirichletChain:
         """Return the same distribution with rows of all K entries; raise an `InputError` if there are too many."""
         return self
@@ -235,8 +245,8 @@ class Dirichlet(TransitionPrior):
         and 1: after a position in state k the sequence ends with the given probability, and otherwise goes on.
         "learned": these probabilities are learned, with uniform priors, by `EM`, `VI` and `Gibbs` with sampled
         parameters. By default the end of a sequence says nothing about its states.
-    frozen : bool
-        Whether to keep the chain of the start.
+    frozen : bool or list of states
+        Whether to keep the chain of the start (`init=` a model); of a list of states, the transitions out of these.
 
     Examples
     --------
@@ -256,7 +266,7 @@ class Dirichlet(TransitionPrior):
         fixed: ArrayLike | None = None,
         initial: Any = "learned",
         initial_concentration: Any = None,
-        frozen: bool = False,
+        frozen: Any = False,
         final: Any = None,
     ) -> None:
         self.concentration = concentration
