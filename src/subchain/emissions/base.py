@@ -314,6 +314,8 @@ class Emission(Component, ABC):
     name: ClassVar[str]
     #: Class of its parameters; a model file finds the family by it.
     parameters_type: ClassVar[type[Parameters]]
+    #: Whether the family has estimates (`mode`) but no posterior of its parameters, so that only EM can learn it.
+    em_only: ClassVar[bool] = False
     #: Names or indices of the data columns that the family describes; None for all.
     columns: Any
     #: Whether the parameters of the start are kept, of all states or of those in a list.

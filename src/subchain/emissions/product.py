@@ -243,6 +243,11 @@ class Product(Emission):
         return Product(**{name: part.sized_as(parameters.parts[name]) for name, part in self.families.items()})
 
     @property
+    def em_only(self) -> bool:  # type: ignore[override]
+        """Whether only EM can learn one of the parts."""
+        return any(family.em_only for family in self.families.values())
+
+    @property
     def has_frozen(self) -> bool:
         return any(family.has_frozen for family in self.families.values())
 

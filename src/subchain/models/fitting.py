@@ -71,9 +71,15 @@ class FitCall:
         if not isinstance(model.n_init, (int, np.integer)) or model.n_init < 1:
             raise InputError(f"n_init must be a whole number of at least 1, not {model.n_init!r}.")
         n_states = int(model.n_states)
+        self.emission = resolve_emission(model.emission)
         self.algorithm = resolve_inference(model.inference)
         self.algorithm.check()
-        self.emission = resolve_emission(model.emission)
+        self.algorithm = self.algorithm.suited_to(self.emission)
+        if self.emission.em_only and not self.algorithm.flat:
+            raise InputError(
+                f"{self.emission!r} can be learned by EM only, because its parameters have no posterior; "
+                f"inference={self.algorithm.name!r} needs one. Use inference='em', or EM(batch=...) for large data."
+            )
         self.transition = _suited(resolve_transition(model.transition), self.algorithm)
         self.start_point = self._given_start(n_states)
         self._check_frozen()
@@ -283,7 +289,9 @@ class FitCall:
     @property
     def numbers_are_free(self) -> bool:
         """Whether states may be sorted by occupancy: the prior is infinite, and no evidence refers to their numbers."""
-        is_open = learns_top(self.problem.prior.chain)
+        chain: Any = self.problem.prior.chain
+        is_open = learns_top(chain) and not isinstance(self.reference.chain, EndingChain)
+        is_open = is_open and bool((chain.concentrations()[1] > 0.0).all())
         return is_open and all(known is None for known in self.knowledge)
 
     def _start(self) -> str:

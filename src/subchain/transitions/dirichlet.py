@@ -27,6 +27,7 @@ from subchain.transitions.layout import Layout, Square, band_of
 from subchain.transitions.operators import Dense, TransitionOperator
 from subchain.transitions.stationary_mode import StationaryRows
 from subchain.transitions.sums import EMPTY, MOST_DENSE
+from subchain.transitions.topology import checked_mask
 
 if TYPE_CHECKING:
     from subchain.propagation.collapsed.rows import RowPrior
@@ -283,7 +284,7 @@ class Dirichlet(TransitionPrior):
         return not (isinstance(self.initial, str) and self.initial == "stationary")
 
     def prior(self, n_states: int, *, flat: bool) -> DirichletChain:
-        mask = self._mask(n_states)
+        mask = checked_mask(self.mask, n_states)
         layout = band_of(mask) if mask is not None else None
         form: Square | Layout = Square(n_states) if layout is None else layout
         fixed, free = self._structure(mask, form)
@@ -300,15 +301,6 @@ class Dirichlet(TransitionPrior):
 
         return BandedDirichletChain(initial, BandedRows(concentration, fixed), layout.first, final=final)
 
-    def _mask(self, n_states: int) -> NDArray[np.bool_] | None:
-        mask = self.mask(n_states) if callable(self.mask) else self.mask
-        if mask is None:
-            return None
-        allowed = np.asarray(mask).astype(np.bool_)
-        if allowed.shape != (n_states, n_states):
-            raise InputError(f"mask has shape {allowed.shape}, but {n_states} states need {(n_states, n_states)}.")
-        return allowed
-
     def _structure(self, mask: NDArray[np.bool_] | None, form: Square | Layout) -> tuple[Array, NDArray[np.bool_]]:
         """Fixed probabilities, and which entries are left to learn, in the given form."""
         n_states = form.n_states
@@ -321,8 +313,6 @@ class Dirichlet(TransitionPrior):
         free = allowed & ~known
         total = fixed.sum(axis=1)
         for row in range(n_states):
-            if not allowed[row].any():
-                raise InputError(f"the mask allows no transition from state {row}; allow at least one.")
             if total[row] > 1.0 + 1e-9 or (not free[row].any() and abs(total[row] - 1.0) > 1e-9):
                 raise InputError(f"the fixed probabilities of row {row} sum to {total[row]:.6g}, not to 1.")
         return fixed, free & (total < 1.0 - 1e-12)[:, None]
