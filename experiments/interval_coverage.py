@@ -2,8 +2,8 @@
 
 Two or three sticky Gaussian states, 1.5 to 3 standard deviations apart, in one chain of 1,000 positions. Every seed has
 its own data. A model is fitted by `VI` from a start at the truth, so that only the width of intervals is judged, and
-intervals of 90 per cent are computed by every method of `HMM.intervals`; the row of a seed has the share of each kind of
-parameter that they cover.
+intervals of 90 per cent are computed by every method of `HMM.intervals`. A row has the share of each kind of parameter
+that they cover.
 """
 
 from __future__ import annotations

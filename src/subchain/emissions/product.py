@@ -227,7 +227,7 @@ class Product(Emission):
         self.columns = None
 
     @property
-    def frozen(self) -> bool:  # type: ignore[override]
+    def frozen(self) -> bool:
         """Whether all parts keep the parameters of the start."""
         return all(family.frozen is True for family in self.families.values())
 

@@ -63,8 +63,8 @@ class ChainLaw(Protocol):
     weights : the transition weights in the form of counts
     """
 
-    initial: Array
-
+    @property
+    def initial(self) -> Array: ...
     @property
     def transition(self) -> Array: ...
     @property

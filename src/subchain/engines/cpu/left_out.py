@@ -2,8 +2,9 @@
 
 Leaving one observation out needs no second pass. The states' cavity distribution at a position is what the past
 predicts there times what the future says, without the position's own likelihood; the observation's probability is its
-likelihood averaged over that. Evidence about the position's state belongs to the cavity distribution. The past's prediction is the filtered marginal before, carried one step forward; the
-future's message is the weighted message after it, carried one step back.
+likelihood averaged over that. Evidence about the position's state belongs to the cavity distribution. The past's
+prediction is the filtered marginal before, carried one step forward; the future's message is the weighted message after
+it, carried one step back.
 
 Sequences that underflow are run in log space, block by block.
 """

@@ -9,7 +9,6 @@ know something of the rest of the chain let subchains be shorter.
 from __future__ import annotations
 
 import dataclasses
-
 from typing import TYPE_CHECKING
 
 import numpy as np

@@ -177,8 +177,7 @@ class Updates:
         return search.improve(UpdateTrials(self, state, step), state, step)
 
     def _until_pause(self, is_learned: bool) -> int:
-        """Updates until something else has to be done: a report, new hyperparameters, a search, or the end of the run.
-        """
+        """Updates until something else has to be done: a report, new hyperparameters, a search, the end of the run."""
         done, every = self.results.update, self.algorithm.report_every
         left = every - done % every
         if is_learned:

@@ -182,12 +182,7 @@ class HDP(TransitionPrior):
         """Return the scalar hyperparameters; raise an `InputError` if a setting is invalid."""
         if n_states < 2 and self.construction != "drawn":
             raise InputError("HDP: n_states is the largest number of states and must be at least 2, not 1.")
-        if not isinstance(self.frozen, (bool, np.bool_)):
-            raise InputError(
-                f"HDP: frozen must be True or False, not {self.frozen!r}; single rows can be frozen with "
-                "transition=Dirichlet(frozen=[...])."
-            )
-        for name in ("merges", "splits"):
+        for name in ("merges", "splits", "frozen"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise InputError(f"HDP: {name} must be True or False, not {getattr(self, name)!r}.")
         if self.occurrence not in OCCURRENCE_METHODS:
