@@ -241,7 +241,9 @@ class TestLearnedEnds:
         )
         assert learned.n_parameters_ == plain.n_parameters_ + 2
 
-    @pytest.mark.parametrize("inference", [SVI(), SCVI(), CVI(), EM(batch=2), Gibbs("state"), Gibbs("sequence")], ids=repr)
+    @pytest.mark.parametrize(
+        "inference", [SVI(), SCVI(), CVI(), EM(batch=2), Gibbs("state"), Gibbs("sequence")], ids=repr
+    )
     def test_algorithms_that_cannot_learn_it_say_which_can(self, inference):
         with pytest.raises(InputError, match=r"EM\(\), VI\(\) or Gibbs\(block='sequence', parameters='sampled'\)"):
             HMM(2, "gaussian", Dirichlet(final="learned"), inference).fit(self.sequences())

@@ -26,8 +26,8 @@ from subchain.transitions.hdp.hierarchy import HierarchicalChain
 Array = NDArray[np.float64]
 
 METHODS = ("posterior", "gibbs")
-#: Sweeps of the Gibbs run before the first draw, and from one draw to the next.
-BURN_IN, THIN = 100, 4
+#: Sweeps of the Gibbs run before the first draw.
+BURN_IN = 100
 
 
 class UncertaintyMethods(Fitted):
@@ -50,7 +50,7 @@ class UncertaintyMethods(Fitted):
         The posterior of variational inference takes parameters and states to be independent. Where states overlap its
         intervals are too narrow: intervals of 90 per cent covered the truth in about two thirds of simulated data sets
         (`docs/experiments.md`). "gibbs" samples parameters and states together, starting at this model, and covers as
-        it should; it needs the data and takes 4 `n_draws` + 100 passes over them.
+        it should; it needs the data and takes `n_draws` + 100 passes over them.
 
         Parameters
         ----------
@@ -133,7 +133,7 @@ class UncertaintyMethods(Fitted):
             walker.begin(self._point())
             walker.sweeps(1, np.ones(BURN_IN))
             for draw in range(n):
-                walker.sweeps(1 + BURN_IN + THIN * draw, np.ones(THIN))
+                walker.sweeps(1 + BURN_IN + draw, np.ones(1))
                 draws.append(relabelled(walker.point, walker.hidden, hidden))
         return draws
 
