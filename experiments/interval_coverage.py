@@ -72,7 +72,7 @@ class IntervalCoverage(Experiment):
             if not np.isnan(list(found.values())).any():
                 share = float(np.mean(list(found.values())))
                 shown = ", ".join(f"{kind} {value:.0%}" for kind, value in found.items())
-                text = f"{setting.name}: intervals of 90 % by gibbs cover {AT_LEAST:.0%} to {AT_MOST:.0%}, all kinds together"
+                text = f"{setting.name}: gibbs covers {AT_LEAST:.0%} to {AT_MOST:.0%}, all kinds together"
                 claims.append(Claim(text, self.quick or AT_LEAST <= share <= AT_MOST, shown))
         return claims
 

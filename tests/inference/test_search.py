@@ -21,8 +21,8 @@ from subchain.datasets.published import four_state
 from subchain.engines.statistics import HMMStatistics
 from subchain.inference.batch.passes import PassTrials
 from subchain.inference.collapsed.visits import Visits
-from subchain.inference.search import search
 from subchain.inference.search.search import OneSearch, StateSearch, loosened
+from subchain.inference.search.splitting import Splitter
 from subchain.structures.chain.collapsed.ledger import ChainLedger
 
 
@@ -168,11 +168,12 @@ def test_a_rejected_proposal_leaves_the_run_as_if_it_had_not_been_made(
             folded = here.statistics.fold(into, gone)
             run(here.prior.update_hyperparameters(folded), folded)
             tried.append("merge")
-        for split in search.splits(chains, algorithm, here.prior, here.statistics, np.random.default_rng(0)):
+        splitter = Splitter(chains, algorithm, here.prior, here.statistics, np.random.default_rng(0))
+        for split in map(splitter.split, splitter.by_size()):
             run(here.prior.update_hyperparameters(split.statistics), split.statistics)
         return here
 
-    monkeypatch.setattr(StateSearch, "is_due", lambda self, trials, iteration: iteration % 4 == 0)
+    monkeypatch.setattr(StateSearch, "is_due", lambda self, trials, state, step: (state.iteration + 1) % 4 == 0)
     monkeypatch.setattr(OneSearch, "improve", lambda self, here: here)
     undisturbed = fit()
     monkeypatch.setattr(OneSearch, "improve", refused)
@@ -219,7 +220,7 @@ def test_an_interruption_during_a_search_leaves_whole_results(
         algorithm = CVI(max_iter=5, tolerance=0.0, order=order)
         return HMM(4, specification, HDP(), algorithm, random_state=3, n_jobs=1).fit(data, **arguments)
 
-    monkeypatch.setattr(StateSearch, "is_due", lambda self, trials, iteration: iteration == 3)
+    monkeypatch.setattr(StateSearch, "is_due", lambda self, trials, state, step: state.iteration == 2)
     straight = fit()
     calls, ledgers = 0, []
     visit_all, improve, made = Visits.visit_all, OneSearch.improve, ChainLedger.__init__
@@ -263,7 +264,7 @@ def test_an_interruption_during_a_search_of_batch_inference(cluster: str, monkey
         return run(self, prior, statistics)
 
     run = PassTrials._run
-    monkeypatch.setattr(StateSearch, "is_due", lambda self, trials, iteration: iteration == 3)
+    monkeypatch.setattr(StateSearch, "is_due", lambda self, trials, state, step: state.iteration == 2)
     monkeypatch.setattr(PassTrials, "_run", interrupted)
     cut = HMM(4, specification, HDP(), VI(max_iter=9, tolerance=0.0, cluster=cluster), random_state=3).fit(data)
     assert cut.status_ == "interrupted"

@@ -55,9 +55,13 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods, UncertaintyMethods
     n_init : int
         Number of restarts; the run with the best objective is kept.
     init : str or HMM
-        "auto", "kmeans", "context" (k-means on windows of neighbouring observations), "random", "exponential";
-        "posteriors" or "states" (random marginals, or random states, among the legal states of every position, as
-        "auto" does for symbols with legal states); or a model whose parameters are the exact start.
+        Where runs begin: "kmeans", "context" (k-means on windows of neighbouring observations), "random" (the nearest
+        of K random observations), "exponential" (random counts), "stochastic" (a short run of `SVI`), "parts" (equal
+        parts of each sequence, for left-right models), "posteriors" or "states" (random marginals, or random states,
+        among the legal states of every position). Or a model whose parameters are the exact start. "auto" takes the
+        better of "kmeans" and "context" after a few iterations on an excerpt, and other kinds for restarts;
+        "exponential" or, from 50,000 observations on, "stochastic" for symbols; "parts" for left-right models;
+        "posteriors" for symbols with legal states. `runs_` says which kind each run began with.
     random_state : int, numpy Generator or None
         Seed; each restart has its own random stream.
     n_jobs : int, optional

@@ -136,7 +136,11 @@ class VisitTrials:
         self.step = step
         self.seed = state.seed
         self.prior, self.statistics = self.ledger.current_prior, self.ledger.statistics
-        self.settled_at = state.trace.settled_at(visits.algorithm.tolerance, step.objective)
+        tolerance, n_observations = visits.algorithm.tolerance, visits.problem.structure.n_observations
+        self.settled_at = state.trace.settled_at(tolerance, step.objective)
+        self.begins_to_settle = state.trace.begins_to_settle(tolerance, step.objective)
+        self.visited = float(n_observations) * (state.iteration + 1)
+        self.attempt_visits = float(n_observations) * (PASSES + 1)  # shares begin with a pass
         self._before: Trial | None = None
 
     @contextmanager

@@ -121,16 +121,23 @@ class Trials(Protocol):
     every : iterations between two searches, at first
     advances : whether attempts are passes of the run itself, so that going on from where it stands gains something
     settled_at : the highest objective so far, if the run has settled and would end
+    begins_to_settle : whether the objective has just begun to change slowly
     prior, statistics : where the run stands
+    visited : positions that the run has visited so far, as often as it has
+    attempt_visits : positions that an attempt visits
     """
 
     every: int
     advances: bool
     prior: Any
     statistics: Any
+    visited: float
+    begins_to_settle: bool
 
     @property
     def settled_at(self) -> float | None: ...
+    @property
+    def attempt_visits(self) -> float: ...
 
     def open(self) -> AbstractContextManager[None]:
         """Postpone interruptions, and clean up when the search ends."""

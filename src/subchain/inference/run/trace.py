@@ -11,6 +11,8 @@ from subchain.errors import FileFormatError
 
 #: Relative changes of the objective that are nothing but rounding.
 ROUNDING = 1e-10
+#: Relative changes of the objective with which a run begins to settle.
+NEAR = 1e-4
 Status = Literal["converged", "max_iter", "time_limit", "interrupted", "stopped_improving"]
 
 
@@ -45,6 +47,7 @@ class Trace:
         others, added up (nan where neighbours are weighed by counts, which makes no probabilities, and for a pass that
         was cut short); "sweeps", "temperature", "changed", "accepted" and "log_joint.i" of chain i of `Gibbs`
     events : what was out of the ordinary
+    start : the kind of start that the run began with, empty if it began with a model
     """
 
     objective: list[float] = dataclasses.field(default_factory=list)
@@ -52,6 +55,7 @@ class Trace:
     seconds: list[float] = dataclasses.field(default_factory=list)
     measures: dict[str, list[float]] = dataclasses.field(default_factory=dict)
     events: list[Event] = dataclasses.field(default_factory=list)
+    start: str = ""
 
     def __len__(self) -> int:
         return len(self.objective)
@@ -70,6 +74,11 @@ class Trace:
             return False
         before, change = abs(known[1] - known[0]), abs(known[2] - known[1])
         return change <= tolerance * abs(known[2]) and change <= max(before, ROUNDING * abs(known[2]))
+
+    def begins_to_settle(self, tolerance: float, coming: float | None) -> bool:
+        """Whether the coming iteration is the first to change the objective by less than the fraction `NEAR`."""
+        known = coming is not None and tolerance > 0.0
+        return known and self.has_settled(NEAR, coming) and not self.has_settled(NEAR)
 
     def settled_at(self, tolerance: float, coming: float | None) -> float | None:
         """The highest objective so far if a run settles with the coming one, else None."""
@@ -100,4 +109,4 @@ class Trace:
                 raise FileFormatError(f"{name} of the trace has {len(column)} entries for {length} iterations")
         if not all(0.0 <= value < math.inf for value in columns["seconds"]):
             raise FileFormatError("seconds of the trace are not all finite and positive")
-        return cls(**columns, measures=measures, events=events)
+        return cls(**columns, measures=measures, events=events, start=str(plain.get("start", "")))

@@ -27,6 +27,7 @@ from subchain.core.parts import Point
 from subchain.core.statistics import Statistics
 from subchain.errors import ImpossibleSequenceError
 from subchain.inference.run.interrupts import Postponed
+from subchain.inference.run.judging import explained
 from subchain.inference.run.loop import RunState, Step, Trial
 from subchain.inference.run.problem import Problem
 from subchain.inference.stochastic.rates import Adaptive, Falling
@@ -216,9 +217,10 @@ class Updates:
 class UpdateTrials:
     """What a stochastic run offers to a search over the number of states: proposals are judged by an excerpt."""
 
-    every, advances = 3, False
+    every, advances, begins_to_settle = 3, False, False
 
     def __init__(self, updates: Updates, state: RunState, step: Step) -> None:
+        self.visited = float(updates.results.update) * updates.plan.n_observations
         self.updates = updates
         self.results = updates.results
         self.step = step
@@ -226,6 +228,15 @@ class UpdateTrials:
         self.prior: Any = self.results.current_prior
         self.statistics: Any = self.results.statistics
         self._least = -math.inf  # log normaliser below which too much of the fit is lost
+
+    @property
+    def attempt_visits(self) -> float:
+        return float(self._judged * self.updates.plan.length)
+
+    @property
+    def _judged(self) -> int:
+        """Subchains by which proposals are judged."""
+        return max(JUDGED // self.updates.plan.length, self.updates.plan.size)
 
     @property
     def settled_at(self) -> float | None:
@@ -236,8 +247,7 @@ class UpdateTrials:
     def open(self) -> Iterator[None]:
         plan, seed = self.updates.plan, self.updates.seed
         rng = np.random.default_rng([seed, 1 << 34, self.iteration])
-        size = max(JUDGED // plan.length, plan.size)
-        self.excerpt = self.updates.problem.structure.excerpt(plan.length, size, rng)
+        self.excerpt = self.updates.problem.structure.excerpt(plan.length, self._judged, rng)
         with self.updates.interruption:
             yield
 
@@ -250,12 +260,11 @@ class UpdateTrials:
     def attempt(self, prior: Any, statistics: Any) -> Trial:
         for _ in range(SETTLED):  # the hyperparameters of a proposal have only just begun
             prior = prior.update_hyperparameters(statistics)
-        posterior = prior.update(statistics)
-        seen = self.excerpt.statistics(posterior.expected_log())
+        seen, of_prior = explained(self.updates.algorithm, self.excerpt, prior, statistics)
         if seen.log_normalizer < self._least:
             return Trial(-math.inf, prior, statistics)
         self._least = max(self._least, seen.log_normalizer - LOSS * seen.n_observations)
-        return Trial(seen.log_normalizer - posterior.kl(prior) + prior.log_hyperprior(), prior, statistics)
+        return Trial(seen.log_normalizer + of_prior, prior, statistics)
 
     def keep(self, trial: Trial) -> Trial:
         return trial
