@@ -35,7 +35,7 @@ class Gibbs(Sampler):
     position had each state.
 
     By default symbols are drawn state by state with the parameters summed out, and everything else as whole sequences
-    with drawn parameters: for numbers these gave 2 to 30 times as many effective draws a second
+    with drawn parameters: for numbers these mostly gave more effective draws a second
     ([measured](../algorithms/gibbs.md#which-kind)). A family without counts of its own needs the latter: everything
     else draws one state or one sequence after the other in Python.
 

@@ -48,9 +48,9 @@ class UncertaintyMethods(Fitted):
         """Return credible intervals of all parameters.
 
         The posterior of variational inference takes parameters and states to be independent. Where states overlap its
-        intervals are too narrow: intervals of 90 per cent covered the truth in about two thirds of simulated data sets
-        (`docs/experiments.md`). "gibbs" samples parameters and states together, starting at this model, and covers as
-        it should; it needs the data and takes `n_draws` + 100 passes over them.
+        intervals are too narrow: those of 90 per cent covered 72 to 88 per cent of the true parameters in simulations
+        (`docs/experiments.md`). "gibbs" samples parameters and states together, starting at this model, and covered 82
+        to 91 per cent; it needs the data and takes `n_draws` + 100 passes over them.
 
         Parameters
         ----------
