@@ -9,6 +9,7 @@ from experiments.chromatin import Chromatin
 from experiments.dictionary_tagging import DictionaryTagging
 from experiments.experiment import Experiment
 from experiments.hyperparameters import Hyperparameters
+from experiments.interval_coverage import IntervalCoverage
 from experiments.joint_predictive import JointPredictive
 from experiments.local_optima import LocalOptima
 from experiments.long_chain_table import LongChainTable
@@ -27,6 +28,6 @@ from experiments.vanilla import Vanilla
 KINDS: list[type[Experiment]] = [
     SubchainsOfText, Sentences, Vanilla, ReversedCycles, LongChainTable, Chromatin, JointPredictive, DictionaryTagging,
     TaggingConvergence, UnsupervisedTagging, TaggingIngredients, OccurrenceSimulated, OccurrenceInText, StatesFound,
-    AliceChapters, AliceTruncations, Music, Hyperparameters, BoundaryChoice, LocalOptima,
+    AliceChapters, AliceTruncations, Music, Hyperparameters, BoundaryChoice, LocalOptima, IntervalCoverage,
 ]  # fmt: skip
 EXPERIMENTS = {kind.name: kind for kind in KINDS}

@@ -106,3 +106,10 @@ def test_mistakes_are_explained():
         choose(x, "held_out", cv=1)
     with pytest.raises(InputError, match="n_init must be a whole number of at least 1"):
         choose(x, n_init=0)
+
+
+@pytest.mark.parametrize(("sizes", "edge"), [([2, 3], "largest"), ([3, 4], "smallest")])
+def test_a_choice_at_the_edge_of_the_range_is_a_warning(sizes: list[int], edge: str) -> None:
+    data = gaussian_chain(300, n_states=3, stickiness=0.8, random_state=1).observations
+    with pytest.warns(UserWarning, match=f"3, is the {edge} that was tried"):
+        select_states(data, states=sizes, model=HMM(emission="gaussian"), random_state=0)

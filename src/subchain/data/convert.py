@@ -1,6 +1,6 @@
 """Conversion of arrays, lists, dictionaries, tables and files to :class:`Sequences`.
 
-All observations enter the package through :func:`as_sequences`. Arrays are not copied, and .npy files are
+All observations enter the package through :func:`as_sequences`. Arrays in C order are not copied, and .npy files are
 memory-mapped.
 """
 

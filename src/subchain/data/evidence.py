@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from subchain.data.evidence_sources import (
     ChosenPositions,
+    EndsOfSequences,
     Index,
     KnownStates,
     LegalStatesOfSymbols,
@@ -107,6 +108,34 @@ class Evidence:
         if len(sources) > 1 or not isinstance(sources[0], (LegalStatesOfSymbols, KnownStates)):
             found._check(sequences)
         return found
+
+    @classmethod
+    def with_ends(cls, known: Evidence | None, sequences: Sequences, final: Weights, onward: Weights) -> Evidence:
+        """Return evidence, None for no other, together with log weights of the states at the ends of sequences.
+
+        Parameters
+        ----------
+        known : other evidence about the sequences
+        final, onward : (K,) log weights at the last position of each sequence, and at all other positions
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from subchain.data import Evidence, Sequences
+        >>> data = Sequences(np.array([0, 1]))
+        >>> found = Evidence.with_ends(None, data, final=np.array([-np.inf, 0.0]), onward=np.zeros(2))
+        >>> found.log_weights(np.array([0, 1]), data.values)
+        array([[  0., -inf],
+               [  0.,   0.]])
+        """
+        before: tuple[Source, ...] = ()
+        if known is not None:
+            before = (known,) if known._order is not None else known._sources
+        return cls(len(final), (*before, EndsOfSequences(sequences, final, onward)))
+
+    def add(self, index: Index, values: NDArray[Any], weights: Weights) -> None:
+        """Add the log weights at flat positions `index`, (n,), to `weights`, (K, n): evidence is a source, too."""
+        weights += self.log_weights(index, values)
 
     def log_weights(self, index: Index, values: NDArray[Any]) -> Weights:
         """Return the log weights of all states at some positions.

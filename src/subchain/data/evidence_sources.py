@@ -87,6 +87,18 @@ class WeightsOfPositions:
         weights += self._log_weights[index].T
 
 
+class EndsOfSequences:
+    """Log weights (K,) of the states at the last position of each sequence, and of those at all other positions."""
+
+    def __init__(self, sequences: Sequences, final: Weights, onward: Weights) -> None:
+        self._ends = sequences.offsets[1:][sequences.lengths > 0] - 1
+        self._final, self._onward = final[:, None], onward[:, None]
+
+    def add(self, index: Index, values: NDArray[Any], weights: Weights) -> None:
+        next_end = self._ends[np.searchsorted(self._ends, index)]
+        weights += np.where(next_end == index, self._final, self._onward)
+
+
 def legal_states(sequences: Sequences, n_states: int, allowed: Any, n_symbols: int | None) -> Source:
     """Check the legal states, per symbol or per position, and return them as a source."""
     if n_symbols is None and sequences.vocabulary is not None:

@@ -1,6 +1,6 @@
 """Observations of many sequences as one flat array and the offsets of the sequences.
 
-Nothing is padded or copied: sequence *i* is the view ``values[offsets[i]:offsets[i + 1]]``. The flat array may be a
+Nothing is padded: sequence *i* is the view ``values[offsets[i]:offsets[i + 1]]``. The flat array may be a
 memory-mapped file (``numpy.memmap``), of which only the parts that are used are read.
 """
 
@@ -36,8 +36,8 @@ class Sequences:
     Parameters
     ----------
     values : array, shape (N,) or (N, D)
-        All observations, one sequence after the other. Missing: -1 in integer data, nan in floating data. Never
-        copied; booleans are viewed as 0 and 1.
+        All observations, one sequence after the other. Missing: -1 in integer data, nan in floating data. Booleans are
+        viewed as 0 and 1. Arrays in C order and memory-mapped files are not copied; others are, once.
     offsets : array of int, shape (n_sequences + 1,), optional
         Index of the first position of each sequence, and N. One sequence if not given. Sequences may be empty.
     columns : sequence of str, optional
@@ -90,6 +90,13 @@ class Sequences:
         """All observations, (N,) or (N, D); an `InputError` if the file that they are mapped from has changed."""
         self.check_file()
         return self._values
+
+    def at(self, positions: NDArray[np.int64]) -> NDArray[Any]:
+        """Return the observations at flat positions (n,), all of which exist, as an array (n,) or (n, D)."""
+        values = self.values
+        if values.flags.c_contiguous:
+            return np.take(values, positions, axis=0, mode="clip")  # no position is out of range
+        return np.asarray(values[positions])  # of a mapped file in Fortran order `take` would copy all
 
     def check_file(self) -> None:
         """Raise an `InputError` if the observations are mapped from a file that has changed."""
@@ -401,7 +408,8 @@ def _checked_values(values: NDArray[Any]) -> NDArray[Any]:
         raise InputError(f"observations need the shape (N,) or (N, D), but have the shape {values.shape}.")
     if values.ndim == 2 and values.shape[1] == 0:
         raise InputError(f"observations of shape {values.shape} have no columns.")
-    return values
+    # Every pass gathers rows, for which NumPy would copy an array that is not in C order as a whole, block after block.
+    return values if values.flags.c_contiguous or is_memory_mapped(values) else np.ascontiguousarray(values)
 
 
 def _checked_offsets(offsets: ArrayLike | None, n_observations: int) -> NDArray[np.int64]:

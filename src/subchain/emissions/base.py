@@ -44,6 +44,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.components import Component
+from subchain.core.frozen import freezes, frozen_states
 from subchain.core.hyperparameters import FixedHyperparameters
 from subchain.core.records import Record, Sums
 from subchain.data.legal_states import LegalStates
@@ -335,10 +336,12 @@ class Emission(Component, ABC):
     name: ClassVar[str]
     #: Class of its parameters; a model file finds the family by it.
     parameters_type: ClassVar[type[Parameters]]
+    #: Whether the family has estimates (`mode`) but no posterior of its parameters, so that only EM can learn it.
+    em_only: ClassVar[bool] = False
     #: Names or indices of the data columns that the family describes; None for all.
     columns: Any
-    #: Whether the parameters of the start are kept.
-    frozen: bool
+    #: Whether the parameters of the start are kept, of all states or of those in a list.
+    frozen: Any
 
     @abstractmethod
     def check(self, data: Sequences) -> None:
@@ -397,12 +400,22 @@ class Emission(Component, ABC):
 
     @property
     def has_frozen(self) -> bool:
-        """Whether any part of the family keeps the parameters of the start."""
-        return self.frozen
+        """Whether any part, or state, of the family keeps the parameters of the start."""
+        return freezes(self.frozen)
 
-    def freeze(self, prior: Conjugate, start: Parameters) -> Conjugate | Frozen:
-        """Return the prior, or a point mass on the parameters of the start if the family is frozen."""
-        return Frozen(start) if self.frozen else prior
+    def freeze(self, prior: Conjugate, start: Parameters) -> Posterior:
+        """Return the prior with a point mass on the parameters of the start for the states that are frozen."""
+        kept = frozen_states(self.frozen, start.n_states, type(self).__name__)
+        if kept.all() or not kept.any():
+            return Frozen(start) if kept.any() else prior
+        from subchain.emissions.partly_frozen import PartlyFrozen
+
+        if prior.is_learned:
+            raise InputError(
+                f"{type(self).__name__}: a learned concentration and frozen={self.frozen!r} cannot be combined; give "
+                "the concentration as a number."
+            )
+        return PartlyFrozen(prior, start, kept.astype(np.float64))
 
     def random_sums(
         self, data: Sequences, reference: Likelihood, index: NDArray[np.int64], rng: np.random.Generator

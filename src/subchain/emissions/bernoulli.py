@@ -163,8 +163,8 @@ class Bernoulli(Emission):
         variational and collapsed inference, and 1 for EM, which gives the maximum-likelihood estimate.
     columns : names or indices, optional
         Columns that hold the zeros and ones.
-    frozen : bool
-        Whether to keep the parameters of the start.
+    frozen : bool or list of states
+        Whether to keep the parameters of the start (`init=` a model), of all states or of those in a list.
 
     Examples
     --------
@@ -178,7 +178,7 @@ class Bernoulli(Emission):
     name = "bernoulli"
     parameters_type = BernoulliParameters
 
-    def __init__(self, successes: Any = None, failures: Any = None, columns: Any = None, frozen: bool = False) -> None:
+    def __init__(self, successes: Any = None, failures: Any = None, columns: Any = None, frozen: Any = False) -> None:
         self.successes = successes
         self.failures = failures
         self.columns = columns

@@ -252,8 +252,8 @@ class Categorical(Emission):
         Number of symbols W; by default the size of the data's vocabulary, or the largest code plus one.
     columns : name or index, optional
         Column that holds the codes.
-    frozen : bool
-        Whether to keep the parameters of the start.
+    frozen : bool or list of states
+        Whether to keep the parameters of the start (`init=` a model), of all states or of those in a list.
 
     Examples
     --------
@@ -266,7 +266,7 @@ class Categorical(Emission):
     parameters_type = CategoricalParameters
 
     def __init__(
-        self, concentration: Any = None, n_categories: int | None = None, columns: Any = None, frozen: bool = False
+        self, concentration: Any = None, n_categories: int | None = None, columns: Any = None, frozen: Any = False
     ) -> None:
         self.concentration = concentration
         self.n_categories = n_categories

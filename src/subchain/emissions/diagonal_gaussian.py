@@ -338,8 +338,8 @@ class DiagonalGaussian(RealEmission):
         data.
     columns : names or indices, optional
         Columns that hold the vector.
-    frozen : bool
-        Whether to keep the parameters of the start.
+    frozen : bool or list of states
+        Whether to keep the parameters of the start (`init=` a model), of all states or of those in a list.
 
     Examples
     --------
@@ -360,7 +360,7 @@ class DiagonalGaussian(RealEmission):
         shape: Any = None,
         scale: Any = None,
         columns: Any = None,
-        frozen: bool = False,
+        frozen: Any = False,
     ) -> None:
         self.mean = mean
         self.mean_strength = mean_strength

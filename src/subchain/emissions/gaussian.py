@@ -271,8 +271,8 @@ class Gaussian(RealEmission):
         such that the expected covariance is 0.75 times that of the data.
     columns : names or indices, optional
         Columns that hold the vector.
-    frozen : bool
-        Whether to keep the parameters of the start.
+    frozen : bool or list of states
+        Whether to keep the parameters of the start (`init=` a model), of all states or of those in a list.
 
     Examples
     --------
@@ -293,7 +293,7 @@ class Gaussian(RealEmission):
         degrees: Any = None,
         scale: Any = None,
         columns: Any = None,
-        frozen: bool = False,
+        frozen: Any = False,
     ) -> None:
         self.mean = mean
         self.mean_strength = mean_strength

@@ -186,8 +186,8 @@ class Poisson(Emission):
         column in the data; for EM 0, which with a shape of 1 gives the maximum-likelihood estimate.
     columns : names or indices, optional
         Columns that hold the counts.
-    frozen : bool
-        Whether to keep the parameters of the start.
+    frozen : bool or list of states
+        Whether to keep the parameters of the start (`init=` a model), of all states or of those in a list.
 
     Examples
     --------
@@ -201,7 +201,7 @@ class Poisson(Emission):
     name = "poisson"
     parameters_type = PoissonParameters
 
-    def __init__(self, shape: Any = None, rate: Any = None, columns: Any = None, frozen: bool = False) -> None:
+    def __init__(self, shape: Any = None, rate: Any = None, columns: Any = None, frozen: Any = False) -> None:
         self.shape = shape
         self.rate = rate
         self.columns = columns

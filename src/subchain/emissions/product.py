@@ -263,9 +263,9 @@ class Product(Emission):
         self.columns = None
 
     @property
-    def frozen(self) -> bool:  # type: ignore[override]
+    def frozen(self) -> bool:
         """Whether all parts keep the parameters of the start."""
-        return all(family.frozen for family in self.families.values())
+        return all(family.frozen is True for family in self.families.values())
 
     def prepare(self, data: Sequences) -> Sequences:
         return data
@@ -277,6 +277,11 @@ class Product(Emission):
 
     def sized_as(self, parameters: Any) -> Product:
         return Product(**{name: part.sized_as(parameters.parts[name]) for name, part in self.families.items()})
+
+    @property
+    def em_only(self) -> bool:  # type: ignore[override]
+        """Whether only EM can learn one of the parts."""
+        return any(family.em_only for family in self.families.values())
 
     @property
     def has_frozen(self) -> bool:

@@ -26,7 +26,7 @@ class Part:
     data : S sequences, N positions in all
     evidence : what is known of their states, or None
     weights : (S,) how often each sequence counts in statistics, or None for once
-    hidden : (N,) of bool, positions whose observation and evidence are to be ignored, or None
+    hidden : (N,) of bool, positions whose observation is to be ignored, or None
     """
 
     data: Sequences
@@ -58,28 +58,35 @@ class Observed:
         values : (n,) or (n, D), the observations
         shift : (n,) logarithms of what each column was divided by
         """
-        values = np.take(self.data.values, positions, axis=0, mode="clip")  # no position is out of range
+        values = self.data.at(positions)
         if self.evidence is None:
             shift = self.surrogate.emission.scaled(values, out)
+            if self.part.hidden is not None:
+                hidden = np.flatnonzero(self.part.hidden[positions])
+                out[:, hidden], shift[hidden] = 1.0, 0.0
         else:
-            logs = self.surrogate.emission.log_likelihood(values)
-            logs += self.evidence.log_weights(positions, values)
-            np.copyto(out, logs)
+            np.copyto(out, self._logs(positions, values))
             shift = exponentiate_in_place(out)
-        if self.part.hidden is not None:
-            hidden = np.flatnonzero(self.part.hidden[positions])
-            out[:, hidden], shift[hidden] = 1.0, 0.0
         return values, shift
 
     def log_table(self, positions: Index) -> tuple[NDArray[Any], Array]:
         """Return the observations at the given positions (n,) and their log likelihoods (K, n)."""
-        values = np.take(self.data.values, positions, axis=0)
+        values = self.data.at(positions)
+        return values, self._logs(positions, values)
+
+    def known(self, positions: Index) -> tuple[NDArray[Any], Array]:
+        """Return the observations at the given positions (n,) and the log weights of the evidence there, (K, n)."""
+        values = self.data.at(positions)
+        if self.evidence is None:
+            return values, np.zeros((self.surrogate.n_states, len(positions)))
+        return values, self.evidence.log_weights(positions, values)
+
+    def _logs(self, positions: Index, values: NDArray[Any]) -> Array:
+        """Return the log likelihoods of observations, without those that are hidden, plus the evidence, (K, n)."""
         logs = self.surrogate.emission.log_likelihood(values)
-        if self.evidence is not None:
-            logs = logs + self.evidence.log_weights(positions, values)
         if self.part.hidden is not None:
             logs[:, self.part.hidden[positions]] = 0.0
-        return values, logs
+        return logs if self.evidence is None else logs + self.evidence.log_weights(positions, values)
 
     def log_likelihood(self, positions: Index) -> tuple[NDArray[Any], Array]:
         """Return the observations at the given positions (n,) and their log likelihoods as rows, (n, K)."""

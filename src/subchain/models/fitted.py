@@ -5,6 +5,7 @@ Attributes that are computed from others are properties; the rest is set by `fit
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any, Self
@@ -39,6 +40,7 @@ from subchain.tasks.states import (
     state_keys,
 )
 from subchain.transitions import FrozenChain
+from subchain.transitions.final import EndingChain
 
 Array = NDArray[np.float64]
 
@@ -131,12 +133,20 @@ class Fitted(Component):
         return data
 
     def _ask(self, x: Any, allowed: Any = None, states: Any = None, evidence: Any = None) -> Question:
-        """Return the model, its engine, the data and the evidence about their states, as tasks take them."""
-        point, data = self._point(), self._read(x)
+        """Return the model, its engine, whole sequences and the evidence about their states, as tasks take them."""
+        question = self._ask_on(x, allowed, states, evidence)
+        point, data = self._point(), question.data
+        stored = self._stored(data, [allowed, states, evidence])
+        return dataclasses.replace(
+            question, point=point, evidence=point.evidence(data, question.evidence), stored=stored
+        )
+
+    def _ask_on(self, x: Any, allowed: Any = None, states: Any = None, evidence: Any = None) -> Question:
+        """Return the same for sequences that may go on: their ends are not known."""
+        point, data = self._point().unended(), self._read(x)
         n_symbols = getattr(point.emission, "n_categories", None)
         known = Evidence.build(data, self.n_states_, allowed, states, evidence, n_symbols)
-        stored = self._stored(data, [allowed, states, evidence])
-        return Question(point, resolve_engine(self.engine, self.n_jobs), data, known, comes_in_list(x, data), stored)
+        return Question(point, resolve_engine(self.engine, self.n_jobs), data, known, comes_in_list(x, data))
 
     def _stored(self, data: Sequences, knowledge: list[Any]) -> TrainingMarginals | None:
         """Return the marginals that the run has kept, if data and evidence are those of the training; else None."""
@@ -158,6 +168,12 @@ class Fitted(Component):
     def transition_(self) -> Array:
         """Transition probabilities from row to column, (K, K)."""
         return self._point().chain.transition
+
+    @property
+    def final_(self) -> Array | None:
+        """Probability of ending in each state, (K,); 1 and 0 if the states that end are given; None without `final`."""
+        chain = self._point().chain
+        return chain.final if isinstance(chain, EndingChain) else None
 
     @property
     def emission_(self) -> Parameters:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.frozen import freezes, frozen_states
 from subchain.data import Evidence, HoldOut, Sequences, as_sequences, as_sequences_like, empty_columns
 from subchain.data.annotations import Annotations
 from subchain.data.digest import digest
@@ -18,6 +19,7 @@ from subchain.data.sequences import is_memory_mapped, require_observations
 from subchain.data.unseen import without_unseen
 from subchain.emissions import AUTO, Emission, Parameters, Product, coded_numbers, emission_for
 from subchain.emissions.moments import RealEmission
+from subchain.emissions.partly_frozen import PartlyFrozen
 from subchain.engines import resolve_engine
 from subchain.engines.statistics import HMMStatistics
 from subchain.errors import InputError, unknown_name
@@ -46,7 +48,8 @@ from subchain.structures.chain.structure import Chains
 from subchain.structures.chain.validation import HeldOutPositions, HeldOutSequences
 from subchain.transitions import FrozenChain, TransitionPrior, UnsuitedPriorError, resolve_transition
 from subchain.transitions.banded_rows import with_matrix
-from subchain.transitions.base import ChainPosterior
+from subchain.transitions.base import ChainLaw, ChainPosterior
+from subchain.transitions.final import EndingChain, closed, learns_ends
 from subchain.transitions.hdp.hierarchy import hierarchy_of, learns_top
 
 Array = NDArray[np.float64]
@@ -78,10 +81,11 @@ class FitCall:
         n_states = int(model.n_states)
         self.algorithm = resolve_inference(model.inference)
         self.algorithm.check()
-        self.transition = _suited(resolve_transition(model.transition), self.algorithm)
         self.start_point = self._given_start(n_states)
         self.choice = ""
         annotations, validation = self._read(x, annotations, validation)
+        self.transition = _suited(resolve_transition(model.transition), self.algorithm)
+        self._check_frozen()
         self.knowledge = list(annotations.of_states.values())
         self._check_observed()
         flat = self.algorithm.flat
@@ -105,6 +109,7 @@ class FitCall:
             engine=engine,
         )
         held_out = self._hold_out(validation, whole, likely)
+        self._end_sequences(whole, chain)
         is_exact = self.transition.exact and not prior.emission.is_learned
         proper = self.emission.prior(self.data, n_states, flat=False)
         self.proper = HMMPosterior(self._chain(n_states, flat=False), proper)
@@ -123,13 +128,14 @@ class FitCall:
     def _search(self, whole: Chains, prior: HMMPosterior) -> StateSearch | None:
         """Return what looks for better states during a run: as many as before, unless the prior learns how many.
 
-        There is none where states have meanings of their own: by evidence, by structural zeros, in a given start.
+        There is none where states have meanings of their own: by evidence, by structural zeros, in a given start, and
+        none where ends are learned, because counts of stretches do not tell where sequences end.
         """
         if not self.algorithm.search:
             return None
         if hierarchy_of(prior.chain) is not None:
             return StateSearch(whole, self.algorithm)
-        has_meanings = whole.evidence is not None or self.start_point is not None or self.emission.has_frozen
+        has_meanings = whole.evidence is not None or whole.learns_ends or self.start_point is not None
         if has_meanings or int(self.model.n_states) == 1 or not self.transition.states_are_exchangeable:
             return None
         return ExchangeSearch(whole, self.algorithm, self.proper)
@@ -162,7 +168,10 @@ class FitCall:
         return annotations, validation
 
     def _choose(self, raw: Sequences) -> Sequences:
-        """Set the family, chosen by the data if it was left open; return the data as it takes them."""
+        """Set the family, chosen by the data if it was left open, and settings that depend on it.
+
+        Returns the data as the family takes them.
+        """
         model = self.model
         if self.start_point is not None and isinstance(model.emission, str) and model.emission == AUTO:
             self.emission = model.init.family_
@@ -172,6 +181,12 @@ class FitCall:
             raise InputError(
                 f"init emits {type(self.start_point.emission).__name__}, but emission={self.emission!r} "
                 f"needs {self.emission.parameters_type.__name__}."
+            )
+        self.algorithm = self.algorithm.suited_to(self.emission)
+        if self.emission.em_only and not self.algorithm.flat:
+            raise InputError(
+                f"{self.emission!r} can be learned by EM only, because its parameters have no posterior; "
+                f"inference={self.algorithm.name!r} needs one. Use inference='em', or EM(batch=...) for large data."
             )
         return coded_numbers(self.emission, raw)
 
@@ -195,6 +210,26 @@ class FitCall:
         keeps_codes = not isinstance(self.emission, (RealEmission, Product))
         self.data = whole.data = with_missing(self.data, positions, codes=keeps_codes)
         return HeldOutPositions(whole.engine, self.data, whole.evidence, positions, values)
+
+    def _end_sequences(self, whole: Chains, chain: ChainPosterior) -> None:
+        """Add what the prior says of the ends of sequences to the evidence, or have it learned."""
+        frozen = self.transition.frozen is True
+        whole.learns_ends = learns_ends(chain) and not frozen
+        if whole.learns_ends and not self.algorithm.learns_ends:
+            raise InputError(
+                "final='learned' needs an algorithm that sees whole sequences under drawn or estimated parameters: "
+                f"EM(), VI() or Gibbs(block='sequence', parameters='sampled'), not {self.algorithm!r}. Use one of "
+                "these, or give the states that sequences end in, final=[...]."
+            )
+        if not whole.learns_ends:
+            law = self._frozen_chain(chain) if frozen else self.reference.chain
+            whole.evidence = HMMPoint(law, self.reference.emission).evidence(whole.data, whole.evidence)
+
+    def _frozen_chain(self, prior: ChainPosterior) -> ChainLaw:
+        """Return the chain of the start, with the ends that the prior gives unless the start has its own."""
+        assert self.start_point is not None, "a frozen chain is that of a given start"
+        chain = self.start_point.chain
+        return chain if isinstance(chain, EndingChain) else closed(prior, chain)
 
     def _like_training(self, x: Any) -> Sequences:
         data = self.emission.prepare(as_sequences_like(x, self.raw.vocabularies, self.raw.columns, self.raw.grouped_by))
@@ -228,14 +263,33 @@ class FitCall:
             raise InputError(f"init has {len(point.chain.initial)} states, but the model has n_states={n_states}.")
         return point
 
+    def _check_frozen(self) -> None:
+        """Raise an `InputError` if something is frozen and no parameters are given to keep."""
+        if self.start_point is None and (self.emission.has_frozen or freezes(self.transition.frozen)):
+            what = self.emission if self.emission.has_frozen else self.transition
+            raise InputError(
+                f"{what!r} keeps the parameters of a given model, but init={self.model.init!r} gives none; set init= "
+                "to a fitted model, or to HMM.from_parameters(...)."
+            )
+
     def _freeze(self) -> None:
-        """Fix frozen components at the parameters of the first start, for all restarts."""
-        if not (self.emission.has_frozen or self.transition.frozen):
+        """Fix frozen components, or states, at the parameters of the given start, for all restarts."""
+        start, prior = self.start_point, self.problem.prior
+        if start is None:
             return
-        start: Any = self.start_point or self._guess(next(iter(self._kinds())), self.seeds[0]).point
-        prior: Any = self.problem.prior
-        chain = FrozenChain(start.chain) if self.transition.frozen else prior.chain
-        self.problem.prior = HMMPosterior(chain, self.emission.freeze(prior.emission, start.emission))
+        chain: Any = prior.chain
+        kept = frozen_states(self.transition.frozen, prior.mean().n_states, type(self.transition).__name__)
+        if kept.all():
+            chain = FrozenChain(self._frozen_chain(chain))
+        elif kept.any():
+            chain = chain.with_given_rows(kept, start.chain)
+        emission: Any = self.emission.freeze(cast(Any, prior.emission), start.emission)
+        if isinstance(emission, PartlyFrozen) and self.transition.searches:
+            raise InputError(
+                "states that are frozen cannot be merged or split: set HDP(merges=False, splits=False), or leave "
+                "frozen out."
+            )
+        self.problem.prior = HMMPosterior(chain, emission)
 
     def starts(self) -> list[Callable[[], RunState]]:
         """Return a function for each restart that creates its initial state."""
@@ -255,7 +309,7 @@ class FitCall:
             return [(init,)] * n_runs
         has_distances = self.emission.features(self.data, np.arange(1)) is not None
         few = self.data.n_observations <= MANY_POSITIONS
-        if self.problem.structure.evidence is not None and few and not has_distances:
+        if any(given is not None for given in self.knowledge) and few and not has_distances:
             return [("posteriors",)] * n_runs
         if hierarchy_of(self.problem.prior.chain) is not None:
             return [("kmeans",)] * n_runs
@@ -299,7 +353,9 @@ class FitCall:
     @property
     def numbers_are_free(self) -> bool:
         """Whether states may be sorted by occupancy: the prior is infinite, and no evidence refers to their numbers."""
-        is_open = learns_top(self.problem.prior.chain)
+        chain: Any = self.problem.prior.chain
+        is_open = learns_top(chain) and not isinstance(self.reference.chain, EndingChain)
+        is_open = is_open and bool((chain.concentrations()[1] > 0.0).all())
         return is_open and all(known is None for known in self.knowledge)
 
     def identity(self) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from subchain.core.components import clone
 from subchain.core.files import naming
 from subchain.core.renamed import renamed_arguments
 from subchain.data.annotations import Annotations
+from subchain.data.lengths import with_lengths
 from subchain.emissions import Emission, Parameters, family_of
 from subchain.engines import Engine
 from subchain.engines.statistics import HMMStatistics
@@ -32,14 +33,16 @@ from subchain.models.prediction import PredictionMethods
 from subchain.models.sampling_methods import SamplingMethods
 from subchain.models.scoring import ScoringMethods
 from subchain.models.streaming import learn_on
+from subchain.models.uncertainty import UncertaintyMethods
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
 from subchain.tasks.matching import are_alike
 from subchain.tasks.states import rising
 from subchain.transitions import TransitionPrior, check_chain
+from subchain.transitions.final import final_of
 from subchain.transitions.hdp.hierarchy import learns_top
 
 
-class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
+class HMM(PredictionMethods, ScoringMethods, SamplingMethods, UncertaintyMethods):
     """A hidden Markov model.
 
     Parameters
@@ -133,7 +136,7 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
     def fit(
         self,
         x: Any,
-        y: None = None,
+        y: Any = None,
         *,
         allowed: Any = None,
         states: Any = None,
@@ -148,6 +151,9 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
         Parameters
         ----------
         x : array, list of arrays, dictionary of arrays, (X, lengths), Sequences, path, or table
+        y : None, or lengths of sequences
+            For callers that pass two arguments: `fit(X, lengths)` is `fit((X, lengths))`. Labels are refused; known
+            states are `states`.
         allowed, states, evidence
             Evidence about the hidden states: legal states per symbol or position (or a `TagDictionary`), known states
             (−1 unknown), log weights per position and state.
@@ -162,6 +168,7 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
             True continues from the checkpoint, False begins again and overwrites it. Without either, a checkpoint that
             exists is an error.
         """
+        x = with_lengths(x, y, "fit")
         entropy = stored_entropy(checkpoint) if resume and self.random_state is None else None
         fit = FitCall(self, x, Annotations(allowed, states, evidence, sample_weight), validation, entropy)
         with fit.problem.structure.engine.running(), Progress(self.progress) as progress:
@@ -180,8 +187,9 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
         self._warn(fit.algorithm, states_are_open=all(known is None for known in fit.knowledge))
         return self
 
-    def fit_predict(self, x: Any, y: None = None, **settings: Any) -> Any:
+    def fit_predict(self, x: Any, y: Any = None, **settings: Any) -> Any:
         """Call `fit`, then return `predict` with the same evidence about the states."""
+        x = with_lengths(x, y, "fit_predict")
         known = {name: settings[name] for name in ("allowed", "states", "evidence") if name in settings}
         return self.fit(x, **settings).predict(x, **known)
 
@@ -229,12 +237,12 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
                 stacklevel=3,
             )
 
-    def partial_fit(self, x: Any, y: None = None, *, total: float | None = None, continues: bool = False) -> Self:
+    def partial_fit(self, x: Any, y: Any = None, *, total: float | None = None, continues: bool = False) -> Self:
         """Learn from one more batch: new sequences, or the continuation of a sequence.
 
         Parameters
         ----------
-        x : as in `fit`
+        x, y : as in `fit`
         total : float, optional
             Number of observations of the whole stream, if it is known. The statistics of a batch are then scaled to the
             whole stream and averaged into the current ones with a decreasing step size, that of the inference
@@ -243,11 +251,13 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
             Whether `x`, a single sequence, continues the previous one: its first state follows the last state of the
             previous batch.
         """
-        learn_on(self, x, total, continues)
+        learn_on(self, with_lengths(x, y, "partial_fit"), total, continues)
         return self
 
     @classmethod
-    def from_parameters(cls, initial: ArrayLike, transition: ArrayLike, emission: Parameters, **settings: Any) -> Self:
+    def from_parameters(
+        cls, initial: ArrayLike, transition: ArrayLike, emission: Parameters, *, final: Any = None, **settings: Any
+    ) -> Self:
         """Return a model with given parameters, for prediction or as the start of a fit.
 
         Parameters
@@ -255,6 +265,8 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
         initial : (K,)
         transition : (K, K)
         emission : parameters, for example `Categorical.from_parameters(probabilities)`
+        final : (K,) of bool, list of states, or (K,) probabilities of ending, optional
+            How sequences end, as in `Dirichlet`.
         settings : further arguments of the constructor
 
         Examples
@@ -273,7 +285,10 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods):
             raise InputError(f"emission has {emission.n_states} states, but the chain has {len(chain.initial)}.")
         family = family_of(emission)
         model = cls(n_states=len(chain.initial), emission=family, **settings)
-        model._set_parameters(HMMPoint(chain, emission), family)
+        ending = final_of(final, len(chain.initial))
+        if ending.is_learned:
+            raise InputError("final='learned' is for a fit; give from_parameters the probabilities of ending, (K,).")
+        model._set_parameters(HMMPoint(ending.closed(chain, "mean"), emission), family)
         return model
 
     @renamed_arguments(beliefs="marginals")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.data.lengths import with_lengths
 from subchain.data.new_data import read_like
 from subchain.models.fitted import Fitted
 from subchain.tasks.blocks import smoothed_blocks
@@ -30,7 +31,7 @@ class PredictionMethods(Fitted):
     def predict(
         self,
         x: Any,
-        decoding: str = "posterior",
+        decoding: Any = "posterior",
         *,
         allowed: Any = None,
         states: Any = None,
@@ -48,7 +49,8 @@ class PredictionMethods(Fitted):
         x : array, list of arrays, (X, lengths), Sequences, path, or table
         decoding : "posterior" or "viterbi"
             The most probable state of each position, or the most probable path. The first maximises the expected number
-            of correct positions; the second never contains an impossible transition.
+            of correct positions; the second never contains an impossible transition. Lengths of sequences in its place
+            are understood, `predict(X, lengths)` as `predict((X, lengths))`.
         allowed, states, evidence
             Evidence about the states, as in `fit`.
         out : array of integers (N,), or path of an .npy file, optional
@@ -73,11 +75,13 @@ class PredictionMethods(Fitted):
         >>> model.predict([0, 0, 0, 1, 1, 1])
         array([0, 0, 0, 1, 1, 1], dtype=int32)
         """
+        if not isinstance(decoding, str):
+            x, decoding = with_lengths(x, decoding, "predict"), "posterior"
         question = self._ask(x, allowed, states, evidence)
         return question.answer(decode_states(question, decoding, out))
 
     def predict_proba(
-        self, x: Any, *, allowed: Any = None, states: Any = None, evidence: Any = None, out: Out = None
+        self, x: Any, y: Any = None, *, allowed: Any = None, states: Any = None, evidence: Any = None, out: Out = None
     ) -> Any:
         """Return the posterior marginals of the states given the whole sequence (smoothing).
 
@@ -87,6 +91,7 @@ class PredictionMethods(Fitted):
         Parameters
         ----------
         x : array, list of arrays, (X, lengths), Sequences, path, or table
+        y : None, or lengths of sequences, as in `fit`
         allowed, states, evidence
             Evidence about the states, as in `fit`.
         out : array of floats (N, K), or path of an .npy file, optional
@@ -112,7 +117,7 @@ class PredictionMethods(Fitted):
                [0.763, 0.237],
                [0.407, 0.593]])
         """
-        question = self._ask(x, allowed, states, evidence)
+        question = self._ask(with_lengths(x, y, "predict_proba"), allowed, states, evidence)
         return question.answer(smoothed(question, out))
 
     def predict_proba_blocks(
@@ -204,7 +209,7 @@ class PredictionMethods(Fitted):
                [0.933, 0.067],
                [0.407, 0.593]])
         """
-        question = self._ask(x, allowed, states, evidence)
+        question = self._ask_on(x, allowed, states, evidence)
         return question.answer(filtered(question, out))
 
     def stream(self, lag: int = 0, given: Any = None) -> Stream:
@@ -235,10 +240,10 @@ class PredictionMethods(Fitted):
         >>> stream.update(None).round(3)
         array([0.755, 0.245])
         """
-        point = self._point()
+        point = self._point().unended()
         stream = Stream(point, self.family_, self.vocabularies_[0] if len(self.vocabularies_) == 1 else None, lag)
         if given is not None:
-            stream.continue_from(self._ask(given))
+            stream.continue_from(self._ask_on(given))
         return stream
 
     def forecast(self, x: Any, steps: int) -> Any:
@@ -266,7 +271,7 @@ class PredictionMethods(Fitted):
         array([[0.426, 0.574],
                [0.441, 0.559]])
         """
-        question = self._ask(x)
+        question = self._ask_on(x)
         return question.answers(forecast(question, steps))
 
     def impute(self, x: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.engines import resolve_engine
 from subchain.models.fitted import Fitted
 from subchain.numerics.seeds import seed_sequence
 from subchain.structures.chain.model import HMMPoint
@@ -20,6 +21,8 @@ class SamplingMethods(Fitted):
 
     def sample(self, n: int, given: Any = None, random_state: Any = None) -> Any:
         """Draw a sequence from the model, or the continuation of a sequence.
+
+        If the prior says how sequences end (`Dirichlet(final=…)`), the draw ends after `n` observations in such a way.
 
         Parameters
         ----------
@@ -45,9 +48,9 @@ class SamplingMethods(Fitted):
         """
         rng = np.random.default_rng(seed_sequence(random_state))
         if given is None:
-            return sample(self._point(), n, rng)
-        question = self._ask(given)
-        return question.answers(sample_onward(question, n, rng))
+            return sample(self._point(), n, rng, resolve_engine(self.engine, self.n_jobs))
+        question = self._ask_on(given)
+        return question.answers(sample_onward(question, self._point().chain, n, rng))
 
     def sample_paths(
         self,

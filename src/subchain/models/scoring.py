@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.data.lengths import with_lengths
 from subchain.engines.statistics import HMMStatistics
 from subchain.models.fitted import Fitted
 from subchain.tasks.residuals import pseudo_residuals
@@ -19,7 +20,7 @@ Array = NDArray[np.float64]
 class ScoringMethods(Fitted):
     """Log likelihoods, information criteria and expected statistics."""
 
-    def score(self, x: Any, y: None = None, *, allowed: Any = None, states: Any = None, evidence: Any = None) -> float:
+    def score(self, x: Any, y: Any = None, *, allowed: Any = None, states: Any = None, evidence: Any = None) -> float:
         """Return the log likelihood of all sequences under the posterior mean of the parameters.
 
         A sequence of probability zero makes it −inf, with a warning that names the sequence and the position.
@@ -27,6 +28,7 @@ class ScoringMethods(Fitted):
         Parameters
         ----------
         x : array, list of arrays, (X, lengths), Sequences, path, or table
+        y : None, or lengths of sequences, as in `fit`
         allowed, states, evidence
             Evidence about the states, as in `fit`.
 
@@ -37,7 +39,7 @@ class ScoringMethods(Fitted):
         >>> round(HMM.from_parameters([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], emission).score([0, 0, 1]), 4)
         -2.4864
         """
-        return float(score_sequences(self._ask(x, allowed, states, evidence)).sum())
+        return float(score_sequences(self._ask(with_lengths(x, y, "score"), allowed, states, evidence)).sum())
 
     def score_sequences(self, x: Any, *, allowed: Any = None, states: Any = None, evidence: Any = None) -> Array:
         """Return the log likelihood of each sequence, shape (n_sequences,); −inf, with a warning, for impossible ones.

@@ -19,6 +19,7 @@ from subchain.inference.stochastic.settings import Stochastic
 from subchain.models.fitting import FitCall
 from subchain.tasks.forecast import last_marginals
 from subchain.transitions import FrozenChain
+from subchain.transitions.final import EndingChain
 
 Array = NDArray[np.float64]
 
@@ -44,6 +45,11 @@ def learn_on(model: Any, x: Any, total: float | None, continues: bool) -> None:
             "this model has given parameters and no prior, so it cannot learn; start a new model from it with "
             "HMM(..., init=model)."
         )
+    if continues and isinstance(model.point_.chain, EndingChain):
+        raise InputError(
+            "continues=True: a model with final= takes every batch for whole sequences, because it needs to know where "
+            "they end. Give whole sequences, or leave final out."
+        )
     data = model._read(x)
     algorithm = resolve_inference(model.inference)
     if model.n_batches_ == 0:
@@ -54,7 +60,8 @@ def learn_on(model: Any, x: Any, total: float | None, continues: bool) -> None:
     before = _end_before(model, data) if continues else None
     engine = resolve_engine(model.engine, model.n_jobs)
     with engine.running():
-        fresh, end = _run(engine, weights.surrogate(), data, before)
+        part = Part(data, weights.evidence(data, None))
+        fresh, end = _run(engine, weights.surrogate(), part, before)
     if total is None:
         model.statistics_ = model.statistics_ + fresh
     else:
@@ -79,7 +86,7 @@ def _end_before(model: Any, data: Sequences) -> Array:
     return end
 
 
-def _run(engine: Engine, surrogate: Surrogate, data: Sequences, before: Array | None) -> tuple[HMMStatistics, Array]:
+def _run(engine: Engine, surrogate: Surrogate, part: Part, before: Array | None) -> tuple[HMMStatistics, Array]:
     """Return the expected statistics of a batch, and the posterior marginal of its last state, (K,).
 
     `before` is the marginal of the state before the first one, (K,), if the batch continues a sequence; the transition
@@ -88,7 +95,7 @@ def _run(engine: Engine, surrogate: Surrogate, data: Sequences, before: Array | 
     if before is not None:
         predicted = surrogate.transition.apply(before[:, None])[:, 0]
         surrogate = surrogate.replace(initial=predicted)
-    fresh, end = _pass(engine, surrogate, data)
+    fresh, end = _pass(engine, surrogate, part)
     if before is not None:
         share = np.divide(fresh.initial, predicted, out=np.zeros_like(predicted), where=predicted > 0.0)
         moved = np.zeros_like(fresh.chain.pairs)
@@ -98,9 +105,9 @@ def _run(engine: Engine, surrogate: Surrogate, data: Sequences, before: Array | 
     return fresh, end
 
 
-def _pass(engine: Engine, surrogate: Surrogate, data: Sequences) -> tuple[HMMStatistics, Array]:
+def _pass(engine: Engine, surrogate: Surrogate, part: Part) -> tuple[HMMStatistics, Array]:
     """Return the statistics and the last marginal of sequences that begin as the surrogate does."""
-    part = Part(data)
+    data = part.data
     if data.n_observations > SMALL:
         last = int(np.flatnonzero(data.lengths)[-1])
         return engine.statistics(surrogate, part), last_marginals(engine, surrogate, part)[last]

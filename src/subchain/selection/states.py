@@ -74,6 +74,8 @@ def select_states(
 ) -> Selection:
     """Fit models with different numbers of states and find the best number.
 
+    Warns if that is the largest or the smallest number of those that were tried.
+
     Parameters
     ----------
     x : array, list of arrays, (X, lengths), Sequences, path, or table
@@ -130,7 +132,19 @@ def select_states(
             fitted[chosen] = fit(base.set_params(n_states=chosen), data, Annotations(), seeds[0][0])
     else:
         chosen = max(table, key=lambda row: sign * row.best).n_states
+    _warn_at_edge(chosen, sizes)
     return Selection(criterion, table, values, chosen, fitted[chosen], fitted[chosen].effective_states())
+
+
+def _warn_at_edge(chosen: int, sizes: list[int]) -> None:
+    """Warn if the chosen number of states is the largest or the smallest of those that were tried."""
+    if len(sizes) > 1 and (chosen == max(sizes) or 1 < chosen == min(sizes)):
+        edge, more = ("largest", "more") if chosen == max(sizes) else ("smallest", "fewer")
+        warnings.warn(
+            f"select_states: the best number of states, {chosen}, is the {edge} that was tried; {more} states may be "
+            f"better. Try a wider range, states=range({max(min(sizes) // 2, 1)}, {2 * max(sizes) + 1}).",
+            stacklevel=3,
+        )
 
 
 def _smallest_within_error(values: dict[int, list[float]]) -> int:

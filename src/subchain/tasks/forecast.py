@@ -14,6 +14,7 @@ from subchain.emissions.product import ProductParameters
 from subchain.engines import Engine, Part, Surrogate
 from subchain.engines.results import FilteredBlock
 from subchain.errors import InputError
+from subchain.numerics import simplex
 from subchain.tasks.question import Question
 from subchain.transitions.operators import TransitionOperator
 
@@ -139,7 +140,7 @@ class Forecast:
 
 
 def forecast(question: Question, steps: int) -> list[Forecast]:
-    """Return the forecast of each sequence, `steps` positions ahead."""
+    """Return the forecast of each sequence, `steps` positions ahead; at each step given that it goes on until then."""
     ahead = states_ahead(next_states(question), question.point.chain.operator, steps)
     return [Forecast(states, question.point.emission) for states in ahead]
 
@@ -150,26 +151,31 @@ def states_ahead(first: Array, transition: TransitionOperator, steps: int) -> Ar
         raise InputError(f"steps must be a whole number of at least 1, not {steps!r}.")
     ahead = [first]
     for _ in range(int(steps) - 1):
-        ahead.append(transition.apply(ahead[-1].T).T)
+        ahead.append(_onward(transition, ahead[-1]))
     return np.stack(ahead, axis=1)
 
 
 def next_states(question: Question) -> Array:
     """Return the state probabilities one step after each sequence, (n_sequences, K); `initial` after an empty one."""
     last = last_marginals(question.engine, question.surrogate, question.part)
-    coming = question.point.chain.operator.apply(last.T).T
+    coming = _onward(question.point.chain.operator, last)
     coming[question.data.lengths == 0] = question.point.chain.initial
     return coming
 
 
+def _onward(transition: TransitionOperator, states: Array) -> Array:
+    """Return state probabilities (n, K) one step later, given that the sequences go on so long."""
+    return simplex.normalized(transition.apply(states.T).T, 1)
+
+
 def last_marginals(engine: Engine, surrogate: Surrogate, part: Part) -> Array:
-    """Return the filtered marginals of every sequence's last position, (n_sequences, K); undefined for empty ones."""
+    """Return the filtered marginals of every sequence's last position, (n_sequences, K); zeros for empty ones."""
     return filtered_ends(engine, surrogate, part)[0]
 
 
 def filtered_ends(engine: Engine, surrogate: Surrogate, part: Part) -> tuple[Array, Array]:
     """Return the filtered marginals of every sequence's last position, (S, K), and the log likelihoods, (S,)."""
-    out = np.empty((part.data.n_sequences, surrogate.n_states))
+    out = np.zeros((part.data.n_sequences, surrogate.n_states))
     sequences = np.flatnonzero(part.data.lengths)
     ends = part.data.offsets[sequences + 1] - 1
 

@@ -7,13 +7,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.data import Sequences
 from subchain.datasets.paths import sample_chain
-from subchain.errors import InputError
+from subchain.emissions import Categorical
+from subchain.engines import Engine, Part
+from subchain.errors import ImpossibleSequenceError, InputError
 from subchain.propagation.band import walk
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
 from subchain.tasks.forecast import next_states
 from subchain.tasks.question import Question
 from subchain.transitions.base import ChainLaw
+from subchain.transitions.final import EndingChain
 from subchain.transitions.operators import Banded
 
 
@@ -32,14 +36,16 @@ class Sample(NamedTuple):
     states: NDArray[np.int64]
 
 
-def sample(point: HMMPoint, n: int, rng: np.random.Generator) -> Sample:
-    """Draw a sequence of n observations from the model."""
-    states = _sample_states(point.chain, count("n", n), rng)
+def sample(point: HMMPoint, n: int, rng: np.random.Generator, engine: Engine) -> Sample:
+    """Draw a sequence of n observations from the model; if the model knows how sequences end, one that ends there."""
+    states = _sample_states(point.chain, count("n", n), rng, engine)
     return Sample(point.emission.sample(states, rng), states)
 
 
-def _sample_states(chain: ChainLaw, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _sample_states(chain: ChainLaw, n: int, rng: np.random.Generator, engine: Engine) -> NDArray[np.int64]:
     """Draw a path of n hidden states, (n,)."""
+    if isinstance(chain, EndingChain):
+        return _sample_ending(chain, n, rng, engine)
     if not isinstance(chain.operator, Banded):
         return sample_chain(chain.initial, chain.transition, n, rng).astype(np.int64)
     states = np.empty(n, dtype=np.int64)
@@ -47,11 +53,24 @@ def _sample_states(chain: ChainLaw, n: int, rng: np.random.Generator) -> NDArray
     return states
 
 
-def sample_onward(question: Question, n: int, rng: np.random.Generator) -> list[Sample]:
-    """Draw n observations that continue each sequence."""
-    chain, emission = question.point.chain, question.point.emission
+def _sample_ending(chain: EndingChain, n: int, rng: np.random.Generator, engine: Engine) -> NDArray[np.int64]:
+    """Draw a path of n hidden states given that it ends there, (n,): a posterior path without observations."""
+    silent = HMMPoint(chain, Categorical.from_parameters(np.ones((len(chain.initial), 1))))
+    data = Sequences(np.zeros(n, dtype=np.int64))
+    seed = np.random.SeedSequence(rng.integers(1 << 63, size=2).tolist())
+    try:
+        found = engine.sample_paths(silent.surrogate(), Part(data, silent.evidence(data, None)), 1, seed)
+    except ImpossibleSequenceError:
+        raise InputError(
+            f"no path of n={n} states ends as final= demands; draw a longer sequence, or one from another start."
+        ) from None
+    return found[0].astype(np.int64)
+
+
+def sample_onward(question: Question, chain: ChainLaw, n: int, rng: np.random.Generator) -> list[Sample]:
+    """Draw n observations that continue each sequence; `chain` is the model's, with the ends of sequences."""
     onward = (chain.with_weights(first, chain.weights) for first in next_states(question))
-    return [sample(HMMPoint(law, emission), n, rng) for law in onward]
+    return [sample(HMMPoint(law, question.point.emission), n, rng, question.engine) for law in onward]
 
 
 def sample_paths(question: Question, n: int, seed: np.random.SeedSequence) -> NDArray[Any]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from subchain.data import Sequences, missing_rows
 from subchain.emissions import Frozen
+from subchain.emissions.partly_frozen import PartlyFrozen
 from subchain.emissions.product import ProductPosterior
 from subchain.engines.statistics import HMMStatistics
 from subchain.errors import impossible_error
@@ -61,6 +62,8 @@ def _n_emission_parameters(prior: Any, parameters: Any) -> int:
         return 0
     if isinstance(prior, ProductPosterior):
         return sum(_n_emission_parameters(part, parameters.parts[name]) for name, part in prior.parts.items())
+    if isinstance(prior, PartlyFrozen):
+        return int(parameters.n_free * (1.0 - prior.kept.mean()))
     return int(parameters.n_free)
 
 

@@ -139,8 +139,8 @@ class Stream:
 
     @property
     def predicted(self) -> Array:
-        """Probability of each state at the next position, (K,)."""
-        return np.exp(self._predicted)
+        """Probability of each state at the next position, (K,), if there is one."""
+        return np.asarray(np.exp(self._predicted - np.logaddexp.reduce(self._predicted)))
 
     @property
     def smoothed(self) -> Array | None:

@@ -44,13 +44,13 @@ def score_masked(question: Question, mask: Any) -> Array:
     """
     hidden = checked_mask(question.data, mask)
     out = np.zeros(question.data.n_observations)
-    values, emission = question.data.values, question.point.emission
+    emission = question.point.emission
 
     def keep(block: MarginalBlock) -> None:
         columns = np.flatnonzero(hidden[block.positions])
         at = block.positions[columns]
         with np.errstate(divide="ignore"):
-            terms = np.log(block.table[:, columns]) + emission.log_likelihood(np.take(values, at, axis=0))
+            terms = np.log(block.table[:, columns]) + emission.log_likelihood(question.data.at(at))
         out[at] = np.logaddexp.reduce(terms, axis=0)
 
     question.engine.smooth(question.surrogate, dataclasses.replace(question.part, hidden=hidden), keep).checked()

@@ -17,6 +17,7 @@ from subchain.core.ranges import FRACTIONS, NOT_NEGATIVE, STATES, probabilities
 from subchain.core.records import Record, array
 from subchain.transitions.base import Chain, ChainLaw, ChainPosterior, ChainSums
 from subchain.transitions.dirichlet import DirichletChain, DirichletRows
+from subchain.transitions.final import EndingChain
 from subchain.transitions.incremental import IncrementalDirichlet
 from subchain.transitions.layout import Layout
 from subchain.transitions.operators import Banded
@@ -95,11 +96,13 @@ class BandedDirichletChain(DirichletChain):
         counts = self.own(sums)
         concentration = np.where(self.rows.free, self.rows.concentration + counts.pairs, 0.0)
         rows = BandedRows(concentration, self.rows.fixed)
-        return BandedDirichletChain(self.initial.update(counts.initial), rows, self.first)
+        final = self.final.update(counts)
+        return BandedDirichletChain(self.initial.update(counts.initial), rows, self.first, final=final)
 
     def log_density(self, chain: ChainLaw) -> float:
         """Return the log density at a chain, up to a constant; of a matrix only the entries of the band count."""
-        return super().log_density(self.law(chain.initial, self.weights_of(chain)))
+        law = self.law(chain.initial, self.weights_of(chain))
+        return super().log_density(dataclasses.replace(chain, chain=law) if isinstance(chain, EndingChain) else law)
 
     def log_evidence(self, sums: ChainSums) -> float:
         return super().log_evidence(self.own(sums))
@@ -125,10 +128,11 @@ class BandedDirichletChain(DirichletChain):
         """Return the same distribution with rows of all K entries; raise an `InputError` if there are too many."""
         check_dense(len(self.first), what)
         rows = DirichletRows(*(self.layout.spread(table) for table in (self.rows.concentration, self.rows.fixed)))
-        return DirichletChain(self.initial, rows)
+        return DirichletChain(self.initial, rows, final=self.final)
 
     def weights_of(self, chain: ChainLaw) -> Array:
-        return chain.weights if isinstance(chain, BandedChain) else self.layout.gather(chain.transition)
+        inner = chain.chain if isinstance(chain, EndingChain) else chain
+        return inner.weights if isinstance(inner, BandedChain) else self.layout.gather(inner.transition)
 
     def take(self, order: Index) -> Any:
         return self.dense("another order of states").take(order)

@@ -63,8 +63,8 @@ class ChainLaw(Protocol):
     weights : the transition weights in the form of counts
     """
 
-    initial: Array
-
+    @property
+    def initial(self) -> Array: ...
     @property
     def transition(self) -> Array: ...
     @property
@@ -241,8 +241,8 @@ class UnsuitedPriorError(InputError):
 class TransitionPrior(Component, ABC):
     """Specification of a prior over the chain as the user writes it; the constructor only stores its arguments."""
 
-    #: Whether the chain of the start is kept.
-    frozen: bool
+    #: Whether the chain of the start is kept, or the transitions out of some states.
+    frozen: Any
 
     @property
     def searches(self) -> bool:

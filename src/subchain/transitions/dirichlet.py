@@ -20,12 +20,14 @@ from subchain.core.records import Record, array
 from subchain.errors import InputError, unknown_name
 from subchain.numerics import simplex
 from subchain.transitions.base import Chain, ChainDefaults, ChainLaw, ChainSums, TransitionPrior
+from subchain.transitions.final import AnyFinal, Final, final_of
 from subchain.transitions.incremental import IncrementalDirichlet
 from subchain.transitions.initial import GivenInitial, Initial, LearnedInitial, StationaryInitial
 from subchain.transitions.layout import Layout, Square, band_of
 from subchain.transitions.operators import Dense, TransitionOperator
 from subchain.transitions.stationary_mode import TOO_MANY, UNSOLVED, StationaryRows
 from subchain.transitions.sums import EMPTY, MOST_DENSE
+from subchain.transitions.topology import checked_mask
 
 if TYPE_CHECKING:
     from subchain.propagation.collapsed.rows import RowPrior
@@ -109,13 +111,16 @@ class DirichletRows(Record):
 
 @dataclasses.dataclass
 class DirichletChain(Record, FixedHyperparameters, ChainDefaults):
-    """Prior or posterior over the initial distribution and the transition matrix."""
+    """Prior or posterior over the initial distribution, the transition matrix and how sequences end."""
 
     initial: Initial
     rows: DirichletRows
+    final: Final = dataclasses.field(default_factory=AnyFinal, kw_only=True)
 
     def update(self, sums: ChainSums) -> DirichletChain:
-        return DirichletChain(self.initial.update(sums.initial), self.rows.update(sums.pairs))
+        return DirichletChain(
+            self.initial.update(sums.initial), self.rows.update(sums.pairs), final=self.final.update(sums)
+        )
 
     def law(self, initial: Array, weights: Array) -> ChainLaw:
         """Return weights in the form of the rows as a chain."""
@@ -127,13 +132,13 @@ class DirichletChain(Record, FixedHyperparameters, ChainDefaults):
 
     def mean(self) -> ChainLaw:
         weights = self.rows.mean()
-        return self.law(self.initial.mean(self.moves(weights)), weights)
+        return self.final.closed(self.law(self.initial.mean(self.moves(weights)), weights), "mean")
 
     predictive = mean
 
     def mode(self) -> ChainLaw:
         weights = self.rows.mode()
-        return self.law(self.initial.mode(self.moves(weights)), weights)
+        return self.final.closed(self.law(self.initial.mode(self.moves(weights)), weights), "mode")
 
     def next_mode(self, sums: ChainSums, previous: ChainLaw | None) -> tuple[ChainLaw, list[str]]:
         """Return the mode, given the counts that made this posterior and the chain before, and what was not exact.
@@ -154,7 +159,18 @@ class DirichletChain(Record, FixedHyperparameters, ChainDefaults):
         start = max(starts, key=problem.value)
         best = problem.climb(start)
         weights = self.weights_of(Chain(mode.initial, start if best is None else best))
-        return self.law(self.initial.mode(self.moves(weights)), weights), [UNSOLVED] if best is None else []
+        found = mode.with_weights(self.initial.mode(self.moves(weights)), weights)
+        return found, [UNSOLVED] if best is None else []
+
+    def with_given_rows(self, states: NDArray[np.bool_], chain: ChainLaw) -> DirichletChain:
+        """Return this prior with the transitions out of some states, (K,), fixed at those of a chain."""
+        given, kept = self.weights_of(chain), states[:, None]
+        rows = dataclasses.replace(
+            self.rows,
+            concentration=np.where(kept, 0.0, self.rows.concentration),
+            fixed=np.where(kept, given, self.rows.fixed),
+        )
+        return dataclasses.replace(self, rows=rows)
 
     def dense(self, what: str) -> DirichletChain:
         """Return the same distribution with rows of all K entries; raise an `InputError` if there are too many."""
@@ -167,27 +183,29 @@ class DirichletChain(Record, FixedHyperparameters, ChainDefaults):
     def expected_log(self) -> ChainLaw:
         weights = self.rows.expected_log()
         long_run = self.rows.mean() if self.initial.is_stationary else weights  # other beginnings do not ask for it
-        return self.law(self.initial.expected_log(self.moves(long_run)), weights)
+        return self.final.closed(self.law(self.initial.expected_log(self.moves(long_run)), weights), "expected_log")
 
     def log_surrogate(self) -> ChainLaw:
         return self.law(self.initial.log_surrogate(self.moves(self.rows.mean())), self.rows.log_surrogate())
 
     def sample(self, rng: np.random.Generator) -> ChainLaw:
         weights = self.rows.sample(rng)
-        return self.law(self.initial.sample(self.moves(weights), rng), weights)
+        return self.final.sampled(self.law(self.initial.sample(self.moves(weights), rng), weights), rng)
 
     def kl(self, prior: DirichletChain) -> float:
-        return self.initial.kl(prior.initial) + self.rows.kl(prior.rows)
+        return self.initial.kl(prior.initial) + self.rows.kl(prior.rows) + self.final.kl(prior.final)
 
     def log_density(self, chain: ChainLaw) -> float:
-        return self.initial.log_density(chain.initial) + self.rows.log_density(chain.weights)
+        of_first = self.initial.log_density(chain.initial)
+        return of_first + self.rows.log_density(chain.weights) + self.final.log_density(chain)
 
     def log_evidence(self, sums: ChainSums) -> float:
         expected = self.moves(self.rows.update(sums.pairs).mean())
-        return self.initial.log_evidence(sums.initial, expected) + self.rows.log_evidence(sums.pairs)
+        of_first = self.initial.log_evidence(sums.initial, expected)
+        return of_first + self.rows.log_evidence(sums.pairs) + self.final.log_evidence(sums)
 
     def n_free(self) -> int:
-        return self.initial.n_free() + self.rows.n_free()
+        return self.initial.n_free() + self.rows.n_free() + self.final.n_free()
 
     def concentrations(self) -> tuple[Array, Array]:
         """Return the concentrations of the first states, (K,), and of the transitions, (K, K)."""
@@ -229,8 +247,13 @@ class Dirichlet(TransitionPrior):
         mean, so that its bound is approximate and may decrease; `EM(batch=...)` takes that of the transitions' mode.
     initial_concentration : float or (K,), optional
         Concentration of the initial distribution; 1 by default.
-    frozen : bool
-        Whether to keep the chain of the start.
+    final : (K,) of bool, list of states, (K,) probabilities, or "learned", optional
+        How sequences end. Booleans or a list: every sequence is known to end in one of these states. Numbers between 0
+        and 1: after a position in state k the sequence ends with the given probability, and otherwise goes on.
+        "learned": these probabilities are learned, with uniform priors, by `EM`, `VI` and `Gibbs` with sampled
+        parameters. By default the end of a sequence says nothing about its states.
+    frozen : bool or list of states
+        Whether to keep the chain of the start (`init=` a model); of a list of states, the transitions out of these.
 
     Examples
     --------
@@ -250,7 +273,8 @@ class Dirichlet(TransitionPrior):
         fixed: ArrayLike | None = None,
         initial: Any = "learned",
         initial_concentration: Any = None,
-        frozen: bool = False,
+        frozen: Any = False,
+        final: Any = None,
     ) -> None:
         self.concentration = concentration
         self.stickiness = stickiness
@@ -259,6 +283,7 @@ class Dirichlet(TransitionPrior):
         self.initial = initial
         self.initial_concentration = initial_concentration
         self.frozen = frozen
+        self.final = final
 
     @property
     def exact(self) -> bool:
@@ -271,7 +296,7 @@ class Dirichlet(TransitionPrior):
         return alike and not structured and not self.frozen
 
     def prior(self, n_states: int, *, flat: bool) -> DirichletChain:
-        mask = self._mask(n_states)
+        mask = checked_mask(self.mask, n_states)
         layout = band_of(mask) if mask is not None else None
         form: Square | Layout = Square(n_states) if layout is None else layout
         fixed, free = self._structure(mask, form)
@@ -281,21 +306,12 @@ class Dirichlet(TransitionPrior):
         if stickiness.ndim or not np.isfinite(stickiness) or stickiness < 0.0:
             raise InputError(f"stickiness must be a number of at least 0, not {self.stickiness!r}.")
         concentration = np.where(free, concentration + stickiness * form.diagonal(), 0.0)
-        initial = self._initial(n_states, flat)
+        initial, final = self._initial(n_states, flat), final_of(self.final, n_states)
         if layout is None:
-            return DirichletChain(initial, DirichletRows(concentration, fixed))
+            return DirichletChain(initial, DirichletRows(concentration, fixed), final=final)
         from subchain.transitions.banded_rows import BandedDirichletChain, BandedRows
 
-        return BandedDirichletChain(initial, BandedRows(concentration, fixed), layout.first)
-
-    def _mask(self, n_states: int) -> NDArray[np.bool_] | None:
-        mask = self.mask(n_states) if callable(self.mask) else self.mask
-        if mask is None:
-            return None
-        allowed = np.asarray(mask).astype(np.bool_)
-        if allowed.shape != (n_states, n_states):
-            raise InputError(f"mask has shape {allowed.shape}, but {n_states} states need {(n_states, n_states)}.")
-        return allowed
+        return BandedDirichletChain(initial, BandedRows(concentration, fixed), layout.first, final=final)
 
     def _structure(self, mask: NDArray[np.bool_] | None, form: Square | Layout) -> tuple[Array, NDArray[np.bool_]]:
         """Fixed probabilities, and which entries are left to learn, in the given form."""
@@ -309,8 +325,6 @@ class Dirichlet(TransitionPrior):
         free = allowed & ~known
         total = fixed.sum(axis=1)
         for row in range(n_states):
-            if not allowed[row].any():
-                raise InputError(f"the mask allows no transition from state {row}; allow at least one.")
             if total[row] > 1.0 + 1e-9 or (not free[row].any() and abs(total[row] - 1.0) > 1e-9):
                 raise InputError(f"the fixed probabilities of row {row} sum to {total[row]:.6g}, not to 1.")
         return fixed, free & (total < 1.0 - 1e-12)[:, None]

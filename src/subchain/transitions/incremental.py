@@ -166,9 +166,14 @@ class IncrementalDirichlet(IncrementalChain):
         if self.learns_first:
             first = np.empty_like(self.prior_first)
             dirichlet_rows(how, self.prior_first, self.initial[None], self._nothing_fixed, first)
-            return prior.law(first[0], transition)
+            return self._closed(prior.law(first[0], transition), kind)
         weights = transition if how == MODE else self._transition(MEAN)
-        return prior.law(prior.initial.mean(prior.moves(weights)), transition)
+        return self._closed(prior.law(prior.initial.mean(prior.moves(weights)), transition), kind)
+
+    def _closed(self, chain: ChainLaw, kind: str) -> ChainLaw:
+        """Return the chain with the weights of its endings, which algorithms that use this class do not learn."""
+        found: ChainLaw = self.prior.final.closed(chain, kind)  # type: ignore[attr-defined]
+        return found
 
     def stationary(self) -> Array:
         prior: Any = self.prior

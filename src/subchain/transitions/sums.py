@@ -40,6 +40,14 @@ class ChainSums(Sums):
         """Expected number of positions in each state, (K,)."""
         return np.asarray(self.initial + self.pairs.sum(axis=0))
 
+    def ended(self) -> Array:
+        """Expected numbers of sequences that ended in each state, and of transitions out of it, (K, 2).
+
+        For counts of whole sequences: what was visited and not left is where they ended.
+        """
+        left = self.pairs.sum(axis=1)
+        return np.maximum(np.stack((self.visits - left, left), axis=1), 0.0)
+
     def matrix(self) -> Array:
         """Expected number of transitions from row to column, (K, K)."""
         return self.pairs

@@ -1,8 +1,9 @@
-"""Masks of allowed transitions for `Dirichlet(mask=…)`; forbidden transitions have probability exactly zero."""
+"""Masks of allowed transitions for `Dirichlet(mask=…)` and `HDP(mask=…)`; others have probability exactly zero."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,3 +61,27 @@ def _diagonals(n_states: int, ahead: Iterable[int]) -> NDArray[np.bool_]:
         if abs(step) < n_states:
             np.fill_diagonal(mask[max(-step, 0) :, max(step, 0) :], True)
     return mask
+
+
+def checked_mask(given: Any, n_states: int) -> NDArray[np.bool_] | None:
+    """Return the allowed transitions, (K, K), for the argument `mask` of a prior; None if there is none.
+
+    Raises an `InputError` if the shape is wrong or a state cannot be left. `given` may be a function of the number of
+    states.
+
+    Examples
+    --------
+    >>> checked_mask(left_right, 2)
+    array([[ True,  True],
+           [False,  True]])
+    """
+    mask = given(n_states) if callable(given) else given
+    if mask is None:
+        return None
+    allowed = np.asarray(mask).astype(np.bool_)
+    if allowed.shape != (n_states, n_states):
+        raise InputError(f"mask has shape {allowed.shape}, but {n_states} states need {(n_states, n_states)}.")
+    stuck = np.flatnonzero(~allowed.any(axis=1))
+    if stuck.size:
+        raise InputError(f"the mask allows no transition from state {stuck[0]}; allow at least one.")
+    return allowed

@@ -2,8 +2,9 @@
 
 Leaving one observation out needs no second pass. The states' cavity distribution at a position is what the past
 predicts there times what the future says, without the position's own likelihood; the observation's probability is its
-likelihood averaged over that. The past's prediction is the filtered marginal before, carried one step forward; the
-future's message is the weighted message after it, carried one step back.
+likelihood averaged over that. Evidence about the position's state belongs to the cavity distribution. The past's
+prediction is the filtered marginal before, carried one step forward; the future's message is the weighted message after
+it, carried one step back.
 
 Sequences that underflow are run in log space, block by block.
 """
@@ -34,7 +35,9 @@ def score_left_out(workers: Workers, messages: Messages) -> Array:
     scores.checked()
     for sequence in set().union(*found):
         for rows, logs, predicted, future in _log_messages(messages, sequence):
-            out[rows] = _log_mean(logs, predicted + future)
+            values, known = messages.known(np.arange(rows.start, rows.stop))
+            own = messages.surrogate.emission.log_likelihood(values).T if messages.evidence is not None else logs
+            out[rows] = _log_mean(own, predicted + future + known.T)
     return out
 
 
@@ -43,7 +46,8 @@ def leave_out(workers: Workers, messages: Messages, consume: Consume) -> Scores:
     found, scores = run_pass(workers, messages, _StatesGivenOthers(messages, consume))
     for sequence in set().union(*found) - scores.impossible.keys():
         for rows, _, predicted, future in _log_messages(messages, sequence):
-            consume(_normalized_block(rows, predicted + future))
+            _, known = messages.known(np.arange(rows.start, rows.stop))
+            consume(_normalized_block(rows, predicted + future + known.T))
     return scores
 
 
@@ -79,6 +83,14 @@ class _GivenOthers(Consumer[set[int]]):
     def use(self, run: TileRun) -> NDArray[np.bool_]:
         """Use the distributions of a tile's columns; return which columns underflow, (n,)."""
 
+    def _cavity(self, run: TileRun) -> Array:
+        """What all but a column's own observation says of its state, (K, n), in any scale."""
+        cavity = self._predicted(run) * self._future(run)
+        if self.messages.evidence is not None:
+            _, known = self.messages.known(run.filtered.positions)
+            cavity *= np.exp(known - known.max(axis=0))
+        return np.asarray(cavity)
+
     def _predicted(self, run: TileRun) -> Array:
         """What the past says of each column's state."""
         tile, alpha = run.filtered.tile, run.filtered.alpha
@@ -110,9 +122,13 @@ class _ScoresGivenOthers(_GivenOthers):
         self.out = out
 
     def use(self, run: TileRun) -> NDArray[np.bool_]:
-        positions, cavity = run.filtered.positions, self._predicted(run) * self._future(run)
+        positions, cavity = run.filtered.positions, self._cavity(run)
         likelihood = np.empty_like(cavity)
-        _, shift = self.messages.likelihood(positions, likelihood)
+        if self.messages.evidence is None:
+            _, shift = self.messages.likelihood(positions, likelihood)
+        else:
+            values, _ = self.messages.known(positions)
+            shift = self.messages.surrogate.emission.scaled(values, likelihood)
         logs = np.log((cavity * likelihood).sum(axis=0) / cavity.sum(axis=0)) + shift
         self.out[positions] = logs
         return ~np.isfinite(logs)
@@ -133,7 +149,7 @@ class _StatesGivenOthers(_GivenOthers):
 
     def weights(self, run: TileRun) -> Array:
         """Return the distributions of a tile's columns, (K, n), in any scale."""
-        return np.asarray(self._predicted(run) * self._future(run))
+        return self._cavity(run)
 
 
 class _StatesGivenPast(_StatesGivenOthers):

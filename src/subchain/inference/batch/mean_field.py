@@ -121,7 +121,7 @@ class MeanField(Passes):
 
     def expect(self, posterior: HMMPosterior | None, weights: HMMPoint) -> HMMStatistics:  # type: ignore[override]
         assert posterior is not None, "a surrogate of expected logarithms is that of a posterior"
-        whole, surrogate = self.problem.structure, weights.surrogate()
+        whole, surrogate = self.problem.structure.under(weights), weights.surrogate()
         engine = whole.engine
         if self.marginals is None:
             marginals = np.empty((whole.data.n_observations, surrogate.n_states))

@@ -97,6 +97,10 @@ class Batch(Iterated):
     #: Whether parameters alone have an objective; else a run that starts at a model first makes statistics from it.
     climbs_from_points: ClassVar[bool] = False
 
+    @property
+    def learns_ends(self) -> bool:
+        return True
+
     def stepper(self, problem: Problem, state: RunState) -> Stepper:
         return Passes(problem, self)
 

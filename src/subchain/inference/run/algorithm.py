@@ -23,6 +23,7 @@ from subchain.inference.run.problem import Problem
 from subchain.inference.run.trace import Status, Trace
 
 if TYPE_CHECKING:
+    from subchain.emissions import Emission
     from subchain.inference.run.loop import RunState, Stepper
 
 #: Marginals of all positions: numbers, and the legal states they belong to, or empty offsets and states if all are.
@@ -58,6 +59,15 @@ class Algorithm(Component, ABC):
     def needs_matrix(self) -> bool:
         """Whether the algorithm works with all K² transitions, even if most of them are impossible."""
         return False
+
+    @property
+    def learns_ends(self) -> bool:
+        """Whether the algorithm can learn the probabilities of ending (`Dirichlet(final="learned")`)."""
+        return False
+
+    def suited_to(self, emission: Emission) -> Algorithm:
+        """Return the algorithm with settings that were left open chosen for a family of emissions."""
+        return self
 
     def measured(self, trace: Trace) -> set[str]:
         """Names of the measures that every iteration adds to a trace of a run."""

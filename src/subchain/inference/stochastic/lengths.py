@@ -8,6 +8,7 @@ know something of the rest of the chain let subchains be shorter.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,7 +43,8 @@ def measure(problem: ChainProblem, algorithm: Stochastic, state: RunState) -> No
         report_every=TRIALS, average=False, adapt=False,
         starts="grid",
     )  # fmt: skip
-    found = trial.stepper(problem, state).step(state).results
+    without_search = dataclasses.replace(problem, search=None)
+    found = trial.stepper(without_search, state).step(state).results
     mixing_time = mixing_time_of(problem, found.point)
     given = resolve_boundary(algorithm.boundary)
     wanted = (ALONE if given is None or isinstance(given, Stationary) else INFORMED) * mixing_time

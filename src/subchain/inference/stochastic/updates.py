@@ -7,11 +7,13 @@
 
 The update itself is written in the algorithms' own files (`svi.py`, `scvi.py`, `em.py`). Updates of symbols along one
 long chain are done by one compiled call that does the same (`Minibatches.run_updates`). An iteration of the loop is
-`report_every` updates: then the trace is written, the held-out score taken, and a checkpoint if it is time.
+`report_every` updates: then the trace is written, the held-out score taken, and a checkpoint if it is time. Searches
+over the number of states follow the updates, not the reports.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from collections.abc import Iterator
@@ -42,8 +44,8 @@ Index = NDArray[np.int64]
 DRAWN = 64
 #: Units, and their length, from which statistics are estimated where a run starts at a given model.
 SAMPLE_SIZE, SAMPLE_LENGTH = 128, 1024
-#: Updates between two updates of the hyperparameters.
-HYPERPARAMETERS_EVERY = 10
+#: Updates between two updates of the hyperparameters, and the share of a short run.
+HYPERPARAMETERS_EVERY, SHORT_PAUSE = 10, 1.0 / 40.0
 #: Observations by which a search judges other numbers of states.
 JUDGED = 20_000
 #: Updates of the hyperparameters before a proposal is judged.
@@ -54,6 +56,8 @@ LOSS = 1e-3
 #: Number of updates times their rate before the first search: by then a run has left its start behind. Short runs
 #: search in their second half.
 RIPE = 12.0
+#: Updates that count as one iteration of a search, and the share of a short run that does.
+ROUND, SHORT_ROUND = 100, 1.0 / 12.0
 
 
 class Draw:
@@ -94,6 +98,8 @@ class Updates:
         self.algorithm = algorithm
         self.plan = problem.structure.plan(algorithm)
         self.last_update = algorithm.n_updates(problem)
+        self.round = self._at_most(ROUND, SHORT_ROUND)
+        self.pause = self._at_most(HYPERPARAMETERS_EVERY, SHORT_PAUSE)
         self.seed = state.seed
         self.rate = 0.0
         self.interruption = Postponed()
@@ -109,6 +115,10 @@ class Updates:
             self.results.restore(memory, statistics)
         else:
             minibatches.begin()
+
+    def _at_most(self, updates: int, share: float) -> int:
+        """Return a number of updates, at most so many and a share of the run, if its length is known."""
+        return updates if self.last_update is None else max(min(updates, int(share * self.last_update)), 1)
 
     def _estimate(self, point: Point) -> Statistics:
         """Return statistics for a run that starts at a model: those of a sample, scaled to all the data."""
@@ -138,28 +148,41 @@ class Updates:
         return found
 
     def step(self, state: RunState) -> Step:
-        results, every = self.results, self.algorithm.report_every
+        results, every, events = self.results, self.algorithm.report_every, list[str]()
         is_learned = results.current_prior.is_learned
         with self.interruption:
             while self.last_update is None or results.update < self.last_update:
                 self.interruption.check()  # also one that came while the last report was made
                 self._some_updates(self._until_pause(is_learned))
-                if is_learned and results.update % HYPERPARAMETERS_EVERY == 0:
-                    rate = min(1.0, HYPERPARAMETERS_EVERY * self.rate)
+                if is_learned and results.update % self.pause == 0:
+                    rate = min(1.0, self.pause * self.rate)
                     results.update_hyperparameters([self.seed, 1 << 33, results.update], rate)
                 if results.update % every == 0 or time.perf_counter() > self.deadline:
                     break
+                events += self._search(state, Step(results, None, [], [], {})).events
             objective = results.report()
-        measures = {"updates": float(results.update), "rate": self.rate} | results.minibatches.measures()
-        watched = results.model.parts[results.minibatches.watched].sums()
-        return Step(results, objective, [], [watched], measures)
+            measures = {"updates": float(results.update), "rate": self.rate} | results.minibatches.measures()
+            watched = results.model.parts[results.minibatches.watched].sums()
+            step = self._search(state, Step(results, objective, [], [watched], measures))
+        return step._replace(events=[*events, *step.events])
+
+    def _search(self, state: RunState, step: Step) -> Step:
+        """Return the step, or where a search over the number of states has led after the present update."""
+        done, search = self.results.update, self.problem.search
+        is_late = self.last_update is not None and 2 * done >= self.last_update
+        if search is None or done % self.round or not (self.rate * done >= RIPE or is_late):
+            return step
+        state = dataclasses.replace(state, iteration=done // self.round - 1)
+        return search.improve(UpdateTrials(self, state, step), state, step)
 
     def _until_pause(self, is_learned: bool) -> int:
-        """Updates until something else has to be done: a report, new hyperparameters, or the end of the run."""
+        """Updates until something else has to be done: a report, new hyperparameters, a search, the end of the run."""
         done, every = self.results.update, self.algorithm.report_every
         left = every - done % every
         if is_learned:
-            left = min(left, HYPERPARAMETERS_EVERY - done % HYPERPARAMETERS_EVERY)
+            left = min(left, self.pause - done % self.pause)
+        if self.problem.search is not None:
+            left = min(left, self.round - done % self.round)
         return left if self.last_update is None else min(left, self.last_update - done)
 
     def _some_updates(self, most: int) -> None:
@@ -181,10 +204,8 @@ class Updates:
         self.results.changed(1)
         self.rate = draw.rate
 
-    def trials(self, state: RunState, step: Step) -> UpdateTrials | None:
-        done = self.results.update
-        is_late = self.last_update is not None and 2 * done >= self.last_update
-        return UpdateTrials(self, state, step) if self.rate * done >= RIPE or is_late else None
+    def trials(self, state: RunState, step: Step) -> None:
+        """Return None: a step searches by itself, after updates that do not depend on when it reports."""
 
     def release(self) -> None:
         """Close the files of the boundary."""

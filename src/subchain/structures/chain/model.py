@@ -11,12 +11,16 @@ from numpy.typing import NDArray
 from subchain.core.parts import Point, Posterior, check_alike, check_part
 from subchain.core.records import FIRST
 from subchain.core.statistics import Statistics
+from subchain.data.evidence import Evidence
+from subchain.data.sequences import Sequences
 from subchain.emissions.base import Conjugate, Parameters
 from subchain.emissions.base import Posterior as EmissionPosterior
 from subchain.engines.statistics import HMMStatistics
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import FileFormatError
+from subchain.numerics.simplex import logs
 from subchain.transitions.base import ChainLaw, ChainPosterior
+from subchain.transitions.final import EndingChain, unended
 from subchain.transitions.sums import EMPTY
 
 #: Numbers in the parameters of emissions that count as large.
@@ -48,6 +52,16 @@ class HMMPoint(Point):
     def surrogate(self) -> Surrogate:
         """Return the weights in the form that engines take."""
         return Surrogate(self.chain.initial, self.chain.operator, self.emission)
+
+    def evidence(self, data: Sequences, known: Evidence | None) -> Evidence | None:
+        """Return evidence about whole sequences: what is known of their states, and how they end."""
+        if not isinstance(self.chain, EndingChain):
+            return known
+        return Evidence.with_ends(known, data, logs(self.chain.final), logs(self.chain.onward))
+
+    def unended(self) -> HMMPoint:
+        """Return the model of sequences whose end has not come; rows sum to the probability of going on."""
+        return HMMPoint(unended(self.chain), self.emission)
 
 
 @dataclasses.dataclass

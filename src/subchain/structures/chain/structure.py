@@ -30,11 +30,13 @@ class Chains(Part):
     engine : runs forward-backward
     subchain_length : length of subchains where an algorithm leaves it open
     mixing_time : steps after which a chain has forgotten its start; None if not measured
+    learns_ends : whether the probabilities of ending are learned; `evidence` has those that are given
     """
 
     engine: Engine = dataclasses.field(kw_only=True)
     subchain_length: int | None = None
     mixing_time: int | None = None
+    learns_ends: bool = False
 
     @property
     def n_observations(self) -> int:
@@ -61,4 +63,11 @@ class Chains(Part):
 
     def statistics(self, weights: Point) -> HMMStatistics:
         """Return the expected statistics of all sequences."""
-        return self.engine.statistics(cast(HMMPoint, weights).surrogate(), self)
+        point = cast(HMMPoint, weights)
+        return self.engine.statistics(point.surrogate(), self.under(point))
+
+    def under(self, point: HMMPoint) -> Chains:
+        """Return the sequences with the evidence of this point about their ends, where that changes with the point."""
+        if not self.learns_ends:
+            return self
+        return dataclasses.replace(self, evidence=point.evidence(self.data, self.evidence))

@@ -24,7 +24,7 @@ class HeldOutSequences:
     data: Sequences
 
     def score(self, point: HMMPoint) -> float:
-        scores, _ = self.engine.scores(point.surrogate(), Part(self.data))
+        scores, _ = self.engine.scores(point.surrogate(), Part(self.data, point.evidence(self.data, None)))
         return float(scores.sum()) / max(self.data.n_observations, 1)
 
     def contents(self) -> Any:
@@ -64,7 +64,7 @@ class HeldOutPositions:
                     logs = point.emission.log_likelihood(self.values[chosen]) + np.log(block.table[:, columns])
                 found[chosen] = np.logaddexp.reduce(logs, axis=0)
 
-        self.engine.smooth(point.surrogate(), Part(self.data, self.evidence), predict)
+        self.engine.smooth(point.surrogate(), Part(self.data, point.evidence(self.data, self.evidence)), predict)
         return float(found.mean())
 
     def contents(self) -> Any:

@@ -133,7 +133,7 @@ class DirectChain(KnownTopChain):
 
     def _step(self, sums: ChainSums) -> Callable[[float], Self]:
         """Return the step towards the most probable top level given the tables, as a function of the step size."""
-        dishes = self.consulted(sums).sum(axis=0)
+        dishes = self.dishes(sums, self.consulted(sums))
         return lambda part: self.with_tables(dishes, part).rebuilt()
 
     def best_top_concentration(self) -> float:

@@ -101,7 +101,7 @@ class HierarchicalChain(DirichletChain):
         """Return the prior with the concentrations of the rows recomputed from the top level."""
         hierarchy = self.hierarchy
         base = hierarchy.concentration * np.maximum(self.weights(), LEAST_WEIGHT)
-        rows = np.tile(base, (len(base), 1)) + hierarchy.stickiness * np.eye(len(base))
+        rows = np.where(self.rows.free, base + hierarchy.stickiness * np.eye(len(base)), 0.0)
         return dataclasses.replace(self, initial=LearnedInitial(base), rows=DirichletRows(rows, np.zeros_like(rows)))
 
     def consulted(self, sums: ChainSums) -> Array:
@@ -109,13 +109,33 @@ class HierarchicalChain(DirichletChain):
         tables = self.tables(sums)
         if self.hierarchy.stickiness > 0.0:
             stay = np.diagonal(self.rows.concentration)
-            np.einsum("jj->j", tables[1:])[:] *= (stay - self.hierarchy.stickiness) / stay
+            possible = stay > 0.0
+            share = np.divide(stay - self.hierarchy.stickiness, stay, out=np.zeros_like(stay), where=possible)
+            np.einsum("jj->j", tables[1:])[:] *= share
         return tables
+
+    def dishes(self, sums: ChainSums, tables: Array) -> Array:
+        """Return the numbers of tables per dish, (K,), that the top level is updated for.
+
+        A row whose mask allows the share s of the top level has the total concentration α s, which depends on the top
+        level too. Its evidence is bounded from below as if tables of forbidden dishes k had been drawn and rejected,
+
+            α top_k (ψ(α s + n) − ψ(α s))        for a row with n transitions,
+
+        and an update that counts these as well never lowers the bound.
+        """
+        found, forbidden = tables.sum(axis=0), ~self.rows.free
+        if not forbidden.any():
+            return np.asarray(found)
+        totals, counts = self.rows.concentration.sum(axis=1), np.maximum(sums.pairs, 0.0).sum(axis=1)
+        opened = digamma(totals + counts) - digamma(totals)
+        base = self.hierarchy.concentration * np.maximum(self.weights(), LEAST_WEIGHT)
+        return np.asarray(found + base * (opened @ forbidden))
 
     def update_hyperparameters(self, sums: ChainSums, rate: float = 1.0) -> Self:
         tables = self.consulted(sums)
         hierarchy = dataclasses.replace(self.hierarchy, n_updates=self.hierarchy.n_updates + 1)
-        updated = dataclasses.replace(self.with_tables(tables.sum(axis=0), rate), hierarchy=hierarchy)
+        updated = dataclasses.replace(self.with_tables(self.dishes(sums, tables), rate), hierarchy=hierarchy)
         if hierarchy.learns_concentration and states_differ(sums.pairs, hierarchy.n_updates):
             totals = np.append(sums.initial.sum(), sums.pairs.sum(axis=1))
             hierarchy.concentration = self._concentration(totals, float(tables.sum()), rate)
@@ -126,13 +146,15 @@ class HierarchicalChain(DirichletChain):
     def _concentration(self, totals: Array, tables: float, rate: float) -> float:
         """Return the concentration α that maximises the probability of `tables` tables, blended in at `rate`.
 
-        The fixed point is α = tables / Σ_j (ψ(α + κ + n_j) − ψ(α + κ)), where n_j are the `totals` (1 + K,) of the
-        rows and κ is the stickiness.
+        The fixed point is α = tables / Σ_j s_j (ψ(α s_j + κ + n_j) − ψ(α s_j + κ)), where n_j are the `totals` (1 + K,)
+        of the rows, s_j is the share of the top level that the mask allows, and κ is the stickiness.
         """
         old = value = self.hierarchy.concentration
-        sticky = np.append(0.0, np.full(len(totals) - 1, self.hierarchy.stickiness))
+        sticky = np.append(0.0, self.hierarchy.stickiness * np.diagonal(self.rows.free))
+        shares = np.append(1.0, np.where(self.rows.free.all(axis=1), 1.0, self.rows.free @ self.weights()))
         for _ in range(ROUNDS):
-            divisor = (digamma(value + sticky + totals) - digamma(value + sticky)).sum()
+            base = value * shares + sticky
+            divisor = (shares * (digamma(base + totals) - digamma(base))).sum()
             value = float(np.clip(tables / max(divisor, 1e-300), *BOUNDS))
         return float(old ** (1.0 - rate) * value**rate)
 
@@ -141,11 +163,10 @@ class HierarchicalChain(DirichletChain):
         """Return the most probable `top_concentration` given the current sticks of the top level."""
 
 
-def begin(kind: type[Any], hierarchy: Hierarchy, n_states: int, **top: Any) -> Any:
-    """Build a `HierarchicalChain` of class `kind` whose top level has the given fields."""
-    ones = np.ones((n_states, n_states))
-    unbuilt = kind(LearnedInitial(np.ones(n_states)), DirichletRows(ones, 0.0 * ones), hierarchy, **top)
-    return unbuilt.rebuilt()
+def begin(kind: type[Any], hierarchy: Hierarchy, mask: NDArray[np.bool_], **fields: Any) -> Any:
+    """Build a `HierarchicalChain` of class `kind` with the allowed transitions `mask` (K, K) and its other fields."""
+    rows = DirichletRows(mask.astype(np.float64), np.zeros(mask.shape))
+    return kind(LearnedInitial(np.ones(len(mask))), rows, hierarchy, **fields).rebuilt()
 
 
 def hierarchy_of(chain: Any) -> Hierarchy | None:

@@ -10,6 +10,7 @@ The weight at the top of states that the data do not need goes to zero, and with
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,12 @@ from numpy.typing import ArrayLike, NDArray
 from subchain.core.parts import Treatment
 from subchain.errors import InputError, unknown_name
 from subchain.transitions.base import TransitionPrior, UnsuitedPriorError
+from subchain.transitions.final import Final, final_of
 from subchain.transitions.hdp.collapsed_top import OCCURRENCE_METHODS, CollapsedChain
 from subchain.transitions.hdp.direct import DirectChain, KnownTopChain
 from subchain.transitions.hdp.hierarchy import HierarchicalChain, Hierarchy, begin
 from subchain.transitions.hdp.sticks import POINTERS, SticksChain, no_sticks, pointer_bytes
+from subchain.transitions.topology import checked_mask
 
 Array = NDArray[np.float64]
 
@@ -68,7 +71,12 @@ class HDP(TransitionPrior):
     splits : bool
         Whether runs split states where that raises the objective.
     frozen : bool
-        Whether to keep the chain of the start.
+        Whether to keep the chain of the start (`init=` a model).
+    mask : (K, K) of bool, or a function of K, optional
+        Allowed transitions, as in `Dirichlet`; the others have probability zero. States then differ before the data
+        are seen, so that runs neither merge nor split them. Not for `construction="sticks"` and `Beam`.
+    final : optional
+        How sequences end, as in `Dirichlet`; the same restrictions hold.
 
     Examples
     --------
@@ -90,6 +98,8 @@ class HDP(TransitionPrior):
         merges: bool = True,
         splits: bool = True,
         frozen: bool = False,
+        mask: ArrayLike | Callable[[int], NDArray[np.bool_]] | None = None,
+        final: Any = None,
     ) -> None:
         self.concentration = concentration
         self.top_concentration = top_concentration
@@ -100,6 +110,8 @@ class HDP(TransitionPrior):
         self.merges = merges
         self.splits = splits
         self.frozen = frozen
+        self.mask = mask
+        self.final = final
 
     @property
     def exact(self) -> bool:
@@ -108,7 +120,11 @@ class HDP(TransitionPrior):
 
     @property
     def searches(self) -> bool:
-        return bool(self.merges or self.splits)
+        return bool(self.merges or self.splits) and not self._tells_states_apart()
+
+    def _tells_states_apart(self) -> bool:
+        """Return whether states have roles of their own beforehand, by a mask or by how sequences end."""
+        return self.mask is not None or self.final is not None
 
     def held_bytes(self, n_states: int) -> int:
         return POINTERS * pointer_bytes(n_states) if self.construction == "sticks" else 0
@@ -132,24 +148,32 @@ class HDP(TransitionPrior):
         return self
 
     def prior(self, n_states: int, *, flat: bool) -> HierarchicalChain | SticksChain:
-        hierarchy = self._hierarchy(n_states)
+        hierarchy, mask = self._hierarchy(n_states), checked_mask(self.mask, n_states)
+        allowed = np.ones((n_states, n_states), dtype=np.bool_) if mask is None else mask
+        final = final_of(self.final, n_states)
         if not self._learns_top():
-            return self._known_top(n_states, hierarchy)
+            return self._known_top(n_states, hierarchy, allowed, final)
+        if self.construction in ("drawn", "sticks") and self._tells_states_apart():
+            raise InputError(
+                f"HDP: mask and final need a construction with a fixed set of states, 'direct' or 'collapsed', not "
+                f"{self.construction!r}; use VI, SVI, CVI or SCVI, or transition=Dirichlet(mask=...)."
+            )
         order, nothing = np.arange(float(n_states)), np.zeros(n_states)
         ones = np.ones(n_states)
         if self.construction == "drawn":
-            drawn: HierarchicalChain = begin(KnownTopChain, hierarchy, n_states, top=np.ones(n_states))
+            drawn: HierarchicalChain = begin(KnownTopChain, hierarchy, allowed, top=np.ones(n_states))
             return drawn
         if self.construction == "sticks":
             return no_sticks(hierarchy, n_states)
         if self.construction == "direct":
             even = 1.0 / np.arange(n_states, 0, -1.0)  # sticks that give all states the same weight
-            made = begin(DirectChain, hierarchy, n_states, top=even, order=order)
+            made = begin(DirectChain, hierarchy, allowed, top=even, order=order, final=final)
         else:
             rest = np.arange(n_states - 1.0, -1.0, -1.0) + hierarchy.top_concentration
             made = begin(
-                CollapsedChain, hierarchy, n_states, u=ones, v=rest, order=order, first_surplus=nothing,
+                CollapsedChain, hierarchy, allowed, u=ones, v=rest, order=order, first_surplus=nothing,
                 pair_surplus=np.zeros((n_states, n_states)), method=OCCURRENCE_METHODS.index(self.occurrence),
+                final=final,
             )  # fmt: skip
         found: HierarchicalChain = made
         return found
@@ -158,7 +182,7 @@ class HDP(TransitionPrior):
         """Return the scalar hyperparameters; raise an `InputError` if a setting is invalid."""
         if n_states < 2 and self.construction != "drawn":
             raise InputError("HDP: n_states is the largest number of states and must be at least 2, not 1.")
-        for name in ("merges", "splits"):
+        for name in ("merges", "splits", "frozen"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise InputError(f"HDP: {name} must be True or False, not {getattr(self, name)!r}.")
         if self.occurrence not in OCCURRENCE_METHODS:
@@ -182,8 +206,8 @@ class HDP(TransitionPrior):
             **numbers,
             learns_concentration=self._learns("concentration"),
             learns_top_concentration=self._learns("top_concentration"),
-            merges=bool(self.merges),
-            splits=bool(self.splits),
+            merges=bool(self.merges) and self.searches,
+            splits=bool(self.splits) and self.searches,
         )
 
     def _learns(self, name: str) -> bool:
@@ -194,7 +218,9 @@ class HDP(TransitionPrior):
     def _learns_top(self) -> bool:
         return isinstance(self.top, str) and self.top == LEARNED
 
-    def _known_top(self, n_states: int, hierarchy: Hierarchy) -> HierarchicalChain:
+    def _known_top(
+        self, n_states: int, hierarchy: Hierarchy, allowed: NDArray[np.bool_], final: Final
+    ) -> HierarchicalChain:
         if self.construction != "direct":
             raise InputError(
                 f"HDP: a given top= needs construction='direct', which is for variational inference; the construction "
@@ -205,7 +231,7 @@ class HDP(TransitionPrior):
                 "HDP: top is given, so top_concentration='learned' cannot be learned from anything; drop one of them."
             )
         top = _weights(self.top, n_states)
-        made: HierarchicalChain = begin(KnownTopChain, hierarchy, n_states, top=top)
+        made: HierarchicalChain = begin(KnownTopChain, hierarchy, allowed, top=top, final=final)
         return made
 
 

@@ -196,7 +196,7 @@ class ChainLedger:
         weights = self.clusters.weights_of(self.clusters.sequences[pieces])
         marginals = shares.read(positions) * np.repeat(weights, self.clusters.lengths[pieces])
         sums = likelihood.zeros()
-        likelihood.accumulate(np.take(self.data.values, positions, axis=0), marginals, sums)
+        likelihood.accumulate(self.data.at(positions), marginals, sums)
         return sums
 
     # ---- sums --------------------------------------------------------------------------------------------------------

@@ -101,7 +101,7 @@ class PieceVisitor:
         if not len(self._rows_of_positions):
             self._rows_of_positions = np.zeros(data.n_observations, dtype=np.int64)
         self._rows_of_positions[positions] = np.arange(len(positions))
-        logs = surrogate.log_likelihood(np.take(data.values, positions, axis=0))
+        logs = surrogate.log_likelihood(data.at(positions))
         return TabledLogs(np.ascontiguousarray(logs.T), self._rows_of_positions)
 
 

@@ -59,10 +59,11 @@ class SampledSequences(Walker):
         posterior = self.prior.update(annealed)
         point = posterior.sample(rng)
         if self.setting.is_stationary:
-            point.chain = self._draw_stationary(posterior, annealed, rng)
+            drawn = self._draw_stationary(posterior, annealed, rng)
+            point.chain = point.chain.with_weights(drawn.initial, drawn.transition)
         self.point = point
         whole, surrogate = self.setting.chains, point.surrogate()
-        evidence = whole.evidence
+        evidence = whole.under(point).evidence
         if temperature != 1.0:
             surrogate, evidence = _raised(surrogate, 1.0 / temperature), _raised_evidence(evidence, 1.0 / temperature)
         seed = np.random.SeedSequence([self.setting.seed, self.number, sweep, 4])

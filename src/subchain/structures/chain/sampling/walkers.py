@@ -76,7 +76,8 @@ class Setting:
         if local_start_of(memory) == "states" and self.anything_goes:
             return np.array([self.draw_legal(number) for number in range(n_chains)])
         seed = np.random.SeedSequence([self.seed, 0, 0, 5])
-        return self.chains.engine.sample_paths(cast(HMMPoint, point).surrogate(), self.chains, n_chains, seed)
+        given = cast(HMMPoint, point)
+        return self.chains.engine.sample_paths(given.surrogate(), self.chains.under(given), n_chains, seed)
 
     def resume(self, n_chains: int, memory: Memory) -> States:
         return stored(memory, "hidden", Range("int32", least=0), (n_chains, self.chains.n_observations))
@@ -230,9 +231,9 @@ class Walker(ABC):
         found["initial"] = chain.initial
         if chain.transition.size <= LARGE:
             found["transition"] = chain.transition
-        if sum(array.size for _, array in _of_states(self.reference)) <= LARGE:
+        if sum(array.size for _, array in state_arrays(self.reference)) <= LARGE:
             parameters = self.draw_emission(statistics, sweep)
-            found |= {f"emission.{name}": array for name, array in _of_states(parameters)}
+            found |= {f"emission.{name}": array for name, array in state_arrays(parameters)}
         if with_hidden:
             found["states"] = self.states.astype(np.min_scalar_type(self.most_states - 1))
         return found
@@ -333,13 +334,13 @@ def _tally_states(offsets, listed, states, out):
             out[position * n_states + states[position]] += 1
 
 
-def _of_states(record: Any, prefix: str = "") -> Iterator[tuple[str, NDArray[Any]]]:
+def state_arrays(record: Any, prefix: str = "") -> Iterator[tuple[str, NDArray[Any]]]:
     """Parameters of states by name, with the states on their first axis; the table of symbols is called by its use."""
     for item in dataclasses.fields(record):
         value, axes = getattr(record, item.name), item.metadata.get(STATE_AXES, (0,))
         name = prefix + ("probabilities" if item.name == "weights" else item.name)
         if isinstance(value, dict):
             for part, inner in value.items():
-                yield from _of_states(inner, f"{prefix}{part}.")
+                yield from state_arrays(inner, f"{prefix}{part}.")
         elif isinstance(value, np.ndarray) and axes:
             yield name, np.moveaxis(value, axes[0], 0)
