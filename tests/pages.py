@@ -200,7 +200,8 @@ def rewrite(page: Path, wrong: dict[Block, str]) -> None:
     for block, printed in wrong.items():
         assert block.prints is not None, f"line {block.line}: only `text` blocks are written anew"
         begin = text.index(block.prints, text.index(block.code))
-        text = text[:begin] + printed.rstrip("\n") + "\n" + text[begin + len(block.prints) :]
+        lines = "".join(f"{line.rstrip()}\n" for line in printed.rstrip("\n").splitlines())
+        text = text[:begin] + lines + text[begin + len(block.prints) :]
     page.write_text(text, encoding="utf8")
 
 
