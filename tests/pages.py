@@ -225,6 +225,7 @@ def main() -> None:
     parser.add_argument("--no-compare", action="store_true", help="only see whether everything runs")
     options = parser.parse_args()
     os.environ |= {"PYTHONPATH": str(ROOT / "src"), "MPLBACKEND": "agg", "NO_COLOR": "1", "COLUMNS": "120"}
+    sys.path.insert(0, str(ROOT / "src"))
     failed = False
     for page in [path.resolve() for path in options.page]:
         with _folder_of_its_own() as folder:
