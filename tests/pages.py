@@ -9,7 +9,7 @@ print. What the page says is checked:
   blocks both outputs count.
 - A picture, `![...](figures/name.png)`, is one that the page writes as `name.png`.
 - A `python` block inside a comment runs as the others do: it makes what the page takes for granted, a file for example,
-  or checks what is not printed. If its last statement is an expression, it must be true.
+  or checks what is not printed. If its last statement is a comparison, it must be true.
 
 Two more comments direct this:
 
@@ -78,9 +78,11 @@ class Block:
 
     @property
     def is_check(self) -> bool:
-        """Whether it ends with an expression that must be true."""
-        is_python = self.hidden and self.runs and self.language == "python"
-        return is_python and isinstance(ast.parse(self.code).body[-1], ast.Expr)
+        """Whether it ends with a comparison, or several, that must be true."""
+        if not (self.hidden and self.runs and self.language == "python"):
+            return False
+        last = ast.parse(self.code).body[-1]
+        return isinstance(last, ast.Expr) and isinstance(last.value, ast.Compare | ast.BoolOp)
 
 
 def pages() -> list[Path]:
@@ -172,14 +174,9 @@ def _run_python(page: Path, block: Block, module: types.ModuleType, compare: boo
     with contextlib.redirect_stdout(io.StringIO()) as output:
         exec(compile(tree, page, "exec"), module.__dict__)
     if isinstance(check, ast.Expr) and compare:
-        value = eval(compile_expression(check, page), module.__dict__)
+        value = eval(compile(ast.Expression(check.value), page, "eval"), module.__dict__)
         assert value, f"{page}:{check.lineno}: {ast.unparse(check)} is {value!r}, not true"
     return output.getvalue()
-
-
-def compile_expression(statement: ast.Expr, page: Path) -> types.CodeType:
-    """The code of an expression of a page."""
-    return compile(ast.Expression(statement.value), page, "eval")
 
 
 def _run_shell(block: Block) -> str:
