@@ -74,7 +74,9 @@ def main(arguments: list[str] | None = None) -> None:
             warm = min(seconds(program, cache) for _ in range(repeats))
             table.add_row(f"{family}: the same, compiled before", f"{warm:.2f}")
     if importlib.util.find_spec("hmmlearn") is not None:
-        table.add_row("categorical, hmmlearn: import and first fit", f"{min(seconds(PEER) for _ in range(repeats)):.2f}")
+        table.add_row(
+            "categorical, hmmlearn: import and first fit", f"{min(seconds(PEER) for _ in range(repeats)):.2f}"
+        )
     wide_console().print(table)
 
 

@@ -62,7 +62,9 @@ def theirs(chain: Any) -> tuple[Callable[[], Any], Callable[[Any], float]]:
     flat = {"covariance_type": "full", "covars_prior": 0.0, "covars_weight": 0.0} if kind is hmm.GaussianHMM else {}
 
     def fit() -> Any:
-        model = kind(len(chain.initial), n_iter=ITERATIONS, tol=-np.inf, init_params="", implementation="scaling", **flat)
+        model = kind(
+            len(chain.initial), n_iter=ITERATIONS, tol=-np.inf, init_params="", implementation="scaling", **flat
+        )
         model.startprob_, model.transmat_ = chain.initial, chain.transition
         if hasattr(chain, "means"):
             model.means_, model.covars_ = chain.means, chain.covariances

@@ -1,8 +1,8 @@
 """What a program prints, compared with what a page says that it prints.
 
-Whitespace and the width of rules do not count. Numbers may differ by one in the last printed decimal and by 1e-4 of
-their value, so that integers below ten thousand are compared exactly; times and sizes of files (`1.7 s`, `557 kB`) may
-be any number. `…` on the page stands for anything, also for nothing and for many lines.
+Whitespace and the width of rules do not count. Numbers may differ by one in the last decimal of the page and by 1e-4
+of their value, so that integers below ten thousand are compared exactly; times and sizes of files (`1.7 s`, `557 kB`)
+may be any number. `…` on the page stands for anything, also for nothing and for many lines.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ELLIPSIS = "…"
 MEASURED = {"s", "ms", "kB", "MB"}
 
 _TOKEN = re.compile(
-    r"""(?P<number>(?<![\w.])[-+−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?P<decimals>\.\d+)?(?:[eE][-+]?\d+)?)
+    r"""(?P<number>(?<![\w.])[-+−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?P<decimals>\.\d+)?(?:[eE](?P<exponent>[-+]?\d+))?)
       | (?P<rule>[─━═]+) | \w+ | \S""",
     re.VERBOSE,
 )
@@ -49,7 +49,8 @@ def _tokens(text: str) -> list[Token]:
             tokens.append(("─" if match["rule"] else match[0], None, 0.0))
         else:
             value = float(match["number"].replace(",", "").replace("−", "-"))
-            unit = 10.0 ** -(len(match["decimals"]) - 1) if match["decimals"] else 0.0
+            decimals = len(match["decimals"] or ".") - 1
+            unit = 10.0 ** (int(match["exponent"] or 0) - decimals) if decimals else 0.0
             tokens.append((match[0], value, unit))
     return [_measured(token, after) for token, after in pairwise([*tokens, ("", None, 0.0)])]
 
@@ -77,7 +78,7 @@ def _agree(said: list[Token], printed: list[Token]) -> bool:
 def _same(said: Token, printed: Token) -> bool:
     if said[1] is None or printed[1] is None:
         return said[0] == printed[0]
-    return abs(said[1] - printed[1]) <= 1.001 * max(said[2], printed[2]) + RELATIVE * abs(said[1])
+    return abs(said[1] - printed[1]) <= 1.001 * said[2] + RELATIVE * abs(said[1])
 
 
 def _first_difference(said: list[Token], printed: list[Token]) -> str:

@@ -42,7 +42,7 @@ def test_a_page_that_runs_is_checked_by_what_it_prints_or_by_a_hidden_expression
     found = pages.blocks(PAGES[name])
     assert any(block.is_check or pages.answers(block) for block in found)
     endings = [block.code.rstrip().splitlines()[-1] for block in found if block.language == "python" and block.runs]
-    assert not any(line.startswith("assert ") for line in endings), "checks that readers do not need belong in a comment"
+    assert not any(line.startswith("assert ") for line in endings), "checks belong in a comment"
 
 
 @pytest.mark.parametrize("name", [name for name, page in PAGES.items() if pages.figures(page)])

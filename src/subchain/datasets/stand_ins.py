@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,8 +102,10 @@ def _chromatin(folder: Path, rng: np.random.Generator) -> None:
     transition = np.diag(1.0 - 1.0 / dwell) + visits / visits.sum(axis=1, keepdims=True) / dwell[:, None]
     chances = np.clip(np.array([place[2] for place in PLACES.values()]) / 100.0, NOISE, 1.0 - NOISE)
     paths = {cell: sample_chain(share / share.sum(), transition, N_BINS, rng) for cell in ("GM12878", "K562")}
-    bins = {cell: (rng.random((N_BINS, len(MARKS))) < chances[path]).astype(np.uint8) for cell, path in paths.items()}
-    about = {"bin_size": np.int32(WIDTH), "chrom": np.array("chr11"), "assembly": np.array("simulated")}
+    bins: dict[str, Any] = {
+        cell: (rng.random((N_BINS, len(MARKS))) < chances[path]).astype(np.uint8) for cell, path in paths.items()
+    }
+    about: dict[str, Any] = {"bin_size": np.int32(WIDTH), "chrom": np.array("chr11"), "assembly": np.array("simulated")}
     np.savez_compressed(folder / "chromhmm_hg18_chr11.npz", **bins, marks=np.array(MARKS), **about)
     _annotation(folder, paths["GM12878"], rng)
 
@@ -115,16 +118,18 @@ def _annotation(folder: Path, path: NDArray[np.int32], rng: np.random.Generator)
     starts = WIDTH * np.sort(np.concatenate([promoters, others])) + 100
     ends = np.minimum(starts + rng.integers(2_000, 60_000, len(starts)), WIDTH * N_BINS)
     edges = np.flatnonzero(np.diff(path == names.index("quiet"), prepend=False, append=False)).reshape(-1, 2)
-    tables = {
-        "refseq_genes": (starts, ends), "refseq_tes": (ends - 1, ends),
-        "cpg_islands": (WIDTH * promoters, WIDTH * promoters + 700), "laminB1_lads": WIDTH * edges.T,
-    }  # fmt: skip
+    tables: dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]] = {
+        "refseq_genes": (starts, ends),
+        "refseq_tes": (ends - 1, ends),
+        "cpg_islands": (WIDTH * promoters, WIDTH * promoters + 700),
+        "laminB1_lads": (WIDTH * edges[:, 0], WIDTH * edges[:, 1]),
+    }
     for name, (begin, end) in tables.items():
         _table(folder / f"{name}_chr11.tsv", "start\tend", begin, end)
     _table(folder / "refseq_tss_chr11.tsv", "pos0\tstrand", starts, rng.choice(["+", "-"], len(starts)))
 
 
-def _table(path: Path, head: str, *columns: NDArray[np.generic]) -> None:
+def _table(path: Path, head: str, *columns: NDArray[Any]) -> None:
     rows = ("\t".join(map(str, row)) for row in zip(*columns, strict=True))
     path.write_text("\n".join([head, *rows, ""]), encoding="utf8")
 
