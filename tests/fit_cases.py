@@ -10,6 +10,7 @@ A result that changes on purpose gets a reason in its line of the table, `change
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import warnings
 from collections.abc import Mapping
@@ -106,6 +107,8 @@ class Case:
         with these arguments
     names : names of the states, set after the fit
     file : whether the model is also kept as a file
+    plain : whether the run begins with k-means (drawn counts for symbols) and does not search for better states, as
+        by default before there were races of starts and searches at a fixed number of states
     changed : why the stored result is not that of the first commit that stored it
     """
 
@@ -121,6 +124,7 @@ class Case:
     batches: Mapping[str, Any] | None = None
     names: tuple[str, ...] | None = None
     file: bool = False
+    plain: bool = True
     changed: str = ""
 
     def model(self, **settings: Any) -> HMM:
@@ -129,7 +133,12 @@ class Case:
         given = {"random_state": 5, "n_jobs": 1, "progress": False} | dict(self.settings) | settings
         if given.get("init") == "given":
             given["init"] = _given_model(self.family)
-        return HMM(self.n_states, emission, self.transition, self.inference, **given)
+        inference = self.inference
+        if self.plain and not isinstance(self.transition, HDP):
+            given.setdefault("init", "auto" if {"allowed", "evidence", "states"} & set(self.known) else "kmeans")
+            if hasattr(type(inference)(), "search"):
+                inference = copy.copy(inference).set_params(search=False)
+        return HMM(self.n_states, emission, self.transition, inference, **given)
 
     @property
     def data(self) -> Any:

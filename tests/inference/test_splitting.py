@@ -14,7 +14,7 @@ from subchain.engines import resolve_engine
 from subchain.engines.part import Part
 from subchain.engines.statistics import HMMStatistics
 from subchain.inference.run.chains import ChainProblem
-from subchain.inference.search.splitting import FREE, LARGE, splits
+from subchain.inference.search.splitting import FREE, LARGE, Splitter, has_free_state
 from subchain.propagation.occurrence.methods import METHODS
 from subchain.structures.chain.excerpts import Excerpt
 from subchain.structures.chain.model import HMMPosterior
@@ -37,7 +37,10 @@ def fitted(family: str, shape: str = "many", weights: Any = None) -> tuple[Chain
 @pytest.mark.parametrize("family", FAMILIES)
 def test_only_the_two_states_change(family: str) -> None:
     problem, prior, statistics = fitted(family)
-    for split in splits(problem.structure, VI(), prior, statistics, np.random.default_rng(0)):
+    splitter = Splitter(problem.structure, VI(), prior, statistics, np.random.default_rng(0))
+    seeds = [*splitter.by_size(), *splitter.by_misfit()]
+    assert len(seeds) >= 2
+    for split in map(splitter.split, seeds):
         assert split.free == STATES - 1
         others = np.array([k for k in range(STATES) if k not in (split.state, split.free)])
         assert split.statistics.pairs[np.ix_(others, others)] == pytest.approx(statistics.pairs[np.ix_(others, others)])
@@ -52,10 +55,27 @@ def test_only_the_two_states_change(family: str) -> None:
 
 def test_there_is_none_where_no_state_is_free_or_none_is_large() -> None:
     problem, prior, statistics = fitted("categorical")
-    full = HMMStatistics.of(statistics.initial, statistics.pairs + FREE, statistics.emission)
-    assert not list(splits(problem.structure, VI(), prior, full, np.random.default_rng(0)))
+    assert has_free_state(statistics)
+    assert not has_free_state(HMMStatistics.of(statistics.initial, statistics.pairs + FREE, statistics.emission))
     small = statistics.scale(0.9 * LARGE / (statistics.initial + statistics.pairs.sum(axis=0)).max())
-    assert not list(splits(problem.structure, VI(), prior, small, np.random.default_rng(0)))
+    splitter = Splitter(problem.structure, VI(), prior, small, np.random.default_rng(0))
+    assert not list(splitter.by_size())
+    assert not splitter.by_misfit()
+
+
+def test_the_state_that_does_the_work_of_two_is_first_by_misfit() -> None:
+    rng = np.random.default_rng(0)
+    path = np.repeat(rng.integers(4, size=200), 20)
+    x = np.array([-5.0, 0.0, 5.0, 6.5])[path][:, None] + 0.3 * rng.normal(size=(len(path), 1))
+    chains = Chains(Sequences(x), engine=resolve_engine("cpu", 1))
+    model = HMM(4, "gaussian", random_state=0).fit(x, states=np.minimum(path, 2))
+    statistics = chains.statistics(model.posterior_.expected_log())
+    wide = int(np.argmax(model.emission_.variances.ravel() * (statistics.visits > LARGE)))
+    splitter = Splitter(chains, VI(), model.prior_, statistics, rng)
+    first = splitter.by_misfit()[0]
+    assert first.state == wide
+    means = model.prior_.emission.update(splitter.split(first).statistics.emission).mean().means.ravel()
+    assert np.sort(means[[wide, splitter.free]]) == pytest.approx([5.0, 6.5], abs=0.1)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

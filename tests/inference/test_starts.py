@@ -1,17 +1,18 @@
-"""Starts agree with what is known of the states."""
+"""Starts: kinds of them, and how they agree with what is known of the states."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from subchain import HMM, Categorical, Dirichlet, Gaussian, left_right
+from subchain import EM, HMM, Categorical, Dirichlet, Gaussian, left_right
 from subchain.data import Evidence, as_sequences
-from subchain.errors import InputError
+from subchain.errors import ConvergenceWarning, InputError
 from subchain.inference.start.starts import start_statistics
-from subchain.transitions.sums import ChainSums
+from subchain.structures.chain.model import HMMPoint
 
 MOVES = np.full((3, 3), 0.05) + 0.85 * np.eye(3)
 NUMBERS = Gaussian.from_parameters(means=[[0.0], [4.0], [8.0]], covariances=[np.eye(1)] * 3)
@@ -48,12 +49,10 @@ def test_states_that_are_excluded_give_clusters_their_numbers() -> None:
 def test_exponential_starts_lean_towards_hints() -> None:
     chain = drawn(SYMBOLS)
     data, emission = as_sequences(chain.observations), Categorical(1.0)
-    reference = emission.prior(data, 3, flat=False).mean()
+    reference = HMMPoint(Dirichlet().prior(3, flat=False).mean(), emission.prior(data, 3, flat=False).mean())
     evidence = Evidence.build(data, 3, evidence=hints(chain.states, 0.8))
     rng = np.random.default_rng(0)
-    with_hints = start_statistics(
-        data, emission, reference, "exponential", rng, ChainSums(np.zeros(3), np.zeros((3, 3))), evidence
-    )
+    with_hints = start_statistics(data, emission, reference, "exponential", rng, evidence)
     assert (with_hints.emission.counts.argmax(axis=1) == [0, 1, 2]).all()
 
 
@@ -66,3 +65,76 @@ def test_states_are_not_drawn_one_by_one_where_paths_may_be_impossible(settings:
     model = HMM(3, "categorical", Dirichlet(**settings), algorithm, init="states", random_state=0, n_jobs=1)
     with pytest.raises(InputError, match="init='states' draws every state by itself.*init='posteriors'"):
         model.fit([[0, 1, 2, 0], [1, 1, 0], [2]])
+
+
+# ---- chains that never return ----------------------------------------------------------------------------------------
+
+
+def stages(n_sequences: int = 30) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Sequences that go through five stages, of which the first, the third and the last look nearly alike."""
+    rng = np.random.default_rng(0)
+    means = np.array([0.0, 1.5, 0.0, -1.5, 0.7])
+    paths = [np.repeat(np.arange(5), rng.integers(15, 45, 5)) for _ in range(n_sequences)]
+    return [rng.normal(means[path], 0.5)[:, None] for path in paths], paths
+
+
+@pytest.mark.parametrize("algorithm", ["em", "vi", "svi", "cvi", "gibbs"])
+def test_left_right_models_find_the_stages_by_default(algorithm: str) -> None:
+    x, paths = stages()
+    model = HMM(5, "gaussian", Dirichlet(mask=lambda n: left_right(n, 1)), algorithm, random_state=0).fit(x)
+    assert np.mean(np.concatenate(model.predict(x)) == np.concatenate(paths)) > 0.99
+    if algorithm != "gibbs":
+        assert model.runs_[0].start == "parts"
+
+
+def test_states_of_a_left_right_model_may_have_any_numbers() -> None:
+    x, paths = stages()
+    order = np.array([3, 0, 4, 1, 2])  # the stage of each state
+    mask = left_right(5, 1)[np.ix_(order, order)]
+    model = HMM(5, "gaussian", Dirichlet(mask=mask), "em", random_state=0).fit(x)
+    assert np.mean(order[np.concatenate(model.predict(x))] == np.concatenate(paths)) > 0.99
+
+
+def test_equal_parts_need_a_chain_that_never_returns() -> None:
+    with pytest.raises(InputError, match="init='parts' is for chains that never return to a state"):
+        HMM(2, "gaussian", init="parts").fit(np.arange(20.0))
+
+
+def test_known_states_agree_with_equal_parts() -> None:
+    x, paths = stages(10)
+    known = [np.where(np.arange(len(path)) % 10 == 0, path, -1) for path in paths]
+    model = HMM(5, "gaussian", Dirichlet(mask=left_right), "em", random_state=0).fit(x, states=known)
+    assert np.mean(np.concatenate(model.predict(x)) == np.concatenate(paths)) > 0.99
+
+
+# ---- kinds of starts -------------------------------------------------------------------------------------------------
+
+
+def test_restarts_begin_with_different_kinds_of_starts() -> None:
+    chain = drawn(NUMBERS)
+    model = HMM(3, "gaussian", inference="em", n_init=4, random_state=0)
+    starts = [run.start for run in model.fit(chain.observations).runs_]
+    assert starts[0] in ("kmeans", "context")
+    assert starts[1:] == ["context", "random", "kmeans"]
+    assert model.trace_.start == starts[int(np.argmax([run.objective for run in model.runs_]))]
+
+
+def test_a_kind_of_start_that_is_asked_for_is_that_of_all_restarts() -> None:
+    chain = drawn(NUMBERS)
+    model = HMM(3, "gaussian", n_init=3, init="random", random_state=0).fit(chain.observations)
+    assert [run.start for run in model.runs_] == ["random"] * 3
+
+
+def test_the_kind_of_start_is_kept_in_files(tmp_path: Path) -> None:
+    model = HMM(3, "gaussian", n_init=2, random_state=0).fit(drawn(NUMBERS).observations)
+    model.save(tmp_path / "model")
+    assert HMM.load(tmp_path / "model").runs_ == model.runs_
+
+
+def test_symbols_that_a_sample_lacks_are_possible_after_a_start_by_context() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.integers(20, size=70_000)
+    x[::70] = 20 + np.arange(1000)  # each of these occurs once; a start looks at 65,536 observations
+    model = HMM(3, "categorical", inference=EM(max_iter=2), init="context", random_state=0, n_jobs=1)
+    with pytest.warns(ConvergenceWarning):
+        assert np.isfinite(model.fit(x).score(x))

@@ -28,3 +28,10 @@ def number(owner: Any, name: str, least: float) -> None:
     value = getattr(owner, name)
     if not isinstance(value, (int, float, np.number)) or not value >= least:
         raise InputError(f"{type(owner).__name__}: {name} must be a number of at least {least:g}, not {value!r}.")
+
+
+def truth_value(owner: Any, name: str) -> None:
+    """Raise an `InputError` unless a setting is True or False."""
+    value = getattr(owner, name)
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(f"{type(owner).__name__}: {name} must be True or False, not {value!r}.")

@@ -80,6 +80,8 @@ class CVI(Iterated):
     max_iter, tolerance, time_limit, patience
         As in `VI`. The objective may fall; the run has converged when it changes by less than `tolerance`. With many
         positions it is estimated in every fifth iteration only, and is nan in the others.
+    search
+        As in `VI`.
 
     Examples
     --------
@@ -113,8 +115,9 @@ class CVI(Iterated):
         tolerance: float = 1e-6,
         time_limit: float | None = None,
         patience: int | None = None,
+        search: bool = True,
     ) -> None:
-        super().__init__(max_iter, tolerance, time_limit, patience)
+        super().__init__(max_iter, tolerance, time_limit, patience, search)
         self.cluster = cluster
         self.length = length
         self.exclude = exclude

@@ -75,9 +75,10 @@ class EM(Batch):
         tolerance: float = 1e-6,
         time_limit: float | None = None,
         patience: int | None = None,
+        search: bool = True,
         **minibatches: Any,
     ) -> None:
-        super().__init__(max_iter, tolerance, time_limit, patience)
+        super().__init__(max_iter, tolerance, time_limit, patience, search)
         defaults = OnlineEM().get_params(deep=False)
         for name, value in minibatches.items():
             if name not in defaults:

@@ -46,6 +46,9 @@ class VI(Batch):
         independent of its neighbours' (mean field): a looser bound, a worse prediction, and transitions that are all
         possible; for comparisons. It keeps 8 K bytes a position, and the training data are decoded with these
         marginals.
+    search : bool
+        Whether to look for better states once the run has settled: two states are merged, a third is split, and the
+        result is kept if the objective rises. The trace says what was tried. With `HDP` their number may change.
 
     Examples
     --------
@@ -68,8 +71,9 @@ class VI(Batch):
         time_limit: float | None = None,
         patience: int | None = None,
         cluster: str = "sequence",
+        search: bool = True,
     ) -> None:
-        super().__init__(max_iter, tolerance, time_limit, patience)
+        super().__init__(max_iter, tolerance, time_limit, patience, search)
         self.cluster = cluster
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -23,9 +23,14 @@ from subchain.errors import InputError, unknown_name
 from subchain.inference import ALGORITHMS, Algorithm, resolve_inference
 from subchain.inference.run.chains import ChainProblem
 from subchain.inference.run.loop import Known, RunState
+from subchain.inference.run.trace import Trace
 from subchain.inference.run.training import TrainingMarginals, contents_of, knowledge_of
 from subchain.inference.run.validation import Validation
+from subchain.inference.search.exchange import ExchangeSearch
 from subchain.inference.search.search import StateSearch
+from subchain.inference.start.kinds import kinds_of_runs
+from subchain.inference.start.race import race
+from subchain.inference.start.stages import order_of_states
 from subchain.inference.start.starts import STARTS, start_statistics
 from subchain.inference.stochastic.lengths import measure
 from subchain.inference.stochastic.settings import Stochastic
@@ -98,7 +103,9 @@ class FitCall:
         )
         held_out = self._hold_out(validation, whole, likely)
         is_exact = self.transition.exact and not prior.emission.is_learned
-        search = None if hierarchy_of(prior.chain) is None else StateSearch(whole, self.algorithm)
+        proper = self.emission.prior(self.data, n_states, flat=False)
+        self.proper = HMMPosterior(self._chain(n_states, flat=False), proper)
+        search = self._search(whole, prior)
         self.problem = ChainProblem(whole, prior, is_exact, held_out, search)
         self.root = seed_sequence(model.random_state if entropy is None else entropy)
         self.seeds = self.root.spawn(int(model.n_init))
@@ -109,6 +116,20 @@ class FitCall:
         chains = self.problem.structure
         if isinstance(self.algorithm, Stochastic) and needs_trial(chains, self.algorithm):
             measure(self.problem, self.algorithm, self.starts()[0]())
+
+    def _search(self, whole: Chains, prior: HMMPosterior) -> StateSearch | None:
+        """Return what looks for better states during a run: as many as before, unless the prior learns how many.
+
+        There is none where states have meanings of their own: by evidence, by structural zeros, in a given start.
+        """
+        if not self.algorithm.search:
+            return None
+        if hierarchy_of(prior.chain) is not None:
+            return StateSearch(whole, self.algorithm)
+        has_meanings = whole.evidence is not None or self.start_point is not None or self.emission.has_frozen
+        if has_meanings or int(self.model.n_states) == 1 or not self.transition.states_are_exchangeable:
+            return None
+        return ExchangeSearch(whole, self.algorithm, self.proper)
 
     def _read(self, x: Any, annotations: Annotations, validation: Any) -> tuple[Annotations, Any]:
         """Convert and check the data; if `init` is a model, with its vocabularies, columns and number of symbols.
@@ -196,7 +217,7 @@ class FitCall:
         """Fix frozen components at the parameters of the first start, for all restarts."""
         if not (self.emission.has_frozen or self.transition.frozen):
             return
-        start: Any = self.start_point or self._guess(self.seeds[0]).point
+        start: Any = self.start_point or self._guess(next(iter(self._kinds())), self.seeds[0]).point
         prior: Any = self.problem.prior
         chain = FrozenChain(start.chain) if self.transition.frozen else prior.chain
         self.problem.prior = HMMPosterior(chain, self.emission.freeze(prior.emission, start.emission))
@@ -207,26 +228,46 @@ class FitCall:
             point = self.start_point
             seed = _number(self.seeds[0])
             return [lambda: RunState(Known(None, point), seed=seed)]
-        return [partial(self._guess, seed) for seed in self.seeds]
+        return [partial(self._guess, kinds, seed) for kinds, seed in zip(self._kinds(), self.seeds, strict=True)]
 
-    def _guess(self, seed: np.random.SeedSequence) -> RunState:
-        """Return an initial state from random or clustered statistics."""
-        rng = np.random.default_rng(seed)
-        init = self._start()
-        evidence, number, memory = self.problem.structure.evidence, _number(seed), {}
-        if init in LOCAL_STARTS:
-            if self.algorithm.flat:  # transitions that were not drawn have probability zero
-                check_drawable(init, self.reference.chain)
-            statistics = local_statistics(
-                self.data, self.reference.emission, init, number, evidence, self.problem.structure.weights
-            )
-            memory["local start"] = np.array(LOCAL_STARTS.index(init))
+    def _kinds(self) -> Iterable[tuple[str, ...]]:
+        """Return the kinds of starts of each restart; several of them race.
+
+        With "auto" symbols with evidence on their states begin with drawn marginals.
+        """
+        init, n_runs = self.model.init, len(self.seeds)
+        if init != "auto":
+            return [(init,)] * n_runs
+        has_distances = self.emission.features(self.data, np.arange(1)) is not None
+        few = self.data.n_observations <= MANY_POSITIONS
+        if self.problem.structure.evidence is not None and few and not has_distances:
+            return [("posteriors",)] * n_runs
+        if hierarchy_of(self.problem.prior.chain) is not None:
+            return [("kmeans",)] * n_runs
+        is_acyclic = order_of_states(self.reference.chain.operator) is not None
+        return kinds_of_runs(n_runs, has_distances=has_distances, is_acyclic=is_acyclic)
+
+    def _guess(self, kinds: tuple[str, ...], seed: np.random.SeedSequence) -> RunState:
+        """Return an initial state from guessed statistics: of the one kind, or of the winner of a race."""
+        rng, number, memory, init = np.random.default_rng(seed), _number(seed), {}, kinds[0]
+        starts = {kind: partial(self._statistics, kind, rng, number) for kind in kinds}
+        if len(kinds) > 1:
+            init, statistics = race(self.problem.structure, self.proper, starts, rng)
         else:
-            statistics = start_statistics(
-                self.data, self.emission, self.reference.emission, init, rng, self.empty.chain, evidence
-            )
+            statistics = starts[init]()
+        if init in LOCAL_STARTS:
+            memory["local start"] = np.array(LOCAL_STARTS.index(init))
         point, _ = self.algorithm.point(self.problem.prior.update(statistics), statistics, None)
-        return RunState(Known(statistics, point, memory), seed=number)
+        return RunState(Known(statistics, point, memory), Trace(start=init), seed=number)
+
+    def _statistics(self, kind: str, rng: np.random.Generator, number: int) -> HMMStatistics:
+        """Return the statistics of a start."""
+        evidence, weights = self.problem.structure.evidence, self.problem.structure.weights
+        if kind not in LOCAL_STARTS:
+            return start_statistics(self.data, self.emission, self.reference, kind, rng, evidence)
+        if self.algorithm.flat:  # transitions that were not drawn have probability zero
+            check_drawable(kind, self.reference.chain)
+        return local_statistics(self.data, self.reference.emission, kind, number, evidence, weights)
 
     def marginals(self, state: RunState) -> TrainingMarginals | None:
         """Return the posterior marginals of the training positions, if the run has kept them."""
@@ -241,14 +282,6 @@ class FitCall:
         """Whether states may be sorted by occupancy: the prior is infinite, and no evidence refers to their numbers."""
         is_open = learns_top(self.problem.prior.chain)
         return is_open and all(known is None for known in self.knowledge)
-
-    def _start(self) -> str:
-        """Return the name of the initialisation; "auto" draws marginals for symbols with evidence on their states."""
-        init = "auto" if not isinstance(self.model.init, str) else self.model.init
-        evidence, few = self.problem.structure.evidence, self.data.n_observations <= MANY_POSITIONS
-        if init != "auto" or evidence is None or not few:
-            return init
-        return init if self.emission.features(self.data, np.arange(1)) is not None else "posteriors"
 
     def identity(self) -> dict[str, Any]:
         """Return the settings and fingerprints that must be equal for a checkpoint to be resumed."""

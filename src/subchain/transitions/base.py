@@ -250,6 +250,11 @@ class TransitionPrior(Component, ABC):
         """Whether runs search over the number of states, by merging and splitting."""
         return False
 
+    @property
+    def states_are_exchangeable(self) -> bool:
+        """Whether the prior says the same of every state, and all of the chain is learned."""
+        return False
+
     def held_bytes(self, n_states: int) -> int:
         """Return the peak memory, in bytes, that an iteration needs for the prior beyond a few (K, K) tables."""
         return 0

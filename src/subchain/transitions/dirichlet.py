@@ -258,6 +258,12 @@ class Dirichlet(TransitionPrior):
     def exact(self) -> bool:
         return not (isinstance(self.initial, str) and self.initial == "stationary")
 
+    @property
+    def states_are_exchangeable(self) -> bool:
+        alike = all(np.ndim(given) == 0 for given in (self.concentration, self.initial_concentration))
+        structured = self.mask is not None or self.fixed is not None or not isinstance(self.initial, str)
+        return alike and not structured and not self.frozen
+
     def prior(self, n_states: int, *, flat: bool) -> DirichletChain:
         mask = self._mask(n_states)
         layout = band_of(mask) if mask is not None else None

@@ -41,6 +41,9 @@ class Iterated(Algorithm):
         Seconds after which the run ends with what it has.
     patience : int, optional
         With validation data: iterations without a better held-out score after which the run ends.
+    search : bool
+        Whether to look for better states once the run has settled: two states are merged, a third is split, and the
+        result is kept if the objective rises. The trace says what was tried. With `HDP` their number may change.
     """
 
     def __init__(
@@ -49,7 +52,9 @@ class Iterated(Algorithm):
         tolerance: float = 1e-6,
         time_limit: float | None = None,
         patience: int | None = None,
+        search: bool = True,
     ) -> None:
+        self.search = search
         self.max_iter = max_iter
         self.tolerance = tolerance
         self.time_limit = time_limit
@@ -190,7 +195,7 @@ class PassTrials:
         objective, algorithm = -math.inf, self.passes.algorithm
         for _ in range(PASSES):
             posterior = prior.update(statistics)
-            point = posterior.mean()
+            point, _ = algorithm.point(posterior, statistics, self.previous)
             statistics = self.passes.expect(posterior, algorithm.weights(posterior, point))
             objective = algorithm.objective(prior, posterior, point, statistics.log_normalizer)
             prior = prior.update_hyperparameters(statistics)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.checks import positive_number, whole_number
+from subchain.core.checks import positive_number, truth_value, whole_number
 from subchain.core.components import Component
 from subchain.core.parts import Point, Posterior, Treatment
 from subchain.core.statistics import Statistics
@@ -46,6 +46,8 @@ class Algorithm(Component, ABC):
     hierarchy_treatment: ClassVar[Treatment | None] = None
     time_limit: float | None
     patience: int | None
+    #: Whether a run looks for better states than those that it converges to.
+    search: bool = True
 
     @property
     def needs_matrix(self) -> bool:
@@ -58,6 +60,7 @@ class Algorithm(Component, ABC):
 
     def check(self) -> None:
         """Raise an `InputError` if a setting is out of range."""
+        truth_value(self, "search")
         if self.time_limit is not None:
             positive_number(self, "time_limit")
         if self.patience is not None:

@@ -44,18 +44,20 @@ AGAIN = 60.0
 
 @dataclasses.dataclass(frozen=True)
 class RunSummary:
-    """How one restart ended."""
+    """How one restart ended, and the kind of start that it began with."""
 
     objective: float
     status: Status
     iterations: int
+    start: str = ""
 
     @classmethod
     def from_json(cls, plain: dict[str, Any]) -> RunSummary:
         """Return the summary of a file; raise a `FileFormatError` if it is none."""
         if type(plain["objective"]) not in (int, float) or math.isnan(plain["objective"]):
             raise FileFormatError(f"the objective of a run is {plain['objective']!r:.60}, not a number")
-        return cls(plain["objective"], status_of(plain["status"]), header_number(plain, "iterations"))
+        start = str(plain.get("start", ""))
+        return cls(plain["objective"], status_of(plain["status"]), header_number(plain, "iterations"), start)
 
 
 @dataclasses.dataclass

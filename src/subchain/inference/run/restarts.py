@@ -12,6 +12,7 @@ from subchain.errors import ImpossibleSequenceError
 from subchain.inference.run.algorithm import Algorithm
 from subchain.inference.run.checkpoint import Checkpoint, Journey, RunSummary
 from subchain.inference.run.interrupts import Postponed
+from subchain.inference.run.judging import explained
 from subchain.inference.run.loop import RunState, run
 from subchain.inference.run.problem import Problem
 from subchain.inference.run.progress import Progress
@@ -63,7 +64,8 @@ def best_of(
             return journey
         assert state.status is not None
         with Postponed() as interruption:
-            journey.summaries.append(RunSummary(judge(state), state.status, state.iteration))
+            summary = RunSummary(judge(state), state.status, state.iteration, state.trace.start)
+            journey.summaries.append(summary)
             journey.current = None
             checkpoint.save(journey, force=True)
         if interruption.asked:
@@ -87,13 +89,10 @@ def score_of_run(problem: Problem, algorithm: Algorithm, state: RunState, compar
     structure, prior = problem.structure, state.results.prior or problem.prior
     length = structure.plan(cast(StochasticSettings, algorithm)).length
     excerpt = structure.excerpt(length, max(JUDGED // length, 1), np.random.default_rng(0))
-    posterior = prior.update(found)
-    has_bound = not algorithm.flat
     try:
-        seen = excerpt.statistics(posterior.expected_log() if has_bound else state.point)
+        seen, of_prior = explained(algorithm, excerpt, prior, found)
     except ImpossibleSequenceError:  # the run cannot explain the excerpt
         return -math.inf
-    of_prior = prior.log_hyperprior() - posterior.kl(prior) if has_bound else 0.0
     return float(seen.log_normalizer + of_prior) / max(float(seen.n_observations), 1.0)
 
 

@@ -45,6 +45,7 @@ class Trace:
         others, added up (nan where neighbours are weighed by counts, which makes no probabilities, and for a pass that
         was cut short); "sweeps", "temperature", "changed", "accepted" and "log_joint.i" of chain i of `Gibbs`
     events : what was out of the ordinary
+    start : the kind of start that the run began with, empty if it began with a model
     """
 
     objective: list[float] = dataclasses.field(default_factory=list)
@@ -52,6 +53,7 @@ class Trace:
     seconds: list[float] = dataclasses.field(default_factory=list)
     measures: dict[str, list[float]] = dataclasses.field(default_factory=dict)
     events: list[Event] = dataclasses.field(default_factory=list)
+    start: str = ""
 
     def __len__(self) -> int:
         return len(self.objective)
@@ -100,4 +102,4 @@ class Trace:
                 raise FileFormatError(f"{name} of the trace has {len(column)} entries for {length} iterations")
         if not all(0.0 <= value < math.inf for value in columns["seconds"]):
             raise FileFormatError("seconds of the trace are not all finite and positive")
-        return cls(**columns, measures=measures, events=events)
+        return cls(**columns, measures=measures, events=events, start=str(plain.get("start", "")))

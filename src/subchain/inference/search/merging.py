@@ -52,30 +52,29 @@ def merges(prior: HMMPosterior, statistics: HMMStatistics, most: int) -> list[Me
     """The pairs and the groups of states that promise most, so many of each, best first.
 
     Counts that stay with a passage between two states speak against a merge that frees the passage; so pairs are tried
-    that promise a little less than nothing. States go into the one that is visited most.
+    that promise a little less than nothing.
     """
     visits = statistics.visits
-    used = np.flatnonzero(visits > USED)
-    found = _pairs(prior, statistics, used, most)
-    found += [(lump.members, lump.gain) for lump in lumps(prior, statistics, used)[:most]]
-    return [_merge(visits, *one) for one in sorted(found, key=lambda one: -one[1])]
+    found = [merge for merge in pair_merges(prior, statistics, most) if merge.gain > HOPELESS]
+    found += [_merge(visits, *lump) for lump in lumps(prior, statistics, np.flatnonzero(visits > USED))[:most]]
+    return sorted(found, key=lambda merge: -merge.gain)
 
 
-def _merge(visits: Array, members: Index, gain: float) -> Merge:
-    into = members[np.argmax(visits[members])]
-    return Merge(int(into), tuple(int(member) for member in members if member != into), gain)
-
-
-def _pairs(prior: HMMPosterior, statistics: HMMStatistics, used: Index, most: int) -> list[tuple[Index, float]]:
-    """Pairs of states and their gains, best first."""
-    first, second = _close_pairs(prior, statistics, used)
+def pair_merges(prior: HMMPosterior, statistics: HMMStatistics, most: int) -> list[Merge]:
+    """The pairs of states that promise most, or lose least, best first. The state that is visited more stays."""
+    first, second = _close_pairs(prior, statistics, np.flatnonzero(statistics.visits > USED))
     if not len(first):
         return []
     gains = _of_emissions(prior.emission, statistics.emission, first, second)
     begin, base = prior.chain.concentrations()
     gains += _of_moves(begin, base, statistics.initial, statistics.pairs, first, second)
     best = np.argsort(-gains, kind="stable")[:most]
-    return [(np.array([first[pair], second[pair]]), float(gains[pair])) for pair in best[gains[best] > HOPELESS]]
+    return [_merge(statistics.visits, np.array([first[pair], second[pair]]), float(gains[pair])) for pair in best]
+
+
+def _merge(visits: Array, members: Index, gain: float) -> Merge:
+    into = members[np.argmax(visits[members])]
+    return Merge(int(into), tuple(int(member) for member in members if member != into), gain)
 
 
 def _close_pairs(prior: HMMPosterior, statistics: HMMStatistics, used: Index) -> tuple[Index, Index]:

@@ -21,7 +21,7 @@ from subchain.errors import ImpossibleSequenceError
 from subchain.inference.run.algorithm import Algorithm
 from subchain.inference.run.loop import RunState, Step, Trial, Trials
 from subchain.inference.search.merging import merges
-from subchain.inference.search.splitting import splits
+from subchain.inference.search.splitting import Splitter, has_free_state
 from subchain.structures.chain.model import HMMPosterior
 from subchain.structures.chain.structure import Chains
 from subchain.transitions.base import ChainSums
@@ -49,7 +49,7 @@ class StateSearch:
         self.chains = chains
         self.algorithm = algorithm
 
-    def is_due(self, trials: Trials, iteration: int) -> bool:
+    def is_due(self, trials: Trials, state: RunState, step: Step) -> bool:
         """Whether it is time: now and then once states differ, and before a run ends.
 
         States that are still alike when a run ends will not become different by themselves; merged into one, it can be
@@ -61,28 +61,43 @@ class StateSearch:
             return False
         if trials.settled_at is not None:
             return True
-        return _is_milestone(iteration, trials.every) and states_differ(trials.statistics.pairs, hierarchy.n_updates)
+        is_time = is_milestone(state.iteration + 1, trials.every)
+        return is_time and states_differ(trials.statistics.pairs, hierarchy.n_updates)
 
     def improve(self, trials: Trials, state: RunState, step: Step) -> Step:
         """Return where a search leads from a step, if it is time for one; else the step."""
-        iteration = state.iteration + 1
-        if not self.is_due(trials, iteration):
+        if not self.is_due(trials, state, step):
             return step
         with trials.open():
             here = trials.here()
             if here is None:
                 return step
-            one = OneSearch(self, trials, [state.seed, iteration])
+            one = self.begin(trials, [state.seed, state.iteration + 1])
             best = one.improve(trials.keep(here))
             if not one.events and (trials.settled_at is not None or not trials.advances):
                 trials.stay()
-                return step
-            found = trials.adopt(best, one.folded)
-        return found._replace(events=[*found.events, *step.events, *one.events])
+                found = step._replace(events=[])
+            else:
+                found = trials.adopt(best, one.folded)
+        notes = [] if one.note is None else [one.note]
+        return found._replace(events=[*found.events, *step.events, *one.events, *notes])
+
+    def begin(self, trials: Trials, seed: list[int]) -> OneSearch:
+        """Return a search whose random numbers follow from `seed`."""
+        return OneSearch(self, trials, seed)
 
 
 class OneSearch:
-    """One search: splits, merges, and loosened counts, each accepted if the objective rises."""
+    """One search: splits, merges, and loosened counts, each accepted if the objective rises.
+
+    Attributes
+    ----------
+    events : what was accepted
+    folded : pairs (into, gone) of states that were merged
+    note : what the search has cost, for the trace; None if that is not told
+    """
+
+    note: str | None = None
 
     def __init__(self, search: StateSearch, trials: Trials, seed: list[int]) -> None:
         self.search = search
@@ -127,9 +142,12 @@ class OneSearch:
         return here
 
     def _split(self, here: Trial) -> Trial:
+        if not has_free_state(here.statistics):
+            return here
         rng, search = np.random.default_rng(self.seed), self.search
-        proposals = splits(search.chains, search.algorithm, here.prior, here.statistics, rng)
-        for split in islice(proposals, self._splits):
+        splitter = Splitter(search.chains, search.algorithm, here.prior, here.statistics, rng)
+        for seed in islice(splitter.by_size(), self._splits):
+            split = splitter.split(seed)
             there = self._attempt(here.prior, split.statistics)
             if there.objective > max(here.objective + LEAST_GAIN, self._bar):
                 return self._accept(f"state {split.state} gave part of its work to state {split.free}", here, there)
@@ -155,12 +173,12 @@ def loosened(statistics: HMMStatistics) -> HMMStatistics:
     return dataclasses.replace(statistics, chain=sums)
 
 
-def _is_milestone(iteration: int, every: int) -> bool:
+def is_milestone(iteration: int, every: int) -> bool:
     """10, 20, 30, 40, 60, 80, 120, 160, …: every search that fails makes it less probable that the next succeeds.
 
     Examples
     --------
-    >>> [iteration for iteration in range(200) if _is_milestone(iteration, 10)]
+    >>> [iteration for iteration in range(200) if is_milestone(iteration, 10)]
     [10, 20, 30, 40, 60, 80, 120, 160]
     """
     rounds, rest = divmod(iteration, every)

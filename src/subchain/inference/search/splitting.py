@@ -8,20 +8,21 @@ judged like a merge, by passes over the data.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
+from subchain.emissions.base import Conjugate
 from subchain.engines.statistics import HMMStatistics
 from subchain.inference.run.algorithm import Algorithm
 from subchain.structures.chain.excerpts import Excerpt
-from subchain.structures.chain.model import HMMPosterior
+from subchain.structures.chain.model import HMMPoint, HMMPosterior
 from subchain.structures.chain.structure import Chains
 
 #: States that are expected at fewer positions are free; those at fewer than so many are too small to be split.
 FREE, LARGE = 0.5, 20.0
-#: Stretches that a new state may begin with, and their length.
-STRETCHES, LENGTH = 64, 25
+#: Stretches that a new state may begin with, their length, and the positions that a state must have in one.
+STRETCHES, LENGTH, MINDED = 64, 25, 2.0
 #: Share of the old state's counts that the new one begins with.
 SMALL = 0.2
 #: Restricted iterations, and what they look at.
@@ -29,32 +30,98 @@ ITERATIONS, EXCERPT_SIZE, EXCERPT_LENGTH = 6, 64, 512
 
 
 class Split(NamedTuple):
-    """A state, the free one that takes over part of its work, and the statistics with which both begin."""
+    """A state, the free one that takes over part of its work, and the statistics with which both begin.
+
+    `log_normalizer` is that of the excerpt in the last restricted iteration.
+    """
 
     state: int
     free: int
     statistics: HMMStatistics
+    log_normalizer: float
 
 
-def splits(
-    chains: Chains, algorithm: Algorithm, prior: HMMPosterior, statistics: HMMStatistics, rng: np.random.Generator
-) -> Iterator[Split]:
-    """Splits of all states that are large enough, in random order, the larger ones rather first."""
-    visits = statistics.visits
-    free, large = int(np.argmin(visits)), np.flatnonzero(visits > LARGE)
-    if visits[free] > FREE or not len(large):
-        return
-    weights = algorithm.weights(prior.update(statistics), prior.update(statistics).mean())
-    seeds = Excerpt(chains, LENGTH, STRETCHES, rng)
-    occupancy = seeds.occupancy(weights)
-    excerpt = Excerpt(chains, EXCERPT_LENGTH, EXCERPT_SIZE, rng)
-    shares = visits[large] / visits[large].sum()
-    for state in rng.choice(large, len(large), replace=False, p=shares):
-        if occupancy[:, state].sum() <= 1.0:
-            continue
-        stretch = int(rng.choice(len(occupancy), p=occupancy[:, state] / occupancy[:, state].sum()))
-        begun = _begin(statistics, seeds.statistics_of(weights, stretch), int(state), free)
-        yield Split(int(state), free, _share_out(excerpt, algorithm, prior, begun, int(state), free))
+class Seed(NamedTuple):
+    """A state that may be split, and the stretch of the data that the new state begins with."""
+
+    state: int
+    stretch: int
+
+
+class Splitter:
+    """Splits of the states of a model that has a free one.
+
+    Parameters
+    ----------
+    chains : the data
+    algorithm : whose weights are used
+    prior, statistics : the model
+    rng : draws the seeds and an excerpt for restricted iterations
+    """
+
+    def __init__(
+        self, chains: Chains, algorithm: Algorithm, prior: HMMPosterior, statistics: HMMStatistics,
+        rng: np.random.Generator,
+    ) -> None:  # fmt: skip
+        self.algorithm, self.prior, self.statistics, self.rng = algorithm, prior, statistics, rng
+        self.free = int(np.argmin(statistics.visits))
+        self.weights = _weights(algorithm, prior.update(statistics))
+        self.stretches = Excerpt(chains, LENGTH, STRETCHES, rng)
+        self.occupancy = self.stretches.occupancy(self.weights)
+        self.excerpt = Excerpt(chains, EXCERPT_LENGTH, EXCERPT_SIZE, rng)
+
+    def by_size(self) -> Iterator[Seed]:
+        """Seeds of all states that are large enough, in random order, the larger ones rather first."""
+        visits, rng, occupancy = self.statistics.visits, self.rng, self.occupancy
+        large = np.flatnonzero(visits > LARGE)
+        shares = visits[large] / visits[large].sum()
+        for state in rng.choice(large, len(large), replace=False, p=shares) if len(large) else []:
+            if occupancy[:, state].sum() <= 1.0:
+                continue
+            stretch = rng.choice(len(occupancy), p=occupancy[:, state] / occupancy[:, state].sum())
+            yield Seed(int(state), int(stretch))
+
+    def by_misfit(self) -> list[Seed]:
+        """Seeds of all states that are large enough; first the stretches that their states explain worst.
+
+        That is, by the Bayes factor of emissions by a new state against emissions by the state as it is, both summed
+        over the parameters. A state has one seed, its best.
+        """
+        large = np.flatnonzero((self.statistics.visits > LARGE) & (self.occupancy.max(axis=0) >= MINDED))
+        if not len(large):
+            return []
+        prior = cast(Conjugate, self.prior.emission).take(large)
+        learned = prior.update(self.statistics.emission.take(large))
+        known = learned.log_partition() - prior.log_partition()
+        gains = np.full(self.occupancy.shape, -np.inf)
+        for stretch in np.flatnonzero((self.occupancy[:, large] >= MINDED).any(axis=1)):
+            own = self.stretches.statistics_of(self.weights, int(stretch)).emission.take(large)
+            apart, together = prior.update(own).log_partition(), learned.update(own).log_partition()
+            gain = apart - together + known
+            gains[stretch, large] = np.where(self.occupancy[stretch, large] >= MINDED, gain, -np.inf)
+        best = gains.argmax(axis=0)
+        order = large[np.argsort(-gains[best[large], large], kind="stable")]
+        return [Seed(int(state), int(best[state])) for state in order]
+
+    def log_normalizer(self, statistics: HMMStatistics) -> float:
+        """Return the log normaliser of the excerpt under the model with other statistics."""
+        return self.excerpt.statistics(_weights(self.algorithm, self.prior.update(statistics))).log_normalizer
+
+    def split(self, seed: Seed) -> Split:
+        """Return the state of a seed and the free one after a few restricted iterations."""
+        own = self.stretches.statistics_of(self.weights, seed.stretch)
+        begun = _begin(self.statistics, own, seed.state, self.free)
+        return _share_out(self.excerpt, self.algorithm, self.prior, begun, seed.state, self.free)
+
+
+def has_free_state(statistics: HMMStatistics) -> bool:
+    """Return whether there is a state that is not in use."""
+    return bool(statistics.visits.min() <= FREE)
+
+
+def _weights(algorithm: Algorithm, posterior: HMMPosterior) -> HMMPoint:
+    found: HMMPoint = algorithm.weights(posterior, posterior.mean())
+    return found
 
 
 def _begin(statistics: HMMStatistics, seed: HMMStatistics, state: int, free: int) -> HMMStatistics:
@@ -80,15 +147,15 @@ def _begin(statistics: HMMStatistics, seed: HMMStatistics, state: int, free: int
 
 def _share_out(
     excerpt: Excerpt, algorithm: Algorithm, prior: HMMPosterior, statistics: HMMStatistics, state: int, free: int
-) -> HMMStatistics:
+) -> Split:
     """Restricted iterations: only two states are learned anew."""
     others = np.ones(len(statistics.initial), dtype=np.bool_)
     others[[state, free]] = False
     between = np.outer(others, others)
-    prior = prior.begin(statistics)
+    prior, log_normalizer = prior.begin(statistics), -np.inf
     for _ in range(ITERATIONS):
-        posterior = prior.update(statistics)
-        fresh = excerpt.statistics(algorithm.weights(posterior, posterior.mean()))
+        fresh = excerpt.statistics(_weights(algorithm, prior.update(statistics)))
+        log_normalizer = fresh.log_normalizer
         statistics = HMMStatistics.of(
             np.where(others, statistics.initial, fresh.initial),
             np.where(between, statistics.pairs, fresh.pairs),
@@ -96,4 +163,4 @@ def _share_out(
             n_observations=statistics.n_observations,
         )
         prior = prior.update_hyperparameters(statistics)
-    return statistics
+    return Split(state, free, statistics, log_normalizer)

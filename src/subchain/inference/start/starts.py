@@ -1,7 +1,7 @@
 """Where runs begin.
 
-A start is a set of statistics, those of guessed hidden states: at random, by clustering the
-observations, or by exponential draws. Or it is another model, whose parameters are taken as they are.
+A start is a set of statistics, those of guessed hidden states: at random, by clustering the observations, by equal
+parts of the sequences, or by exponential draws. Or it is another model, whose parameters are taken as they are.
 """
 
 from __future__ import annotations
@@ -15,12 +15,15 @@ from subchain.data.evidence import Evidence
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Emission, Likelihood
 from subchain.engines.statistics import HMMStatistics
+from subchain.errors import InputError
 from subchain.inference.start.kmeans import cluster
+from subchain.inference.start.stages import equal_parts, order_of_states
+from subchain.structures.chain.model import HMMPoint
 from subchain.transitions.sums import MOST_DENSE, BandedSums, ChainSums
 
 Index = NDArray[np.int64]
 
-STARTS = ("auto", "context", "exponential", "kmeans", "random")
+STARTS = ("auto", "context", "exponential", "kmeans", "parts", "random")
 
 #: Observations that a start looks at.
 SAMPLE = 1 << 16
@@ -41,33 +44,42 @@ TELLING = 1.1
 def start_statistics(
     data: Sequences,
     emission: Emission,
-    reference: Likelihood,
+    reference: HMMPoint,
     init: str,
     rng: np.random.Generator,
-    chain: ChainSums,
     evidence: Evidence | None = None,
 ) -> HMMStatistics:
-    """HMMStatistics to begin with, by the rule called `init`, in agreement with states that are known.
+    """Return statistics to begin with, by the rule called `init`, in agreement with states that are known.
 
     Parameters
     ----------
-    reference : the family at some sensible point, which accumulates
-    chain : counts of nothing, in the form of the transitions
-    init : "kmeans" (where distances mean something), "context" (k-means on observations and their neighbours, symbols
-        included), "random" (nearest of K random observations), "exponential" (no look at the hidden structure at all),
-        "auto" (k-means if possible, else exponential)
+    reference : a chain and emissions at some sensible point, which accumulate
+    init : "kmeans" (where observations have distances, else "exponential"), "context" (k-means on observations and
+        their neighbours, also for symbols), "random" (nearest of K random observations), "parts" (equal parts of each
+        sequence, for chains that never return to a state), "exponential" (random counts)
     """
     index = _sample(data, rng)
+    likely, chain = reference.emission, reference.chain.operator.zeros()
     known = _by_evidence(data, evidence, index)
+    if init == "parts":
+        order = order_of_states(reference.chain.operator)
+        if order is None:
+            raise InputError("init='parts' is for chains that never return to a state, such as mask=left_right.")
+        labels = equal_parts(data, index, order)
+        return _guessed(data, likely, index, labels if known is None else _possible(labels, known), chain)
     features = None if init == "exponential" else emission.features(data, index)
+    is_symbolic = features is None
     if init == "context":
-        features = _in_context(data, index, _of_symbols(data, index, rng) if features is None else features)
+        features = _in_context(data, index, _of_symbols(data, index, rng) if is_symbolic else features)
     if features is None or not len(features):
-        sums = _exponential(data, emission, reference, index, known, rng)
+        sums = _exponential(data, emission, likely, index, known, rng)
         return HMMStatistics(_exponential_chain(data, chain, rng), sums)
-    n_states = reference.n_states
-    labels = _labels(features, _seen(data, reference, index), n_states, rng, init)
-    return _guessed(data, reference, index, labels if known is None else _in_agreement(labels, known), chain)
+    labels = _labels(features, _seen(data, likely, index), likely.n_states, rng, init)
+    found = _guessed(data, likely, index, labels if known is None else _in_agreement(labels, known), chain)
+    if not is_symbolic:
+        return found
+    unseen = emission.random_sums(data, likely, index, rng).scale(DOUBT)  # symbols that the sample may lack
+    return HMMStatistics(found.chain, found.emission + unseen)
 
 
 def _of_symbols(data: Sequences, index: Index, rng: np.random.Generator) -> NDArray[np.float64] | None:
@@ -131,14 +143,19 @@ def _labels(
 
 
 def _in_agreement(labels: Index, known: NDArray[np.float64]) -> Index:
-    """Cluster labels renamed so that evidence speaks for them as much as possible.
-
-    Where it excludes one, the cluster has another among the likeliest, one for each so that clusters stay apart.
-    """
+    """Cluster labels renamed so that evidence speaks for them as much as possible."""
     n_states = len(known)
     agreement = np.zeros((n_states, n_states))
     np.add.at(agreement, labels, (known - 1.0 / n_states).T)
-    labels = linear_sum_assignment(agreement, maximize=True)[1][labels]
+    return _possible(linear_sum_assignment(agreement, maximize=True)[1][labels], known)
+
+
+def _possible(labels: Index, known: NDArray[np.float64]) -> Index:
+    """Labels of which those that evidence excludes are replaced by one of the likeliest.
+
+    It depends on the label which, so that clusters stay apart.
+    """
+    labels = labels.copy()
     excluded = np.flatnonzero(known[labels, np.arange(len(labels))] == 0.0)
     likeliest = known[:, excluded] >= known[:, excluded].max(axis=0) * (1.0 - 1e-9)
     wanted = 1 + labels[excluded] % likeliest.sum(axis=0)

@@ -65,6 +65,9 @@ class Stochastic(Algorithm):
         Choose ρ by the noise of the minibatches instead.
     average : bool
         Report the mean of the statistics over about the last half of the run instead of the last.
+    search : bool
+        Whether to look for better states now and then: two states are merged, a third is split, and the result is kept
+        if an excerpt of the data is explained better. With `HDP` the number of states may change.
     """
 
     #: The surrogate of the posterior that minibatches are run under.
@@ -86,7 +89,9 @@ class Stochastic(Algorithm):
         report_every: int = 100,
         adapt: bool = False,
         average: bool = False,
+        search: bool = True,
     ) -> None:
+        self.search = search
         self.length = length
         self.batch = batch
         self.boundary = boundary

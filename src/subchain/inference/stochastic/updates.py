@@ -25,6 +25,7 @@ from subchain.core.parts import Point
 from subchain.core.statistics import Statistics
 from subchain.errors import ImpossibleSequenceError
 from subchain.inference.run.interrupts import Postponed
+from subchain.inference.run.judging import explained
 from subchain.inference.run.loop import RunState, Step, Trial
 from subchain.inference.run.problem import Problem
 from subchain.inference.stochastic.rates import Adaptive, Falling
@@ -229,12 +230,11 @@ class UpdateTrials:
     def attempt(self, prior: Any, statistics: Any) -> Trial:
         for _ in range(SETTLED):  # the hyperparameters of a proposal have only just begun
             prior = prior.update_hyperparameters(statistics)
-        posterior = prior.update(statistics)
-        seen = self.excerpt.statistics(posterior.expected_log())
+        seen, of_prior = explained(self.updates.algorithm, self.excerpt, prior, statistics)
         if seen.log_normalizer < self._least:
             return Trial(-math.inf, prior, statistics)
         self._least = max(self._least, seen.log_normalizer - LOSS * seen.n_observations)
-        return Trial(seen.log_normalizer - posterior.kl(prior) + prior.log_hyperprior(), prior, statistics)
+        return Trial(seen.log_normalizer + of_prior, prior, statistics)
 
     def keep(self, trial: Trial) -> Trial:
         return trial

@@ -1,0 +1,109 @@
+"""Search at a fixed number of states: two states are merged, and the one that becomes free splits a third.
+
+In a poor local optimum two states often share the work of one, while another does the work of two. At a fixed number of
+states a merge and a split have to be tried together (Ueda et al. 2000, for mixtures).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from subchain.inference.run.algorithm import Algorithm
+from subchain.inference.run.loop import RunState, Step, Trial, Trials
+from subchain.inference.search.merging import Merge, pair_merges
+from subchain.inference.search.search import LEAST_GAIN, MOST, OneSearch, StateSearch, is_milestone
+from subchain.inference.search.splitting import Split, Splitter, has_free_state
+from subchain.structures.chain.model import HMMPosterior
+from subchain.structures.chain.structure import Chains
+
+#: The first search of a run is due when an iteration changes the objective by less than this fraction.
+NEAR = 1e-4
+#: Pairs of states that are merged, and states that are split for each of them.
+MERGES, SPLITS = 3, 4
+#: Loss of fit of an excerpt (nats an observation) with which a proposal is given up before any pass over the data.
+SLACK = 0.02
+#: Further attempts that a proposal is given as long as it may come to exceed the objective.
+ATTEMPTS = 5
+
+
+class ExchangeSearch(StateSearch):
+    """Tries other states during a run, as many as before.
+
+    Parameters
+    ----------
+    chains : the data
+    algorithm : whose weights restricted iterations use
+    proper : a prior with a density, for proposals: that of the run may be flat
+    """
+
+    def __init__(self, chains: Chains, algorithm: Algorithm, proper: HMMPosterior) -> None:
+        super().__init__(chains, algorithm)
+        self.proper = proper
+
+    def is_due(self, trials: Trials, state: RunState, step: Step) -> bool:
+        """Whether the run has settled, or has just begun to; stochastic runs, which never settle: now and then."""
+        if not trials.advances:
+            return is_milestone(state.iteration + 1, trials.every)
+        trace = state.trace
+        begins = trace.has_settled(NEAR, step.objective) and not trace.has_settled(NEAR)
+        return trials.settled_at is not None or (begins and step.objective is not None)
+
+    def begin(self, trials: Trials, seed: list[int]) -> OneSearch:
+        return OneExchange(self, trials, seed)
+
+
+class OneExchange(OneSearch):
+    """One search: exchanges that raise the objective are accepted, one after the other."""
+
+    search: ExchangeSearch
+
+    def improve(self, here: Trial) -> Trial:
+        rng, tried = np.random.default_rng(self.seed), 0
+        while len(self.events) < MOST:
+            best = None
+            for merge, split in self._proposals(here, rng):
+                tried += 1
+                best = self._pursue(here, split)
+                if best is not None:
+                    parted = f"state {split.state} gave part of its work to state {split.free}"
+                    here = self._accept(parted if merge is None else f"{merge}, and {parted}", here, best)
+                    self.folded += [] if merge is None else [(merge.into, gone) for gone in merge.gone]
+                    break
+            if best is None:
+                break
+        self.note = f"search: {tried} merges with splits were tried, {len(self.events)} raised the objective"
+        return here
+
+    def _proposals(self, here: Trial, rng: np.random.Generator) -> Iterator[tuple[Merge | None, Split]]:
+        """Exchanges after which an excerpt of the data is explained nearly as well as before, or better."""
+        search, statistics = self.search, here.statistics
+        is_free = has_free_state(statistics)
+        for merge in [None] if is_free else pair_merges(search.proper, statistics, MERGES):
+            folded = statistics if merge is None else merge.fold(statistics)
+            splitter = Splitter(search.chains, search.algorithm, search.proper, folded, rng)
+            least = splitter.log_normalizer(statistics) - SLACK * statistics.n_observations
+            seeds = splitter.by_misfit()
+            others = [seed for seed in seeds if merge is None or seed.state != merge.into]
+            for split in map(splitter.split, (others or seeds)[:SPLITS]):
+                if split.log_normalizer > least:
+                    yield merge, split
+
+    def _pursue(self, here: Trial, split: Split) -> Trial | None:
+        """Return where a proposal leads if its objective comes to exceed the present one.
+
+        In a run that has not settled it must exceed what as many iterations without it may add.
+        """
+        goes_on = self.trials.advances and self.trials.settled_at is None
+        least = max(here.objective, self._bar) + LEAST_GAIN
+        least += 2 * ATTEMPTS * NEAR * abs(here.objective) if goes_on else 0.0
+        there = self._attempt(here.prior, split.statistics)
+        for left in reversed(range(ATTEMPTS)):
+            before = there.objective
+            if before > least or not self.trials.advances:
+                break
+            there = self._attempt(there.prior, there.statistics)
+            if there.objective + left * (there.objective - before) < least:
+                break
+        return there if there.objective > least else None
