@@ -9,6 +9,7 @@ code; the next one finds the cache filled.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import subprocess
 import sys
@@ -26,6 +27,16 @@ import numpy as np
 from subchain import HMM, VI
 x = np.random.default_rng(0).{draw}
 HMM(3, "{family}", inference=VI(max_iter=10), random_state=0, progress=False).fit((x, [200] * 100))
+print(time.perf_counter() - began)
+"""
+#: The same with hmmlearn, where it is installed.
+PEER = """
+import time
+began = time.perf_counter()
+import numpy as np
+from hmmlearn.hmm import CategoricalHMM
+x = np.random.default_rng(0).integers(5, size=(20_000, 1))
+CategoricalHMM(3, n_iter=10, tol=-np.inf, random_state=0).fit(x, [200] * 100)
 print(time.perf_counter() - began)
 """
 FITS = {
@@ -62,6 +73,10 @@ def main(arguments: list[str] | None = None) -> None:
             table.add_row(f"{family}: import and first fit, nothing compiled yet", f"{seconds(program, cache):.2f}")
             warm = min(seconds(program, cache) for _ in range(repeats))
             table.add_row(f"{family}: the same, compiled before", f"{warm:.2f}")
+    if importlib.util.find_spec("hmmlearn") is not None:
+        table.add_row(
+            "categorical, hmmlearn: import and first fit", f"{min(seconds(PEER) for _ in range(repeats)):.2f}"
+        )
     wide_console().print(table)
 
 

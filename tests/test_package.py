@@ -69,7 +69,10 @@ def test_the_version_has_one_source() -> None:
     [
         "cli.output",
         "data.reading",
-        *(f"datasets.{module}" for module in ("alice", "chains", "paths", "published", "synthetic", "writing")),
+        *(
+            f"datasets.{module}"
+            for module in ("alice", "chains", "paths", "published", "stand_ins", "synthetic", "writing")
+        ),
         "tasks.colours",
         "tasks.segments",
     ],

@@ -108,3 +108,24 @@ def test_the_demonstration_shows_states_and_scores(run: Any, answer: Any, monkey
     found = answer("demo", "-o", "alice.html")
     assert found["best_finite"] in found["scores"]
     assert found["report"] == "alice.html"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_program_that_the_demonstration_prints_can_be_pasted_and_run(
+    answer: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(subchain, "report", lambda *_, **__: None)
+    monkeypatch.setattr("subchain.cli.demo.ITERATIONS", 2)
+    monkeypatch.setattr("subchain.cli.demo.MOST_STATES", 4)
+    monkeypatch.setattr("subchain.cli.demo.FINITE", (2,))
+    found = answer("demo")
+    exec(found["python"], {})
+    (infinite,) = (score for name, score in found["scores"].items() if name.startswith("infinite"))
+    assert float(capsys.readouterr().out) == pytest.approx(infinite, abs=1e-12)
+
+
+def test_the_demonstration_says_whether_its_limit_was_reached() -> None:
+    from subchain.cli.demo import MOST_STATES, _answer
+
+    assert f"up to {MOST_STATES} states" in _answer(MOST_STATES - 20)
+    assert "there may be more kinds" in _answer(MOST_STATES)
