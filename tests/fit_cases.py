@@ -135,7 +135,8 @@ class Case:
             given["init"] = _given_model(self.family)
         inference = self.inference
         if self.plain and not isinstance(self.transition, HDP):
-            given.setdefault("init", "auto" if {"allowed", "evidence", "states"} & set(self.known) else "kmeans")
+            draws = self.family in ("categorical", "words") and {"allowed", "evidence", "states"} & set(self.known)
+            given.setdefault("init", "auto" if draws else "kmeans")
             if "search" in inference.get_params(deep=False):
                 inference = copy.copy(inference).set_params(search=False)
         return HMM(self.n_states, emission, self.transition, inference, **given)
@@ -204,6 +205,12 @@ _GENERATOR = "one generator of random numbers for all kernels, and one kernel fo
 
 
 CASES: list[Case] = [
+    # -- starts and searches as by default
+    Case("em by default", "gaussian", "many", EM(max_iter=60), plain=False),
+    Case("vi by default", "poisson", "chain", VI(max_iter=60), plain=False),
+    Case("cvi by default", "categorical", "many", CVI(max_iter=30), plain=False),
+    Case("svi by default", "gaussian", "long chain", SVI(max_updates=800, batch=4, length=20), plain=False),
+    Case("em by default, left-right", "gaussian", "many", EM(**_FEW), Dirichlet(mask=left_right), plain=False),
     # -- EM: families, shapes, knowledge, structure
     Case("em categorical", "categorical", "many", EM(**_FEW), file=True),
     Case("em gaussian", "gaussian", "many", EM(**_FEW), file=True),

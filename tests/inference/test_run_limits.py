@@ -141,7 +141,7 @@ class TestSize:
 
     def test_a_run_that_stopped_between_two_reports_goes_on_in_the_same_bits(self, data, tmp_path):
         def words(max_updates):
-            inference = SCVI(max_updates=max_updates, length=10, batch=4, report_every=10, search=False)
+            inference = SCVI(max_updates=max_updates, length=10, batch=4, report_every=10)
             return model(inference)
 
         words(25).fit(data, checkpoint=tmp_path / "c")

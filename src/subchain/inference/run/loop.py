@@ -185,7 +185,15 @@ class Stepper(Protocol):
 
 
 class Search(Protocol):
-    """Looks for better states than those a run has found."""
+    """Looks for better states than those a run has found.
+
+    Attributes
+    ----------
+    hurries : whether short stochastic runs are searched earlier; a run whose limit is raised then differs from one that
+        had the higher limit from the beginning
+    """
+
+    hurries: bool
 
     def improve(self, trials: Trials, state: RunState, step: Step) -> Step:
         """Return the step, or a better one that the trials have led to."""

@@ -43,6 +43,8 @@ class ExchangeSearch(StateSearch):
     proper : a prior with a density, for proposals: that of the run may be flat
     """
 
+    hurries = False
+
     def __init__(self, chains: Chains, algorithm: Algorithm, proper: HMMPosterior) -> None:
         super().__init__(chains, algorithm)
         self.proper = proper

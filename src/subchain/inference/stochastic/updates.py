@@ -98,7 +98,8 @@ class Updates:
         self.algorithm = algorithm
         self.plan = problem.structure.plan(algorithm)
         self.last_update = algorithm.n_updates(problem)
-        self.round = self._at_most(ROUND, SHORT_ROUND)
+        self.hurries = problem.search is not None and problem.search.hurries
+        self.round = self._at_most(ROUND, SHORT_ROUND) if self.hurries else ROUND
         self.pause = self._at_most(HYPERPARAMETERS_EVERY, SHORT_PAUSE)
         self.seed = state.seed
         self.rate = 0.0
@@ -169,7 +170,7 @@ class Updates:
     def _search(self, state: RunState, step: Step) -> Step:
         """Return the step, or where a search over the number of states has led after the present update."""
         done, search = self.results.update, self.problem.search
-        is_late = self.last_update is not None and 2 * done >= self.last_update
+        is_late = self.hurries and self.last_update is not None and 2 * done >= self.last_update
         if search is None or done % self.round or not (self.rate * done >= RIPE or is_late):
             return step
         state = dataclasses.replace(state, iteration=done // self.round - 1)
