@@ -32,6 +32,7 @@ _OPTIONS = {
     "sequences='rows'": "--sequences rows",
     "sequences='lines'": "--sequences lines",
     "sequences='chain'": "--sequences chain",
+    "sequences='paragraphs'": "--sequences paragraphs",
     "raise time_limit=": "raise --time-limit ",
     "of n_init=": "of --restarts ",
     "resume=True": "--resume",
