@@ -69,6 +69,11 @@ class KnownStates:
     def __init__(self, states: NDArray[Any]) -> None:
         self._states = states
 
+    def known(self) -> tuple[Index, Index]:
+        """Return the positions whose states are known, and the states."""
+        positions = np.flatnonzero(self._states >= 0)
+        return positions, self._states[positions].astype(np.int64)
+
     def add(self, index: Index, values: NDArray[Any], weights: Weights) -> None:
         states = self._states[index]
         known = np.flatnonzero(states >= 0)
