@@ -144,7 +144,7 @@ def test_symbols_that_a_sample_lacks_are_possible_after_a_start_by_context() -> 
 
 
 def activities(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """An accelerometer, 50 rows a second: lying; and standing, walking and running, with steps along the second axis."""
+    """An accelerometer, 50 rows a second: lying; and standing, walking and running, with steps on the second axis."""
     rng = np.random.default_rng(seed)
     states = np.repeat(rng.integers(4, size=60), rng.integers(200, 1500, 60))
     means = np.array([[0.0, 0.0, 1.0], [0.1, 0.95, 0.2], [0.1, 0.95, 0.2], [0.1, 0.95, 0.2]])

@@ -28,6 +28,7 @@ _OPTIONS = {
     "with array=": "with --array",
     "with columns=": "with --columns",
     "with format=": "with --format",
+    "with sequence=": "with --sequence ",
     "with header=True": "with --header",
     "sequences='rows'": "--sequences rows",
     "sequences='lines'": "--sequences lines",

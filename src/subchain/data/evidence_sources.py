@@ -228,8 +228,13 @@ def _check_symbols_are_covered(sequences: Sequences, n_symbols: int) -> None:
 def known_states(sequences: Sequences, n_states: int, given: object) -> KnownStates:
     """Check the known states of positions and return them as a source."""
     states = _per_position(sequences, given, "states", None, fill=-1)
+    if states.dtype.kind == "f":
+        states = _whole(sequences, states)
     if states.dtype.kind not in "iu":
-        raise InputError(f"states must be integers, -1 where unknown, but are of type {states.dtype}.")
+        raise InputError(
+            f"states must be integers, -1 where unknown, but are of type {states.dtype}. If they are names, give the "
+            "place of each in a list of all names, and set model.state_names_ to that list after fit."
+        )
     for index in blocks(len(states), 1):
         block = states[index[0] : index[-1] + 1]
         outside = np.flatnonzero((block < -1) | (block >= n_states))
@@ -240,6 +245,16 @@ def known_states(sequences: Sequences, n_states: int, given: object) -> KnownSta
                 "unknown."
             )
     return KnownStates(states)
+
+
+def _whole(sequences: Sequences, states: NDArray[Any]) -> NDArray[np.int64]:
+    """Return states that are stored as floating numbers, with nan where unknown, as integers."""
+    known = np.where(np.isnan(states), -1.0, states)
+    broken = np.flatnonzero(known % 1.0 != 0.0)
+    if broken.size:
+        where = sequences.describe(int(broken[0]))
+        raise InputError(f"the state given at {where} is {known[broken[0]]:g}; states are whole numbers.")
+    return known.astype(np.int64)
 
 
 def position_weights(sequences: Sequences, n_states: int, given: object) -> WeightsOfPositions:

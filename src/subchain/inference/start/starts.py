@@ -1,7 +1,8 @@
 """Where runs begin.
 
 A start is a set of statistics, those of guessed hidden states: at random, by clustering the observations, by equal
-parts of the sequences, by positions whose states are known, or by exponential draws. Or it is another model, whose parameters are taken as they are.
+parts of the sequences, by positions whose states are known, or by exponential draws. Or it is another model, whose
+parameters are taken as they are.
 """
 
 from __future__ import annotations
