@@ -270,13 +270,15 @@ def _per_position(
 ) -> NDArray[Any]:
     """Return an array, Sequences or a list with one item per sequence as one array with a row per position.
 
-    `fill` is the value for sequences whose item is None; `what` is the name of the argument in errors.
+    `fill` is the value for sequences, or positions, whose item is None; `what` is the name of the argument in errors.
     """
     tail = () if n_states is None else (n_states,)
     if isinstance(given, (list, tuple)) and not _is_flat(given, tail):
         return _from_list(sequences, given, what, tail, fill)
     if isinstance(given, Sequences):
         return _from_list(sequences, list(given), what, tail, fill)
+    if isinstance(given, (list, tuple)):
+        given = [fill if item is None else item for item in given]
     flat = np.asarray(given)
     expected = (sequences.n_observations, *tail)
     if flat.shape != expected:
@@ -287,8 +289,9 @@ def _per_position(
 
 
 def _is_flat(given: list[Any] | tuple[Any, ...], tail: tuple[int, ...]) -> bool:
-    """Return whether a list holds single numbers, that is, the entries of a flat array."""
-    return not tail and len(given) > 0 and isinstance(given[0], (int, float, np.generic))
+    """Return whether a list holds single values, or None for unknown ones, that is, the entries of a flat array."""
+    first = next((item for item in given if item is not None), None)
+    return not tail and isinstance(first, (int, float, str, np.generic))
 
 
 def _from_list(
