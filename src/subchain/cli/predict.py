@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from subchain.cli import options, predict_options
 from subchain.cli.output import Output, command_output
+
+if TYPE_CHECKING:
+    from subchain.cli.predictions import Predictions
+
+DECODINGS = ("posterior", "viterbi")
 
 
 def predict(
@@ -43,9 +49,8 @@ def predict(
         from subchain.emissions import n_missing_entries
         from subchain.errors import unknown_name
 
-        known = ("posterior", "viterbi")
-        if decoding not in known:
-            raise unknown_name("value of --decoding:", decoding, known)
+        if decoding not in DECODINGS:
+            raise unknown_name("value of --decoding:", decoding, DECODINGS)
         bed = BedFile(chrom, bin_size, offset, colours, track)
         bed.check()
         write = None
@@ -69,10 +74,16 @@ def predict(
         if write is not None and output is not None:
             write(predictions, output)
             _say_written(out, bed.targets(x, output) if in_segments else [output], described(x, n_missing))
-        elif out.as_json:
-            out.add(states=x.split(predictions.states))
         else:
-            predictions.print_table()
+            _show(out, predictions)
+
+
+def _show(out: Output, predictions: Predictions) -> None:
+    """Print the states."""
+    if out.as_json:
+        out.add(states=predictions.data.split(predictions.states))
+    else:
+        predictions.print_table()
 
 
 def _say_written(out: Output, targets: list[Path], what: str) -> None:
