@@ -127,7 +127,7 @@ def passes_over_the_data(monkeypatch: pytest.MonkeyPatch, inference: Any, x: np.
 def test_searches_among_many_states_cost_no_more_than_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(2.0 * np.repeat(rng.integers(60, size=150), 20))
-    assert passes_over_the_data(monkeypatch, EM(max_iter=80), x, 60) < 2.5
+    assert passes_over_the_data(monkeypatch, EM(max_iter=80), x, 60) < 1.7
 
 
 def test_collapsed_visits_in_python_are_not_taken_for_cheap() -> None:
