@@ -211,7 +211,7 @@ CASES: list[Case] = [
     Case(
         "cvi by default", "categorical", "many", CVI(max_iter=30), plain=False,
         changed="a run that begins to settle is searched once",
-    ),  # fmt: skip
+    ),
     Case("svi by default", "gaussian", "long chain", SVI(max_updates=800, batch=4, length=20), plain=False),
     Case("em by default, left-right", "gaussian", "many", EM(**_FEW), Dirichlet(mask=left_right), plain=False),
     # -- EM: families, shapes, knowledge, structure
