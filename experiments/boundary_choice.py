@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from experiments.corpora import data_file, is_there
-from experiments.experiment import Claim, Experiment, Row, mean_of
+from experiments.experiment import Claim, Experiment, Row, as_published, mean_of
 from experiments.text import one_chain
 from subchain import HMM, SCVI, SVI, Bernoulli, Buffer, Categorical, Dirichlet, Gaussian, Guards, HoldOut, read
 from subchain.data import Sequences, as_sequences
@@ -74,7 +74,10 @@ def scores(case: Case, kind: str, length: int, boundary: str, seed: int, passes:
     inference = KINDS[kind](
         length=length, batch=batch, boundary=chosen, max_updates=passes * a_pass, report_every=a_pass
     )
-    model = HMM(case.n_states, case.emission, case.transition, inference, random_state=seed, n_jobs=1, progress=False)
+    model = HMM(
+        case.n_states, case.emission, case.transition, as_published(inference), init="kmeans", random_state=seed,
+        n_jobs=1, progress=False,
+    )  # fmt: skip
     trace = model.fit(case.data, validation=HoldOut(0.02, random_state=0)).trace_
     return {done: trace.validation[done - 1] for done in PASSES if done <= passes}
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.corpora import data_file
-from experiments.experiment import Claim, Experiment, Row, mean_of
+from experiments.experiment import Claim, Experiment, Row, as_published, mean_of
 from subchain import EM, HMM, SCVI, SVI, VI, Bernoulli, Buffer, Guards, HoldOut
 
 CELLS = ("GM12878", "K562")
@@ -42,7 +42,12 @@ class Chromatin(Experiment):
             for seed in range(self.seeds):
                 for name, inference in self._algorithms().items():
                     model = HMM(
-                        STATES, Bernoulli(), inference=inference, init="kmeans", random_state=seed, progress=False
+                        STATES,
+                        Bernoulli(),
+                        inference=as_published(inference),
+                        init="kmeans",
+                        random_state=seed,
+                        progress=False,
                     )
                     model.fit(bins, validation=HoldOut(0.05, random_state=1))
                     trace = model.trace_

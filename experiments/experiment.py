@@ -14,6 +14,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from subchain.core.components import clone
+from subchain.inference import Algorithm
+
 Row = dict[str, Any]
 
 
@@ -144,6 +147,12 @@ class Experiment(ABC):
         figure.savefig(file, dpi=140, format="png")
         plt.close(figure)
         return file.getvalue()
+
+
+def as_published(inference: Algorithm) -> Algorithm:
+    """Return an algorithm without searches for better states, which the papers' algorithms do not have."""
+    has_search = "search" in inference.get_params(deep=False)
+    return clone(inference).set_params(search=False) if has_search else inference
 
 
 def mean_of(rows: Iterable[Row], value: str, **where: Any) -> float:

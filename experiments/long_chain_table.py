@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from experiments.experiment import Claim, Experiment, Row, mean_of
+from experiments.experiment import Claim, Experiment, Row, as_published, mean_of
 from subchain import HMM, SVI, VI, Gaussian, HoldOut
 from subchain.datasets import reversed_cycles
 
@@ -47,7 +47,7 @@ class LongChainTable(Experiment):
 
     def _row(self, chain: Any, held_out: HoldOut, name: str, inference: Any, seed: int) -> Row:
         emission = Gaussian(mean_strength=1.0, degrees=10.0)
-        model = HMM(8, emission, inference=inference, init="kmeans", n_init=1, random_state=seed, progress=False)
+        model = HMM(8, emission, inference=as_published(inference), init="kmeans", random_state=seed, progress=False)
         model.fit(chain.observations, validation=held_out)
         trace = model.trace_
         iterations = len(trace) if name == "batch" else int(trace.measures["updates"][-1])

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from experiments.experiment import Claim, Experiment, Row
+from experiments.experiment import Claim, Experiment, Row, as_published
 from subchain import HMM, SVI, VI, Gaussian, GrowBuffer
 from subchain.datasets import diagonally_dominant, reversed_cycles
 
@@ -60,7 +60,7 @@ class ReversedCycles(Experiment):
 
     def _row(self, name: str, chain: Any, boundary: str, length: int, inference: Any, seed: int) -> Row:
         emission = Gaussian(mean_strength=1.0, degrees=10.0)
-        model = HMM(8, emission, inference=inference, init="kmeans", random_state=seed, progress=False)
+        model = HMM(8, emission, inference=as_published(inference), init="kmeans", random_state=seed, progress=False)
         model.fit(chain.observations)
         growth = model.trace_.measures.get("growth")
         row = {

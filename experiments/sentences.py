@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.experiment import Claim, Experiment, Row, mean_of
+from experiments.experiment import Claim, Experiment, Row, as_published, mean_of
 from experiments.text import ORDER, sentences
 from subchain import HMM, SCVI, SVI, VI, Categorical, Dirichlet
 from subchain.data import Sequences, as_sequences
@@ -55,7 +55,13 @@ class Sentences(Experiment):
         self, name: str, forgetting: float, size: int, inference: Any, train: Sequences, test: Sequences, seed: int
     ) -> Iterator[Row]:
         model = HMM(
-            STATES, Categorical(0.1), Dirichlet(0.1), inference, init="exponential", random_state=seed, progress=False
+            STATES,
+            Categorical(0.1),
+            Dirichlet(0.1),
+            as_published(inference),
+            init="exponential",
+            random_state=seed,
+            progress=False,
         )
         trace = model.fit(train, validation=test).trace_
         for number, (seconds, score) in enumerate(zip(trace.seconds, trace.validation, strict=True)):

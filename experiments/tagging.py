@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from experiments.corpora import data_file
-from experiments.experiment import Claim, Row, mean_of
+from experiments.experiment import Claim, Row, as_published, mean_of
 from subchain import EM, HMM, VI, Categorical, Dirichlet
 from subchain.data import Ambiguity, Sequences, TagDictionary, TaggedText, Vocabulary, read_conllu, read_tagged
 from subchain.errors import ConvergenceWarning
@@ -115,7 +115,16 @@ def tag(task: Task, inference: Algorithm, priors: Priors | None, init: Any, seed
     if priors is not None:
         emission = Categorical(priors.words, n_categories=task.n_words)
         transition = Dirichlet(priors.transitions, initial_concentration=priors.transitions)
-    model = HMM(task.n_tags, emission, transition, inference, init=init, random_state=seed, n_jobs=1, progress=False)
+    model = HMM(
+        task.n_tags,
+        emission,
+        transition,
+        as_published(inference),
+        init=init,
+        random_state=seed,
+        n_jobs=1,
+        progress=False,
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the number of iterations is part of the experiment
         model.fit(task.words, allowed=task.dictionary)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.corpora import data_file
+from experiments.experiment import as_published
 from subchain import HMM, SCVI, SVI, Categorical, Dirichlet, HoldOut
 from subchain.data import Sequences, Vocabulary
 
@@ -38,7 +39,15 @@ def course(
         report_every=updates // 10,
     )  # fmt: skip
     emission = Categorical(0.1, n_categories=len(text.words.vocabulary or ()))
-    model = HMM(n_states, emission, Dirichlet(0.1), inference, init="exponential", random_state=seed, progress=False)
+    model = HMM(
+        n_states,
+        emission,
+        Dirichlet(0.1),
+        as_published(inference),
+        init="exponential",
+        random_state=seed,
+        progress=False,
+    )
     trace = model.fit(text.words, validation=HoldOut(text.held_out)).trace_
     for update, score in zip(trace.measures["updates"], trace.validation, strict=True):
         yield {"updates": int(update), "score": score, "last": update == updates}

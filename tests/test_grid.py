@@ -128,7 +128,7 @@ def kill_and_resume(fit, kills, path, monkeypatch):
 
         monkeypatch.setattr(Checkpoint, "save", save_and_die)
         with pytest.raises(Killed):
-            fit(checkpoint=path)
+            fit(checkpoint=path, resume=False)
         monkeypatch.setattr(Checkpoint, "save", saved)
         resumed = fit(checkpoint=path, resume=True)
         same(whole, resumed)
