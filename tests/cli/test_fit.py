@@ -85,6 +85,17 @@ def test_a_folder_is_read_as_its_files(answer: Any) -> None:
     assert answer("fit", "texts", "--states", 2, "--max-iter", 3)["n_sequences"] == 40
 
 
+def test_a_folder_of_event_logs_is_read_as_sessions(run: Any, answer: Any) -> None:
+    Path("logs").mkdir()
+    for user in ("ann", "bob"):
+        Path("logs", f"{user}.txt").write_text("login\nview\nview\nlogout\n\n" * 10)
+    fitted = run("fit", "logs", "--states", 2, "--max-iter", 3, "-o", "logs.safetensors")
+    assert "--sequences lines makes every line a sequence" in " ".join(fitted.output.split())
+    assert answer("score", "logs.safetensors", "logs")["n_sequences"] == 20
+    run("predict", "logs.safetensors", "logs", "-o", "states.csv")
+    assert Path("states.csv").read_text().splitlines()[5].startswith("ann.1,0,login,")
+
+
 def test_a_checkpoint_is_resumed(answer: Any) -> None:
     common = ["fit", "codes.npy", "--states", 2, "--checkpoint", "run.ckpt"]
     first = answer(*common, "--max-iter", 3)

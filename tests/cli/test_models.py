@@ -75,13 +75,14 @@ def test_models_of_different_kinds_are_compared_with_a_warning(run: Any, walk: P
     assert "are not comparable" in run("compare", "other.safetensors", walk, "walk.csv").stderr
 
 
-def test_a_report_is_written_by_the_report(answer: Any, walk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_is_written_by_the_report(run: Any, answer: Any, walk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def write(model: HMM, x: Any, path: Path, *, title: Any, step: float, unit: Any, offset: float) -> None:
         Path(path).write_text(f"{title} {x.n_observations} {model.n_states_} {step:g} {unit} {offset:g}")
 
     monkeypatch.setattr(subchain, "report", write, raising=False)
     assert answer("report", walk, "walk.csv", "--title", "Walks")["report"] == "report.html"
     assert Path("report.html").read_text() == "Walks 120 2 1 None 0"
+    assert run("report", walk, "walk.csv", "-q").output == ""
     answer("report", walk, "walk.csv", "--step", 0.5, "--step-unit", "s", "--offset", 30)
     assert Path("report.html").read_text() == "walk 120 2 0.5 s 30"
 

@@ -34,6 +34,16 @@ def test_missing_entries_are_counted(run: Any, answer: Any) -> None:
     assert "no entry missing" in run("fit", "codes.npy", "--states", 2).stdout
 
 
+def test_households_that_are_not_chosen_as_sequences_are_noticed(run: Any) -> None:
+    rows = [f"{house},{load}" for house in ("H1", "H2", "H3") for load in np.repeat([0.5, 2.5], 20)]
+    Path("load.csv").write_text("\n".join(["household,kwh", *rows]))
+    plain = " ".join(run("fit", "load.csv", "--states", 2, "--max-iter", 2).output.split())
+    assert "column 'household' has 3 values, each in one stretch of rows, and is observed." in plain
+    assert "If it names the sequences, choose it with --sequence 'household'." in plain
+    told = run("fit", "load.csv", "--states", 2, "--max-iter", 2, "--sequence", "household").output
+    assert "in one stretch" not in " ".join(told.split())
+
+
 def test_words_that_the_training_text_did_not_have_do_not_end_the_prediction(run: Any, answer: Any) -> None:
     Path("train.tsv").write_text("\n".join(["the\tDT", "dog\tNN", "", "a\tDT", "cat\tNN", ""] * 20))
     run("fit", "train.tsv", "--states", 2, "-o", "m.safetensors")

@@ -48,6 +48,24 @@ def test_known_states_forbid_the_others(states: object) -> None:
     assert set(np.unique(spelt_out(found))) == {-np.inf, 0.0}
 
 
+@pytest.mark.parametrize("states", [np.array([np.nan, 1.0, 0.0]), [None, 1, 0], [np.nan, 1, 0]])
+def test_labels_with_gaps_may_have_nan_or_none_there(states: object) -> None:
+    data = Sequences(np.zeros(3))
+    found = Evidence.build(data, 2, states=states)
+    assert found is not None
+    assert np.array_equal(found.log_weights(np.arange(3), data.values), [[0, -np.inf, 0], [0, 0, -np.inf]])
+
+
+def test_positions_of_known_states_are_found_after_states_are_reordered() -> None:
+    found = Evidence.build(Sequences(np.zeros(4)), 3, states=[-1, 2, 0, 1], evidence=np.zeros((4, 3)))
+    assert found is not None
+    positions, states = found.take(np.array([2, 0, 1])).known()
+    assert (positions.tolist(), states.tolist()) == ([1, 2, 3], [0, 1, 2])
+    soft = Evidence.build(Sequences(np.zeros(4)), 3, evidence=np.zeros((4, 3)))
+    assert soft is not None
+    assert len(soft.known()[0]) == 0
+
+
 def test_a_sequence_without_labels_is_unknown() -> None:
     assert forbidden(Evidence.build(DATA, N_STATES, states=[None, None, [0, 0, 0]])) == [[], [], *[[1, 2]] * 3]
 
@@ -139,7 +157,8 @@ def test_what_several_say_adds_up(seed: int, n_states: int, n: int) -> None:
         ({"states": [[0, 1], [], [0]]}, r"states for sequence 2 \('r'\) has the shape \(1,\).*needs \(3,\)"),
         ({"states": [[0, 1], [0], [0, 0, 0]]}, r"states for sequence 1 \('q'\) has the shape \(1,\)"),
         ({"states": [[0, 1], [0, 0, 0]]}, "states is a list of 2, but there are 3 sequences"),
-        ({"states": [0.0, 1.0, 2.0, 0.0, 0.0]}, "states must be integers, -1 where unknown, but are of type float64"),
+        ({"states": [0.0, 1.0, 1.5, 0.0, 0.0]}, "the state given at .* is 1.5; states are whole numbers"),
+        ({"states": [None, *["sits"] * 4]}, "must be integers, .* If they are names, .* set model.state_names_"),
         ({"evidence": np.zeros((5, 2))}, r"evidence has the shape \(5, 2\), but the data need \(5, 3\)"),
         ({"evidence": np.full((5, 3), "a")}, "evidence must be real numbers"),
         ({"evidence": [np.zeros((2, 3)), None, np.zeros((4, 3))]}, "evidence for sequence 2"),

@@ -33,6 +33,26 @@ def test_files_of_a_folder_share_a_vocabulary(tmp_path: Path) -> None:
     assert [data.vocabulary.decode(line) for line in data] == [["cat", "mouse"], ["dog", "dog", "dog", "cat"]]
 
 
+def test_logs_with_one_event_a_line_are_sessions_between_blank_lines(tmp_path: Path) -> None:
+    (tmp_path / "ann.txt").write_text("login\nview\nlogout\n\nlogin\nlogout\n")
+    (tmp_path / "bob.txt").write_text("login\n\n")
+    with pytest.warns(UserWarning, match="a blank line ends a sequence; sequences='lines' makes every line"):
+        data = read(tmp_path)
+    assert data.vocabulary is not None
+    assert [data.vocabulary.decode(session) for session in data] == [
+        ["login", "view", "logout"], ["login", "logout"], ["login"],
+    ]  # fmt: skip
+    assert data.names == ("ann.0", "ann.1", "bob.0")
+    assert read(tmp_path, sequences="lines").n_sequences == 6
+    assert read(tmp_path, sequences="chain").names == ("ann", "bob")
+
+
+def test_one_line_with_two_words_makes_lines_the_sequences_of_all_files(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("yes\nno\n")
+    (tmp_path / "b.txt").write_text("yes\nnot now\n")
+    assert read(tmp_path).lengths.tolist() == [1, 1, 1, 2]
+
+
 def test_arrays_of_a_folder_stay_numbers(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.zeros((3, 2), dtype=np.float32))
     np.save(tmp_path / "b.npy", np.ones((4, 2)))
@@ -131,7 +151,7 @@ def test_files_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="holds no supported file"):
+    with pytest.raises(InputError, match=r"holds no supported file.*given with format="):
         read(tmp_path)
     with pytest.raises(InputError, match="no file was given"):
         read([])

@@ -39,7 +39,13 @@ def test_a_chain_is_one_long_sequence() -> None:
     assert decoded(read_text(io.StringIO(TEXT), sequences="chain")) == [["the", "cat", "saw", "the", "Dog"]]
 
 
-@pytest.mark.parametrize("sequences", ["lines", "chain"])
+def test_a_blank_line_ends_a_paragraph_and_several_end_one() -> None:
+    data = read_text(io.StringIO("\n\nthe cat\nsaw\n \n\na dog\n"), sequences="paragraphs")
+    assert decoded(data) == [["the", "cat", "saw"], ["a", "dog"]]
+    assert data.names == (0, 1)
+
+
+@pytest.mark.parametrize("sequences", ["lines", "chain", "paragraphs"])
 def test_an_end_is_appended_to_every_line(sequences: Any) -> None:
     data = read_text(io.StringIO(TEXT), end="</s>", lower=True, sequences=sequences)
     flat = [symbol for piece in decoded(data) for symbol in piece]

@@ -138,3 +138,32 @@ def test_symbols_that_a_sample_lacks_are_possible_after_a_start_by_context() -> 
     model = HMM(3, "categorical", inference=EM(max_iter=2), init="context", random_state=0, n_jobs=1)
     with pytest.warns(ConvergenceWarning):
         assert np.isfinite(model.fit(x).score(x))
+
+
+# ---- some states are known -------------------------------------------------------------------------------------------
+
+
+def activities(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """An accelerometer, 50 rows a second: lying; and standing, walking and running, with steps on the second axis."""
+    rng = np.random.default_rng(seed)
+    states = np.repeat(rng.integers(4, size=60), rng.integers(200, 1500, 60))
+    means = np.array([[0.0, 0.0, 1.0], [0.1, 0.95, 0.2], [0.1, 0.95, 0.2], [0.1, 0.95, 0.2]])
+    spread = np.array([[0.01, 0.01, 0.01], [0.02, 0.02, 0.02], [0.15, 0.25, 0.12], [0.5, 0.8, 0.4]])
+    x = rng.normal(means[states], spread[states])
+    frequency, height = np.array([0.0, 0.0, 1.8, 2.8])[states], np.array([0.0, 0.0, 0.25, 0.9])[states]
+    x[:, 1] += height * np.sin(2 * np.pi * frequency * np.arange(len(states)) / 50)
+    return x, states
+
+
+@pytest.mark.parametrize(("algorithm", "seed"), [("vi", 0), ("vi", 4), ("vi", 6), ("em", 0), ("svi", 0)])
+def test_labels_of_a_tenth_of_a_recording_lead_to_the_activities_that_were_meant(algorithm: str, seed: int) -> None:
+    x, states = activities(seed)
+    labels = np.where(np.arange(len(states)) // 500 % 10 == 3, states, -1)
+    model = HMM(4, "gaussian", inference=algorithm, random_state=0).fit(x, states=labels)
+    assert np.mean(model.predict(x) == states) > 0.99
+    assert model.runs_[0].start == "known"
+
+
+def test_a_start_by_known_states_needs_some() -> None:
+    with pytest.raises(InputError, match="init='known' needs positions whose states are known; give them with states="):
+        HMM(2, "gaussian", init="known").fit(np.arange(20.0))

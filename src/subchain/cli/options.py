@@ -33,8 +33,8 @@ SequenceRule = Annotated[
     str | None,
     typer.Option(
         "--sequences", metavar="RULE",
-        help="For text: every line is a sequence (lines), or the whole text is one (chain). For arrays and tables: "
-        "every row is a sequence (rows).", rich_help_panel=READING,
+        help="For text: every line is a sequence (lines), or lines up to a blank line (paragraphs), or the whole text "
+        "(chain). For arrays and tables: every row is a sequence (rows).", rich_help_panel=READING,
     ),
 ]  # fmt: skip
 Lower = Annotated[

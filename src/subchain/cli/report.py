@@ -44,10 +44,11 @@ def report(
     lengths: options.Lengths = None,
     header: options.Header = None,
     separator: options.Separator = None,
+    quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Write a page on a model: its states, its transitions, and the states along the data."""
-    with command_output(as_json) as out:
+    with command_output(as_json, quiet) as out:
         import subchain
         from subchain.cli.inputs import DataSource, load_model, read_for
         from subchain.cli.targets import check_target

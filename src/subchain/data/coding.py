@@ -28,6 +28,11 @@ class CodedLines:
     def __len__(self) -> int:
         return len(self._codes)
 
+    @property
+    def n_lines(self) -> int:
+        """Number of lines."""
+        return len(self._ends) - 1
+
     def build_vocabulary(
         self, min_count: int = 1, max_size: int | None = None, unknown: str | None = None
     ) -> Vocabulary:

@@ -167,6 +167,22 @@ class Evidence:
             source.add(index, values, weights)
         return weights if self._order is None else np.ascontiguousarray(weights[self._order])
 
+    def known(self) -> tuple[Index, Index]:
+        """Return the flat positions whose states were given as known, (n,), and these states, (n,).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from subchain.data import Evidence, Sequences
+        >>> Evidence.build(Sequences(np.zeros(3)), n_states=2, states=[-1, 1, 0]).known()
+        (array([1, 2]), array([1, 0]))
+        """
+        for source in self._sources:
+            if isinstance(source, (KnownStates, Evidence)):
+                positions, states = source.known()
+                return positions, states if self._order is None else np.argsort(self._order)[states]
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+
     def lists(self, sequences: Sequences) -> LegalStates | None:
         """Return the legal states of each position as lists if these are short, else None; cached for the same data.
 

@@ -69,6 +69,11 @@ class KnownStates:
     def __init__(self, states: NDArray[Any]) -> None:
         self._states = states
 
+    def known(self) -> tuple[Index, Index]:
+        """Return the positions whose states are known, and the states."""
+        positions = np.flatnonzero(self._states >= 0)
+        return positions, self._states[positions].astype(np.int64)
+
     def add(self, index: Index, values: NDArray[Any], weights: Weights) -> None:
         states = self._states[index]
         known = np.flatnonzero(states >= 0)
@@ -223,8 +228,13 @@ def _check_symbols_are_covered(sequences: Sequences, n_symbols: int) -> None:
 def known_states(sequences: Sequences, n_states: int, given: object) -> KnownStates:
     """Check the known states of positions and return them as a source."""
     states = _per_position(sequences, given, "states", None, fill=-1)
+    if states.dtype.kind == "f":
+        states = _whole(sequences, states)
     if states.dtype.kind not in "iu":
-        raise InputError(f"states must be integers, -1 where unknown, but are of type {states.dtype}.")
+        raise InputError(
+            f"states must be integers, -1 where unknown, but are of type {states.dtype}. If they are names, give the "
+            "place of each in a list of all names, and set model.state_names_ to that list after fit."
+        )
     for index in blocks(len(states), 1):
         block = states[index[0] : index[-1] + 1]
         outside = np.flatnonzero((block < -1) | (block >= n_states))
@@ -235,6 +245,16 @@ def known_states(sequences: Sequences, n_states: int, given: object) -> KnownSta
                 "unknown."
             )
     return KnownStates(states)
+
+
+def _whole(sequences: Sequences, states: NDArray[Any]) -> NDArray[np.int64]:
+    """Return states that are stored as floating numbers, with nan where unknown, as integers."""
+    known = np.where(np.isnan(states), -1.0, states)
+    broken = np.flatnonzero(known % 1.0 != 0.0)
+    if broken.size:
+        where = sequences.describe(int(broken[0]))
+        raise InputError(f"the state given at {where} is {known[broken[0]]:g}; states are whole numbers.")
+    return known.astype(np.int64)
 
 
 def position_weights(sequences: Sequences, n_states: int, given: object) -> WeightsOfPositions:
@@ -250,13 +270,15 @@ def _per_position(
 ) -> NDArray[Any]:
     """Return an array, Sequences or a list with one item per sequence as one array with a row per position.
 
-    `fill` is the value for sequences whose item is None; `what` is the name of the argument in errors.
+    `fill` is the value for sequences, or positions, whose item is None; `what` is the name of the argument in errors.
     """
     tail = () if n_states is None else (n_states,)
     if isinstance(given, (list, tuple)) and not _is_flat(given, tail):
         return _from_list(sequences, given, what, tail, fill)
     if isinstance(given, Sequences):
         return _from_list(sequences, list(given), what, tail, fill)
+    if isinstance(given, (list, tuple)):
+        given = [fill if item is None else item for item in given]
     flat = np.asarray(given)
     expected = (sequences.n_observations, *tail)
     if flat.shape != expected:
@@ -267,8 +289,9 @@ def _per_position(
 
 
 def _is_flat(given: list[Any] | tuple[Any, ...], tail: tuple[int, ...]) -> bool:
-    """Return whether a list holds single numbers, that is, the entries of a flat array."""
-    return not tail and len(given) > 0 and isinstance(given[0], (int, float, np.generic))
+    """Return whether a list holds single values, or None for unknown ones, that is, the entries of a flat array."""
+    first = next((item for item in given if item is not None), None)
+    return not tail and isinstance(first, (int, float, str, np.generic))
 
 
 def _from_list(

@@ -1,6 +1,7 @@
-"""Columns of a table that say where a row is, not what was observed: dates, times, and numbers of rows.
+"""Columns of a table that say where a row is, not what was observed: dates, times, numbers of rows, names of sequences.
 
-They are left out unless they are chosen, with a warning that names them.
+Dates, times and numbers of rows are left out unless they are chosen, with a warning that names them. A column that
+seems to name the sequences is observed, with a warning: only the user knows whether it does.
 """
 
 from __future__ import annotations
@@ -42,6 +43,25 @@ def without_index(table: Any, names: list[str], sequence: str | None) -> list[st
     return kept
 
 
+def warn_of_sequence_names(table: Any, names: list[str]) -> None:
+    """Warn if a column of strings or whole numbers is constant over long stretches, each value in one of them."""
+    from pyarrow import types
+
+    for name in names:
+        column = table.column(table.column_names.index(name))
+        is_text = types.is_string(column.type) or types.is_large_string(column.type)
+        if column.null_count or not (is_text or types.is_integer(column.type)):
+            continue
+        codes = _codes(column)
+        n_values, n_stretches = len(np.unique(codes)), 1 + np.count_nonzero(np.diff(codes))
+        if 2 <= n_values == n_stretches <= len(codes) // FEWEST_ROWS and len(names) > 1:
+            warnings.warn(
+                f"column {name!r} has {n_values} values, each in one stretch of rows, and is observed. If it names the "
+                f"sequences, choose it with sequence={name!r}.",
+                stacklevel=6,
+            )
+
+
 def _why_index(column: Any, name: str, ids: Any) -> str | None:
     """Return what makes a column an index, in words; None if nothing does."""
     from pyarrow import types
@@ -66,6 +86,12 @@ def _steps(values: NDArray[np.float64], ids: Any) -> NDArray[np.float64]:
     """Return the differences of neighbouring rows of the same sequence."""
     if ids is None:
         return np.diff(values)
-    codes = ids.combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    codes = _codes(ids)
     order = np.argsort(codes, kind="stable")
     return np.asarray(np.diff(values[order])[np.diff(codes[order]) == 0])
+
+
+def _codes(column: Any) -> NDArray[np.int64]:
+    """Return the number of each row's value, by first appearance; -1 for nulls."""
+    encoded = column.combine_chunks().dictionary_encode().indices.fill_null(-1)
+    return np.asarray(encoded.to_numpy(zero_copy_only=False), dtype=np.int64)

@@ -6,6 +6,7 @@ The files of a folder share one vocabulary, and their sequences are concatenated
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 from pathlib import Path
@@ -22,7 +23,7 @@ from subchain.data.npz import read_npz
 from subchain.data.sequences import Sequences
 from subchain.data.standard_input import STANDARD_INPUT, kept_input
 from subchain.data.tables import read_parquet
-from subchain.data.text import read_text
+from subchain.data.text import has_one_word_a_line, read_text
 from subchain.data.unpacking import COMPRESSED
 from subchain.data.vocabulary import Vocabulary
 from subchain.errors import InputError, unknown_name
@@ -55,7 +56,7 @@ _FITS = {
     "header": ("table",),
     "separator": ("table",),
 }
-_SEQUENCES = {"lines": ("text",), "chain": ("text",), "rows": _TABULAR}
+_SEQUENCES = {"lines": ("text",), "chain": ("text",), "paragraphs": ("text",), "rows": _TABULAR}
 _SHOWN = {
     "text": "text (.txt)", "array": ".npy files", "arrays": ".npz files", "table": "text tables (.csv, .tsv)",
     "parquet": "Parquet files", "treebank": "treebanks (.conllu)",
@@ -123,10 +124,11 @@ def read(
         The kind, for files with other suffixes.
     unit : {"words", "characters"}, optional
         For text: the unit of one observation, "words" by default.
-    sequences : {"lines", "chain", "rows"}, optional
-        For text: "lines" makes every line a sequence, "chain" the whole text. The default is "lines" for words and
-        "chain" for characters, which then include the line ends. For arrays and tables: "rows" makes every row a
-        sequence, such as rows of codewords.
+    sequences : {"lines", "chain", "paragraphs", "rows"}, optional
+        For text: "lines" makes every line a sequence, "chain" the whole text, and "paragraphs" the lines up to a blank
+        line. The default is "chain" for characters, which then include the line ends, and "lines" for words;
+        "paragraphs" if no line has more than one word, such as a log with one event a line. For arrays and tables:
+        "rows" makes every row a sequence, such as rows of codewords.
     lower : bool, optional
         For text and treebanks: convert everything to lower case.
     columns : str, int or list of them, optional
@@ -185,6 +187,8 @@ def _read_files(files: list[Path], suffix: str | None, options: ReadOptions) -> 
         raise InputError(f"the files are of several kinds: {found}; read one kind at a time.")
     for kind, file in kinds.items():
         options.check(kind, file)
+        if kind == "text":
+            options = _with_rule(options, files)
     parts = [_READERS[KINDS[found]](file, found, options) for file, found in zip(files, suffixes, strict=True)]
     if options.sequences == "rows":
         parts = [_in_rows(part, file) for part, file in zip(parts, files, strict=True)]
@@ -216,14 +220,29 @@ def _files(path: PathName, suffix: str | None) -> list[Path]:
     files = [file for file in inside if suffix or KINDS.keys() & {suffix.lower() for suffix in file.suffixes}]
     if not files:
         raise InputError(
-            f"the folder {str(path)!r} holds no supported file; file names must end in {', '.join(KINDS)}."
+            f"the folder {str(path)!r} holds no supported file; file names must end in {', '.join(KINDS)}, or the kind "
+            "must be given with format=."
         )
     return files
 
 
+def _with_rule(options: ReadOptions, files: list[Path]) -> ReadOptions:
+    """Return the options with a rule for the sequences of text, the same for all files."""
+    rule = options.sequences
+    if rule is None and options.unit == "characters":
+        rule = "chain"
+    elif rule is None and all(map(has_one_word_a_line, files)):
+        rule = "paragraphs"
+        warnings.warn(
+            "no line has more than one word, so that a line is an observation and a blank line ends a sequence; "
+            "sequences='lines' makes every line a sequence.",
+            stacklevel=4,
+        )
+    return dataclasses.replace(options, sequences=rule or "lines")
+
+
 def _read_text(file: Path, suffix: str, options: ReadOptions) -> Sequences:
-    unit = options.unit or "words"
-    rule = options.sequences or ("lines" if unit == "words" else "chain")
+    unit, rule = options.unit or "words", options.sequences
     end = "\n" if rule == "chain" and unit == "characters" else None
     return read_text(file, unit, rule, bool(options.lower), end=end)  # type: ignore[arg-type]
 

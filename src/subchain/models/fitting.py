@@ -314,7 +314,12 @@ class FitCall:
         if hierarchy_of(self.problem.prior.chain) is not None:
             return [("kmeans",)] * n_runs
         is_acyclic = order_of_states(self.reference.chain.operator) is not None
-        return kinds_of_runs(n_runs, self.data.n_observations, has_distances=has_distances, is_acyclic=is_acyclic)
+        evidence = self.problem.structure.evidence
+        is_labelled = evidence is not None and len(evidence.known()[0]) > 0
+        return kinds_of_runs(
+            n_runs, self.data.n_observations, has_distances=has_distances, is_acyclic=is_acyclic,
+            is_labelled=is_labelled,
+        )  # fmt: skip
 
     def _guess(self, kinds: tuple[str, ...], seed: np.random.SeedSequence) -> RunState:
         """Return an initial state from guessed statistics: of the one kind, or of the winner of a race."""

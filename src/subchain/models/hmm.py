@@ -63,11 +63,12 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods, UncertaintyMethods
     init : str or HMM
         Where runs begin: "kmeans", "context" (k-means on windows of neighbouring observations), "random" (the nearest
         of K random observations), "exponential" (random counts), "stochastic" (a short run of `SVI`), "parts" (equal
-        parts of each sequence, for left-right models), "posteriors" or "states" (random marginals, or random states,
-        among the legal states of every position). Or a model whose parameters are the exact start. "auto" takes the
-        better of "kmeans" and "context" after a few iterations on an excerpt, and other kinds for restarts;
-        "exponential" or, from 50,000 observations on, "stochastic" for symbols; "parts" for left-right models;
-        "posteriors" for symbols with legal states. `runs_` says which kind each run began with.
+        parts of each sequence, for left-right models), "known" (the positions whose states are known), "posteriors" or
+        "states" (random marginals, or random states, among the legal states of every position). Or a model whose
+        parameters are the exact start. "auto" takes the best of "kmeans", "context" and, with `states=`, "known" after
+        a few iterations on an excerpt, and other kinds for restarts; "exponential" or, from 50,000 observations on,
+        "stochastic" for symbols; "parts" for left-right models; "posteriors" for symbols with legal states. `runs_`
+        says which kind each run began with.
     random_state : int, numpy Generator or None
         Seed; each restart has its own random stream.
     n_jobs : int, optional

@@ -13,12 +13,14 @@ from itertools import cycle, islice
 DISTANCES = ("kmeans", "context"), ("context", "random", "kmeans", "exponential")
 SYMBOLS = ("exponential",), ("context", "exponential")
 MANY_SYMBOLS = ("stochastic",), ("exponential", "context")
+#: Kinds that race too if the states of some positions are known.
+LABELLED = ("known",)
 #: Observations that are many.
 MANY = 50_000
 
 
 def kinds_of_runs(
-    n_runs: int, n_observations: int, *, has_distances: bool, is_acyclic: bool
+    n_runs: int, n_observations: int, *, has_distances: bool, is_acyclic: bool, is_labelled: bool = False
 ) -> Iterator[tuple[str, ...]]:
     """Return the kinds of starts that race for each run.
 
@@ -26,6 +28,7 @@ def kinds_of_runs(
     ----------
     has_distances : whether observations can be clustered by their distances
     is_acyclic : whether the chain never returns to a state
+    is_labelled : whether the states of some positions are known
 
     Examples
     --------
@@ -34,5 +37,5 @@ def kinds_of_runs(
     """
     symbols = SYMBOLS if n_observations < MANY else MANY_SYMBOLS
     racing, further = DISTANCES if has_distances else symbols
-    yield ("parts",) if is_acyclic else racing
+    yield ("parts",) if is_acyclic else (*racing, *LABELLED) if is_labelled else racing
     yield from islice(((kind,) for kind in cycle(further)), n_runs - 1)

@@ -1,7 +1,8 @@
 """Where runs begin.
 
 A start is a set of statistics, those of guessed hidden states: at random, by clustering the observations, by equal
-parts of the sequences, or by exponential draws. Or it is another model, whose parameters are taken as they are.
+parts of the sequences, by positions whose states are known, or by exponential draws. Or it is another model, whose
+parameters are taken as they are.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from subchain.transitions.sums import MOST_DENSE, BandedSums, ChainSums
 
 Index = NDArray[np.int64]
 
-STARTS = ("auto", "context", "exponential", "kmeans", "parts", "random", "stochastic")
+STARTS = ("auto", "context", "exponential", "kmeans", "known", "parts", "random", "stochastic")
 
 #: Observations that a start looks at.
 SAMPLE = 1 << 16
@@ -39,6 +40,7 @@ DOUBT = 0.02
 TABLE_VALUES = 1 << 24
 #: Evidence says something where it makes a state so many times as likely as if it said nothing.
 TELLING = 1.1
+_NONE = np.empty(0, dtype=np.int64)
 
 
 def start_statistics(
@@ -56,10 +58,17 @@ def start_statistics(
     reference : a chain and emissions at some sensible point, which accumulate
     init : "kmeans" (where observations have distances, else "exponential"), "context" (k-means on observations and
         their neighbours, also for symbols), "random" (nearest of K random observations), "parts" (equal parts of each
-        sequence, for chains that never return to a state), "exponential" (random counts)
+        sequence, for chains that never return to a state), "known" (positions whose states are known, and no others),
+        "exponential" (random counts)
     """
-    index = _sample(data, rng)
     likely, chain = reference.emission, reference.chain.operator.zeros()
+    if init == "known":
+        positions, states = (_NONE, _NONE) if evidence is None else evidence.known()
+        if not len(positions):
+            raise InputError("init='known' needs positions whose states are known; give them with states=.")
+        chosen = _sample(len(positions), rng)
+        return _guessed(data, likely, positions[chosen], states[chosen], chain)
+    index = _sample(data.n_observations, rng)
     known = _by_evidence(data, evidence, index)
     if init == "parts":
         order = order_of_states(reference.chain.operator)
@@ -110,11 +119,11 @@ def _in_context(data: Sequences, index: Index, features: NDArray[np.float64] | N
     return np.hstack(parts)
 
 
-def _sample(data: Sequences, rng: np.random.Generator) -> Index:
-    """Positions of a sample of the data: all of it, or random stretches in their order."""
-    if data.n_observations <= SAMPLE:
-        return np.arange(data.n_observations)
-    stretches = rng.choice(data.n_observations // STRETCH, SAMPLE // STRETCH, replace=False)
+def _sample(n: int, rng: np.random.Generator) -> Index:
+    """Return the numbers from 0 to n - 1, or if they are many random stretches of them in their order."""
+    if n <= SAMPLE:
+        return np.arange(n)
+    stretches = rng.choice(n // STRETCH, SAMPLE // STRETCH, replace=False)
     return (np.sort(stretches)[:, None] * STRETCH + np.arange(STRETCH)).ravel()
 
 
