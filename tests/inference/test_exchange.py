@@ -9,6 +9,7 @@ import pytest
 
 from subchain import CVI, EM, HDP, HMM, SVI, VI, Dirichlet, Gaussian, left_right
 from subchain.errors import InputError
+from subchain.structures.chain.structure import Chains
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -111,3 +112,29 @@ def test_a_resumed_run_with_searches_ends_in_the_same_bits(tmp_path: Any) -> Non
 def test_whether_to_search_is_true_or_false(value: Any) -> None:
     with pytest.raises(InputError, match="search must be True or False"):
         HMM(3, "gaussian", inference=EM(search=value)).fit(regimes(100)[0])
+
+
+def passes_over_the_data(monkeypatch: pytest.MonkeyPatch, inference: Any, x: np.ndarray, n_states: int) -> float:
+    """Passes of a run and of its searches, as a multiple of the iterations."""
+    passes = []
+    whole = Chains.statistics
+    monkeypatch.setattr(Chains, "statistics", lambda *given: passes.append(1) or whole(*given))
+    model = HMM(n_states, "gaussian", inference=inference, random_state=0).fit(x)
+    monkeypatch.undo()
+    return len(passes) / len(model.trace_.objective)
+
+
+def test_searches_among_many_states_cost_no_more_than_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(2.0 * np.repeat(rng.integers(60, size=150), 20))
+    assert passes_over_the_data(monkeypatch, EM(max_iter=80), x, 60) < 1.7
+
+
+def test_collapsed_visits_in_python_are_not_taken_for_cheap() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(5.0 * np.repeat(rng.integers(3, size=10), 10)[:, None], 1.0, (100, 3))
+    x[rng.random(x.shape) < 0.4] = np.nan
+    model = HMM(7, "gaussian", inference=CVI(max_iter=20), random_state=0).fit(x)
+    tried = [int(event.message.split()[1]) for event in model.trace_.events if event.message.startswith("search: ")]
+    assert len(tried) > 0
+    assert sum(tried) <= 12  # 80 visits in Python for each

@@ -32,6 +32,7 @@ class ClusterLedger:
     """
 
     at_once = 1
+    is_compiled = False
     log_scale = 0.0
 
     def __init__(self, structure: ClusterStructure, algorithm: CollapsedSettings, prior: Posterior) -> None:

@@ -32,6 +32,8 @@ Index = NDArray[np.int64]
 MANY_MARGINALS, FIFTH = 10_000_000, 5
 #: Passes that a proposal of a search is given before it is judged.
 PASSES = 2
+#: Positions that compiled code visits while one is visited in Python.
+IN_PYTHON = 1000.0
 #: Passes after which the shares are summed anew, so that rounding does not add up.
 ANEW = 20
 
@@ -134,11 +136,12 @@ class VisitTrials:
         self.step = step
         self.seed = state.seed
         self.prior, self.statistics = self.ledger.current_prior, self.ledger.statistics
-        tolerance, n_observations = visits.algorithm.tolerance, visits.problem.structure.n_observations
+        tolerance = visits.algorithm.tolerance
+        a_pass = visits.problem.structure.n_observations * (1.0 if self.ledger.is_compiled else IN_PYTHON)
         self.settled_at = state.trace.settled_at(tolerance, step.objective)
         self.begins_to_settle = state.trace.begins_to_settle(tolerance, step.objective)
-        self.visited = float(n_observations) * (state.iteration + 1)
-        self.attempt_visits = float(n_observations) * (PASSES + 1)  # shares begin with a pass
+        self.visited = a_pass * (state.iteration + 1)
+        self.attempt_visits = a_pass * (PASSES + 1)  # shares begin with a pass
         self._before: Trial | None = None
 
     @contextmanager

@@ -126,7 +126,8 @@ class Trials(Protocol):
     begins_to_settle : whether the objective has just begun to change slowly
     prior, statistics : where the run stands
     visited : positions that the run has visited so far, as often as it has
-    attempt_visits : positions that an attempt visits
+    attempt_visits : positions that an attempt visits; here and above, a position that is visited in Python counts as
+        often as compiled code would have visited it in the time
     """
 
     every: int

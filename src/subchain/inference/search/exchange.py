@@ -21,8 +21,9 @@ from subchain.inference.search.splitting import Split, Splitter, has_free_state
 from subchain.structures.chain.model import HMMPosterior
 from subchain.structures.chain.structure import Chains
 
-#: A search may visit as many positions as this share of what the run has visited before, or as the second number.
-SHARE, CHEAP = 0.5, 2e6
+#: A search may visit as many positions as this share of what the run has visited before, or as the second number if
+#: there are at most `FEW` states: the cost of a position grows with the square of their number.
+SHARE, CHEAP, FEW = 0.5, 2e6, 10
 #: Pairs of states that are merged, and states that are split for each of them.
 MERGES, SPLITS = 3, 4
 #: Loss of fit of an excerpt (nats an observation) with which a proposal is given up before any pass over the data.
@@ -31,6 +32,8 @@ SLACK = 0.02
 LEAST_GAIN = 0.05
 #: Further attempts that a proposal is given as long as it may come to exceed the objective.
 ATTEMPTS = 5
+#: How the trace's account of a search begins; it also tells a resumed run that there was one.
+NOTE = "search: "
 
 
 class ExchangeSearch(StateSearch):
@@ -50,10 +53,12 @@ class ExchangeSearch(StateSearch):
         self.proper = proper
 
     def is_due(self, trials: Trials, state: RunState, step: Step) -> bool:
-        """Whether the run has settled, or has just begun to; stochastic runs, which never settle: now and then."""
+        """Whether the run has settled, or begins to for the first time; stochastic runs never settle: now and then."""
         if not trials.advances:
             return is_milestone(state.iteration + 1, trials.every)
-        return trials.settled_at is not None or trials.begins_to_settle
+        if trials.settled_at is not None:
+            return True
+        return trials.begins_to_settle and not any(event.message.startswith(NOTE) for event in state.trace.events)
 
     def begin(self, trials: Trials, seed: list[int]) -> OneSearch:
         return OneExchange(self, trials, seed)
@@ -66,7 +71,8 @@ class OneExchange(OneSearch):
 
     def improve(self, here: Trial) -> Trial:
         rng, tried = np.random.default_rng(self.seed), 0
-        self._left = max(SHARE * self.trials.visited, CHEAP)
+        cheap = CHEAP * min(FEW / len(here.statistics.initial), 1.0) ** 2
+        self._left = max(SHARE * self.trials.visited, cheap)
         found: Trial | None = here
         while found is not None and len(self.events) < MOST:
             here, found = found, None
@@ -78,7 +84,7 @@ class OneExchange(OneSearch):
                     found = self._accept(parted if merge is None else f"{merge}, and {parted}", here, found)
                     self.folded += [] if merge is None else [(merge.into, gone) for gone in merge.gone]
                     break
-        self.note = f"search: {tried} merges with splits were tried, {len(self.events)} raised the objective"
+        self.note = f"{NOTE}{tried} merges with splits were tried, {len(self.events)} raised the objective"
         return here if found is None else found
 
     def _proposals(self, here: Trial, rng: np.random.Generator) -> Iterator[tuple[Merge | None, Split]]:

@@ -21,6 +21,7 @@ from subchain.core.records import Record
 from subchain.core.statistics import Statistics
 from subchain.data.legal_states import LegalStates
 from subchain.emissions.base import Likelihood
+from subchain.emissions.collapsed.counts import EmissionCounts
 from subchain.emissions.incremental import Incremental
 from subchain.engines.statistics import HMMStatistics
 from subchain.errors import FileFormatError
@@ -154,6 +155,10 @@ class ChainLedger:
     @property
     def at_once(self) -> int:
         return self.visitor.at_once
+
+    @property
+    def is_compiled(self) -> bool:
+        return isinstance(self.emission, EmissionCounts)
 
     def visit(self, clusters: Index, *, excludes: bool, puts_back: bool) -> None:
         """Give clusters new marginals under the counts, with or without their own shares in them; put these back."""
