@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subchain.data import Sequences, Vocabulary
-from subchain.data.sequences import is_memory_mapped
+from subchain.data.mapped import is_memory_mapped
 from subchain.errors import InputError
 
 ragged = st.lists(st.lists(st.integers(-1, 9), max_size=7), min_size=1, max_size=9)

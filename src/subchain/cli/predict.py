@@ -53,9 +53,8 @@ def predict(
             raise unknown_name("value of --decoding:", decoding, DECODINGS)
         bed = BedFile(chrom, bin_size, offset, colours, track)
         bed.check()
-        write = None
+        write = None if output is None else writer_for(output, probabilities, join, bed)
         if output is not None:
-            write = writer_for(output, probabilities, join, bed)
             check_target(output, model, *data)
         fitted = load_model(model)
         source = DataSource(data, unit, sequences, lower, columns, sequence, array, format, lengths, header, separator)

@@ -22,11 +22,11 @@ from subchain.data.columns import Columns
 from subchain.data.delimited import read_csv
 from subchain.data.dtypes import SUPPORTED, cast, is_supported, joined
 from subchain.data.lines import existing_file
+from subchain.data.mapped import is_memory_mapped
 from subchain.data.missing import check_finite
 from subchain.data.sequences import (
     Sequences,
     Vocabularies,
-    is_memory_mapped,
     one_per_column,
     require_observations,
 )

@@ -112,3 +112,12 @@ def _find_advice() -> Any:
         return ctypes.CDLL(None).madvise
     except (OSError, AttributeError):
         return None
+
+
+def is_memory_mapped(values: object) -> bool:
+    """Return whether an array, or the base of a view, is memory-mapped."""
+    while isinstance(values, np.ndarray):
+        if isinstance(values, np.memmap):
+            return True
+        values = values.base
+    return False

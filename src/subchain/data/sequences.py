@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from subchain.data.columns import Columns, as_slice, resolve_columns
 from subchain.data.dtypes import SUPPORTED, is_supported
-from subchain.data.mapped import MappedFile
+from subchain.data.mapped import MappedFile, is_memory_mapped
 from subchain.data.missing import count_missing
 from subchain.data.vocabulary import Vocabulary, recode
 from subchain.errors import InputError
@@ -370,15 +370,6 @@ def require_observations(sequences: Sequences) -> Sequences:
     if sequences.n_observations == 0:
         raise InputError(f"the data hold no observations ({sequences.n_sequences} sequences, all empty).")
     return sequences
-
-
-def is_memory_mapped(values: object) -> bool:
-    """Return whether an array, or the base of a view, is memory-mapped."""
-    while isinstance(values, np.ndarray):
-        if isinstance(values, np.memmap):
-            return True
-        values = values.base
-    return False
 
 
 def _spread(n: int, at_most: int) -> NDArray[np.int64]:

@@ -15,7 +15,8 @@ from subchain.data import Evidence, HoldOut, Sequences, as_sequences, as_sequenc
 from subchain.data.annotations import Annotations
 from subchain.data.digest import digest
 from subchain.data.held_out import with_missing
-from subchain.data.sequences import is_memory_mapped, require_observations
+from subchain.data.mapped import is_memory_mapped
+from subchain.data.sequences import require_observations
 from subchain.data.unseen import without_unseen
 from subchain.emissions import AUTO, Emission, Parameters, Product, coded_numbers, emission_for
 from subchain.emissions.moments import RealEmission

@@ -33,7 +33,7 @@ LEAST_GAIN = 0.05
 #: Further attempts that a proposal is given as long as it may come to exceed the objective.
 ATTEMPTS = 5
 #: How the trace's account of a search begins; it also tells a resumed run that there was one.
-NOTE = "search: "
+NOTE = "search after iteration "
 
 
 class ExchangeSearch(StateSearch):
@@ -84,7 +84,8 @@ class OneExchange(OneSearch):
                     found = self._accept(parted if merge is None else f"{merge}, and {parted}", here, found)
                     self.folded += [] if merge is None else [(merge.into, gone) for gone in merge.gone]
                     break
-        self.note = f"{NOTE}{tried} merges with splits were tried, {len(self.events)} raised the objective"
+        outcome = f"{tried} merges with splits were tried, {len(self.events)} raised the objective"
+        self.note = f"{NOTE}{self.seed[-1]}: {outcome}"
         return here if found is None else found
 
     def _proposals(self, here: Trial, rng: np.random.Generator) -> Iterator[tuple[Merge | None, Split]]:
