@@ -395,7 +395,7 @@ class TestRefusals:
         with pytest.raises(InputError, match="one prior for all states"):
             model(emission=Categorical(1.0 + np.arange(15.0).reshape(3, 5))).fit(sentences)
         with pytest.raises(InputError, match="freeze none"):
-            model(emission=Categorical(n_categories=5, frozen=True)).fit(sentences)
+            model(emission=Categorical(n_categories=5, frozen=True), init=model().fit(sentences)).fit(sentences)
 
     def test_emissions_need_a_concentration(self, sentences):
         for algorithm, chain in ((Beam(), HDP()), (Gibbs(), Dirichlet())):

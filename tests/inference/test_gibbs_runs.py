@@ -258,7 +258,7 @@ class TestRefusals:
             ({"n_chains": 1.5}, "n_chains"),
             ({"block": "sequences"}, "Did you mean 'sequence'"),
             ({"parameters": "colapsed"}, "Did you mean 'collapsed'"),
-            ({"parameters": "sampled"}, "say block='sequence'"),
+            ({"block": "state", "parameters": "sampled"}, "block='sequence'"),
             ({"annealing": (2.0, 0.0)}, "temperatures must be positive and finite, but that of sweep 499 is 0.0"),
             ({"annealing": -1.0}, "temperatures must be positive"),
             ({"annealing": "cold"}, "annealing must be"),

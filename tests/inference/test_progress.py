@@ -124,6 +124,7 @@ class TestLine:
         assert "compiling" in states[0][1]
         assert "compiling" not in line.line()
 
+    @pytest.mark.filterwarnings("ignore:select_states")
     def test_a_selection_shows_states_fold_and_the_whole(self, data, monkeypatch):
         lines = []
         monkeypatch.setattr(Progress, "update", lambda self, state: lines.append(self.line()))
