@@ -34,15 +34,15 @@ def test_pieces_of_a_chain_are_one_chain() -> None:
 
 def test_the_move_between_two_pieces_is_believed_as_in_one() -> None:
     from subchain.data import Sequences
-    from subchain.engines import CpuEngine
+    from subchain.engines import CpuEngine, Part
     from subchain.models.streaming import _run
 
     x = CHAIN.observations.values[:40]
     surrogate = start().fit(CHAIN.observations).point_.surrogate()
     engine = CpuEngine(1)
-    _, end = _run(engine, surrogate, Sequences(x), None)
-    _, middle = _run(engine, surrogate, Sequences(x[:39]), None)
-    second, last = _run(engine, surrogate, Sequences(x[39:]), middle)
+    _, end = _run(engine, surrogate, Part(Sequences(x)), None)
+    _, middle = _run(engine, surrogate, Part(Sequences(x[:39])), None)
+    second, last = _run(engine, surrogate, Part(Sequences(x[39:])), middle)
     np.testing.assert_allclose(last, end)
     # the last move is believed in the light of everything before it and of the last observation: exactly as in one
     np.testing.assert_allclose(second.pairs.sum(axis=0), last, rtol=1e-9)

@@ -49,6 +49,7 @@ def test_criteria_are_those_of_the_model():
     assert found.best_.bic(x) == min(found.values[found.n_states])
 
 
+@pytest.mark.filterwarnings("ignore:select_states")
 def test_seeds_repeat():
     x = data(150).observations
     first, second = (choose(x, "bound", states=[2, 4]) for _ in range(2))

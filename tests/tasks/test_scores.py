@@ -78,8 +78,8 @@ class TestCriteria:
         emission = Product(a=Gaussian(columns=[0, 2]), b=Categorical(columns=1, n_categories=4, frozen=True))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = HMM(2, emission, random_state=0, n_jobs=1).fit(x)
-        assert model.n_parameters_ == 1 + 2 + 2 * (2 + 3)
+            model = HMM(3, emission, init=model_of("product"), n_jobs=1).fit(x)
+        assert model.n_parameters_ == 2 + 6 + 3 * (2 + 3)
 
     def test_given_parameters_are_not_counted(self):
         assert model_of("gaussian").n_parameters_ == 0

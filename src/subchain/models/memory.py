@@ -16,13 +16,17 @@ from subchain.emissions import coded_numbers, emission_for
 from subchain.emissions.moments import SAMPLE_VALUES
 from subchain.engines import resolve_engine
 from subchain.inference import resolve_inference
-from subchain.inference.start.starts import SAMPLE
+from subchain.inference.search.splitting import EXCERPT_LENGTH, EXCERPT_SIZE
+from subchain.inference.start.starts import NEIGHBOURS, SAMPLE
 from subchain.models.hmm import HMM
 from subchain.transitions import resolve_transition
+from subchain.transitions.hdp.hierarchy import hierarchy_of
 
 #: Number of tables of the model's size that an iteration holds at once: old and new statistics, prior, posterior,
 #: parameters and look-up tables of likelihoods; OTHER_TABLES if a pass has another surrogate than the point estimate.
 POINT_TABLES, OTHER_TABLES = 6, 10
+#: Tables over the excerpt that a search for better states works in.
+SEARCH_TABLES = 4
 #: Copies of the sample that k-means works with, and bytes that moments take for each number of their sample.
 SAMPLE_COPIES, MOMENT_BYTES = 4, 10
 
@@ -83,27 +87,32 @@ def memory_estimate(model: HMM, x: Any) -> MemoryEstimate:
     data = emission.prepare(coded_numbers(emission, data))
     zeros = emission.prior(data, n_states, flat=False).mean().zeros()
     transition = resolve_transition(model.transition)
-    moves = transition.prior(n_states, flat=False).mean().operator
+    prior = transition.prior(n_states, flat=False)
+    moves = prior.mean().operator
     sums_bytes = sum(array.nbytes for array in zeros.arrays().values()) + moves.weights.nbytes
     copies = 2 if transition.searches else 1  # a search over numbers of states keeps a copy to return to
     engine, algorithm = resolve_engine(model.engine, model.n_jobs), resolve_inference(model.inference)
     features = emission.features(data, np.arange(1))
+    is_race = model.init == "auto" and hierarchy_of(prior) is None
+    n_neighbours = 2 * NEIGHBOURS + 1 if is_race or model.init == "context" else 1
     of_pass = engine.pass_memory(data, moves, sums_bytes)
     working = algorithm.working_bytes(data.lengths, n_states, of_pass.n_jobs, has_symbols=features is None)
     is_pass = working is None and not algorithm.flat
+    if working is not None and algorithm.search and hierarchy_of(prior) is None:
+        working = max(working, 8 * SEARCH_TABLES * n_states * min(EXCERPT_LENGTH * EXCERPT_SIZE, data.n_observations))
     return MemoryEstimate(
         tables=of_pass.tables if working is None else working,
         sums=of_pass.sums if working is None else 0,
         borders=of_pass.borders if working is None else 0,
         model=(OTHER_TABLES if is_pass else POINT_TABLES) * sums_bytes + copies * transition.held_bytes(n_states),
         kept=copies * algorithm.kept_bytes(data.lengths, n_states),
-        start=0 if features is None else _start_bytes(data, n_states, features.shape[1], model.init),
+        start=0 if features is None else _start_bytes(data, n_states, features.shape[1] * n_neighbours, model.init),
     )
 
 
 def _start_bytes(data: Sequences, n_states: int, n_features: int, init: Any) -> int:
     """Return the memory for moments of the data, or for k-means: distances, and copies of the sample."""
     of_moments = MOMENT_BYTES * min(data.n_observations * data.n_features, SAMPLE_VALUES)
-    if not isinstance(init, str) or init == "exponential":
+    if not isinstance(init, str) or init in ("exponential", "parts"):
         return of_moments
     return max(of_moments, 8 * min(data.n_observations, SAMPLE) * (n_states + SAMPLE_COPIES * n_features))

@@ -120,6 +120,8 @@ def _of_moves(begin: Array, base: Array, initial: Array, pairs: Array, first: In
     row = separate.sum(axis=1) - separate[every, first] - separate[every, second] + log_rising(own_base, joint_own)
     row -= log_rising(joint_base.sum(axis=1), joint.sum(axis=1))
     gain += row - of_rows[first] - of_rows[second]
-    starts = log_rising(begin, initial)
-    gain += log_rising(begin[first] + begin[second], initial[first] + initial[second]) - starts[first] - starts[second]
+    if (begin > 0.0).all():  # first states may also be given, or follow from the transitions
+        alone = log_rising(begin, initial)
+        gain += log_rising(begin[first] + begin[second], initial[first] + initial[second])
+        gain -= alone[first] + alone[second]
     return np.asarray(gain)
