@@ -107,14 +107,14 @@ def test_a_small_batch_is_one_call_of_the_engine_and_no_search_for_libraries(mon
 
 def test_small_and_large_batches_give_the_same_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
     from subchain.data import Sequences
-    from subchain.engines import CpuEngine
+    from subchain.engines import CpuEngine, Part
     from subchain.models import streaming
 
     data = Sequences(CHAIN.observations.values, [0, 0, 700, 701, 3000, 3000])
     surrogate = start().fit(CHAIN.observations).point_.surrogate()
-    small, end = streaming._run(CpuEngine(1), surrogate, data, None)
+    small, end = streaming._run(CpuEngine(1), surrogate, Part(data), None)
     monkeypatch.setattr(streaming, "SMALL", 0)
-    large, same_end = streaming._run(CpuEngine(1), surrogate, data, None)
+    large, same_end = streaming._run(CpuEngine(1), surrogate, Part(data), None)
     np.testing.assert_allclose(end, same_end, rtol=1e-9)
     for name, array in large.arrays().items():
         np.testing.assert_allclose(small.arrays()[name], array, rtol=1e-9, err_msg=name)

@@ -16,7 +16,7 @@ from subchain.emissions import coded_numbers, emission_for
 from subchain.emissions.moments import SAMPLE_VALUES
 from subchain.engines import resolve_engine
 from subchain.inference import resolve_inference
-from subchain.inference.search.splitting import EXCERPT_LENGTH, EXCERPT_SIZE
+from subchain.inference.start.race import LENGTH, STRETCHES
 from subchain.inference.start.starts import NEIGHBOURS, SAMPLE
 from subchain.models.hmm import HMM
 from subchain.transitions import resolve_transition
@@ -25,8 +25,8 @@ from subchain.transitions.hdp.hierarchy import hierarchy_of
 #: Number of tables of the model's size that an iteration holds at once: old and new statistics, prior, posterior,
 #: parameters and look-up tables of likelihoods; OTHER_TABLES if a pass has another surrogate than the point estimate.
 POINT_TABLES, OTHER_TABLES = 6, 10
-#: Tables over the excerpt that a search for better states works in.
-SEARCH_TABLES = 4
+#: Tables over its excerpt that a race of starts works in.
+RACE_TABLES = 4
 #: Copies of the sample that k-means works with, and bytes that moments take for each number of their sample.
 SAMPLE_COPIES, MOMENT_BYTES = 4, 10
 
@@ -93,13 +93,13 @@ def memory_estimate(model: HMM, x: Any) -> MemoryEstimate:
     copies = 2 if transition.searches else 1  # a search over numbers of states keeps a copy to return to
     engine, algorithm = resolve_engine(model.engine, model.n_jobs), resolve_inference(model.inference)
     features = emission.features(data, np.arange(1))
-    is_race = model.init == "auto" and hierarchy_of(prior) is None
+    is_race = features is not None and model.init == "auto" and hierarchy_of(prior) is None
     n_neighbours = 2 * NEIGHBOURS + 1 if is_race or model.init == "context" else 1
     of_pass = engine.pass_memory(data, moves, sums_bytes)
     working = algorithm.working_bytes(data.lengths, n_states, of_pass.n_jobs, has_symbols=features is None)
     is_pass = working is None and not algorithm.flat
-    if working is not None and algorithm.search and hierarchy_of(prior) is None:
-        working = max(working, 8 * SEARCH_TABLES * n_states * min(EXCERPT_LENGTH * EXCERPT_SIZE, data.n_observations))
+    if working is not None and is_race:  # workers keep the tables of the race
+        working = max(working, 8 * RACE_TABLES * n_states * min(STRETCHES * LENGTH, data.n_observations))
     return MemoryEstimate(
         tables=of_pass.tables if working is None else working,
         sums=of_pass.sums if working is None else 0,
