@@ -5,8 +5,10 @@ Pass `ax` to draw into an existing figure. Colours are those of the report and s
 
 from subchain.plot.along import dwell_times, pairs, predictive_check, segmentation
 from subchain.plot.parameters import convergence, emissions, occupancy, states, transition
+from subchain.tasks.colours import COLOURS
 
 __all__ = [
+    "COLOURS",
     "convergence",
     "dwell_times",
     "emissions",
