@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from subchain import HMM
@@ -185,3 +186,17 @@ def test_tables_without_names_or_with_other_separators_are_read(answer: Any) -> 
     assert answer("fit", "semi.csv", "--states", 1, "-o", "m.safetensors")["columns"] == ["a", "b"]
     Path("odd.csv").write_text("a^b\n1.5^2\n3.5^4\n")
     assert answer("fit", "odd.csv", "--separator", "^", "--states", 1, "-o", "m.safetensors")["columns"] == ["a", "b"]
+
+
+def test_all_commands_read_data_by_the_same_options(answer: Any) -> None:
+    rows = np.random.default_rng(0).normal(np.repeat([0.0, 9.0], 40)[:, None], size=(80, 2))
+    lines = [f"{a:.3f}^{b:.3f}" for a, b in rows]
+    Path("odd.dat").write_text("\n".join([*lines[:40], "nan^nan", *lines[40:]]) + "\n")
+    reading = ["odd.dat", "--format", "csv", "--no-header", "--separator", "^"]
+    chosen = answer("select", *reading, "--states", "1-3", "--criterion", "bic", "-o", "m.safetensors")
+    assert chosen["n_states"] == 2
+    assert answer("score", "m.safetensors", *reading)["n_observations"] == 81
+    assert answer("forecast", "m.safetensors", *reading, "--steps", 2, "-o", "f.csv")
+    assert len(Path("f.csv").read_text().splitlines()) == 3
+    assert answer("impute", "m.safetensors", *reading, "-o", "i.csv")["n_imputed"] == 2
+    assert answer("sample", "m.safetensors", "--given", *reading, "-n", 3)

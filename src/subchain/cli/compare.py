@@ -9,25 +9,19 @@ import typer
 
 from subchain.cli import options
 from subchain.cli.output import command_output
+from subchain.cli.reading_options import Reading, reads_data
 
 if TYPE_CHECKING:
     from subchain.models.hmm import HMM
 
 
+@reads_data
 def compare(
     paths: Annotated[
         list[Path], typer.Argument(metavar="MODEL DATA", help="Model files, and last the data to score them by.")
     ],
-    unit: options.Unit = None,
-    sequences: options.SequenceRule = None,
-    lower: options.Lower = None,
-    columns: options.Columns = None,
-    sequence: options.SequenceColumn = None,
-    array: options.Array = None,
-    format: options.Format = None,
-    lengths: options.Lengths = None,
-    header: options.Header = None,
-    separator: options.Separator = None,
+    *,
+    reading: Reading,
     as_json: options.AsJson = False,
 ) -> None:
     """Score models on the same data, best first. Use data that none of them was fitted to."""
@@ -39,9 +33,7 @@ def compare(
         *files, data = paths
         if not files:
             raise InputError("compare needs at least one model, and then the data: MODEL... DATA.")
-        source = DataSource(
-            [data], unit, sequences, lower, columns, sequence, array, format, lengths, header, separator
-        )
+        source = DataSource([data], **reading)
         models = [load_model(file) for file in files]
         _check_measures(files, models)
         found: list[dict[str, Any]] = []
@@ -66,7 +58,7 @@ def compare(
 
 def _check_measures(files: list[Path], models: list[HMM]) -> None:
     """Raise an `InputError` if some scores are probabilities and others densities, which depend on units."""
-    from subchain.emissions import density_columns
+    from subchain.emissions.densities import density_columns
     from subchain.errors import InputError
 
     measures = [density_columns(model.family_, model.emission_) for model in models]

@@ -11,6 +11,7 @@ import typer
 from subchain.cli import fit_options, options
 from subchain.cli.exit_codes import ExitCode
 from subchain.cli.output import Output, command_output, number_of
+from subchain.cli.reading_options import Reading, reads_data
 from subchain.cli.settings_file import write_settings
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ MAX_MARGINAL_BYTES = 100_000_000
 SUFFIX = ".safetensors"
 
 
+@reads_data
 def fit(
     context: typer.Context,
     data: options.DataPaths,
@@ -43,16 +45,8 @@ def fit(
     resume: fit_options.Resume = False,
     restart: fit_options.Restart = False,
     jobs: fit_options.Jobs = None,
-    unit: options.Unit = None,
-    sequences: options.SequenceRule = None,
-    lower: options.Lower = None,
-    columns: options.Columns = None,
-    sequence: options.SequenceColumn = None,
-    array: options.Array = None,
-    format: options.Format = None,
-    lengths: options.Lengths = None,
-    header: options.Header = None,
-    separator: options.Separator = None,
+    *,
+    reading: Reading,
     settings: fit_options.Settings = None,
     save_settings: fit_options.SaveSettings = None,
     log: options.Log = None,
@@ -66,9 +60,10 @@ def fit(
     """
     with command_output(as_json, quiet) as out:
         from subchain.cli.choices import ModelOptions, check_options
-        from subchain.cli.inputs import DataSource, name_of
+        from subchain.cli.inputs import DataSource
         from subchain.cli.run_log import logging_to
         from subchain.cli.targets import check_target
+        from subchain.data.standard_input import name_of
 
         model_options = ModelOptions(
             emission, states, infinite, max_states, transition, inference, time_limit, max_iter, init, restarts, seed,
@@ -78,7 +73,7 @@ def fit(
         target = output or Path(f"{name_of(data[0])}{SUFFIX}")
         check_target(target, *data)
         arguments = _arguments(holdout, checkpoint, resume, restart, (*data, target))
-        source = DataSource(data, unit, sequences, lower, columns, sequence, array, format, lengths, header, separator)
+        source = DataSource(data, **reading)
         if save_settings is not None:
             check_target(save_settings, *data, target, checkpoint)
             write_settings(context, save_settings)
@@ -119,7 +114,8 @@ def _fit(
     from subchain.cli.choices import choose
     from subchain.cli.inputs import described
     from subchain.cli.states import show_restarts, show_states, summary
-    from subchain.emissions import n_missing_entries, resolve_emission
+    from subchain.emissions import resolve_emission
+    from subchain.emissions.choice import n_missing_entries
     from subchain.inference.run.progress import is_shown
 
     read = source.call()

@@ -81,8 +81,11 @@ Restarts = Annotated[
 ]
 Init = Annotated[
     str | None,
-    typer.Option("--init", metavar="START", help="auto, kmeans, context, random, exponential.", rich_help_panel=RUN),
-]
+    typer.Option(
+        "--init", metavar="START",
+        help="Where runs begin: auto, kmeans, context, random, exponential, stochastic, parts.", rich_help_panel=RUN,
+    ),
+]  # fmt: skip
 Seed = Annotated[int, typer.Option("--seed", help="Seed of the random numbers.", rich_help_panel=RUN)]
 Holdout = Annotated[
     float | None,

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from subchain.cli import options
 from subchain.cli.output import command_output, number_of
+from subchain.cli.reading_options import Reading, reads_data
 
 if TYPE_CHECKING:
     from subchain.models.hmm import HMM
     from subchain.tasks.forecast import Forecast
 
 
+@reads_data
 def forecast(
     model: options.ModelPath,
     data: options.DataPaths,
@@ -22,16 +23,9 @@ def forecast(
     interval: Annotated[
         float, typer.Option("--interval", metavar="P", help="Probability of the intervals of numbers.")
     ] = 0.9,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="OUT", help="Output file, .csv or .tsv; standard output without it."),
-    ] = None,
-    unit: options.Unit = None,
-    sequences: options.SequenceRule = None,
-    lower: options.Lower = None,
-    columns: options.Columns = None,
-    sequence: options.SequenceColumn = None,
-    array: options.Array = None,
+    output: options.TableTarget = None,
+    *,
+    reading: Reading,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -54,7 +48,7 @@ def forecast(
             check_suffix(output, "forecasts")
             check_target(output, model, *data)
         fitted = load_model(model)
-        x = read_for(fitted, DataSource(data, unit, sequences, lower, columns, sequence, array))
+        x = read_for(fitted, DataSource(data, **reading))
         found = fitted.forecast(x, steps)
         ahead = found if isinstance(found, list) else [found]
         names = x.names or range(x.n_sequences)

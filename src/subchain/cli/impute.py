@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from subchain.cli import options
 from subchain.cli.output import command_output, number_of
+from subchain.cli.reading_options import Reading, reads_data
 
 if TYPE_CHECKING:
     from subchain.cli.joined import Joined
 
 
+@reads_data
 def impute(
     model: options.ModelPath,
     data: options.DataPaths,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="OUT", help="Output file, .csv or .tsv; standard output without it."),
-    ] = None,
-    unit: options.Unit = None,
-    sequences: options.SequenceRule = None,
-    lower: options.Lower = None,
-    columns: options.Columns = None,
-    sequence: options.SequenceColumn = None,
-    array: options.Array = None,
+    output: options.TableTarget = None,
+    *,
+    reading: Reading,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -48,7 +40,7 @@ def impute(
             check_suffix(output, "completed data")
             check_target(output, model, *data)
         fitted = load_model(model)
-        x = read_for(fitted, DataSource(data, unit, sequences, lower, columns, sequence, array))
+        x = read_for(fitted, DataSource(data, **reading))
         found = fitted.impute(x)
         filled = np.concatenate(found) if isinstance(found, list) else np.asarray(found)
         missing = is_missing(np.asarray(x.values)).reshape(len(filled), -1)

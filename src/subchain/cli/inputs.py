@@ -118,11 +118,6 @@ def is_standard_input(path: Path) -> bool:
     return str(path) == STANDARD_INPUT
 
 
-def name_of(path: Path) -> str:
-    """Return the name of a file or folder up to the first point; "stdin" for standard input."""
-    return "stdin" if is_standard_input(path) else path.resolve().name.partition(".")[0]
-
-
 def read_for(model: HMM, source: DataSource) -> Sequences:
     """Return the data in the codes and columns of a model."""
     from subchain.data.standard_input import kept_input

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from subchain.cli import options, predict_options
 from subchain.cli.output import Output, command_output
+from subchain.cli.reading_options import Reading, reads_data
 
 if TYPE_CHECKING:
     from subchain.cli.predictions import Predictions
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 DECODINGS = ("posterior", "viterbi")
 
 
+@reads_data
 def predict(
     model: options.ModelPath,
     data: options.DataPaths,
@@ -26,16 +28,8 @@ def predict(
     offset: predict_options.Offset = 0,
     colours: predict_options.Colours = True,
     track: predict_options.Track = None,
-    unit: options.Unit = None,
-    sequences: options.SequenceRule = None,
-    lower: options.Lower = None,
-    columns: options.Columns = None,
-    sequence: options.SequenceColumn = None,
-    array: options.Array = None,
-    format: options.Format = None,
-    lengths: options.Lengths = None,
-    header: options.Header = None,
-    separator: options.Separator = None,
+    *,
+    reading: Reading,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -46,7 +40,7 @@ def predict(
         from subchain.cli.joined import Joined
         from subchain.cli.predictions import Predictions, is_bed, writer_for
         from subchain.cli.targets import check_target
-        from subchain.emissions import n_missing_entries
+        from subchain.emissions.choice import n_missing_entries
         from subchain.errors import unknown_name
 
         if decoding not in DECODINGS:
@@ -57,7 +51,7 @@ def predict(
         if output is not None:
             check_target(output, model, *data)
         fitted = load_model(model)
-        source = DataSource(data, unit, sequences, lower, columns, sequence, array, format, lengths, header, separator)
+        source = DataSource(data, **reading)
         x = read_for(fitted, source)
         in_segments = output is not None and is_bed(output)
         if output is not None and in_segments:

@@ -9,10 +9,12 @@ import typer
 
 from subchain.cli import options
 from subchain.cli.output import command_output
+from subchain.cli.reading_options import Reading, reads_data
 
 POSITIONS = "How positions are shown"
 
 
+@reads_data
 def report(
     model: options.ModelPath,
     data: options.DataPaths,
@@ -34,16 +36,8 @@ def report(
         float,
         typer.Option("--offset", help="Coordinate of the first position of a sequence.", rich_help_panel=POSITIONS),
     ] = 0,
-    unit: options.Unit = None,
-    sequences: options.SequenceRule = None,
-    lower: options.Lower = None,
-    columns: options.Columns = None,
-    sequence: options.SequenceColumn = None,
-    array: options.Array = None,
-    format: options.Format = None,
-    lengths: options.Lengths = None,
-    header: options.Header = None,
-    separator: options.Separator = None,
+    *,
+    reading: Reading,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -52,14 +46,11 @@ def report(
         import subchain
         from subchain.cli.inputs import DataSource, load_model, read_for
         from subchain.cli.targets import check_target
-        from subchain.reports.facts import name_of
+        from subchain.data.standard_input import name_of
 
         check_target(output, model, *data)
         fitted = load_model(model)
-        x = read_for(
-            fitted,
-            DataSource(data, unit, sequences, lower, columns, sequence, array, format, lengths, header, separator),
-        )
+        x = read_for(fitted, DataSource(data, **reading))
         named = title or ", ".join(name_of(path) for path in data)
         subchain.report(fitted, x, output, title=named, step=step, unit=step_unit, offset=offset)
         out.add(report=str(output))

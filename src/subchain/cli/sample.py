@@ -9,11 +9,13 @@ import typer
 
 from subchain.cli import options
 from subchain.cli.output import command_output, number_of
+from subchain.cli.reading_options import Reading, reads_data
 
 if TYPE_CHECKING:
     from subchain.models.hmm import HMM
 
 
+@reads_data
 def sample(
     model: options.ModelPath,
     n: Annotated[int, typer.Option("-n", "--number", metavar="N", help="Number of observations.")] = 100,
@@ -22,6 +24,8 @@ def sample(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="OUT", help="Output file, .csv, .npy or .txt.")
     ] = None,
+    *,
+    reading: Reading,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -43,8 +47,11 @@ def sample(
                     f"-o {str(output)!r} has an unsupported suffix; draws are written to {', '.join(known)}."
                 )
             check_target(output)
+        asked = [name for name, value in reading.items() if value is not None]
+        if given is None and asked:
+            raise InputError(f"--{asked[0]} says how data are read, but there are none: give --given DATA.")
         fitted = load_model(model)
-        past = None if given is None else read_for(fitted, DataSource(given))
+        past = None if given is None else read_for(fitted, DataSource(given, **reading))
         if past is not None and past.n_sequences != 1:
             raise InputError(f"--given must be one sequence, not {past.n_sequences}.")
         drawn = fitted.sample(n, given=None if past is None else past[0], random_state=seed)

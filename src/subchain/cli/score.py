@@ -8,34 +8,25 @@ import typer
 
 from subchain.cli import options
 from subchain.cli.output import command_output
+from subchain.cli.reading_options import Reading, reads_data
 
 
+@reads_data
 def score(
     model: options.ModelPath,
     data: options.DataPaths,
     each: Annotated[bool, typer.Option("--each", help="Include the score of each sequence.")] = False,
-    unit: options.Unit = None,
-    sequences: options.SequenceRule = None,
-    lower: options.Lower = None,
-    columns: options.Columns = None,
-    sequence: options.SequenceColumn = None,
-    array: options.Array = None,
-    format: options.Format = None,
-    lengths: options.Lengths = None,
-    header: options.Header = None,
-    separator: options.Separator = None,
+    *,
+    reading: Reading,
     as_json: options.AsJson = False,
 ) -> None:
     """Compute the log likelihood of data: total, per observation, and of each sequence."""
     with command_output(as_json) as out:
         from subchain.cli.inputs import DataSource, described, load_model, read_for
-        from subchain.emissions import n_missing_entries
+        from subchain.emissions.choice import n_missing_entries
 
         fitted = load_model(model)
-        x = read_for(
-            fitted,
-            DataSource(data, unit, sequences, lower, columns, sequence, array, format, lengths, header, separator),
-        )
+        x = read_for(fitted, DataSource(data, **reading))
         scores = fitted.score_sequences(x)
         total = float(scores.sum())
         out.add(

@@ -11,6 +11,7 @@ import typer
 from subchain.cli import fit_options, options
 from subchain.cli.exit_codes import ExitCode
 from subchain.cli.output import Output, command_output
+from subchain.cli.reading_options import Reading, reads_data
 
 if TYPE_CHECKING:
     from subchain.cli.calls import Call
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 CRITERIA = {"bic": "BIC", "aic": "AIC", "held-out": "log probability per held-out observation", "bound": "bound"}
 
 
+@reads_data
 def select(
     data: options.DataPaths,
     output: fit_options.ModelTarget = None,
@@ -40,12 +42,8 @@ def select(
     init: fit_options.Init = None,
     seed: fit_options.Seed = 0,
     jobs: fit_options.Jobs = None,
-    unit: options.Unit = None,
-    sequences: options.SequenceRule = None,
-    lower: options.Lower = None,
-    columns: options.Columns = None,
-    sequence: options.SequenceColumn = None,
-    array: options.Array = None,
+    *,
+    reading: Reading,
     log: options.Log = None,
     verbose: options.Verbose = False,
     quiet: options.Quiet = False,
@@ -59,6 +57,7 @@ def select(
         from subchain.cli.inputs import DataSource
         from subchain.cli.run_log import logging_to
         from subchain.cli.targets import check_target
+        from subchain.data.standard_input import name_of
         from subchain.errors import unknown_name
 
         sizes = numbers_of_states(states)
@@ -68,9 +67,9 @@ def select(
             emission, max(sizes), False, None, transition, inference, None, max_iter, init, 1, seed, jobs, tolerance
         )
         check_options(model_options)
-        target = output or Path(f"{data[0].resolve().name.partition('.')[0]}{SUFFIX}")
+        target = output or Path(f"{name_of(data[0])}{SUFFIX}")
         check_target(target, *data)
-        read = DataSource(data, unit, sequences, lower, columns, sequence, array).call()
+        read = DataSource(data, **reading).call()
         x = read.evaluate()
         choices = choose(model_options, x)
         for reason in choices.reasons:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import os
 import shutil
 import sys
 import tempfile
@@ -28,6 +29,18 @@ _PACKED: dict[bytes, tuple[str, Callable[..., Any]]] = {
 FIRST_BYTES = 1 << 16
 #: Number of fields of a line in the CoNLL-U format.
 TREEBANK_FIELDS = 10
+
+
+def name_of(path: str | os.PathLike[str]) -> str:
+    """Return the name of a file or folder without extensions; "stdin" for standard input.
+
+    Examples
+    --------
+    >>> name_of("data/walks.csv.gz"), name_of("-")
+    ('walks', 'stdin')
+    """
+    name = Path(path).name or Path(path).resolve().name
+    return "stdin" if str(path) == STANDARD_INPUT else name.partition(".")[0] or name
 
 
 @contextmanager

@@ -8,12 +8,12 @@ import math
 import os
 import platform
 import warnings
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import subchain
+from subchain.data.standard_input import name_of
 from subchain.models.hmm import HMM
 from subchain.reports import formatting
 from subchain.reports.subject import Subject
@@ -104,18 +104,6 @@ def title(x: Any, subject: Subject) -> str:
     if names is not None and len(names) == 1:
         return str(names[0])
     return f"Hidden Markov model with {formatting.several(len(subject.shown), 'state')}"
-
-
-def name_of(path: str | os.PathLike[str]) -> str:
-    """Return the name of a file without its extensions.
-
-    Examples
-    --------
-    >>> name_of("data/walks.csv.gz")
-    'walks'
-    """
-    name = Path(path).name
-    return name.split(".")[0] or name
 
 
 def headline(subject: Subject) -> str:
