@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import math
 
+from subchain.tasks import numbers
+
+#: Sizes beyond which numbers are written with powers of ten.
+SMALL_SPREAD, LARGE = 1e-5, 1e9
 #: Raised digits for powers of ten.
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -59,13 +63,9 @@ def with_spread(mean: float, spread: float) -> str:
     >>> with_spread(-0.00008, 0.0421), with_spread(1224.5, 192.0), with_spread(-5.0, 2.0)
     ('0.000 ± 0.042', '1,220 ± 190', '−5.0 ± 2.0')
     """
-    if not (math.isfinite(spread) and spread > 0.0 and abs(mean) < 1e9):
-        return f"{number(mean)} ± {number(spread)}"
-    digits = 1 - math.floor(math.log10(spread))
-    if digits > 6:
+    if not (SMALL_SPREAD <= spread < math.inf and abs(mean) < LARGE):
         return f"{number(mean)} ± {number(spread, 2)}"
-    rounded = (_signed(f"{round(value, digits):,.{max(0, digits)}f}") for value in (mean, spread))
-    return " ± ".join(rounded)
+    return _signed(numbers.with_spread(mean, spread))
 
 
 def mean_beside(mean: float, spread: float) -> str:
