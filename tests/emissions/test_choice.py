@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from subchain import HMM, Bernoulli, Categorical, Gaussian, Poisson, Product, read
+from subchain import HMM, VI, Bernoulli, Categorical, Gaussian, Poisson, Product, read
 from subchain.data import as_sequences
-from subchain.emissions import choose_emission, n_missing_entries
+from subchain.emissions import choose_emission
+from subchain.emissions.choice import n_missing_entries
 from subchain.errors import InputError
 from subchain.selection import select_states
 
@@ -110,9 +111,8 @@ def test_negative_codes_of_a_table_are_symbols_in_all_that_follows(tmp_path: Pat
     short.write_text("turn\n2\n3\n2\n0\n")  # without −1 the column is of integers
     assert model.score(read(short)) == model.score(np.array([2, 3, 2, 0]))
     assert model.impute([-1.0, np.nan, -1.0]).tolist() == [-1, -1, -1]
-    assert (
-        select_states(read(table), [1, 2], criterion="bic", random_state=0).best_.vocabularies_ == model.vocabularies_
-    )
+    chosen = select_states(read(table), [1, 2, 3], criterion="bic", random_state=0)
+    assert chosen.best_.vocabularies_ == model.vocabularies_
 
 
 def test_a_family_that_nobody_knows_is_refused() -> None:
@@ -120,6 +120,7 @@ def test_a_family_that_nobody_knows_is_refused() -> None:
         HMM(2, "aut").fit(RNG.normal(size=30))
 
 
-def test_states_that_are_all_alike_are_told() -> None:
-    with pytest.warns(UserWarning, match=r"the states emit the same: no difference .* with Poisson\(\)"):
-        HMM(2, random_state=0).fit(np.random.default_rng(0).poisson(5.0, 500))
+@pytest.mark.parametrize("search", [False, True])
+def test_data_without_states_are_noticed(search: bool) -> None:
+    with pytest.warns(UserWarning, match=r"one state explains the data as well: no difference .* with Poisson\(\)"):
+        HMM(2, inference=VI(search=search), random_state=0).fit(np.random.default_rng(0).poisson(5.0, 500))

@@ -225,7 +225,7 @@ class TestWhatIsSaidOfTheResult:
             assert f"the best {NAME}, {best:g}, is the {which} that was tried" in said[0]
             assert "the next, 0.1, scores 1 less" in said[0]
 
-    @pytest.mark.filterwarnings("ignore:the states emit the same")
+    @pytest.mark.filterwarnings("ignore:one state explains")
     def test_runs_that_collapse_are_not_chosen(self):
         x = text(4, 30)
         grid = {NAME: [0.01, 0.1, 1.0, 1000.0], "transition__concentration": [0.01]}

@@ -28,13 +28,12 @@ from subchain.emissions.bernoulli import Bernoulli
 from subchain.emissions.categorical import Categorical
 from subchain.emissions.checks import as_matrix
 from subchain.emissions.diagonal_gaussian import DiagonalGaussian
+from subchain.emissions.families import AUTO, resolve_emission
 from subchain.emissions.gaussian import Gaussian
 from subchain.emissions.moments import RealEmission
 from subchain.emissions.poisson import Poisson
 from subchain.emissions.product import Product
 
-#: Name of the automatic choice.
-AUTO = "auto"
 #: With more columns of measurements than this, covariances are diagonal.
 FEW_COLUMNS = 10
 #: Whole numbers with a larger mean are measurements: a Gaussian describes counts of that size, whatever their variance.
@@ -80,6 +79,22 @@ class Column:
     is_whole: bool
     values: NDArray[np.float64]
     counts: NDArray[np.int64]
+
+
+def emission_for(emission: str | Emission, data: Sequences) -> Choice:
+    """Return the family for these data: the given one, or for "auto" the one that suits their columns.
+
+    The reason is empty if the family was given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subchain.emissions.choice import emission_for
+    >>> emission_for("auto", Sequences(np.array([0.5, 1.5])))
+    Choice(emission=Gaussian(), reason='Gaussian, because the data are numbers with fractions.')
+    """
+    is_open = isinstance(emission, str) and emission == AUTO
+    return choose_emission(data) if is_open else Choice(resolve_emission(emission), "")
 
 
 def choose_emission(data: Sequences) -> Choice:

@@ -1,4 +1,4 @@
-"""Lookup of emission families: all that are defined, and the one that given parameters belong to."""
+"""Lookup of emission families: all that are defined, by name, and the one that given parameters belong to."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import inspect
 from collections.abc import Iterator
 
 from subchain.emissions.base import Emission, Parameters
-from subchain.errors import InputError
+from subchain.errors import InputError, unknown_name
+
+#: Name of the automatic choice.
+AUTO = "auto"
 
 
 def family_of(parameters: Parameters) -> Emission:
@@ -34,3 +37,22 @@ def families(base: type[Emission] = Emission) -> Iterator[type[Emission]]:
         if not inspect.isabstract(family):
             yield family
         yield from families(family)
+
+
+def resolve_emission(emission: str | Emission) -> Emission:
+    """Return the family with the given name and default settings; return a family object unchanged.
+
+    Examples
+    --------
+    >>> from subchain.emissions import resolve_emission
+    >>> resolve_emission("poisson")
+    Poisson()
+    """
+    if isinstance(emission, Emission):
+        return emission
+    if not isinstance(emission, str):
+        raise InputError(f"emission must be a family such as Poisson(), or the name of one; got {emission!r}.")
+    known = {family.name: family for family in families()}
+    if emission not in known:
+        raise unknown_name("emission", emission, [AUTO, *known])
+    return known[emission]()

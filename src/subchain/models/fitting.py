@@ -18,7 +18,9 @@ from subchain.data.held_out import with_missing
 from subchain.data.mapped import is_memory_mapped
 from subchain.data.sequences import require_observations
 from subchain.data.unseen import without_unseen
-from subchain.emissions import AUTO, Emission, Parameters, Product, coded_numbers, emission_for
+from subchain.emissions import Emission, Parameters, Product
+from subchain.emissions.choice import coded_numbers, emission_for
+from subchain.emissions.families import AUTO
 from subchain.emissions.moments import RealEmission
 from subchain.emissions.partly_frozen import PartlyFrozen
 from subchain.engines import resolve_engine

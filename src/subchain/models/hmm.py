@@ -220,8 +220,9 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods, UncertaintyMethods
         is_judged = self.status_ == "converged" and states_are_open and not self.family_.has_frozen
         if complaint is None and is_judged and are_alike(self.emission_, visits):
             warnings.warn(
-                f"the states emit the same: no difference between them was found with {self.family_!r}. The data may "
-                "have no states, another family may suit them better (emission=), or another start (init=, n_init=).",
+                f"one state explains the data as well: no difference between states was found with {self.family_!r}. "
+                "The data may have no states, another family may suit them better (emission=), or another start (init=,"
+                " n_init=).",
                 stacklevel=3,
             )
         if learns_top(chain) and bool((visits >= 1.0).all()):

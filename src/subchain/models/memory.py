@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from subchain.data import Sequences, as_sequences
-from subchain.emissions import coded_numbers, emission_for
+from subchain.emissions.choice import coded_numbers, emission_for
 from subchain.emissions.moments import SAMPLE_VALUES
 from subchain.engines import resolve_engine
 from subchain.inference import resolve_inference

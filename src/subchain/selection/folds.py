@@ -17,7 +17,8 @@ from subchain.core.components import clone
 from subchain.data import Sequences, as_sequences
 from subchain.data.annotations import Annotations
 from subchain.data.dtypes import signed
-from subchain.emissions import Categorical, Emission, Product, coded_numbers, emission_for
+from subchain.emissions import Categorical, Emission, Product
+from subchain.emissions.choice import coded_numbers, emission_for
 from subchain.emissions.moments import RealEmission
 from subchain.errors import InputError
 from subchain.models.hmm import HMM

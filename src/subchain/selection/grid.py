@@ -15,7 +15,9 @@ import numpy as np
 
 from subchain.core.components import clone
 from subchain.data import Sequences
-from subchain.emissions import AUTO, emission_for, resolve_emission
+from subchain.emissions import resolve_emission
+from subchain.emissions.choice import emission_for
+from subchain.emissions.families import AUTO
 from subchain.errors import InputError, unknown_name
 from subchain.inference import Algorithm, resolve_inference
 from subchain.models.hmm import HMM

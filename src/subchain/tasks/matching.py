@@ -50,14 +50,14 @@ def _excess(ours: Parameters, theirs: Parameters) -> Array:
 
 
 def are_alike(emission: Parameters, visits: Array) -> bool:
-    """Return whether all states that are in use, at least two, have nearly the same emissions; false for few positions.
+    """Return whether all of several states that are in use have nearly the same emissions; false for few positions.
 
     Parameters
     ----------
     visits : (K,) expected number of positions in each state
     """
     used = np.flatnonzero(visits >= USED * visits.sum())
-    if len(used) < 2 or visits.sum() < FEWEST:
+    if len(visits) < 2 or visits.sum() < FEWEST:
         return False
     states = emission.take(used)
     return bool((_excess(states, states.take(np.zeros(1, dtype=np.int64))) < ALIKE).all())
