@@ -30,8 +30,14 @@ class Passed:
     past: np.ndarray  # log of the predicted states before each observation
     joint: np.ndarray  # log of past and present
     future: np.ndarray  # log of what comes after each position
-    logs: np.ndarray
+    logs: np.ndarray  # log likelihoods, evidence about the states included
+    known: np.ndarray  # log weights of that evidence
     log_moves: np.ndarray
+
+    @property
+    def cavity(self):
+        """What all but a position's own observation says of its state, in logarithms."""
+        return self.past + self.known + self.future
 
     @property
     def both(self):
@@ -66,7 +72,9 @@ def normalized(logs):
 
 def run(surrogate, part, positions, start=None, stop=None):
     """Forward and backward messages over some positions, between weights (K,) from outside; also their values."""
-    values, logs = Observed(surrogate, part).log_likelihood(positions)
+    observed = Observed(surrogate, part)
+    values, logs = observed.log_likelihood(positions)
+    known = observed.known(positions)[1].T
     past, joint, future = np.empty_like(logs), np.empty_like(logs), np.empty_like(logs)
     log_moves = naive.logs(surrogate.transition.dense())
     past[0] = naive.logs(surrogate.initial if start is None else start)
@@ -77,7 +85,7 @@ def run(surrogate, part, positions, start=None, stop=None):
         joint[t] = past[t] + logs[t]
     for t in range(len(logs) - 2, -1, -1):
         future[t] = np.logaddexp.reduce(log_moves + logs[t + 1] + future[t + 1], axis=1)
-    return Passed(values, past, joint, future, logs, log_moves)
+    return Passed(values, past, joint, future, logs, known, log_moves)
 
 
 def in_form(operator, table):
@@ -158,7 +166,7 @@ class NaiveEngine:
         scores = self.scores(surrogate, part)
         for number, positions, passed in self.sequences(surrogate, part):
             if number not in scores.impossible:
-                consume(MarginalBlock(positions, np.ascontiguousarray(normalized(passed.past + passed.future).T)))
+                consume(MarginalBlock(positions, np.ascontiguousarray(normalized(passed.cavity).T)))
         return scores
 
     def smooth_in_order(self, surrogate, part, size):
@@ -171,8 +179,8 @@ class NaiveEngine:
         out = np.empty(part.data.n_observations)
         self.scores(surrogate, part).checked()
         for _, positions, passed in self.sequences(surrogate, part):
-            cavity = passed.past + passed.future
-            out[positions] = np.logaddexp.reduce(cavity + passed.logs, axis=1) - np.logaddexp.reduce(cavity, axis=1)
+            cavity, own = passed.cavity, surrogate.emission.log_likelihood(passed.values).T
+            out[positions] = np.logaddexp.reduce(cavity + own, axis=1) - np.logaddexp.reduce(cavity, axis=1)
         return out
 
     def viterbi(self, surrogate, part, out=None):

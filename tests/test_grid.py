@@ -102,7 +102,7 @@ def test_and_so_does_one_that_learns_its_prior_and_searches(algorithm, family, t
             warnings.simplefilter("ignore")
             return model.fit(data, **arguments)
 
-    monkeypatch.setattr(StateSearch, "is_due", lambda self, trials, iteration: iteration % 2 == 0)
+    monkeypatch.setattr(StateSearch, "is_due", lambda self, trials, state, step: state.iteration % 2 == 1)
     monkeypatch.setattr(hyperparameters, "LATE", 2)
     monkeypatch.setattr(learned_table, "LATE", 2)
     monkeypatch.setattr(hyperparameters, "EARLY", 2)

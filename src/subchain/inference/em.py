@@ -62,10 +62,11 @@ class EM(Batch):
     search : bool
         Whether to look for better states once the run has settled: two states are merged, a third is split, and the
         result is kept if the objective rises. The trace says what was tried.
-    batch : int, optional
-        Subchains (or sequences) of an update, for online EM; without it every iteration visits all the data.
-    length, boundary, delay, forgetting, starts, max_updates, max_passes, report_every, adapt, average
-        Settings of online EM, as in `SVI`; they need `batch`. Online EM has no `max_iter` and no `tolerance`.
+    **minibatches : int, float, str or bool
+        Settings of online EM. ``batch`` is the number of subchains (or sequences) of an update; without it every
+        iteration visits all the data. ``length``, ``boundary``, ``delay``, ``forgetting``, ``starts``, ``max_updates``,
+        ``max_passes``, ``report_every``, ``adapt`` and ``average`` are as in `SVI` and need ``batch``. Online EM has no
+        `max_iter` and no `tolerance`.
 
     Examples
     --------

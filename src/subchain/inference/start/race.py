@@ -16,6 +16,8 @@ from subchain.structures.chain.structure import Chains
 STRETCHES, LENGTH, ITERATIONS = 64, 512, 15
 #: Share of the first guess in what is returned: the excerpt may lack symbols that the data have.
 FIRST = 0.02
+#: Bounds that differ by less than this share are equal, and the first of the starts wins: rounding does not decide.
+TIE = 1e-9
 
 
 def race(
@@ -32,7 +34,9 @@ def race(
     """
     excerpt = Excerpt(chains, LENGTH, STRETCHES, rng)
     ran = {name: _run(excerpt, prior, start()) for name, start in starts.items()}
-    best = max(ran, key=lambda name: ran[name][0])
+    highest = max(bound for bound, _ in ran.values())
+    enough = highest - TIE * abs(highest) if highest > -np.inf else highest
+    best = next(name for name, (bound, _) in ran.items() if bound >= enough)
     return best, ran[best][1]
 
 
