@@ -26,10 +26,11 @@ def public_classes() -> list[type]:
 
 
 def described(kind: type) -> set[str]:
-    """Names in the sections of a docstring that describe arguments."""
+    """Names in the sections of a docstring that describe arguments; under `**names` also those in double backticks."""
     text = "".join(SECTION.findall(inspect.getdoc(kind) or ""))
     lines = [line.partition(" :")[0] for line in text.splitlines() if line and not line.startswith(" ")]
-    return {name.strip(" *") for line in lines for name in line.split(",")}
+    others = re.findall(r"``(\w+)``", text.partition("\n**")[2])
+    return {name.strip(" *") for line in lines for name in line.split(",")} | set(others)
 
 
 @pytest.mark.parametrize("kind", public_classes(), ids=lambda kind: kind.__qualname__)

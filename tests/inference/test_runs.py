@@ -357,6 +357,7 @@ class TestTrouble:
         ]
         assert fitted.point_.not_finite() is None
 
+    @pytest.mark.filterwarnings("ignore:one state explains")
     def test_a_constant_column_does_no_harm(self):
         x = np.column_stack((np.random.default_rng(0).normal(size=200), np.full(200, 3.0)))
         for family in ("gaussian", "diagonal_gaussian"):
