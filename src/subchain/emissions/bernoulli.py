@@ -16,6 +16,7 @@ from subchain.data.sequences import Sequences
 from subchain.emissions.base import Conjugate, Emission, Parameters, Table, Values
 from subchain.emissions.checks import without_symbols
 from subchain.emissions.counts import (
+    EMPTY,
     CountLikelihood,
     CountSums,
     check_counts,
@@ -116,7 +117,7 @@ class BetaTable(Conjugate):
     def mode(self) -> BernoulliParameters:
         one, zero = np.maximum(self.successes - 1.0, 0.0), np.maximum(self.failures - 1.0, 0.0)
         total = one + zero
-        return BernoulliParameters(np.where(total > 0.0, one / np.where(total > 0.0, total, 1.0), 0.5))
+        return BernoulliParameters(np.where(total > EMPTY, one / np.where(total > EMPTY, total, 1.0), 0.5))
 
     def expected_log(self) -> BernoulliWeights:
         total = digamma(self.successes + self.failures)

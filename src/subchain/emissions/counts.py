@@ -24,6 +24,8 @@ from subchain.errors import InputError
 
 #: Largest count: beyond, doubles do not represent every whole number.
 LARGEST_COUNT = 2.0**53
+#: Expected counts below this one are lost in the rounding of a prior's parameters, to which they are added.
+EMPTY = 1e-12
 #: Rows per block of a pass over all data.
 PASS_ROWS = 1 << 18
 

@@ -19,6 +19,7 @@ from subchain.data.sequences import Sequences
 from subchain.emissions.base import Conjugate, Emission, Parameters, Table, Values
 from subchain.emissions.checks import without_symbols
 from subchain.emissions.counts import (
+    EMPTY,
     CountLikelihood,
     CountSums,
     check_counts,
@@ -138,10 +139,10 @@ class GammaRates(Conjugate):
         return PoissonParameters(self._per_rate(np.maximum(self.shape - 1.0, 0.0)))
 
     def _per_rate(self, amounts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Divide amounts (K, D) by `rate`; where that is 0 (flat prior, no data), use the ratio over all states."""
+        """Divide amounts (K, D) by `rate`; with a flat prior and next to no data, use the ratio over all states."""
         total, weight = amounts.sum(axis=0), self.rate.sum(axis=0)
         pooled = np.where(weight > 0.0, total / np.where(weight > 0.0, weight, 1.0), 1.0)
-        known = self.rate > 0.0
+        known = self.rate > EMPTY
         return np.where(known, amounts / np.where(known, self.rate, 1.0), pooled)
 
     def expected_log(self) -> PoissonWeights:
