@@ -38,7 +38,8 @@ from subchain.emissions.poisson import GammaRates
 from subchain.emissions.product import ProductPosterior
 from subchain.errors import ConvergenceWarning
 from subchain.propagation.collapsed.states import visit_states
-from subchain.propagation.collapsed.verbs import add, implements, kernel_for, weigh
+from subchain.propagation.collapsed.verbs import add, weigh
+from subchain.propagation.verbs import implements, kernel_for
 
 N_STATES, N = 3, 24
 

@@ -100,6 +100,18 @@ class Likelihood(ABC):
         nothing.
         """
 
+    def compiled(self, values: Values, sums: Any) -> Any:
+        """Return what compiled passes see of this family: a named tuple with the verbs of `lanes.observing`.
+
+        Parameters
+        ----------
+        values : all observations, (N,) or (N, D)
+        sums : what the passes add to; None if they add nothing
+
+        Families without such verbs (the default, None) are asked tile by tile, through the methods above.
+        """
+        return None
+
     # The same three methods where only some states are legal at each position: values are listed for the nnz pairs of
     # a position and a legal state instead of all K · n. The defaults go through a (K, n) table.
 

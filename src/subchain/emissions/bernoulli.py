@@ -49,6 +49,10 @@ class BernoulliLikelihood(CountLikelihood):
         zeros = (1.0 if known is None else known) - amounts
         return weigh_logs(one, amounts) + weigh_logs(zero, zeros)
 
+    def linear(self) -> tuple[NDArray[np.float64], NDArray[np.float64], bool] | None:
+        one, zero = self.logs()
+        return (one - zero, np.ascontiguousarray(zero), False) if np.isfinite(zero).all() else None
+
 
 @dataclasses.dataclass
 class BernoulliWeights(BernoulliLikelihood):

@@ -34,6 +34,7 @@ from subchain.numerics import simplex
 
 if TYPE_CHECKING:
     from subchain.emissions.collapsed.counts import EmissionCounts
+    from subchain.emissions.compiled.symbols import SymbolTable
 
 #: Smallest log weight: exp of less could underflow to zero, which would mean impossible instead of improbable.
 SMALLEST_LOG = -690.0
@@ -108,6 +109,16 @@ class CategoricalLikelihood(Likelihood):
 
     def accumulate(self, values: Values, marginals: Table, sums: CategoricalSums) -> None:
         scatter(sums.counts, as_symbols(values), np.ascontiguousarray(marginals))
+
+    def compiled(self, values: Values, sums: CategoricalSums | None) -> SymbolTable | None:
+        from subchain.emissions.compiled.symbols import SymbolTable
+
+        column = as_vector(np.asarray(values))
+        if not column.flags.c_contiguous:
+            return None
+        table, shift = self._scaled_table
+        counts = np.empty((0, 0)) if sums is None else sums.counts
+        return SymbolTable(column, table, np.empty(0) if shift is None else shift, counts)
 
     def log_likelihood_listed(self, values: Values, legal: LegalStates) -> NDArray[np.float64]:
         out = np.empty(legal.n_entries)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import abstractmethod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +21,17 @@ from subchain.data.sequences import Sequences
 from subchain.emissions.base import Likelihood, Table, Values
 from subchain.emissions.checks import as_matrix, as_vector, first_where, where_is
 from subchain.errors import InputError
+from subchain.numerics.special import log_factorial
+
+if TYPE_CHECKING:
+    from subchain.emissions.compiled.counts import LinearCounts
 
 #: Largest count: beyond, doubles do not represent every whole number.
 LARGEST_COUNT = 2.0**53
 #: Expected counts below this one are lost in the rounding of a prior's parameters, to which they are added.
 EMPTY = 1e-12
+#: Logarithms of the factorials of small counts.
+LOG_FACTORIALS = log_factorial(np.arange(1024.0))
 #: Rows per block of a pass over all data.
 PASS_ROWS = 1 << 18
 
@@ -101,6 +107,24 @@ class CountLikelihood(Likelihood):
         shift = super().scaled(np.append(np.arange(largest + 1), -1), table)
         np.take(table, counts, axis=1, out=out, mode="wrap")
         return np.asarray(shift[counts])
+
+    def linear(self) -> tuple[NDArray[np.float64], NDArray[np.float64], bool] | None:
+        """Return slopes and constants (K, D) of log likelihoods that are linear in a count, and whether less log x!.
+
+        None where they are not linear, or where a constant is not finite.
+        """
+        return None
+
+    def compiled(self, values: Values, sums: CountSums | None) -> LinearCounts | None:
+        from subchain.emissions.compiled.counts import LinearCounts
+
+        form, rows = self.linear(), as_matrix(np.asarray(values))
+        if form is None or rows.shape[1] != self.n_columns or not rows.flags.c_contiguous:
+            return None
+        slopes, constants, has_factorials = form
+        none = np.empty((0, 0))
+        added = (none, none) if sums is None else (sums.weight, sums.total)
+        return LinearCounts(rows, slopes, constants, LOG_FACTORIALS if has_factorials else LOG_FACTORIALS[:0], *added)
 
     def zeros(self) -> CountSums:
         return CountSums(np.zeros(self.dimensions), np.zeros(self.dimensions))

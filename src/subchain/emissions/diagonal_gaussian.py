@@ -26,6 +26,7 @@ from subchain.emissions.moments import (
     CenteredSums,
     RealEmission,
     VectorLikelihood,
+    contiguous_rows,
     data_moments,
     mean_table,
 )
@@ -35,6 +36,7 @@ from subchain.numerics.special import log_rising
 
 if TYPE_CHECKING:
     from subchain.emissions.collapsed.counts import EmissionCounts
+    from subchain.emissions.compiled.normal import SeparateNormal
 
 Array = NDArray[np.float64]
 
@@ -121,6 +123,17 @@ class SeparateForm(SeparateLikelihood):
     def _evaluate(self, x: Array, out: Table) -> None:
         scales = np.sqrt(self.precisions)
         separate_squares(x, scales, scales * (self.means - self.origin), self.log_constants.sum(axis=1), out)
+
+    def compiled(self, values: Values, sums: DiagonalGaussianSums | None) -> SeparateNormal | None:
+        from subchain.emissions.compiled.normal import SeparateNormal
+
+        rows = contiguous_rows(values, self.n_features)
+        if rows is None or (sums is not None and sums.origin is not self.origin):
+            return None
+        scales, none = np.sqrt(self.precisions), np.empty((0, 0))
+        offsets = scales * (self.means - self.origin)
+        added = (none, none, none) if sums is None else (sums.weight, sums.first, sums.second)
+        return SeparateNormal(rows, self.origin, scales, offsets, self.log_constants.sum(axis=1), *added)
 
     def _at_origin(self) -> Array:
         return self.log_constants - 0.5 * self.precisions * (self.means - self.origin) ** 2

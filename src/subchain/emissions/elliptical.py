@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from abc import abstractmethod
 from functools import cache
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,21 @@ from numpy.typing import NDArray
 from subchain.core.ranges import COUNTS, SCATTERS
 from subchain.core.records import array
 from subchain.emissions.base import Table, Values
-from subchain.emissions.moments import LOG_2PI, CenteredSums, VectorLikelihood, cholesky, patterns, solve, symmetric
+from subchain.emissions.moments import (
+    LOG_2PI,
+    CenteredSums,
+    VectorLikelihood,
+    cholesky,
+    contiguous_rows,
+    patterns,
+    solve,
+    symmetric,
+)
 from subchain.emissions.normal_kernels import centered, even, quadratic, weighted_moments
 from subchain.numerics.special import log_rising
+
+if TYPE_CHECKING:
+    from subchain.emissions.compiled.normal import FullNormal
 
 Array = NDArray[np.float64]
 
@@ -232,6 +244,17 @@ class GaussianForm(EllipticalLikelihood):
     def _evaluate(self, x: Array, out: Table) -> None:
         whitening = self._whitening
         quadratic(x, whitening.factors, whitening.offsets, self.log_constants, out)
+
+    def compiled(self, values: Values, sums: GaussianSums | None) -> FullNormal | None:
+        from subchain.emissions.compiled.normal import FullNormal
+
+        rows = contiguous_rows(values, self.n_features)
+        if rows is None or (sums is not None and sums.origin is not self.origin):
+            return None
+        whitening = self._whitening
+        added = (np.empty(0), np.empty((0, 0)), np.empty((0, 0, 0)))
+        added = added if sums is None else (sums.weight, sums.first, sums.second)
+        return FullNormal(rows, self.origin, whitening.factors, whitening.offsets, self.log_constants, *added)
 
     def _marginal(self, known: NDArray[np.bool_], log_ratio: Array) -> GaussianForm:
         """Integrate over the missing coordinates, which adds ½ log 2π for each and −½ log_ratio to the constant."""

@@ -181,6 +181,13 @@ class CenteredSums(Sums):
         return found | {"first": max(found["first"], math.sqrt(found["weight"]) * math.sqrt(found["second"]))}
 
 
+def contiguous_rows(values: Values, n_features: int) -> NDArray[Any] | None:
+    """Return observations as rows (N, D) of numbers for compiled passes; None where these would need a copy."""
+    rows = as_matrix(np.asarray(values))
+    fits = rows.shape[1] == n_features and rows.dtype in (np.float64, np.float32) and rows.flags.c_contiguous
+    return rows if fits else None
+
+
 class VectorLikelihood(Likelihood):
     """Likelihood of real vectors with locations `means` (K, D), computed in log space."""
 

@@ -59,6 +59,25 @@ def _center(values, origin, out):  # type: ignore[no-untyped-def]
     return missing
 
 
+@linked(fastmath=FASTMATH, error_model="numpy")
+def center_at(values, positions, origin, out):  # type: ignore[no-untyped-def]
+    """Write the observations at some positions (n,) minus `origin` (D,) into `out` (D or more, n), zeros in other rows.
+
+    Return whether any coordinate is missing.
+    """
+    missing, n_features = False, values.shape[1]
+    out[n_features:] = 0.0
+    for start in range(0, positions.shape[0], STRIP):
+        stop = min(start + STRIP, positions.shape[0])
+        for d in range(n_features):
+            zero, row = origin[d], out[d]
+            for r in range(start, stop):
+                value = values[positions[r], d] - zero
+                missing |= value != value
+                row[r] = value
+    return missing
+
+
 # ---- full covariances ------------------------------------------------------------------------------------------------
 #
 # z = F x − c is computed four coordinates at a time (the last two of D = 4 j + 2 as a pair). The off-diagonal 4 × 4
@@ -280,6 +299,19 @@ def _moments(x, marginals, weight, first, second):  # type: ignore[no-untyped-de
         for i in range(x.shape[0]):
             for j in range(i):
                 second[k, j, i] = second[k, i, j]
+
+
+@linked(fastmath=FASTMATH, error_model="numpy")
+def add_moments(x, marginals, weight, first, second):  # type: ignore[no-untyped-def]
+    """Add Σ γ (K,), Σ γ x (K, D) and Σ γ x xᵀ (K, D, D) of observations `x` (even(D), n) to sums."""
+    n_states, padded, n_features = marginals.shape[0], x.shape[0], first.shape[1]
+    own_first, own_second = np.zeros((n_states, padded)), np.zeros((n_states, padded, padded))
+    _moments(x, marginals, weight, own_first, own_second)
+    for k in range(n_states):
+        for i in range(n_features):
+            first[k, i] += own_first[k, i]
+            for j in range(n_features):
+                second[k, i, j] += own_second[k, i, j]
 
 
 def weighted_moments(x: Array, marginals: Array, n_features: int) -> tuple[Array, Array, Array]:

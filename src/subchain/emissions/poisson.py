@@ -49,6 +49,10 @@ class PoissonLikelihood(CountLikelihood):
         log_rates, rates = self.terms()
         return np.asarray(weigh_logs(log_rates, amounts) - weigh(rates, known) - log_factorial(amounts).sum(axis=0))
 
+    def linear(self) -> tuple[NDArray[np.float64], NDArray[np.float64], bool]:
+        log_rates, rates = self.terms()
+        return np.ascontiguousarray(log_rates), -rates, True
+
 
 #: Largest rate from which whole numbers are drawn.
 LARGEST_DRAWN = 1e18

@@ -46,7 +46,8 @@ def exponentiate_strip(table, start, stop, shifts):
 
 
 @kernel
-def _exponentiate(table, shifts):
+def exponentiate_columns(table, shifts):
+    """Exponentiate all columns in place and write their largest entries into `shifts` (1, n)."""
     for start in range(0, table.shape[1], STRIP):
         exponentiate_strip(table, start, min(start + STRIP, table.shape[1]), shifts)
 
@@ -65,5 +66,5 @@ def exponentiate_in_place(table: NDArray[np.float64]) -> NDArray[np.float64]:
     (array([-3.]), array([[1.  , 0.25, 0.  ]]))
     """
     shifts = np.empty((1, table.shape[1]))
-    _exponentiate(table, shifts)
+    exponentiate_columns(table, shifts)
     return shifts[0]

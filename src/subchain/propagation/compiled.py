@@ -36,11 +36,11 @@ ordered_kernel = called(fastmath={"contract"}, error_model="numpy")
 #: A piece of such a kernel; it counts no references either.
 ordered_part = linked(fastmath={"contract"}, error_model="numpy", forceinline=True, _nrt=False)
 #: A piece that is given counts of emissions. They may be of a class of the user's own, which other programs could not
-#: find in a cache: only the kernels that it becomes part of are kept on disk (see `collapsed.verbs.kernel_for`).
+#: find in a cache: only the kernels that it becomes part of are kept on disk (see `propagation.verbs.kernel_for`).
 family_part = njit(  # type: ignore[call-overload]
     nogil=True, fastmath={"contract"}, error_model="numpy", forceinline=True, _nrt=False
 )
-#: The same for a function that is called seldom, and allocates.
+#: The same for a function that is called, and may allocate.
 family_rare = njit(nogil=True, fastmath=FASTMATH, error_model="numpy", _nrt=True)  # type: ignore[call-overload]
 #: A function that such pieces call now and then; being small, it may be compiled into them.
 seldom = linked(fastmath={"contract"}, error_model="numpy", _nrt=False)

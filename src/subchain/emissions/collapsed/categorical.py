@@ -24,7 +24,6 @@ from subchain.propagation.collapsed.verbs import (
     depart,
     fill,
     has_logs,
-    implements,
     locate,
     weigh,
     weigh_apart,
@@ -32,6 +31,7 @@ from subchain.propagation.collapsed.verbs import (
     weigh_scaled,
     weigh_vector,
 )
+from subchain.propagation.verbs import implements
 
 Array = NDArray[np.float64]
 

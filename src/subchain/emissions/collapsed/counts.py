@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from subchain.core.ranges import FINITE, stored
 from subchain.core.records import Sums
 from subchain.errors import FileFormatError
-from subchain.propagation.collapsed.verbs import add, implements, weigh
+from subchain.propagation.collapsed.verbs import add, weigh
+from subchain.propagation.verbs import implements
 
 Array = NDArray[np.float64]
 

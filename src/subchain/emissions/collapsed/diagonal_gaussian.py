@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from subchain.emissions.collapsed.counts import EmissionCounts
 from subchain.emissions.collapsed.gamma_ratios import half_step
 from subchain.emissions.collapsed.observations import real_rows
-from subchain.propagation.collapsed.verbs import add, implements, weigh
+from subchain.propagation.collapsed.verbs import add, weigh
 from subchain.propagation.compiled import seldom
+from subchain.propagation.verbs import implements
 
 if TYPE_CHECKING:
     from subchain.emissions.diagonal_gaussian import DiagonalGaussianSums, NormalInverseGamma

@@ -20,8 +20,9 @@ from subchain.emissions.collapsed.gamma_ratios import log_half_steps
 from subchain.emissions.collapsed.observations import real_rows
 from subchain.emissions.moments import cholesky
 from subchain.propagation.collapsed.rows import scaled_log
-from subchain.propagation.collapsed.verbs import add, implements, weigh
+from subchain.propagation.collapsed.verbs import add, weigh
 from subchain.propagation.compiled import ordered_part, seldom
+from subchain.propagation.verbs import implements
 
 if TYPE_CHECKING:
     from subchain.emissions.elliptical import GaussianSums

@@ -20,8 +20,9 @@ from subchain.emissions.collapsed.observations import whole_rows
 from subchain.emissions.collapsed.whole_numbers import add_entries, own_sums
 from subchain.emissions.counts import CountSums
 from subchain.propagation.collapsed.rows import scaled_log
-from subchain.propagation.collapsed.verbs import add, implements, weigh
+from subchain.propagation.collapsed.verbs import add, weigh
 from subchain.propagation.compiled import seldom
+from subchain.propagation.verbs import implements
 
 if TYPE_CHECKING:
     from subchain.emissions.poisson import GammaRates

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,12 +30,23 @@ Array = NDArray[np.float64]
 Result = TypeVar("Result")
 
 
+class Compiled(NamedTuple):
+    """How often each sequence counts, (sequences,); None if all count once."""
+
+    weights: Array | None = None
+
+
 class Consumer(ABC, Generic[Result]):
     """What a pass is made for: takes the messages of tiles (and of hard sequences) and makes something of them."""
 
     #: Whether smoothed marginals are wanted, and whether blocks of sequences that were run in log space are.
     smooth = True
     wants_blocks = True
+
+    @property
+    def compiled(self) -> Compiled | None:
+        """What compiled passes need to know if they can do all that the consumer wants; None if they cannot."""
+        return None
 
     @abstractmethod
     def begin(self) -> Result:
@@ -106,6 +117,7 @@ class Nothing(LegalConsumer[None]):
     """For passes that want log likelihoods alone."""
 
     smooth = wants_blocks = False
+    compiled = Compiled()
 
     def begin(self) -> None:
         return None
@@ -140,6 +152,10 @@ class Collect(LegalConsumer[Collected]):
     def __init__(self, surrogate: Surrogate, weights: Array | None) -> None:
         self.surrogate = surrogate
         self.weights = weights
+
+    @property
+    def compiled(self) -> Compiled:
+        return Compiled(self.weights)
 
     def begin(self) -> Collected:
         return Collected(HMMStatistics(self.surrogate.transition.zeros(), self.surrogate.emission.zeros()))

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from subchain.engines.cpu.borders import BorderMessages, Borders
 from subchain.engines.cpu.consumers import Consumer, TileRun
+from subchain.engines.cpu.fused import Fused
 from subchain.engines.cpu.messages import Messages
 from subchain.engines.cpu.partition import Index, Partition, Tile
 from subchain.propagation.underflow import Growth
@@ -48,6 +49,7 @@ def run_group(
     borders: Borders | None,
     lead: int | None,
     consumer: Consumer[Result],
+    fused: Fused | None = None,
 ) -> GroupRun[Result]:
     """Run the tiles of a group.
 
@@ -58,25 +60,39 @@ def run_group(
     borders : messages at the borders, not changed; None where no chain was cut
     lead : how many positions beyond a border to begin where its message is not known; None if all are
     consumer : what the messages are for
+    fused : runs the tiles in one call where that can be done
     """
-    space, result = messages.workspace(), consumer.begin()
-    tiles = cut.tiles[group]
-    totals, lost, found = [], [], []
-    for tile in tiles:
+    result, tiles = consumer.begin(), cut.tiles[group]
+    pieces = np.concatenate([tile.pieces for tile in tiles])
+    totals = np.empty(len(pieces))
+    found: BorderMessages | None = None
+    done = np.zeros(len(tiles), dtype=np.bool_)
+    if fused is not None:
+        totals, found, done = fused.run(cut, group, borders, lead, result)
+        if done.all():
+            return GroupRun(result, pieces, totals, None, found)
+    if borders is not None and found is None:
+        found = BorderMessages(*(np.empty((len(pieces), messages.surrogate.n_states)) for _ in range(4)))
+    space, edges = messages.workspace(), np.cumsum([0, *(tile.lanes for tile in tiles)])
+    lost: list[Growth | None] = []
+    for number, tile in enumerate(tiles):
+        if done[number]:
+            lost.append(None)
+            continue
+        lanes = slice(edges[number], edges[number + 1])
         told = None
         if borders is not None:
             told = messages.told(tile, cut, borders, lead, space, smooth=consumer.smooth)
         filtered, smoothed = messages.run(tile, cut, told, space, smooth=consumer.smooth)
-        if told is not None:
+        if told is not None and found is not None:
             last = filtered.alpha[:, tile.last_columns].T
             first = last if smoothed is None else messages.before_first(smoothed, tile.lanes)
-            found.append(BorderMessages(told.before, told.after, last, first))
-        totals.append(filtered.log_totals)
+            for table, part in zip(found, (told.before, told.after, last, first), strict=True):
+                table[lanes] = part
+        totals[lanes] = filtered.log_totals
         lost.append(filtered.lost)
         consumer.tile(result, TileRun(filtered, smoothed, cut, told, messages.kernels))
-    tables = BorderMessages(*map(np.concatenate, zip(*found, strict=True))) if found else None
-    pieces = np.concatenate([tile.pieces for tile in tiles])
-    return GroupRun(result, pieces, np.concatenate(totals), _together(tiles, lost), tables)
+    return GroupRun(result, pieces, totals, _together(tiles, lost), found)
 
 
 def _together(tiles: list[Tile], lost: list[Growth | None]) -> Growth | None:

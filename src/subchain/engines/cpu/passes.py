@@ -16,6 +16,7 @@ from subchain.data.sequences import Sequences
 from subchain.engines.cpu.blas import single_threaded
 from subchain.engines.cpu.borders import Borders
 from subchain.engines.cpu.consumers import Consumer, LegalConsumer
+from subchain.engines.cpu.fused import Fused
 from subchain.engines.cpu.groups import GroupRun, run_group
 from subchain.engines.cpu.kernels import MANY_STATES
 from subchain.engines.cpu.listed import LegalMessages, Pieces
@@ -141,6 +142,7 @@ class _Scaled(Generic[Result]):
         self.workers = workers
         self.messages = messages
         self.consumer = consumer
+        self.fused = Fused.where_it_can(messages, consumer)
 
     def run(self, chosen: Index, totals: Array) -> list[Result]:
         """Run the chosen sequences; totals that are not finite say that a sequence has underflowed."""
@@ -171,7 +173,7 @@ class _Scaled(Generic[Result]):
         self, cut: Partition, groups: list[slice], borders: Borders | None, lead: int | None
     ) -> list[GroupRun[Result]]:
         runs = self.workers.map(
-            lambda group: run_group(self.messages, cut, group, borders, lead, self.consumer), groups
+            lambda group: run_group(self.messages, cut, group, borders, lead, self.consumer, self.fused), groups
         )
         for run in runs:
             if borders is not None and run.borders is not None:

@@ -47,8 +47,9 @@ from subchain.propagation.collapsed.single_chain import (
     padded,
     transpose,
 )
-from subchain.propagation.collapsed.verbs import add_rows, implements, weigh_rows
+from subchain.propagation.collapsed.verbs import add_rows, weigh_rows
 from subchain.propagation.compiled import bare_kernel, bare_part, ordered_kernel, ordered_part, rare
+from subchain.propagation.verbs import implements
 
 Array = NDArray[np.float64]
 

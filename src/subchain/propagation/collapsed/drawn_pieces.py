@@ -26,8 +26,9 @@ from subchain.propagation.collapsed.drawn_states import DrawnStates
 from subchain.propagation.collapsed.pieces import most_positions, piece_room, put_back, run_piece, take_out
 from subchain.propagation.collapsed.rows import predictive, put_in_path, scaled_log, take_out_path
 from subchain.propagation.collapsed.single_chain import padded, product, scale_row, weigh_row
-from subchain.propagation.collapsed.verbs import add, has_logs, implements, scaled_exponential, weigh, weigh_rows
+from subchain.propagation.collapsed.verbs import add, has_logs, scaled_exponential, weigh, weigh_rows
 from subchain.propagation.compiled import bare_part, family_part, ordered_part
+from subchain.propagation.verbs import implements
 
 Array = NDArray[np.float64]
 

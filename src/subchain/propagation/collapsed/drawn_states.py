@@ -54,13 +54,13 @@ from subchain.propagation.collapsed.verbs import (
     depart,
     fill,
     has_logs,
-    implements,
     locate,
     weigh_apart,
     weigh_scaled,
     weigh_vector,
 )
 from subchain.propagation.compiled import family_part, ordered_part
+from subchain.propagation.verbs import implements
 
 Array = NDArray[np.float64]
 

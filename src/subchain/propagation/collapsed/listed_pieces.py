@@ -27,8 +27,9 @@ from subchain.propagation.collapsed.pieces import (
 )
 from subchain.propagation.collapsed.rows import entry, predictive, stationary_first
 from subchain.propagation.collapsed.single_chain import LEAST_MARGINAL, LEAST_SCALE
-from subchain.propagation.collapsed.verbs import has_logs, implements, scaled_exponential, weigh
+from subchain.propagation.collapsed.verbs import has_logs, scaled_exponential, weigh
 from subchain.propagation.compiled import bare_kernel, bare_part, family_part, ordered_part, rare
+from subchain.propagation.verbs import implements
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]

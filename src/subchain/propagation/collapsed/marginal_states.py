@@ -32,16 +32,9 @@ from subchain.propagation.collapsed.states import (
     state_room,
     take_out_state,
 )
-from subchain.propagation.collapsed.verbs import (
-    add,
-    add_rows,
-    has_logs,
-    implements,
-    scaled_exponential,
-    weigh,
-    weigh_rows,
-)
+from subchain.propagation.collapsed.verbs import add, add_rows, has_logs, scaled_exponential, weigh, weigh_rows
 from subchain.propagation.compiled import bare_part
+from subchain.propagation.verbs import implements
 
 Array = NDArray[np.float64]
 

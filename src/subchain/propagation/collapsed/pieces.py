@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.propagation.collapsed.verbs import room, stage
 from subchain.propagation.compiled import bare_part, kernel
+from subchain.propagation.verbs import room, stage
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.propagation.collapsed.verbs import room, step
 from subchain.propagation.compiled import ordered_kernel
+from subchain.propagation.verbs import room, step
 
 
 class Ends(NamedTuple):

@@ -19,7 +19,7 @@ from subchain.propagation.collapsed import marginal_states  # noqa: F401  (imple
 from subchain.propagation.collapsed.pieces import How, visit_pieces
 from subchain.propagation.collapsed.rows import Rows
 from subchain.propagation.collapsed.states import Ends, visit_states
-from subchain.propagation.collapsed.verbs import kernel_for
+from subchain.propagation.verbs import kernel_for
 from subchain.structures.settings import CollapsedSettings
 from subchain.transitions.base import ChainSums
 

@@ -18,7 +18,7 @@ from subchain.propagation.collapsed.drawn_states import DrawnStates
 from subchain.propagation.collapsed.pieces import How, Pieces, visit_pieces
 from subchain.propagation.collapsed.rows import Rows, put_in_path, take_out_path
 from subchain.propagation.collapsed.states import Ends, visit_states
-from subchain.propagation.collapsed.verbs import kernel_for
+from subchain.propagation.verbs import kernel_for
 from subchain.structures.base import Moved
 from subchain.structures.chain.sampling.joint import emission_sums, log_joint_of_emissions
 from subchain.structures.chain.sampling.walkers import Setting, States, Walker

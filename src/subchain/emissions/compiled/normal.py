@@ -1,0 +1,125 @@
+"""Gaussian families for compiled passes: complete observations under full or diagonal covariances.
+
+A tile with a missing coordinate is left to the methods of the family.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.emissions.normal_kernels import add_moments, center_at, quadratic, separate_moments, separate_squares
+from subchain.emissions.scaling import exponentiate_columns
+from subchain.propagation.compiled import small_kernel
+from subchain.propagation.lanes.observing import add_observations, likelihoods, observation_room, observe
+from subchain.propagation.verbs import implements
+
+Array = NDArray[np.float64]
+
+
+class FullNormal(NamedTuple):
+    """Likelihoods exp{c − ½ |F (x − origin) − e|²}.
+
+    Attributes
+    ----------
+    values : (N, D)
+    origin : (D,)
+    factors, offsets, constants : F (K, P, P), e (K, P) and c (K,), where P is D or one more, the next even number
+    weight, first, second : (K,), (K, D), (K, D, D), what is added to
+    """
+
+    values: NDArray[Any]
+    origin: Array
+    factors: Array
+    offsets: Array
+    constants: Array
+    weight: Array
+    first: Array
+    second: Array
+
+
+class SeparateNormal(NamedTuple):
+    """Likelihoods exp{c − ½ Σ_d (s_d (x_d − origin_d) − e_d)²}.
+
+    Attributes
+    ----------
+    values : (N, D)
+    origin : (D,)
+    scales, offsets, constants : s (K, D), e (K, D) and c (K,)
+    weight, first, second : (K, D), what is added to
+    """
+
+    values: NDArray[Any]
+    origin: Array
+    scales: Array
+    offsets: Array
+    constants: Array
+    weight: Array
+    first: Array
+    second: Array
+
+
+class Vectors(NamedTuple):
+    """Room for the coordinates of a tile's observations minus the origin, and how many observations there are."""
+
+    coordinates: Array
+    n: NDArray[np.int64]
+
+
+@small_kernel
+def _in_use(seen, rows):
+    """The coordinates of a tile's observations, (rows, n)."""
+    return seen.coordinates[: rows * seen.n[0]].reshape(rows, seen.n[0])
+
+
+@implements(observation_room, FullNormal)
+def _room(family, columns):
+    return Vectors(np.empty(family.factors.shape[1] * columns), np.zeros(1, dtype=np.int64))
+
+
+@implements(observe, FullNormal)
+def _observe(family, positions, seen):
+    seen.n[0] = positions.shape[0]
+    return not center_at(family.values, positions, family.origin, _in_use(seen, family.factors.shape[1]))
+
+
+@implements(likelihoods, FullNormal)
+def _likelihoods(family, seen, out, shift):
+    quadratic(_in_use(seen, family.factors.shape[1]), family.factors, family.offsets, family.constants, out)
+    exponentiate_columns(out, shift.reshape(1, shift.shape[0]))
+
+
+@implements(add_observations, FullNormal)
+def _add(family, seen, marginals):
+    add_moments(_in_use(seen, family.factors.shape[1]), marginals, family.weight, family.first, family.second)
+
+
+@implements(observation_room, SeparateNormal)
+def _separate_room(family, columns):
+    return Vectors(np.empty(family.origin.shape[0] * columns), np.zeros(1, dtype=np.int64))
+
+
+@implements(observe, SeparateNormal)
+def _observe_separately(family, positions, seen):
+    seen.n[0] = positions.shape[0]
+    return not center_at(family.values, positions, family.origin, _in_use(seen, family.origin.shape[0]))
+
+
+@implements(likelihoods, SeparateNormal)
+def _separate_likelihoods(family, seen, out, shift):
+    separate_squares(_in_use(seen, family.origin.shape[0]), family.scales, family.offsets, family.constants, out)
+    exponentiate_columns(out, shift.reshape(1, shift.shape[0]))
+
+
+@implements(add_observations, SeparateNormal)
+def _add_separately(family, seen, marginals):
+    separate_moments(_in_use(seen, family.origin.shape[0]), marginals, family.first, family.second)
+    for k in range(marginals.shape[0]):
+        total = 0.0
+        for i in range(marginals.shape[1]):
+            total += marginals[k, i]
+        family.weight[k] += total

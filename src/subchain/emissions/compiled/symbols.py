@@ -1,0 +1,70 @@
+"""Symbols for compiled passes: a table of weights."""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.emissions.symbol_kernels import gather, scatter
+from subchain.propagation.lanes.observing import add_observations, likelihoods, observation_room, observe
+from subchain.propagation.verbs import implements
+
+Array = NDArray[np.float64]
+
+
+class SymbolTable(NamedTuple):
+    """Symbols, −1 or nan where missing, and their weights.
+
+    Attributes
+    ----------
+    values : (N,)
+    weights : (W, K), scaled
+    shift : (W + 1,) logarithms of what each row was divided by, that of the missing symbol last; (0,) if all are 0
+    counts : (W, K), what is added to
+    """
+
+    values: NDArray[Any]
+    weights: Array
+    shift: Array
+    counts: Array
+
+
+class Codes(NamedTuple):
+    """The symbols of a tile, and how many of the room are in use."""
+
+    codes: NDArray[np.int64]
+    n: NDArray[np.int64]
+
+
+@implements(observation_room, SymbolTable)
+def _room(family, columns):
+    return Codes(np.empty(columns, dtype=np.int64), np.zeros(1, dtype=np.int64))
+
+
+@implements(observe, SymbolTable)
+def _observe(family, positions, seen):
+    seen.n[0] = positions.shape[0]
+    for i in range(positions.shape[0]):
+        value = family.values[positions[i]]
+        seen.codes[i] = np.int64(value) if value == value else -1
+    return True
+
+
+@implements(likelihoods, SymbolTable)
+def _likelihoods(family, seen, out, shift):
+    codes = seen.codes[: seen.n[0]]
+    gather(family.weights, codes, out)
+    if family.shift.shape[0] == 0:
+        shift[:] = 0.0
+    else:
+        for i in range(codes.shape[0]):
+            shift[i] = family.shift[codes[i]]
+
+
+@implements(add_observations, SymbolTable)
+def _add(family, seen, marginals):
+    scatter(family.counts, seen.codes[: seen.n[0]], marginals)

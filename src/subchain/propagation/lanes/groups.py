@@ -1,0 +1,287 @@
+"""A group of tiles in one call that does not hold Python's lock: observations in, statistics out.
+
+Tiles are as in `engines.cpu.partition`, and run one after the other in the same tables.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.propagation.compiled import family_rare, kernel, small_kernel
+from subchain.propagation.lanes.messages import approach
+from subchain.propagation.lanes.observing import add_observations, likelihoods, observation_room, observe
+from subchain.propagation.lanes.recursions import forward, forward_backward, log_totals
+from subchain.propagation.lanes.sums import pair_sums, weigh
+from subchain.propagation.underflow import LEAST_MARGINAL, LEAST_SCALE
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+class Lanes(NamedTuple):
+    """The pieces of a group, tile after tile, those of a tile by falling length.
+
+    Attributes
+    ----------
+    tiles : (T + 1,) where the lanes of each tile begin
+    starts, lengths : (n,) position of each piece's first observation, and number of its observations
+    is_first, is_last : (n,) whether the piece begins or ends its sequence
+    weights : (n,) how often each piece counts; (0,) if all count once
+    """
+
+    tiles: Index
+    starts: Index
+    lengths: Index
+    is_first: Flags
+    is_last: Flags
+    weights: Array
+
+
+class Ways(NamedTuple):
+    """First states (K,), the transition matrix and its transpose, (K, K) each."""
+
+    initial: Array
+    transition: Array
+    transposed: Array
+
+
+class Edges(NamedTuple):
+    """Messages at the borders of the pieces, (n, K) each, and whether the first two are known, (n,).
+
+    They are as in `engines.cpu.borders.BorderMessages`; tables of no rows where no sequence was cut.
+    """
+
+    before: Array
+    after: Array
+    last: Array
+    first: Array
+    known: Flags
+
+
+class Tables(NamedTuple):
+    """Room for the columns of the largest tile: K times as many numbers in the first three."""
+
+    likelihood: Array
+    alpha: Array
+    marginals: Array
+    scale: Array
+    shift: Array
+
+
+class Sums(NamedTuple):
+    """What tiles add to: first states (K,), and transitions (K, K) without the factor of their weights."""
+
+    initial: Array
+    pairs: Array
+
+
+@small_kernel
+def _offsets(lengths):
+    """Where the columns of each step begin, for lanes of falling lengths."""
+    offsets = np.empty(lengths[0] + 1, dtype=np.int64)
+    offsets[0] = 0
+    lanes = lengths.shape[0]
+    for step in range(lengths[0]):
+        while lengths[lanes - 1] <= step:
+            lanes -= 1
+        offsets[step + 1] = offsets[step] + lanes
+    return offsets
+
+
+@small_kernel
+def _positions(starts, offsets, out):
+    """Position of the observation in each column."""
+    for step in range(offsets.shape[0] - 1):
+        at = offsets[step]
+        for lane in range(offsets[step + 1] - at):
+            out[at + lane] = starts[lane] + step
+
+
+@small_kernel
+def _early_starts(lanes, a, b, known, lead, smooth, starts):
+    """Where to begin for the borders of lanes `a` to `b` that are not known; first those before, then those after."""
+    n = 0
+    for lane in range(a, b):
+        if not known[lane] and not lanes.is_first[lane]:
+            starts[n] = lanes.starts[lane] - lead
+            n += 1
+    n_before = n
+    for lane in range(a, b):
+        if smooth and not known[lane] and not lanes.is_last[lane]:
+            starts[n] = lanes.starts[lane] + lanes.lengths[lane]
+            n += 1
+    return n_before, n
+
+
+@small_kernel
+def _keep_early(lanes, a, b, edges, smooth, last, before):
+    """Keep the messages that were found at the borders; see `_early_starts`."""
+    n = 0
+    for lane in range(a, b):
+        if not edges.known[lane] and not lanes.is_first[lane]:
+            edges.before[lane] = last[:, n]
+            n += 1
+    for lane in range(a, b):
+        if smooth and not edges.known[lane] and not lanes.is_last[lane]:
+            edges.after[lane] = before[:, n]
+            n += 1
+
+
+@small_kernel
+def _starts(lanes, a, b, ways, edges, start, stop):
+    """Weights of the first states of lanes `a` to `b`, and backward messages of their last positions, (K, lanes)."""
+    n_states, is_cut = start.shape[0], edges.before.shape[0] > 0
+    for lane in range(a, b):
+        at = lane - a
+        for k in range(n_states):
+            start[k, at] = ways.initial[k]
+            stop[k, at] = edges.after[lane, k] if is_cut and not lanes.is_last[lane] else 1.0
+        if is_cut and not lanes.is_first[lane]:
+            start[:, at] = 0.0
+            for j in range(n_states):
+                weight, row = edges.before[lane, j], ways.transition[j]
+                for k in range(n_states):
+                    start[k, at] += weight * row[k]
+
+
+@small_kernel
+def _keep_edges(lanes, a, b, ways, edges, alpha, weighted, offsets, stop, smooth, totals):
+    """Keep what lanes tell their neighbours; a lane whose message from the right contradicts it has no total."""
+    n_states = alpha.shape[0]
+    for lane in range(a, b):
+        at = lane - a
+        column = offsets[lanes.lengths[lane] - 1] + at
+        meeting = 0.0
+        for k in range(n_states):
+            edges.last[lane, k] = alpha[k, column]
+            meeting += alpha[k, column] * stop[k, at]
+        if not smooth:
+            edges.first[lane] = edges.last[lane]
+            continue
+        if not meeting >= LEAST_MARGINAL:
+            totals[lane] = np.nan
+        total = 0.0
+        for j in range(n_states):
+            message = 0.0
+            for k in range(n_states):
+                message += ways.transition[j, k] * weighted[k, at]
+            edges.first[lane, j] = message
+            total += message
+        if total > 0.0:
+            edges.first[lane] /= total
+
+
+@small_kernel
+def _first_and_crossing(lanes, a, b, edges, marginals, weighted, sums):
+    """Add the first states of sequences, and the transitions into pieces that do not begin one."""
+    n_states = marginals.shape[0]
+    for lane in range(a, b):
+        at = lane - a
+        if lanes.is_first[lane]:
+            for k in range(n_states):
+                sums.initial[k] += marginals[k, at]
+        elif edges.before.shape[0] > 0:
+            for j in range(n_states):
+                weight = edges.before[lane, j]
+                for k in range(n_states):
+                    sums.pairs[j, k] += weight * weighted[k, at]
+
+
+@small_kernel
+def _all_normal(scale):
+    """Whether no normaliser is so small, or so undefined, that something may have been lost."""
+    normal = 0
+    for column in range(scale.shape[0]):
+        normal += scale[column] >= LEAST_SCALE
+    return normal == scale.shape[0]
+
+
+@family_rare
+def _meet_neighbours(family, seen, lanes, a, b, ways, edges, lead, smooth, tables, positions):
+    """Estimate the messages at the borders of lanes `a` to `b` that are not known; return whether that could be done.
+
+    Passes begin `lead` positions beyond a border, from all states alike.
+    """
+    n_states, starts = ways.initial.shape[0], np.empty(2 * (b - a), dtype=np.int64)
+    n_before, n = _early_starts(lanes, a, b, edges.known, lead, smooth, starts)
+    if n == 0:
+        return True
+    columns, offsets = lead * n, np.arange(lead + 1) * n
+    _positions(starts[:n], offsets, positions)
+    if not observe(family, positions[:columns], seen):
+        return False
+    likelihood = tables.likelihood[: n_states * columns].reshape(n_states, columns)
+    likelihoods(family, seen, likelihood, tables.shift[:columns])
+    flat, last, before = np.full((n_states, n), 1.0 / n_states), np.empty((n_states, n)), np.empty((n_states, n))
+    stop = flat[:, : n if n > n_before else 0].copy()
+    approach(likelihood, ways.transition, ways.transposed, flat, stop, offsets, last, before)
+    _keep_early(lanes, a, b, edges, smooth, last, before)
+    return True
+
+
+@family_rare
+def _run_tile(family, seen, lanes, a, b, ways, edges, smooth, tables, positions, sums, totals):
+    """Run the lanes `a` to `b` of a tile; return whether that could be done."""
+    n_states, offsets = ways.initial.shape[0], _offsets(lanes.lengths[a:b])
+    columns, is_cut = offsets[-1], edges.before.shape[0] > 0
+    _positions(lanes.starts[a:b], offsets, positions)
+    if not observe(family, positions[:columns], seen):
+        return False
+    likelihood = tables.likelihood[: n_states * columns].reshape(n_states, columns)
+    alpha = tables.alpha[: n_states * columns].reshape(n_states, columns)
+    marginals = tables.marginals[: n_states * columns].reshape(n_states, columns)
+    scale, shift = tables.scale[:columns], tables.shift[:columns]
+    likelihoods(family, seen, likelihood, shift)
+    start, stop = np.empty((n_states, b - a)), np.empty((n_states, b - a))
+    _starts(lanes, a, b, ways, edges, start, stop)
+    if smooth:
+        forward_backward(
+            likelihood, ways.transition, ways.transposed, start, stop, offsets, shift, alpha, scale, marginals,
+            totals[a:b],
+        )  # fmt: skip
+    else:
+        forward(likelihood, ways.transition, start, offsets, alpha, scale)
+        log_totals(scale, shift, offsets, totals[a:b])
+    if not _all_normal(scale):
+        return False
+    if is_cut:
+        _keep_edges(lanes, a, b, ways, edges, alpha, likelihood, offsets, stop, smooth, totals)
+    if smooth:
+        if lanes.weights.shape[0] > 0:
+            weigh(marginals, offsets, lanes.weights[a:b])
+            weigh(likelihood, offsets, lanes.weights[a:b])
+        _first_and_crossing(lanes, a, b, edges, marginals, likelihood, sums)
+        pair_sums(alpha, likelihood, offsets, sums.pairs)
+        add_observations(family, seen, marginals)
+    return True
+
+
+@kernel
+def run_tiles(family, lanes, ways, edges, lead, smooth, tables, sums, totals, done):
+    """Run the tiles of a group one after the other.
+
+    Parameters
+    ----------
+    family : observations, likelihoods and sums of the emissions; see `observing.py`
+    lanes, ways, tables, sums : as above; without `smooth` nothing is added to sums
+    edges : messages at the borders; those not known are estimated from the `lead` positions beyond
+    smooth : whether marginals are wanted, or log likelihoods alone
+    totals : (n,) output, the log likelihood of each piece
+    done : (T,) output, false for tiles that need another method: nothing was added for them
+    """
+    largest = tables.scale.shape[0]
+    positions, seen = np.empty(largest, dtype=np.int64), observation_room(family, largest)
+    for tile in range(lanes.tiles.shape[0] - 1):
+        a, b = lanes.tiles[tile], lanes.tiles[tile + 1]
+        done[tile] = lead == 0 or _meet_neighbours(
+            family, seen, lanes, a, b, ways, edges, lead, smooth, tables, positions
+        )
+        done[tile] = done[tile] and _run_tile(
+            family, seen, lanes, a, b, ways, edges, smooth, tables, positions, sums, totals
+        )
