@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.numerics.linking import linked
+
 Index = NDArray[np.int64]
 
 
@@ -66,3 +68,28 @@ def side_by_side(starts: Index, stops: Index, most: int) -> Iterator[Lanes]:
         columns = np.concatenate(([0], np.cumsum(running)))
         lane = np.arange(columns[-1]) - np.repeat(columns[:-1], running)
         yield Lanes(len(sequences), columns, starts[sequences[lane]] + np.repeat(steps, running))
+
+
+# These are over sooner than another thread could be given the lock of Python and return it: they keep it.
+
+
+@linked(nogil=False)
+def step_offsets(lengths):  # type: ignore[no-untyped-def]
+    """Return where the columns of each step begin, (steps + 1,), for lanes of falling lengths."""
+    offsets = np.empty(lengths[0] + 1, dtype=np.int64)
+    offsets[0] = 0
+    lanes = lengths.shape[0]
+    for step in range(lengths[0]):
+        while lengths[lanes - 1] <= step:
+            lanes -= 1
+        offsets[step + 1] = offsets[step] + lanes
+    return offsets
+
+
+@linked(nogil=False)
+def column_positions(starts, offsets, out):  # type: ignore[no-untyped-def]
+    """Write the position of the observation in each column, for lanes that begin at `starts`."""
+    for step in range(offsets.shape[0] - 1):
+        first = offsets[step]
+        for lane in range(offsets[step + 1] - first):
+            out[first + lane] = starts[lane] + step

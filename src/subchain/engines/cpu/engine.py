@@ -18,6 +18,7 @@ from subchain.engines.base import BufferGrowth, WordBoundary, WordChain, WordMin
 from subchain.engines.cpu import buffers, decode, in_order, left_out, passes, paths, word_updates
 from subchain.engines.cpu.blas import single_threaded
 from subchain.engines.cpu.consumers import Collect, Filter, Nothing, Smooth
+from subchain.engines.cpu.cuts import Cuts, pass_memory
 from subchain.engines.cpu.kernels import MANY_STATES, needs_matrix
 from subchain.engines.cpu.messages import Messages
 from subchain.engines.cpu.minibatches import run_minibatch
@@ -68,6 +69,7 @@ class CpuEngine:
         self.workers = Workers(n_jobs)
         self.precision = precision
         self.dtype = floating_type(precision)
+        self._cuts = Cuts()
 
     def __reduce__(self) -> tuple[type[CpuEngine], tuple[int, str]]:
         return CpuEngine, (self.workers.n_jobs, self.precision)
@@ -76,7 +78,7 @@ class CpuEngine:
         return f"CpuEngine(n_jobs={self.workers.n_jobs}, precision={self.precision!r})"
 
     def _messages(self, surrogate: Surrogate, part: Part) -> Messages:
-        return Messages(surrogate, part, self.dtype)
+        return Messages(surrogate, part, self.dtype, self._cuts)
 
     # ---- passes over a part of the data ------------------------------------------------------------------------------
 
@@ -166,7 +168,7 @@ class CpuEngine:
         return single_threaded
 
     def pass_memory(self, data: Sequences, transition: TransitionOperator, sums_bytes: int) -> PassMemory:
-        return passes.pass_memory(data, transition, sums_bytes, self.workers.n_jobs)
+        return pass_memory(data, transition, sums_bytes, self.workers.n_jobs)
 
 
 def _with_matrix(surrogate: Surrogate, what: str) -> Surrogate:

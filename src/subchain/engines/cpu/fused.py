@@ -17,7 +17,7 @@ from subchain.engines.cpu.borders import BorderMessages, Borders
 from subchain.engines.cpu.consumers import Collected, Consumer
 from subchain.engines.cpu.messages import Messages
 from subchain.engines.cpu.partition import Partition
-from subchain.propagation.lanes.groups import Edges, Lanes, Sums, Tables, Ways, run_tiles
+from subchain.propagation.lanes.groups import Edges, Sums, Tables, Ways, run_tiles
 from subchain.propagation.verbs import kernel_for
 from subchain.transitions.operators import Dense
 
@@ -61,14 +61,8 @@ class Fused:
 
     def run(self, cut: Partition, group: slice, borders: Borders | None, lead: int | None, result: Any) -> FusedRun:
         """Run the tiles of a group, and add to the result of the group."""
-        tiles = cut.tiles[group]
-        counts = [tile.lanes for tile in tiles]
-        pieces = np.concatenate([tile.pieces for tile in tiles])
+        tiles, pieces = cut.tiles[group], cut.pieces_of(group)
         n, n_states, smooth = len(pieces), self.messages.surrogate.n_states, self.consumer.smooth
-        lanes = Lanes(
-            np.cumsum([0, *counts]), cut.start[pieces], cut.length[pieces], cut.is_first[pieces], cut.is_last[pieces],
-            np.empty(0) if self.weights is None else self.weights[cut.sequence[pieces]],
-        )  # fmt: skip
         edges = _edges(borders, pieces, n_states)
         reach = 0 if borders is None or lead is None else lead
         columns = max(max(tile.columns, 2 * reach * tile.lanes) for tile in tiles)
@@ -84,7 +78,7 @@ class Fused:
             sums = Sums(chain.initial, chain.pairs)
         family = self.messages.surrogate.emission.compiled(self.messages.data.values, emission_sums)
         run = kernel_for(run_tiles, family)
-        run(family, lanes, self.ways, edges, reach, smooth, tables, sums, totals, done)
+        run(family, cut.lanes_of(group, self.weights), self.ways, edges, reach, smooth, tables, sums, totals, done)
         found = None if borders is None else BorderMessages(edges.before, edges.after, edges.last, edges.first)
         return FusedRun(totals, found, done)
 

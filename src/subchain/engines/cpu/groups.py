@@ -62,11 +62,9 @@ def run_group(
     consumer : what the messages are for
     fused : runs the tiles in one call where that can be done
     """
-    result, tiles = consumer.begin(), cut.tiles[group]
-    pieces = np.concatenate([tile.pieces for tile in tiles])
-    totals = np.empty(len(pieces))
+    result, tiles, pieces = consumer.begin(), cut.tiles[group], cut.pieces_of(group)
+    totals, done = np.empty(len(pieces)), np.zeros(len(tiles), dtype=np.bool_)
     found: BorderMessages | None = None
-    done = np.zeros(len(tiles), dtype=np.bool_)
     if fused is not None:
         totals, found, done = fused.run(cut, group, borders, lead, result)
         if done.all():

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.engines.cpu.borders import Borders, disagreement
+from subchain.engines.cpu.cuts import Cuts
 from subchain.engines.cpu.kernels import Kernels
 from subchain.engines.cpu.partition import Partition, Tile
 from subchain.engines.cpu.workspace import Workspace, empty_table
@@ -66,11 +67,15 @@ class Smoothed(NamedTuple):
 
 
 class Messages(Observed):
-    """Runs tiles of one part of the data under one surrogate, in tables of the given floating type."""
+    """Runs tiles of one part of the data under one surrogate, in tables of the given floating type.
 
-    def __init__(self, surrogate: Surrogate, part: Part, dtype: np.dtype[Any]) -> None:
+    `cuts` may remember how the data were cut for the pass before.
+    """
+
+    def __init__(self, surrogate: Surrogate, part: Part, dtype: np.dtype[Any], cuts: Cuts | None = None) -> None:
         super().__init__(surrogate, part)
         self.dtype = dtype
+        self.cuts = Cuts() if cuts is None else cuts
         self.operator = surrogate.transition
         self.kernels = Kernels(surrogate.transition)
 

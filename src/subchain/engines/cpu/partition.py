@@ -15,7 +15,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.numerics.linking import linked
+from subchain.propagation.lanes.groups import TiledPieces
+from subchain.propagation.layout import column_positions, step_offsets
 
 Index = NDArray[np.int64]
 
@@ -35,30 +36,6 @@ LINE, PAGE = 8, 512
 #: The marginals of a group are at least so many times as large as its sums, unless there would be less than two groups.
 WORTH = 8
 MAX_GROUPS = 64
-
-
-# These are over sooner than another thread could be given the lock of Python and return it: they keep it.
-
-
-@linked(nogil=False)
-def _positions(starts, offsets, out):  # type: ignore[no-untyped-def]
-    for step in range(offsets.shape[0] - 1):
-        first = offsets[step]
-        for lane in range(offsets[step + 1] - first):
-            out[first + lane] = starts[lane] + step
-
-
-@linked(nogil=False)
-def step_offsets(lengths):  # type: ignore[no-untyped-def]
-    """Column offsets of lanes with falling lengths."""
-    offsets = np.empty(lengths[0] + 1, dtype=np.int64)
-    offsets[0] = 0
-    lanes = lengths.shape[0]
-    for step in range(lengths[0]):
-        while lengths[lanes - 1] <= step:
-            lanes -= 1
-        offsets[step + 1] = offsets[step] + lanes
-    return offsets
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,7 +76,7 @@ class Tile:
     def positions(self) -> Index:
         """Flat position of the observation in each column."""
         out = np.empty(self.columns, dtype=np.int64)
-        _positions(self.starts, self.offsets, out)
+        column_positions(self.starts, self.offsets, out)
         return out
 
 
@@ -112,6 +89,8 @@ class Partition:
     sequence : (P,) sequence that each piece belongs to
     start, length : (P,)
     is_first, is_last : (P,) whether the piece begins or ends its sequence
+    order : (P,) the pieces tile after tile, by falling length
+    lanes : what compiled passes need to know of them, in that order
     tiles : the pieces as tiles
     groups : slices of `tiles`
     """
@@ -121,8 +100,23 @@ class Partition:
     length: Index
     is_first: NDArray[np.bool_]
     is_last: NDArray[np.bool_]
+    order: Index
+    lanes: TiledPieces
     tiles: list[Tile]
     groups: list[slice]
+
+    def pieces_of(self, group: slice) -> Index:
+        """Return the pieces of a group, tile after tile."""
+        bounds = self.lanes.tiles
+        return self.order[bounds[group.start] : bounds[group.stop]]
+
+    def lanes_of(self, group: slice, weights: NDArray[np.float64] | None) -> TiledPieces:
+        """Return the pieces of a group as compiled passes take them; sequences count `weights` times."""
+        bounds = self.lanes.tiles[group.start : group.stop + 1]
+        here = slice(bounds[0], bounds[-1])
+        _, starts, lengths, is_first, is_last, _ = self.lanes
+        own = np.empty(0) if weights is None else weights[self.sequence[self.order[here]]]
+        return TiledPieces(bounds - bounds[0], starts[here], lengths[here], is_first[here], is_last[here], own)
 
     @property
     def is_cut(self) -> bool:
@@ -147,18 +141,22 @@ def partition(
     start = offsets[sequence] + rank * even + np.minimum(rank, longer)
     length = even + (rank < longer)
     is_last = rank == np.repeat(counts, counts) - 1
-    tiles = _arrange(start, length, n_states, is_wide)
-    return Partition(sequence, start, length, rank == 0, is_last, tiles, _groups(tiles, n_states, sums_bytes))
-
-
-def _arrange(start: Index, length: Index, n_states: int, is_wide: bool) -> list[Tile]:
     order = np.argsort(-length, kind="stable")
-    total = int(length.sum())
+    starts, lengths, is_first = start[order], length[order], rank == 0
+    tiles = _arrange(order, starts, lengths, n_states, is_wide)
+    bounds = np.cumsum([0, *(tile.lanes for tile in tiles)])
+    lanes = TiledPieces(bounds, starts, lengths, is_first[order], is_last[order], np.empty(0))
+    groups = _groups(tiles, n_states, sums_bytes)
+    return Partition(sequence, start, length, is_first, is_last, order, lanes, tiles, groups)
+
+
+def _arrange(order: Index, starts: Index, lengths: Index, n_states: int, is_wide: bool) -> list[Tile]:
+    total = int(lengths.sum())
     tiles, at = [], 0
     while at < len(order):
-        lanes = tile_lanes(int(length[order[at]]), n_states, total, is_wide)
-        pieces = order[at : at + lanes]
-        tiles.append(Tile(pieces, start[pieces], length[pieces]))
+        lanes = tile_lanes(int(lengths[at]), n_states, total, is_wide)
+        here = slice(at, at + lanes)
+        tiles.append(Tile(order[here], starts[here], lengths[here]))
         at += lanes
     return tiles
 

@@ -12,51 +12,26 @@ from typing import Generic, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.data.sequences import Sequences
 from subchain.engines.cpu.blas import single_threaded
 from subchain.engines.cpu.borders import Borders
 from subchain.engines.cpu.consumers import Consumer, LegalConsumer
 from subchain.engines.cpu.fused import Fused
 from subchain.engines.cpu.groups import GroupRun, run_group
-from subchain.engines.cpu.kernels import MANY_STATES
 from subchain.engines.cpu.listed import LegalMessages, Pieces
 from subchain.engines.cpu.log_space import LogChain
 from subchain.engines.cpu.messages import Messages
-from subchain.engines.cpu.partition import Index, Partition, partition
+from subchain.engines.cpu.partition import Index, Partition
 from subchain.engines.cpu.workspace import Workers
-from subchain.engines.results import PassMemory, Scores
+from subchain.engines.results import Scores
 from subchain.propagation.underflow import Growth
-from subchain.transitions.operators import Banded, TransitionOperator
 
 Array = NDArray[np.float64]
 Result = TypeVar("Result")
 #: Runs the given sequences, writes their log likelihoods into a table of all, and returns the groups' results.
 Method: TypeAlias = Callable[[Index, Array], list[Result]]
 
-#: Sequences up to this length are never cut.
-WHOLE = 1024
 #: Rounds in which pieces learn from their neighbours before a plain sweep decides.
 ROUNDS = 3
-#: A piece is so many times as long as what it runs beyond its borders.
-LEAD_SHARE = 16
-#: Pieces that are worth having side by side even if they are short.
-FEW_PIECES = 32
-#: Most pieces of a chain, which bounds the memory for its borders.
-MOST_PIECES = 1 << 18
-#: Places where a chain's mixing time is measured.
-PROBES = 16
-
-#: How early pieces of a chain start, if nothing is known of it.
-TYPICAL_LEAD = 64
-#: Vectors over a tile's columns beside its tables.
-TILE_VECTORS = 9
-
-
-def piece_length(lead: int, total: int) -> int:
-    """Length of the pieces of chains with so many positions in all, if pieces start `lead` positions early."""
-    piece = max(LEAD_SHARE * lead, 128, total // MOST_PIECES) + 1
-    few = total < FEW_PIECES * piece
-    return max(total // FEW_PIECES, 2 * lead, 64) + 1 if few else piece
 
 
 def run_pass(workers: Workers, messages: Messages, consumer: Consumer[Result]) -> tuple[list[Result], Scores]:
@@ -146,7 +121,7 @@ class _Scaled(Generic[Result]):
 
     def run(self, chosen: Index, totals: Array) -> list[Result]:
         """Run the chosen sequences; totals that are not finite say that a sequence has underflowed."""
-        cut, lead = choose_cut(self.messages, chosen)
+        cut, lead = self.messages.cuts.choose(self.messages, chosen)
         totals[chosen] = 0.0
         if not cut.tiles:
             return []
@@ -166,7 +141,10 @@ class _Scaled(Generic[Result]):
                 for whole, part in zip(lost, run.lost or (), strict=False):
                     whole[run.pieces] = part
             piece_totals[lost.matters_along(~cut.is_first)] = np.nan
-        np.add.at(totals, cut.sequence, piece_totals)
+        if cut.is_cut:
+            np.add.at(totals, cut.sequence, piece_totals)
+        else:
+            totals[cut.sequence] = piece_totals
         return [run.result for run in runs]
 
     def _run_groups(
@@ -206,58 +184,3 @@ class _Scaled(Generic[Result]):
         for of, before, after in zip(pieces, found[::2], found[1::2], strict=True):
             borders.messages.before[of], borders.messages.after[of] = before, after
             borders.known[of] = True
-
-
-# ---- how the data are cut --------------------------------------------------------------------------------------------
-
-
-def choose_cut(messages: Messages, chosen: Index) -> tuple[Partition, int | None]:
-    """Choose the length of pieces by the chain's mixing time; return the cut and how early pieces must start.
-
-    The latter is None where starting early does not help.
-    """
-    data, n_states = messages.data, messages.surrogate.n_states
-    sums_bytes = sum(array.nbytes for array in messages.surrogate.emission.zeros().arrays().values())
-    lengths = data.lengths[chosen]
-    longest, is_wide = int(lengths.max(initial=0)), messages.kernels.is_wide
-    if longest <= WHOLE:
-        return partition(data.offsets, chosen, max(longest, 1), n_states, sums_bytes, is_wide=is_wide), 0
-    lead = _lead(messages, chosen[lengths > WHOLE])
-    piece = 2 * WHOLE + 1 if lead is None else piece_length(lead, int(lengths.sum()))
-    return partition(data.offsets, chosen, piece, n_states, sums_bytes, is_wide=is_wide), lead
-
-
-def _lead(messages: Messages, long: Index) -> int | None:
-    """How many steps early a piece has to start, by probes spread over the long sequences; None: never enough."""
-    offsets = messages.data.offsets
-    steps = WHOLE // 16
-    while steps < WHOLE:
-        room = offsets[long + 1] - offsets[long] - steps
-        ends = np.cumsum(room)
-        at = np.linspace(0, ends[-1] - 1, PROBES).astype(np.int64)
-        which = np.searchsorted(ends, at, side="right")
-        starts = offsets[long[which]] + at - (ends[which] - room[which])
-        time = messages.mixing_time(starts, steps)
-        if time is not None:
-            return min(time + time // 4 + 8, WHOLE // 2)
-        steps *= 2
-    return None
-
-
-def pass_memory(data: Sequences, transition: TransitionOperator, sums_bytes: int, n_jobs: int) -> PassMemory:
-    """Bytes of a pass over data that are cut as a chain with a typical mixing time would be."""
-    longest = int(data.lengths.max(initial=0))
-    piece = max(longest, 1) if longest <= WHOLE else piece_length(TYPICAL_LEAD, data.n_observations)
-    n_states = transition.n_states
-    is_wide = n_states >= MANY_STATES and not isinstance(transition, Banded)
-    cut = partition(data.offsets, np.arange(data.n_sequences), piece, n_states, sums_bytes, is_wide=is_wide)
-    columns = max((tile.columns for tile in cut.tiles), default=0)
-    value_bytes = 8 * data.n_features
-    tile_bytes = columns * (3 * 8 * n_states + TILE_VECTORS * 8 + 2 * value_bytes)
-    per_piece = 2 * 26 + 4 * 8 + 8 + (9 * 8 * n_states if cut.is_cut else 0)
-    return PassMemory(
-        tables=tile_bytes * min(n_jobs, max(len(cut.groups), 1)),
-        sums=sums_bytes * (len(cut.groups) + 1),
-        borders=len(cut.start) * per_piece,
-        n_jobs=n_jobs,
-    )

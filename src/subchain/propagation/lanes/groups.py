@@ -17,6 +17,7 @@ from subchain.propagation.lanes.messages import approach
 from subchain.propagation.lanes.observing import add_observations, likelihoods, observation_room, observe
 from subchain.propagation.lanes.recursions import forward, forward_backward, log_totals
 from subchain.propagation.lanes.sums import pair_sums, weigh
+from subchain.propagation.layout import column_positions, step_offsets
 from subchain.propagation.underflow import LEAST_MARGINAL, LEAST_SCALE
 
 Array = NDArray[np.float64]
@@ -24,7 +25,7 @@ Index = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 
-class Lanes(NamedTuple):
+class TiledPieces(NamedTuple):
     """The pieces of a group, tile after tile, those of a tile by falling length.
 
     Attributes
@@ -79,28 +80,6 @@ class Sums(NamedTuple):
 
     initial: Array
     pairs: Array
-
-
-@small_kernel
-def _offsets(lengths):
-    """Where the columns of each step begin, for lanes of falling lengths."""
-    offsets = np.empty(lengths[0] + 1, dtype=np.int64)
-    offsets[0] = 0
-    lanes = lengths.shape[0]
-    for step in range(lengths[0]):
-        while lengths[lanes - 1] <= step:
-            lanes -= 1
-        offsets[step + 1] = offsets[step] + lanes
-    return offsets
-
-
-@small_kernel
-def _positions(starts, offsets, out):
-    """Position of the observation in each column."""
-    for step in range(offsets.shape[0] - 1):
-        at = offsets[step]
-        for lane in range(offsets[step + 1] - at):
-            out[at + lane] = starts[lane] + step
 
 
 @small_kernel
@@ -213,7 +192,7 @@ def _meet_neighbours(family, seen, lanes, a, b, ways, edges, lead, smooth, table
     if n == 0:
         return True
     columns, offsets = lead * n, np.arange(lead + 1) * n
-    _positions(starts[:n], offsets, positions)
+    column_positions(starts[:n], offsets, positions)
     if not observe(family, positions[:columns], seen):
         return False
     likelihood = tables.likelihood[: n_states * columns].reshape(n_states, columns)
@@ -228,9 +207,9 @@ def _meet_neighbours(family, seen, lanes, a, b, ways, edges, lead, smooth, table
 @family_rare
 def _run_tile(family, seen, lanes, a, b, ways, edges, smooth, tables, positions, sums, totals):
     """Run the lanes `a` to `b` of a tile; return whether that could be done."""
-    n_states, offsets = ways.initial.shape[0], _offsets(lanes.lengths[a:b])
+    n_states, offsets = ways.initial.shape[0], step_offsets(lanes.lengths[a:b])
     columns, is_cut = offsets[-1], edges.before.shape[0] > 0
-    _positions(lanes.starts[a:b], offsets, positions)
+    column_positions(lanes.starts[a:b], offsets, positions)
     if not observe(family, positions[:columns], seen):
         return False
     likelihood = tables.likelihood[: n_states * columns].reshape(n_states, columns)
