@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import cached_property
 from typing import Generic, NamedTuple, TypeVar
 
@@ -20,6 +21,7 @@ from subchain.engines.cpu.listed import LegalRun, ListedFiltered, ListedMarginal
 from subchain.engines.cpu.log_space import LogBlock
 from subchain.engines.cpu.messages import Filtered, Smoothed, Told
 from subchain.engines.cpu.partition import Partition
+from subchain.engines.cpu.workspace import Workers
 from subchain.engines.results import Consume, ConsumeFiltered, FilteredBlock, MarginalBlock
 from subchain.engines.statistics import HMMStatistics
 from subchain.engines.surrogate import Surrogate
@@ -28,6 +30,11 @@ from subchain.propagation.listed import passes as legal
 
 Array = NDArray[np.float64]
 Result = TypeVar("Result")
+Item = TypeVar("Item")
+Added = TypeVar("Added")
+
+#: Bytes of a group's sums from which several threads add groups up.
+LARGE_SUMS = 1 << 19
 
 
 class Compiled(NamedTuple):
@@ -196,16 +203,30 @@ class Collect(LegalConsumer[Collected]):
         result.log_space_pairs += weight * block.pairs
         self.surrogate.emission.accumulate(block.values, marginals, sums.emission)
 
-    def finish(self, parts: list[Collected]) -> HMMStatistics:
-        """Add the groups up, in their order."""
-        total = parts[0].statistics
-        for part in parts[1:]:
-            total.absorb(part.statistics)
+    def finish(self, parts: list[Collected], workers: Workers) -> HMMStatistics:
+        """Add the groups up, two and two and so on, whoever does it."""
+        sums = [part.statistics for part in parts]
+        size = sum(array.nbytes for array in sums[0].arrays().values())
+        add = workers.map if size >= LARGE_SUMS else _one_by_one
+        while len(sums) > 1:
+            sums = add(_together, [sums[at : at + 2] for at in range(0, len(sums), 2)])
+        total = sums[0]
         total.chain.pairs *= self.surrogate.transition.weights
         for part in parts:
             if part.log_space_pairs is not None:
                 total.chain.pairs += part.log_space_pairs
         return total
+
+
+def _together(sums: list[HMMStatistics]) -> HMMStatistics:
+    """Add one or two statistics up, into the first."""
+    for other in sums[1:]:
+        sums[0].absorb(other)
+    return sums[0]
+
+
+def _one_by_one(task: Callable[[Item], Added], items: list[Item]) -> list[Added]:
+    return [task(item) for item in items]
 
 
 class Smooth(LegalConsumer[None]):

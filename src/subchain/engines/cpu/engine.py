@@ -86,7 +86,7 @@ class CpuEngine:
         collect, weights = Collect(surrogate, part.weights), part.weights
         groups, scores = passes.run_pass(self.workers, self._messages(surrogate, part), collect)
         totals = scores.checked()
-        statistics = collect.finish(groups)
+        statistics = collect.finish(groups, self.workers)
         statistics.log_normalizer = float(totals @ weights if weights is not None else totals.sum())
         statistics.n_observations = part.total_weight
         return statistics

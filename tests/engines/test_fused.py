@@ -1,0 +1,108 @@
+"""Passes in one compiled call: the same numbers as tile by tile, and used wherever they can be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from subchain import HMM, Bernoulli, Categorical, DiagonalGaussian, Gaussian, Poisson
+from subchain.data.sequences import Sequences
+from subchain.engines import CpuEngine, Part, Surrogate
+from subchain.engines.cpu import fused
+from subchain.inference import EM
+
+RNG = np.random.default_rng(5)
+N = 6000
+STATES = np.repeat(RNG.integers(0, 3, N // 10), 10)
+MEANS = np.array([[0.0, 1.0, -1.0], [3.0, -2.0, 0.0], [-3.0, 0.0, 2.0]])
+REAL = MEANS[STATES] + RNG.normal(size=(N, 3))
+FAMILIES: dict[str, tuple[Any, Any]] = {
+    "symbols": (Categorical(), (STATES * 3 + RNG.integers(0, 5, N)).astype(np.int16)),
+    "Gaussian": (Gaussian(), REAL),
+    "Gaussian, one column": (Gaussian(), REAL[:, 0].copy()),
+    "Gaussian, single precision": (Gaussian(), REAL.astype(np.float32)),
+    "diagonal Gaussian": (DiagonalGaussian(), REAL),
+    "counts": (Poisson(), RNG.poisson(np.exp(0.5 * MEANS[STATES] + 1.0))),
+    "large counts": (Poisson(), RNG.poisson(1000.0 * np.exp(0.5 * MEANS[STATES] + 1.0))),
+    "flags": (Bernoulli(), (RNG.random((N, 5)) < 0.2 + 0.3 * STATES[:, None]).astype(np.int8)),
+}
+SHAPES = {
+    "one chain": np.array([0, N]),
+    "many": np.arange(0, N + 1, 20),
+    "ragged": np.concatenate(([0, 0], np.sort(RNG.choice(N - 1, 150, replace=False)) + 1, [N])),
+}
+
+
+def with_gaps(values: Any) -> Any:
+    """A copy with missing entries, among them whole rows."""
+    out, where = values.copy(), np.random.default_rng(1).random(values.shape) < 0.02
+    out[where] = np.nan if values.dtype.kind == "f" else -1
+    out[100:103] = np.nan if values.dtype.kind == "f" else -1
+    return out
+
+
+def fitted(family: Any, data: Sequences) -> HMM:
+    return HMM(3, family, inference=EM(max_iter=2, tolerance=0, search=False), init="kmeans", random_state=0).fit(data)
+
+
+def surrogate_of(model: HMM) -> Surrogate:
+    return Surrogate(model.initial_, model.transition_, model.emission_)
+
+
+def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fused.Fused, "where_it_can", classmethod(lambda cls, messages, consumer: None))
+
+
+@pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", FAMILIES)
+def test_statistics_and_scores_are_those_of_tiles(
+    name: str, shape: str, gaps: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    family, values = FAMILIES[name]
+    data = Sequences(with_gaps(values) if gaps else values, SHAPES[shape])
+    model = fitted(family, data)
+    surrogate, weights = surrogate_of(model), np.random.default_rng(2).random(data.n_sequences)
+    for part in (Part(data), Part(data, weights=weights)):
+        ours = [CpuEngine(jobs).statistics(surrogate, part) for jobs in (1, 3)]
+        scores = CpuEngine(1).scores(surrogate, part)[0]
+        with monkeypatch.context() as patch:
+            one_by_one(patch)
+            theirs, expected = CpuEngine(1).statistics(surrogate, part), CpuEngine(1).scores(surrogate, part)[0]
+        for key, array in ours[0].arrays().items():
+            np.testing.assert_allclose(array, theirs.arrays()[key], rtol=1e-9, atol=1e-9, err_msg=key)
+            np.testing.assert_array_equal(array, ours[1].arrays()[key], err_msg=f"{key}, three threads")
+        np.testing.assert_allclose(scores, expected, rtol=1e-11)
+
+
+@pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")
+@pytest.mark.parametrize("name", FAMILIES)
+def test_no_tile_of_complete_data_is_left_over(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    family, values = FAMILIES[name]
+    done, run = [], fused.Fused.run
+
+    def watched(self: Any, *arguments: Any) -> Any:
+        found = run(self, *arguments)
+        done.extend(found.done.tolist())
+        return found
+
+    monkeypatch.setattr(fused.Fused, "run", watched)
+    fitted(family, Sequences(values, SHAPES["one chain"]))
+    assert done
+    assert all(done)
+
+
+@pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")
+def test_a_tile_that_underflows_is_left_to_the_general_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = REAL.copy()
+    x[3000:3004] += 80.0  # each state all but excludes these
+    data = Sequences(x, SHAPES["many"])
+    model = fitted(Gaussian(), Sequences(REAL, SHAPES["many"]))
+    surrogate = surrogate_of(model)
+    ours = CpuEngine(1).scores(surrogate, Part(data))[0]
+    one_by_one(monkeypatch)
+    np.testing.assert_allclose(ours, CpuEngine(1).scores(surrogate, Part(data))[0], rtol=1e-11)
+    assert np.isfinite(ours).all()
