@@ -1,7 +1,7 @@
 """Files of a living process: locked as long as it runs, so that what a killed one left behind can be recognised.
 
-The system releases the lock of a process that ends, however it ends. A file that nobody has locked, and that has a name
-which only this package gives, is a leftover. Systems without such locks keep their leftovers.
+The system releases the lock of a process that ends, however it ends. A file that no process has locked, and that has a
+name which only this package gives, is a leftover. Systems without such locks keep their leftovers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Stand-ins for data that the package may not carry: files of the same form, drawn from models.
 
-The examples of the documentation read real data, which everybody can get from their public sources. With a stand-in the
-same code runs without them; what it prints is then about simulated data.
+The examples of the documentation read real data, which are public. With a stand-in the same code runs without them;
+what it prints is then about simulated data.
 """
 
 from __future__ import annotations

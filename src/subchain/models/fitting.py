@@ -92,9 +92,10 @@ class FitCall:
         self.knowledge = list(annotations.of_states.values())
         self._check_observed()
         flat = self.algorithm.flat
-        likely = self.emission.prior(self.data, n_states, flat=False).mean()
+        proper = self.emission.prior(self.data, n_states, flat=False)
+        self.proper, likely = HMMPosterior(self._chain(n_states, flat=False), proper), proper.mean()
         chain = self._chain(n_states, flat=flat)
-        self.reference = HMMPoint(self._chain(n_states, flat=False).mean(), likely)
+        self.reference = HMMPoint(self.proper.chain.mean(), likely)
         self.empty = HMMStatistics(self.reference.chain.operator.zeros(), likely.zeros())
         prior = HMMPosterior(chain, self.emission.prior(self.data, n_states, flat=flat))
         _check_states(prior.emission, likely, n_states)
@@ -114,8 +115,6 @@ class FitCall:
         held_out = self._hold_out(validation, whole, likely)
         self._end_sequences(whole, chain)
         is_exact = self.transition.exact and not prior.emission.is_learned
-        proper = self.emission.prior(self.data, n_states, flat=False)
-        self.proper = HMMPosterior(self._chain(n_states, flat=False), proper)
         search = self._search(whole, prior)
         self.problem = ChainProblem(whole, prior, is_exact, held_out, search)
         self.root = seed_sequence(model.random_state if entropy is None else entropy)

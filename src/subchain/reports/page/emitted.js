@@ -6,7 +6,7 @@ const Emitted = (() => {
 
   // ---- heat map
   const most = Math.max(1e-12, ...heat.colours.flat().map(Math.abs));
-  const LOW = "#b35806", HIGH = "#542788"; // below and above the mean; told apart with any kind of colour vision
+  const LOW = "#b35806", HIGH = "#542788"; // below and above the mean; distinct for any kind of colour vision
   function colour(value) {
     const panel = channels(variable("--panel"));
     if (heat.chances) return mix(panel, channels(variable("--heat")), heat.symbols ? Math.sqrt(value) : value);
