@@ -103,12 +103,8 @@ class Likelihood(ABC):
     def compiled(self, values: Values, sums: Any) -> Any:
         """Return what compiled passes see of this family: a named tuple with the verbs of `lanes.observing`.
 
-        Parameters
-        ----------
-        values : all observations, (N,) or (N, D)
-        sums : what the passes add to; None if they add nothing
-
-        Families without such verbs (the default, None) are asked tile by tile, through the methods above.
+        Families without such verbs (the default, None) are asked tile by tile, through the methods above. `values` are
+        all observations, (N,) or (N, D); `sums` is what the passes add to, None if they add nothing.
         """
         return None
 

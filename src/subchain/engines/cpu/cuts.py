@@ -34,7 +34,7 @@ PROBES = 16
 #: How early pieces of a chain start, if nothing is known of it.
 TYPICAL_LEAD = 64
 #: Vectors over a tile's columns beside its tables.
-TILE_VECTORS = 9
+TILE_VECTORS = 12
 
 
 class _Kept(NamedTuple):
@@ -116,7 +116,7 @@ def pass_memory(data: Sequences, transition: TransitionOperator, sums_bytes: int
     columns = max((tile.columns for tile in cut.tiles), default=0)
     value_bytes = 8 * data.n_features
     tile_bytes = columns * (3 * 8 * n_states + TILE_VECTORS * 8 + 2 * value_bytes)
-    per_piece = 2 * 26 + 4 * 8 + 8 + (9 * 8 * n_states if cut.is_cut else 0)
+    per_piece = 3 * 26 + 5 * 8 + 8 + (9 * 8 * n_states if cut.is_cut else 0)
     return PassMemory(
         tables=tile_bytes * min(n_jobs, max(len(cut.groups), 1)),
         sums=sums_bytes * (len(cut.groups) + 1),
