@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,10 @@ import pytest
 
 from subchain import HMM, Bernoulli, Categorical, DiagonalGaussian, Gaussian, Poisson
 from subchain.data.sequences import Sequences
+from subchain.emissions.categorical import CategoricalParameters
 from subchain.engines import CpuEngine, Part, Surrogate
 from subchain.engines.cpu import fused
+from subchain.errors import InputError
 from subchain.inference import EM
 
 RNG = np.random.default_rng(5)
@@ -106,3 +109,46 @@ def test_a_tile_that_underflows_is_left_to_the_general_way(monkeypatch: pytest.M
     one_by_one(monkeypatch)
     np.testing.assert_allclose(ours, CpuEngine(1).scores(surrogate, Part(data))[0], rtol=1e-11)
     assert np.isfinite(ours).all()
+
+
+class Flattened(CategoricalParameters):
+    """Parameters of a user's own that inherit compiled verbs, and weigh symbols in another way."""
+
+    def scaled(self, values: Any, out: Any) -> Any:
+        shift = super().scaled(values, out)
+        np.sqrt(out, out=out)
+        return 0.5 * shift
+
+
+def test_a_method_that_a_user_replaces_is_the_one_that_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = np.array([[0.7, 0.2], [0.2, 0.2], [0.1, 0.6]])
+    chain = np.array([0.5, 0.5]), np.array([[0.9, 0.1], [0.2, 0.8]])
+    part = Part(Sequences(np.random.default_rng(0).integers(0, 3, 500)))
+    found = CpuEngine(1).scores(Surrogate(*chain, Flattened(table)), part)[0]
+    assert found != CpuEngine(1).scores(Surrogate(*chain, CategoricalParameters(table)), part)[0]
+    one_by_one(monkeypatch)
+    np.testing.assert_array_equal(found, CpuEngine(1).scores(Surrogate(*chain, Flattened(table)), part)[0])
+
+
+@pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")
+@pytest.mark.parametrize("kind", ["mapped", "read only", "strided"])
+def test_observations_may_lie_anywhere(kind: str, tmp_path: Path) -> None:
+    values = REAL.copy()
+    if kind == "mapped":
+        np.save(tmp_path / "x.npy", values)
+        values = np.load(tmp_path / "x.npy", mmap_mode="r")
+    elif kind == "read only":
+        values.flags.writeable = False
+    else:
+        values = np.repeat(values, 2, axis=0)[::2]
+    surrogate = surrogate_of(fitted(Gaussian(), Sequences(REAL, SHAPES["many"])))
+    ours = CpuEngine(2).statistics(surrogate, Part(Sequences(values, SHAPES["many"])))
+    theirs = CpuEngine(2).statistics(surrogate, Part(Sequences(REAL, SHAPES["many"])))
+    for key, array in ours.arrays().items():
+        np.testing.assert_allclose(array, theirs.arrays()[key], rtol=1e-10, atol=1e-10)
+
+
+def test_a_code_beyond_the_symbols_is_an_error() -> None:
+    surrogate = Surrogate(np.ones(1), np.ones((1, 1)), CategoricalParameters(np.full((2, 1), 0.5)))
+    with pytest.raises(InputError, match="beyond the symbols"):
+        CpuEngine(2).statistics(surrogate, Part(Sequences(np.array([0, 1, 2]))))

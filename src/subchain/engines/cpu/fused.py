@@ -23,6 +23,9 @@ from subchain.transitions.operators import Dense
 
 Array = NDArray[np.float64]
 
+#: Methods of a likelihood that compiled verbs stand for.
+REPLACED = {"log_likelihood", "scaled", "accumulate"}
+
 
 class FusedRun(NamedTuple):
     """What the call found: log normalisers (n,), messages at borders (n, K), and the tiles that it did, (T,)."""
@@ -54,7 +57,9 @@ class Fused:
         plain = messages.evidence is None and messages.part.hidden is None
         if wants is None or not plain or not isinstance(messages.operator, Dense) or messages.kernels.is_wide:
             return None
-        if not messages.every_way or surrogate.emission.compiled(messages.data.values, None) is None:
+        if not messages.every_way or _is_overridden(type(surrogate.emission)):
+            return None
+        if surrogate.emission.compiled(messages.data.values, None) is None:
             return None
         ways = Ways(surrogate.initial, messages.operator.weights, messages.operator.transposed)
         return cls(messages, consumer, ways, wants.weights)
@@ -81,6 +86,16 @@ class Fused:
         run(family, cut.lanes_of(group, self.weights), self.ways, edges, reach, smooth, tables, sums, totals, done)
         found = None if borders is None else BorderMessages(edges.before, edges.after, edges.last, edges.first)
         return FusedRun(totals, found, done)
+
+
+def _is_overridden(kind: type) -> bool:
+    """Whether a class of the user's own replaces a method that the compiled verbs it inherits stand for."""
+    for one in kind.__mro__:
+        if "compiled" in vars(one):
+            return False
+        if one.__module__.partition(".")[0] != __name__.partition(".")[0] and vars(one).keys() & REPLACED:
+            return True
+    return False
 
 
 def _edges(borders: Borders | None, pieces: NDArray[np.int64], n_states: int) -> Edges:
