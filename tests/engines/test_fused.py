@@ -152,3 +152,15 @@ def test_a_code_beyond_the_symbols_is_an_error() -> None:
     surrogate = Surrogate(np.ones(1), np.ones((1, 1)), CategoricalParameters(np.full((2, 1), 0.5)))
     with pytest.raises(InputError, match="beyond the symbols"):
         CpuEngine(2).statistics(surrogate, Part(Sequences(np.array([0, 1, 2]))))
+
+
+@pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")
+@pytest.mark.parametrize("family", ["poisson", "bernoulli", "categorical"])
+def test_types_that_kernels_do_not_know_are_read_all_the_same(family: str) -> None:
+    x = np.random.default_rng(0).integers(0, 2, 300)
+    codes = x.astype(np.float16)
+    if family == "categorical":
+        codes[7] = np.nan  # whole numbers with a gap are codes
+    model = HMM(2, family, inference=EM(max_iter=3, tolerance=0), random_state=0).fit(codes)
+    other = HMM(2, family, inference=EM(max_iter=3, tolerance=0), random_state=0).fit(codes.astype(np.float64))
+    assert model.score(codes) == pytest.approx(other.score(codes), rel=1e-12)

@@ -24,6 +24,7 @@ from subchain.emissions.checks import (
     first_where,
     integer_range,
     positive,
+    suits_kernels,
     where_is,
 )
 from subchain.emissions.hyperparameters import check_mode
@@ -114,7 +115,7 @@ class CategoricalLikelihood(Likelihood):
         from subchain.emissions.compiled.symbols import SymbolTable
 
         column = as_vector(np.asarray(values))
-        if not column.flags.c_contiguous:
+        if not suits_kernels(column):
             return None
         table, shift = self._scaled_table
         counts = np.empty((0, 0)) if sums is None else sums.counts

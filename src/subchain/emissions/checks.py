@@ -109,3 +109,16 @@ def check_probabilities(name: str, given: ArrayLike) -> NDArray[np.float64]:
         row = int(off.argmax())
         raise InputError(f"row {row} of {name} sums to {table[row].sum():.6g}, not to 1.")
     return table
+
+
+def suits_kernels(values: NDArray[Any]) -> bool:
+    """Return whether compiled passes can read an array as it is: contiguous, of a type that Numba knows.
+
+    Examples
+    --------
+    >>> suits_kernels(np.arange(3)), suits_kernels(np.ones(3, dtype=np.float16)), suits_kernels(np.arange(6)[::2])
+    (True, False, False)
+    """
+    dtype = values.dtype
+    known = dtype.kind in "biu" or dtype in (np.float32, np.float64)
+    return bool(known and dtype.isnative and values.flags.c_contiguous)

@@ -19,7 +19,7 @@ from subchain.core.records import Sums, array
 from subchain.data.missing import is_missing
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Likelihood, Table, Values
-from subchain.emissions.checks import as_matrix, as_vector, first_where, where_is
+from subchain.emissions.checks import as_matrix, as_vector, first_where, suits_kernels, where_is
 from subchain.errors import InputError
 from subchain.numerics.special import log_factorial
 
@@ -119,7 +119,7 @@ class CountLikelihood(Likelihood):
         from subchain.emissions.compiled.counts import LinearCounts
 
         form, rows = self.linear(), as_matrix(np.asarray(values))
-        if form is None or rows.shape[1] != self.n_columns or not rows.flags.c_contiguous:
+        if form is None or rows.shape[1] != self.n_columns or not suits_kernels(rows):
             return None
         slopes, constants, has_factorials = form
         none = np.empty((0, 0))
@@ -146,7 +146,7 @@ def check_counts(data: Sequences, family: str, expected: str, largest: float = L
     """Raise an `InputError` at the first known entry that is not a whole number from 0 to `largest`."""
 
     def unusable(block: Values) -> NDArray[np.bool_]:
-        usable = (block >= 0) & (block <= largest) & (np.floor(block) == block)
+        usable = (block >= 0) & (block <= np.float64(largest)) & (np.floor(block) == block)
         return np.asarray(~(usable | is_missing(block)))
 
     if data.values.dtype.kind in "iu":

@@ -20,7 +20,7 @@ from subchain.core.ranges import LARGEST, REAL
 from subchain.core.records import Sums, array
 from subchain.data.sequences import Sequences
 from subchain.emissions.base import Emission, Likelihood, Table, Values
-from subchain.emissions.checks import as_matrix, first_where, real_columns, where_is
+from subchain.emissions.checks import as_matrix, first_where, real_columns, suits_kernels, where_is
 from subchain.emissions.scaling import exponentiate_in_place
 from subchain.errors import InferenceError, InputError
 
@@ -184,7 +184,7 @@ class CenteredSums(Sums):
 def contiguous_rows(values: Values, n_features: int) -> NDArray[Any] | None:
     """Return observations as rows (N, D) of numbers for compiled passes; None where these would need a copy."""
     rows = as_matrix(np.asarray(values))
-    fits = rows.shape[1] == n_features and rows.dtype in (np.float64, np.float32) and rows.flags.c_contiguous
+    fits = rows.shape[1] == n_features and rows.dtype.kind == "f" and suits_kernels(rows)
     return rows if fits else None
 
 

@@ -24,7 +24,7 @@ from subchain.transitions.operators import Dense
 Array = NDArray[np.float64]
 
 #: Methods of a likelihood that compiled verbs stand for.
-REPLACED = {"log_likelihood", "scaled", "accumulate"}
+REPLACED = {"log_likelihood", "_log_likelihood_into", "scaled", "accumulate", "zeros", "origin"}
 
 
 class FusedRun(NamedTuple):
