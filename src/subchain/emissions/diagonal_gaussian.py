@@ -128,7 +128,7 @@ class SeparateForm(SeparateLikelihood):
         from subchain.emissions.compiled.normal import SeparateNormal
 
         rows = contiguous_rows(values, self.n_features)
-        if rows is None or (sums is not None and sums.origin is not self.origin):
+        if rows is None or (sums is not None and not np.array_equal(sums.origin, self.origin)):
             return None
         scales, none = np.sqrt(self.precisions), np.empty((0, 0))
         offsets = scales * (self.means - self.origin)

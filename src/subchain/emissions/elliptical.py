@@ -249,7 +249,7 @@ class GaussianForm(EllipticalLikelihood):
         from subchain.emissions.compiled.normal import FullNormal
 
         rows = contiguous_rows(values, self.n_features)
-        if rows is None or (sums is not None and sums.origin is not self.origin):
+        if rows is None or (sums is not None and not np.array_equal(sums.origin, self.origin)):
             return None
         whitening = self._whitening
         added = (np.empty(0), np.empty((0, 0)), np.empty((0, 0, 0)))

@@ -77,47 +77,38 @@ def _in_use(seen, rows):
 
 
 @implements(observation_room, FullNormal)
+@implements(observation_room, SeparateNormal)
 def _room(family, columns):
-    return Vectors(np.empty(family.factors.shape[1] * columns), np.zeros(1, dtype=np.int64))
+    return Vectors(np.empty(family.offsets.shape[1] * columns), np.zeros(1, dtype=np.int64))
 
 
 @implements(observe, FullNormal)
+@implements(observe, SeparateNormal)
 def _observe(family, positions, seen):
     seen.n[0] = positions.shape[0]
-    return not center_at(family.values, positions, family.origin, _in_use(seen, family.factors.shape[1]))
+    return not center_at(family.values, positions, family.origin, _in_use(seen, family.offsets.shape[1]))
 
 
 @implements(likelihoods, FullNormal)
 def _likelihoods(family, seen, out, shift):
-    quadratic(_in_use(seen, family.factors.shape[1]), family.factors, family.offsets, family.constants, out)
+    quadratic(_in_use(seen, family.offsets.shape[1]), family.factors, family.offsets, family.constants, out)
     exponentiate_columns(out, shift.reshape(1, shift.shape[0]))
 
 
 @implements(add_observations, FullNormal)
 def _add(family, seen, marginals):
-    add_moments(_in_use(seen, family.factors.shape[1]), marginals, family.weight, family.first, family.second)
-
-
-@implements(observation_room, SeparateNormal)
-def _separate_room(family, columns):
-    return Vectors(np.empty(family.origin.shape[0] * columns), np.zeros(1, dtype=np.int64))
-
-
-@implements(observe, SeparateNormal)
-def _observe_separately(family, positions, seen):
-    seen.n[0] = positions.shape[0]
-    return not center_at(family.values, positions, family.origin, _in_use(seen, family.origin.shape[0]))
+    add_moments(_in_use(seen, family.offsets.shape[1]), marginals, family.weight, family.first, family.second)
 
 
 @implements(likelihoods, SeparateNormal)
 def _separate_likelihoods(family, seen, out, shift):
-    separate_squares(_in_use(seen, family.origin.shape[0]), family.scales, family.offsets, family.constants, out)
+    separate_squares(_in_use(seen, family.offsets.shape[1]), family.scales, family.offsets, family.constants, out)
     exponentiate_columns(out, shift.reshape(1, shift.shape[0]))
 
 
 @implements(add_observations, SeparateNormal)
 def _add_separately(family, seen, marginals):
-    separate_moments(_in_use(seen, family.origin.shape[0]), marginals, family.first, family.second)
+    separate_moments(_in_use(seen, family.offsets.shape[1]), marginals, family.first, family.second)
     for k in range(marginals.shape[0]):
         total = 0.0
         for i in range(marginals.shape[1]):
