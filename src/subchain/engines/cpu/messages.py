@@ -149,7 +149,8 @@ class Messages(Observed):
         else:
             self.kernels.backward(weighted, stop, offsets, alpha, scale, marginals)
         if told is not None:
-            meeting = (alpha[:, tile.last_columns] * stop).sum(axis=0)
+            last = tile.last_columns
+            meeting = (alpha[:, last] * stop).sum(axis=0) * scale[last]
             filtered.log_totals[~(meeting >= LEAST_MARGINAL)] = np.nan
         return Smoothed(marginals, weighted)
 

@@ -17,7 +17,7 @@ from subchain.propagation import lanes
 from subchain.propagation.layout import Walks
 from subchain.propagation.occurrence.methods import absence_in, conditionals, expected_transitions
 from subchain.propagation.occurrence.pairs import add_surplus
-from subchain.propagation.underflow import LEAST_SCALE
+from subchain.propagation.underflow import LEAST_MARGINAL, LEAST_SCALE
 
 Array = NDArray[np.float64]
 
@@ -119,6 +119,8 @@ class _Lanes:
             is_hard = kernels.growth(self.weighted, self.start, walks, alpha, scale).matters()
             kernels.backward(self.weighted, self.stop, offsets, alpha, scale, self.marginals)
         is_hard |= ~np.isfinite(self.log_totals)
+        last = tile.last_columns
+        is_hard |= ~((alpha[:, last] * self.stop).sum(axis=0) * scale[last] >= LEAST_MARGINAL)
         if not scale.min() >= LEAST_SCALE:
             lane_of = np.arange(tile.columns) - np.repeat(offsets[:-1], np.diff(offsets))
             np.logical_or.at(is_hard, lane_of, scale < LEAST_SCALE)

@@ -16,7 +16,7 @@ from subchain.inference.run.algorithm import Algorithm
 from subchain.inference.run.loop import RunState, Step, Trial, Trials
 from subchain.inference.run.trace import NEAR
 from subchain.inference.search.merging import Merge, pair_merges
-from subchain.inference.search.search import MOST, OneSearch, StateSearch, is_milestone
+from subchain.inference.search.search import MOST, OneSearch, StateSearch, is_milestone, while_possible
 from subchain.inference.search.splitting import Split, Splitter, has_free_state
 from subchain.structures.chain.model import HMMPosterior
 from subchain.structures.chain.structure import Chains
@@ -76,7 +76,7 @@ class OneExchange(OneSearch):
         found: Trial | None = here
         while found is not None and len(self.events) < MOST:
             here, found = found, None
-            for merge, split in self._proposals(here, rng):
+            for merge, split in while_possible(self._proposals(here, rng)):
                 tried += 1
                 found = self._pursue(here, split)
                 if found is not None:

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterator
 from itertools import islice
+from typing import TypeVar
 
 import numpy as np
 
@@ -21,11 +23,13 @@ from subchain.errors import ImpossibleSequenceError
 from subchain.inference.run.algorithm import Algorithm
 from subchain.inference.run.loop import RunState, Step, Trial, Trials
 from subchain.inference.search.merging import merges
-from subchain.inference.search.splitting import Splitter, has_free_state
+from subchain.inference.search.splitting import Split, Splitter, has_free_state
 from subchain.structures.chain.model import HMMPosterior
 from subchain.structures.chain.structure import Chains
 from subchain.transitions.base import ChainSums
 from subchain.transitions.hdp.hierarchy import hierarchy_of
+
+T = TypeVar("T")
 
 #: Merges that fail before one gives up, splits that are tried, also before a run ends, and proposals that one search
 #: accepts at most.
@@ -144,16 +148,18 @@ class OneSearch:
         return here
 
     def _split(self, here: Trial) -> Trial:
-        if not has_free_state(here.statistics):
-            return here
-        rng, search = np.random.default_rng(self.seed), self.search
-        splitter = Splitter(search.chains, search.algorithm, here.prior, here.statistics, rng)
-        for seed in islice(splitter.by_size(), self._splits):
-            split = splitter.split(seed)
+        for split in while_possible(self._proposed_splits(here)):
             there = self._attempt(here.prior, split.statistics)
             if there.objective > max(here.objective + LEAST_GAIN, self._bar):
                 return self._accept(f"state {split.state} gave part of its work to state {split.free}", here, there)
         return here
+
+    def _proposed_splits(self, here: Trial) -> Iterator[Split]:
+        if not has_free_state(here.statistics):
+            return
+        rng, search = np.random.default_rng(self.seed), self.search
+        splitter = Splitter(search.chains, search.algorithm, here.prior, here.statistics, rng)
+        yield from map(splitter.split, islice(splitter.by_size(), self._splits))
 
     def _loosen(self, here: Trial) -> Trial:
         """Give transitions another chance whose counts have vanished: with small concentrations none returns."""
@@ -161,6 +167,14 @@ class OneSearch:
         if there.objective > max(here.objective + LEAST_GAIN, self._bar):
             return self._accept("transitions that never happened were given a chance", here, there)
         return here
+
+
+def while_possible(proposals: Iterator[T]) -> Iterator[T]:
+    """Yield proposals until one cannot be made, since its weights (all underflow, say) leave data without a path."""
+    try:
+        yield from proposals
+    except ImpossibleSequenceError:
+        return
 
 
 def loosened(statistics: HMMStatistics) -> HMMStatistics:

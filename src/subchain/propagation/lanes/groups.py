@@ -130,7 +130,7 @@ def _starts(lanes, a, b, ways, edges, start, stop):
 
 
 @small_kernel
-def _keep_edges(lanes, a, b, ways, edges, alpha, weighted, offsets, stop, smooth, totals):
+def _keep_edges(lanes, a, b, ways, edges, alpha, scale, weighted, offsets, stop, smooth, totals):
     """Keep what lanes tell their neighbours; a lane whose message from the right contradicts it has no total."""
     n_states = alpha.shape[0]
     for lane in range(a, b):
@@ -143,7 +143,7 @@ def _keep_edges(lanes, a, b, ways, edges, alpha, weighted, offsets, stop, smooth
         if not smooth:
             edges.first[lane] = edges.last[lane]
             continue
-        if not meeting >= LEAST_MARGINAL:
+        if not meeting * scale[column] >= LEAST_MARGINAL:
             totals[lane] = np.nan
         total = 0.0
         for j in range(n_states):
@@ -230,7 +230,7 @@ def _run_tile(family, seen, lanes, a, b, ways, edges, smooth, tables, positions,
     if not _all_normal(scale):
         return False
     if is_cut:
-        _keep_edges(lanes, a, b, ways, edges, alpha, likelihood, offsets, stop, smooth, totals)
+        _keep_edges(lanes, a, b, ways, edges, alpha, scale, likelihood, offsets, stop, smooth, totals)
     if smooth:
         if lanes.weights.shape[0] > 0:
             weigh(marginals, offsets, lanes.weights[a:b])
