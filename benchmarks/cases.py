@@ -55,6 +55,12 @@ class Case:
             return dataclasses.replace(self, n_sequences=max(self.n_sequences // divisor, 1))
         return dataclasses.replace(self, length=max(self.length // divisor, 2))
 
+    def of_size(self, n_observations: int) -> Case:
+        """The same case with about so many observations."""
+        if self.n_sequences > 1:
+            return dataclasses.replace(self, n_sequences=max(n_observations // self.length, 1))
+        return dataclasses.replace(self, length=max(n_observations, 2))
+
     def multiply_adds(self) -> int:
         """Multiply-adds that one observation needs in one iteration, the fewest that are known.
 

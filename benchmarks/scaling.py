@@ -1,6 +1,6 @@
 """How speed grows with threads, beside as many processes of one thread each, which is what the machine can give.
 
-    python -m benchmarks.scaling --cases a,b,c,d,e --threads 1,2,4,8,16 --figure scaling.png
+    python -m benchmarks.scaling --cases a,b,c,d,e --threads 1,2,4,8,16 --observations 8e6 --figure scaling.png
 
 The figure is what a user waits for: the difference between whole fits of many iterations and of one, median of several
 rounds. In each round every number of threads has its turn, and a fresh process. Processes begin together, and what they
@@ -40,7 +40,7 @@ def main(arguments: list[str] | None = None) -> None:
     console, told = wide_console(), Console(stderr=True, style="dim")
     record: dict[str, Any] = {"machine": describe(), "cases": {}}
     for name in options.cases:
-        case = CASES[name].smaller(options.smaller)
+        case = CASES[name] if options.observations is None else CASES[name].of_size(options.observations)
         problem = draw(case)
         speeds = _measure(problem, options.threads, options.rounds, told)
         record["cases"][name] = {"title": case.title, "observations_per_second": speeds}
@@ -126,7 +126,9 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--cases", type=lambda text: text.split(","), default=list("abcde"), help="cases (a,b,c,d,e)")
     parser.add_argument("--threads", type=lambda text: [int(n) for n in text.split(",")], default=powers)
     parser.add_argument("--rounds", type=int, default=3, help="rounds, of which the median counts (3)")
-    parser.add_argument("--smaller", type=int, default=1, help="divisor of the sizes of the cases (1)")
+    parser.add_argument(
+        "--observations", type=lambda text: int(float(text)), help="observations of each case (those of the case)"
+    )
     parser.add_argument("--json", type=Path, help="file for the figures")
     parser.add_argument("--figure", type=Path, help="file for a picture")
     options = parser.parse_args(arguments)

@@ -55,7 +55,7 @@ def surrogate_of(model: HMM) -> Surrogate:
 
 
 def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fused.Fused, "where_it_can", classmethod(lambda cls, messages, consumer: None))
+    monkeypatch.setattr(fused.Fused, "where_it_can", classmethod(lambda cls, *pass_: None))
 
 
 @pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")
@@ -85,14 +85,13 @@ def test_statistics_and_scores_are_those_of_tiles(
 @pytest.mark.parametrize("name", FAMILIES)
 def test_no_tile_of_complete_data_is_left_over(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     family, values = FAMILIES[name]
-    done, run = [], fused.Fused.run
+    done, run = [], fused.FusedPass.run
 
-    def watched(self: Any, *arguments: Any) -> Any:
-        found = run(self, *arguments)
-        done.extend(found.done.tolist())
-        return found
+    def watched(self: Any, groups: Any) -> None:
+        run(self, groups)
+        done.extend(self.done.tolist())
 
-    monkeypatch.setattr(fused.Fused, "run", watched)
+    monkeypatch.setattr(fused.FusedPass, "run", watched)
     fitted(family, Sequences(values, SHAPES["one chain"]))
     assert done
     assert all(done)

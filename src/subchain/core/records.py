@@ -235,6 +235,15 @@ class Sums(Record):
             if not item.is_constant:
                 yield item.name, getattr(self, item.name), item.axes
 
+    def summed_arrays(self) -> Iterator[NDArray[np.float64]]:
+        """Yield the arrays that are summed, in the order of the fields, those of parts in their places."""
+        for _, value, _ in self._summed():
+            for part in value.values() if isinstance(value, dict) else [value]:
+                if isinstance(part, Sums):
+                    yield from part.summed_arrays()
+                else:
+                    yield part
+
     def _combine(self, other: Self, sign: float) -> Self:
         """Return self + sign · other."""
         changed: dict[str, Any] = {}

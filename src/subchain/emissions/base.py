@@ -100,11 +100,11 @@ class Likelihood(ABC):
         nothing.
         """
 
-    def compiled(self, values: Values, sums: Any) -> Any:
+    def compiled(self, values: Values) -> Any:
         """Return what compiled passes see of this family: a named tuple with the verbs of `lanes.observing`.
 
         Families without such verbs (the default, None) are asked tile by tile, through the methods above. `values` are
-        all observations, (N,) or (N, D); `sums` is what the passes add to, None if they add nothing.
+        all observations, (N,) or (N, D).
         """
         return None
 

@@ -111,15 +111,14 @@ class CategoricalLikelihood(Likelihood):
     def accumulate(self, values: Values, marginals: Table, sums: CategoricalSums) -> None:
         scatter(sums.counts, as_symbols(values), np.ascontiguousarray(marginals))
 
-    def compiled(self, values: Values, sums: CategoricalSums | None) -> SymbolTable | None:
+    def compiled(self, values: Values) -> SymbolTable | None:
         from subchain.emissions.compiled.symbols import SymbolTable
 
         column = as_vector(np.asarray(values))
         if not suits_kernels(column):
             return None
         table, shift = self._scaled_table
-        counts = np.empty((0, 0)) if sums is None else sums.counts
-        return SymbolTable(column, table, np.empty(0) if shift is None else shift, counts)
+        return SymbolTable(column, table, np.empty(0) if shift is None else shift)
 
     def log_likelihood_listed(self, values: Values, legal: LegalStates) -> NDArray[np.float64]:
         out = np.empty(legal.n_entries)

@@ -115,16 +115,14 @@ class CountLikelihood(Likelihood):
         """
         return None
 
-    def compiled(self, values: Values, sums: CountSums | None) -> LinearCounts | None:
+    def compiled(self, values: Values) -> LinearCounts | None:
         from subchain.emissions.compiled.counts import LinearCounts
 
         form, rows = self.linear(), as_matrix(np.asarray(values))
         if form is None or rows.shape[1] != self.n_columns or not suits_kernels(rows):
             return None
         slopes, constants, has_factorials = form
-        none = np.empty((0, 0))
-        added = (none, none) if sums is None else (sums.weight, sums.total)
-        return LinearCounts(rows, slopes, constants, LOG_FACTORIALS if has_factorials else LOG_FACTORIALS[:0], *added)
+        return LinearCounts(rows, slopes, constants, LOG_FACTORIALS if has_factorials else LOG_FACTORIALS[:0])
 
     def zeros(self) -> CountSums:
         return CountSums(np.zeros(self.dimensions), np.zeros(self.dimensions))

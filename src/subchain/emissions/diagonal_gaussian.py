@@ -124,16 +124,15 @@ class SeparateForm(SeparateLikelihood):
         scales = np.sqrt(self.precisions)
         separate_squares(x, scales, scales * (self.means - self.origin), self.log_constants.sum(axis=1), out)
 
-    def compiled(self, values: Values, sums: DiagonalGaussianSums | None) -> SeparateNormal | None:
+    def compiled(self, values: Values) -> SeparateNormal | None:
         from subchain.emissions.compiled.normal import SeparateNormal
 
         rows = contiguous_rows(values, self.n_features)
-        if rows is None or (sums is not None and not np.array_equal(sums.origin, self.origin)):
+        if rows is None:
             return None
-        scales, none = np.sqrt(self.precisions), np.empty((0, 0))
+        scales = np.sqrt(self.precisions)
         offsets = scales * (self.means - self.origin)
-        added = (none, none, none) if sums is None else (sums.weight, sums.first, sums.second)
-        return SeparateNormal(rows, self.origin, scales, offsets, self.log_constants.sum(axis=1), *added)
+        return SeparateNormal(rows, self.origin, scales, offsets, self.log_constants.sum(axis=1))
 
     def _at_origin(self) -> Array:
         return self.log_constants - 0.5 * self.precisions * (self.means - self.origin) ** 2

@@ -245,16 +245,14 @@ class GaussianForm(EllipticalLikelihood):
         whitening = self._whitening
         quadratic(x, whitening.factors, whitening.offsets, self.log_constants, out)
 
-    def compiled(self, values: Values, sums: GaussianSums | None) -> FullNormal | None:
+    def compiled(self, values: Values) -> FullNormal | None:
         from subchain.emissions.compiled.normal import FullNormal
 
         rows = contiguous_rows(values, self.n_features)
-        if rows is None or (sums is not None and not np.array_equal(sums.origin, self.origin)):
+        if rows is None:
             return None
         whitening = self._whitening
-        added = (np.empty(0), np.empty((0, 0)), np.empty((0, 0, 0)))
-        added = added if sums is None else (sums.weight, sums.first, sums.second)
-        return FullNormal(rows, self.origin, whitening.factors, whitening.offsets, self.log_constants, *added)
+        return FullNormal(rows, self.origin, whitening.factors, whitening.offsets, self.log_constants)
 
     def _marginal(self, known: NDArray[np.bool_], log_ratio: Array) -> GaussianForm:
         """Integrate over the missing coordinates, which adds ½ log 2π for each and −½ log_ratio to the constant."""

@@ -27,15 +27,12 @@ class LinearCounts(NamedTuple):
     values : (N, D), −1 or nan where missing
     slopes, constants : (K, D); slopes may be −inf, constants are finite
     log_factorials : (n,) of the counts below n; (0,) where the likelihood has none
-    weight, total : (K, D), what is added to
     """
 
     values: NDArray[Any]
     slopes: Array
     constants: Array
     log_factorials: Array
-    weight: Array
-    total: Array
 
 
 class Amounts(NamedTuple):
@@ -169,7 +166,9 @@ def _add_linear(x, known, n_missing, marginals, weight, total):
 
 
 @implements(add_observations, LinearCounts)
-def _add(family, seen, marginals):
+def _add(family, seen, marginals, sums):
     n, rows = seen.n[0], family.slopes.shape[1]
     amounts, known = _part(seen.amounts, rows, n), _part(seen.known, rows, n)
-    _add_linear(amounts, known, seen.n[1], marginals, family.weight, family.total)
+    weight, total = sums[: family.slopes.size], sums[family.slopes.size :]
+    shape = family.slopes.shape
+    _add_linear(amounts, known, seen.n[1], marginals, weight.reshape(shape), total.reshape(shape))

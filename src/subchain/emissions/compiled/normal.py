@@ -29,7 +29,6 @@ class FullNormal(NamedTuple):
     values : (N, D)
     origin : (D,)
     factors, offsets, constants : F (K, P, P), e (K, P) and c (K,), where P is D or one more, the next even number
-    weight, first, second : (K,), (K, D), (K, D, D), what is added to
     """
 
     values: NDArray[Any]
@@ -37,9 +36,6 @@ class FullNormal(NamedTuple):
     factors: Array
     offsets: Array
     constants: Array
-    weight: Array
-    first: Array
-    second: Array
 
 
 class SeparateNormal(NamedTuple):
@@ -50,7 +46,6 @@ class SeparateNormal(NamedTuple):
     values : (N, D)
     origin : (D,)
     scales, offsets, constants : s (K, D), e (K, D) and c (K,)
-    weight, first, second : (K, D), what is added to
     """
 
     values: NDArray[Any]
@@ -58,9 +53,6 @@ class SeparateNormal(NamedTuple):
     scales: Array
     offsets: Array
     constants: Array
-    weight: Array
-    first: Array
-    second: Array
 
 
 class Vectors(NamedTuple):
@@ -96,8 +88,17 @@ def _likelihoods(family, seen, out, shift):
 
 
 @implements(add_observations, FullNormal)
-def _add(family, seen, marginals):
-    add_moments(_in_use(seen, family.offsets.shape[1]), marginals, family.weight, family.first, family.second)
+def _add(family, seen, marginals, sums):
+    n_states, n_features = marginals.shape[0], family.origin.shape[0]
+    weight, first, second = (
+        sums[:n_states],
+        sums[n_states : n_states * (1 + n_features)],
+        sums[n_states * (1 + n_features) :],
+    )
+    add_moments(
+        _in_use(seen, family.offsets.shape[1]), marginals, weight, first.reshape(n_states, n_features),
+        second.reshape(n_states, n_features, n_features),
+    )  # fmt: skip
 
 
 @implements(likelihoods, SeparateNormal)
@@ -107,10 +108,11 @@ def _separate_likelihoods(family, seen, out, shift):
 
 
 @implements(add_observations, SeparateNormal)
-def _add_separately(family, seen, marginals):
-    separate_moments(_in_use(seen, family.offsets.shape[1]), marginals, family.first, family.second)
+def _add_separately(family, seen, marginals, sums):
+    moments = sums.reshape(3, family.offsets.shape[0], family.offsets.shape[1])
+    separate_moments(_in_use(seen, family.offsets.shape[1]), marginals, moments[1], moments[2])
     for k in range(marginals.shape[0]):
         total = 0.0
         for i in range(marginals.shape[1]):
             total += marginals[k, i]
-        family.weight[k] += total
+        moments[0, k] += total

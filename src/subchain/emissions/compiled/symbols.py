@@ -24,13 +24,11 @@ class SymbolTable(NamedTuple):
     values : (N,)
     weights : (W, K), scaled
     shift : (W + 1,) logarithms of what each row was divided by, that of the missing symbol last; (0,) if all are 0
-    counts : (W, K), what is added to
     """
 
     values: NDArray[Any]
     weights: Array
     shift: Array
-    counts: Array
 
 
 class Codes(NamedTuple):
@@ -66,5 +64,5 @@ def _likelihoods(family, seen, out, shift):
 
 
 @implements(add_observations, SymbolTable)
-def _add(family, seen, marginals):
-    scatter(family.counts, seen.codes[: seen.n[0]], marginals)
+def _add(family, seen, marginals, sums):
+    scatter(sums.reshape(family.weights.shape), seen.codes[: seen.n[0]], marginals)

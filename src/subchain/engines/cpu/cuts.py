@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from subchain.data.sequences import Sequences
 from subchain.engines.cpu.kernels import MANY_STATES
@@ -19,6 +20,8 @@ from subchain.transitions.operators import Banded, TransitionOperator
 
 if TYPE_CHECKING:
     from subchain.engines.cpu.messages import Messages
+
+Array = NDArray[np.float64]
 
 #: Sequences up to this length are never cut.
 WHOLE = 1024
@@ -46,10 +49,20 @@ class _Kept(NamedTuple):
 
 
 class Cuts:
-    """The cut of the last pass over all sequences, for the next one."""
+    """The cut of the last pass over all sequences, for the next one, and the room for its groups' sums."""
 
     def __init__(self) -> None:
         self._kept: _Kept | None = None
+        self._rows: Array | None = None
+
+    def take_rows(self, n_groups: int, size: int) -> Array:
+        """Return a table (n_groups, size), undefined; that of the last pass if there is one that fits."""
+        rows, self._rows = self._rows, None
+        return rows if rows is not None and rows.shape == (n_groups, size) else np.empty((n_groups, size))
+
+    def keep_rows(self, rows: Array) -> None:
+        """Keep a table for the next pass: memory that was used before is faster than fresh one."""
+        self._rows = rows
 
     def choose(self, messages: Messages, chosen: Index) -> tuple[Partition, int | None]:
         """Choose the length of pieces by the chain's mixing time; return the cut and how early pieces must start.

@@ -1,4 +1,4 @@
-"""Groups of tiles that run in one compiled call, which does not hold Python's lock.
+"""Groups of tiles that run in one compiled call of each thread, which does not hold Python's lock.
 
 That needs a family with compiled verbs, a matrix of transitions in which nothing that is lost to underflow can matter,
 no evidence on the states, and a consumer that wants sums or log likelihoods alone. Tiles in which something unusual
@@ -8,31 +8,27 @@ turns up (a missing coordinate, an underflow) are left to the general way.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.engines.cpu.borders import BorderMessages, Borders
+from subchain.engines.cpu.borders import Borders
 from subchain.engines.cpu.consumers import Collected, Consumer
 from subchain.engines.cpu.messages import Messages
-from subchain.engines.cpu.partition import Partition
-from subchain.propagation.lanes.groups import Edges, Sums, Tables, Ways, run_tiles
+from subchain.engines.cpu.partition import Index, Partition
+from subchain.engines.cpu.workspace import Workers, Workspace
+from subchain.propagation.lanes.groups import Claims, Edges, Tables, Ways, add_rows, run_groups
 from subchain.propagation.verbs import kernel_for
 from subchain.transitions.operators import Dense
 
 Array = NDArray[np.float64]
 
+#: Sums that are worth another thread to add them up.
+WORTH_A_THREAD = 1 << 16
 #: Methods of a likelihood that compiled verbs stand for.
 REPLACED = {"log_likelihood", "_log_likelihood_into", "scaled", "accumulate", "zeros", "origin"}
-
-
-class FusedRun(NamedTuple):
-    """What the call found: log normalisers (n,), messages at borders (n, K), and the tiles that it did, (T,)."""
-
-    log_totals: Array
-    borders: BorderMessages | None
-    done: NDArray[np.bool_]
 
 
 @dataclasses.dataclass
@@ -41,17 +37,20 @@ class Fused:
 
     Attributes
     ----------
-    ways : first states and transitions as the kernel takes them
+    family : observations and likelihoods as the kernel takes them
+    ways : first states and transitions likewise
     weights : (sequences,) how often each counts, or None
     """
 
+    workers: Workers
     messages: Messages
     consumer: Consumer[Any]
+    family: Any
     ways: Ways
     weights: Array | None
 
     @classmethod
-    def where_it_can(cls, messages: Messages, consumer: Consumer[Any]) -> Fused | None:
+    def where_it_can(cls, workers: Workers, messages: Messages, consumer: Consumer[Any]) -> Fused | None:
         """Return a runner for a pass, or None where tiles have to be run one by one."""
         surrogate, wants = messages.surrogate, consumer.compiled
         plain = messages.evidence is None and messages.part.hidden is None
@@ -59,33 +58,74 @@ class Fused:
             return None
         if not messages.every_way or _is_overridden(type(surrogate.emission)):
             return None
-        if surrogate.emission.compiled(messages.data.values, None) is None:
+        family = surrogate.emission.compiled(messages.data.values)
+        if family is None:
             return None
         ways = Ways(surrogate.initial, messages.operator.weights, messages.operator.transposed)
-        return cls(messages, consumer, ways, wants.weights)
+        return cls(workers, messages, consumer, family, ways, wants.weights)
 
-    def run(self, cut: Partition, group: slice, borders: Borders | None, lead: int | None, result: Any) -> FusedRun:
-        """Run the tiles of a group, and add to the result of the group."""
-        tiles, pieces = cut.tiles[group], cut.pieces_of(group)
-        n, n_states, smooth = len(pieces), self.messages.surrogate.n_states, self.consumer.smooth
-        edges = _edges(borders, pieces, n_states)
-        reach = 0 if borders is None or lead is None else lead
-        columns = max(max(tile.columns, 2 * reach * tile.lanes) for tile in tiles)
-        space = self.messages.workspace()
-        tables = Tables(
-            *(space.table(name, 1, n_states * columns)[0] for name in ("likelihood", "alpha", "marginals")),
-            *(space.table(name, 1, columns)[0] for name in ("scale", "shift")),
-        )
-        totals, done = np.empty(n), np.empty(len(tiles), dtype=np.bool_)
-        emission_sums, sums = None, Sums(np.empty(0), np.empty((0, 0)))
-        if isinstance(result, Collected):
-            chain, emission_sums = result.statistics.chain, result.statistics.emission
-            sums = Sums(chain.initial, chain.pairs)
-        family = self.messages.surrogate.emission.compiled(self.messages.data.values, emission_sums)
-        run = kernel_for(run_tiles, family)
-        run(family, cut.lanes_of(group, self.weights), self.ways, edges, reach, smooth, tables, sums, totals, done)
-        found = None if borders is None else BorderMessages(edges.before, edges.after, edges.last, edges.first)
-        return FusedRun(totals, found, done)
+    def over(self, cut: Partition, borders: Borders | None, lead: int | None) -> FusedPass:
+        """Return a pass over data that are cut in this way."""
+        return FusedPass(self, cut, borders, 0 if borders is None or lead is None else lead)
+
+
+class FusedPass:
+    """A pass: the sums of every group, the log normaliser of every piece, and the tiles that could be done.
+
+    Attributes
+    ----------
+    log_totals : (P,) by piece; undefined for those of tiles that were not done
+    done : (T,) by tile
+    """
+
+    def __init__(self, fused: Fused, cut: Partition, borders: Borders | None, lead: int) -> None:
+        self.fused, self.cut, self.lead = fused, cut, lead
+        self._sums = fused.consumer.begin()
+        self._rows = fused.messages.cuts.take_rows(len(cut.groups), sum(array.size for array in _arrays(self._sums)))
+        self.log_totals = np.empty(len(cut.start))
+        self.done = np.zeros(len(cut.tiles), dtype=np.bool_)
+        self._lanes = cut.weighed_lanes(fused.weights)
+        self._edges = _edges(borders, fused.messages.surrogate.n_states)
+
+    def run(self, groups: Index) -> None:
+        """Run some groups, anew if they have been run before; what they know of their borders is kept."""
+        fused, (columns, lanes) = self.fused, self.cut.largest_tile
+        columns = max(columns, 2 * self.lead * lanes)
+        claims = Claims(self.cut.group_bounds, groups, np.zeros(1, dtype=np.int64))
+        run = kernel_for(run_groups, fused.family)
+
+        def work() -> None:
+            space = fused.messages.workspace()
+            tables = _tables(space, fused.messages.surrogate.n_states, columns)
+            run(
+                fused.family, self._lanes, claims, fused.ways, self._edges, self.lead, fused.consumer.smooth, tables,
+                self._rows, self.log_totals, self.done,
+            )  # fmt: skip
+
+        fused.workers.share(work, len(groups))
+
+    def result(self) -> Any:
+        """What all groups add up to; the pass is over."""
+        counter, at = np.zeros(1, dtype=np.int64), 0
+        self.fused.workers.share(lambda: add_rows(self._rows, counter), self._rows.size // WORTH_A_THREAD)
+        for array in _arrays(self._sums):
+            array[...] = self._rows[0, at : at + array.size].reshape(array.shape)
+            at += array.size
+        self.fused.messages.cuts.keep_rows(self._rows)
+        return self._sums
+
+
+def _arrays(result: Any) -> Iterator[Array]:
+    """Yield the arrays of a result that a row of sums consists of."""
+    if isinstance(result, Collected):
+        yield from result.statistics.chain.summed_arrays()
+        yield from result.statistics.emission.summed_arrays()
+
+
+def _tables(space: Workspace, n_states: int, columns: int) -> Tables:
+    """Room for one thread."""
+    large = (space.table(name, 1, n_states * columns)[0] for name in ("likelihood", "alpha", "marginals"))
+    return Tables(*large, *(space.table(name, 1, columns)[0] for name in ("scale", "shift")))
 
 
 def _is_overridden(kind: type) -> bool:
@@ -98,10 +138,9 @@ def _is_overridden(kind: type) -> bool:
     return False
 
 
-def _edges(borders: Borders | None, pieces: NDArray[np.int64], n_states: int) -> Edges:
-    """Return what is known of the messages at the borders of some pieces."""
+def _edges(borders: Borders | None, n_states: int) -> Edges:
+    """Return the messages at borders as the kernel takes them."""
     if borders is None:
         none = np.empty((0, n_states))
         return Edges(none, none, none, none, np.empty(0, dtype=np.bool_))
-    before, after = borders.messages.before[pieces], borders.messages.after[pieces]
-    return Edges(before, after, np.empty_like(before), np.empty_like(before), borders.known[pieces])
+    return Edges(*borders.messages, borders.known)

@@ -7,6 +7,7 @@ caller puts results together in a fixed order.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -14,44 +15,62 @@ from numpy.typing import NDArray
 
 from subchain.engines.cpu.borders import BorderMessages, Borders
 from subchain.engines.cpu.consumers import Consumer, TileRun
-from subchain.engines.cpu.fused import Fused
 from subchain.engines.cpu.messages import Messages
-from subchain.engines.cpu.partition import Index, Partition, Tile
+from subchain.engines.cpu.partition import Index, Partition
 from subchain.propagation.underflow import Growth
 
 Array = NDArray[np.float64]
 Result = TypeVar("Result")
 
 
-class GroupRun(NamedTuple, Generic[Result]):
-    """What a group of tiles gave.
+class Group(NamedTuple):
+    """Tiles to run: their group, and their numbers."""
+
+    number: int
+    tiles: Iterable[int]
+
+
+class TileTold(NamedTuple):
+    """What the pieces of a tile gave.
 
     Attributes
     ----------
-    result : what the consumer made of the messages
-    pieces : (n,) pieces of the group
+    pieces : (n,)
     log_totals : (n,) their log normalisers
     lost : bounds on what they lost to underflow, (n,) each; None where nothing was
     borders : messages at their borders, (n, K) each; None where no chain was cut
     """
 
-    result: Result
     pieces: Index
     log_totals: Array
     lost: Growth | None
     borders: BorderMessages | None
 
 
+class GroupRun(NamedTuple, Generic[Result]):
+    """What tiles of a group gave.
+
+    Attributes
+    ----------
+    number : of the group
+    result : what the consumer made of the messages
+    tiles : what the pieces of each tile gave
+    """
+
+    number: int
+    result: Result
+    tiles: list[TileTold]
+
+
 def run_group(
     messages: Messages,
     cut: Partition,
-    group: slice,
+    group: Group,
     borders: Borders | None,
     lead: int | None,
     consumer: Consumer[Result],
-    fused: Fused | None = None,
 ) -> GroupRun[Result]:
-    """Run the tiles of a group.
+    """Run tiles of a group.
 
     Parameters
     ----------
@@ -60,42 +79,17 @@ def run_group(
     borders : messages at the borders, not changed; None where no chain was cut
     lead : how many positions beyond a border to begin where its message is not known; None if all are
     consumer : what the messages are for
-    fused : runs the tiles in one call where that can be done
     """
-    result, tiles, pieces = consumer.begin(), cut.tiles[group], cut.pieces_of(group)
-    totals, done = np.empty(len(pieces)), np.zeros(len(tiles), dtype=np.bool_)
-    found: BorderMessages | None = None
-    if fused is not None:
-        totals, found, done = fused.run(cut, group, borders, lead, result)
-        if done.all():
-            return GroupRun(result, pieces, totals, None, found)
-    if borders is not None and found is None:
-        found = BorderMessages(*(np.empty((len(pieces), messages.surrogate.n_states)) for _ in range(4)))
-    space, edges = messages.workspace(), np.cumsum([0, *(tile.lanes for tile in tiles)])
-    lost: list[Growth | None] = []
-    for number, tile in enumerate(tiles):
-        if done[number]:
-            lost.append(None)
-            continue
-        lanes = slice(edges[number], edges[number + 1])
-        told = None
+    result, space, runs = consumer.begin(), messages.workspace(), []
+    for tile in (cut.tiles[number] for number in group.tiles):
+        told, found = None, None
         if borders is not None:
             told = messages.told(tile, cut, borders, lead, space, smooth=consumer.smooth)
         filtered, smoothed = messages.run(tile, cut, told, space, smooth=consumer.smooth)
-        if told is not None and found is not None:
+        if told is not None:
             last = filtered.alpha[:, tile.last_columns].T
             first = last if smoothed is None else messages.before_first(smoothed, tile.lanes)
-            for table, part in zip(found, (told.before, told.after, last, first), strict=True):
-                table[lanes] = part
-        totals[lanes] = filtered.log_totals
-        lost.append(filtered.lost)
+            found = BorderMessages(told.before, told.after, last, first)
+        runs.append(TileTold(tile.pieces, filtered.log_totals, filtered.lost, found))
         consumer.tile(result, TileRun(filtered, smoothed, cut, told, messages.kernels))
-    return GroupRun(result, pieces, totals, _together(tiles, lost), found)
-
-
-def _together(tiles: list[Tile], lost: list[Growth | None]) -> Growth | None:
-    """What the tiles' pieces lost, one after the other; None where nothing was."""
-    if all(growth is None for growth in lost):
-        return None
-    of_tiles = [growth or Growth.nothing(tile.lanes) for tile, growth in zip(tiles, lost, strict=True)]
-    return Growth(*map(np.concatenate, zip(*of_tiles, strict=True)))
+    return GroupRun(group.number, result, runs)

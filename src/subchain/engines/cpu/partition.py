@@ -20,12 +20,12 @@ from subchain.propagation.layout import column_positions, step_offsets
 
 Index = NDArray[np.int64]
 
-#: Size of a tile's (K, columns) tables: a few of them stay near the core, and a tile is worth the calls that run it.
-TABLE_BYTES = 3 << 19
+#: Size of a tile's (K, columns) tables: those of all threads stay in the cache that these share.
+TABLE_BYTES = 3 << 18
 #: Most columns of a tile if there are enough for several tiles.
 SHARE = 1 / 4
 #: Lanes that fill the vector units, or the matrix units where a step is a matrix product; the latter if memory allows.
-MIN_LANES, WIDE_LANES, WIDE_BYTES = 16, 256, 32 << 20
+MIN_LANES, WIDE_LANES, WIDE_BYTES = 8, 256, 32 << 20
 MAX_LANES = 4096
 #: Bytes of a table of so few lanes; beyond them there are fewer still.
 MOST_BYTES = 256 << 20
@@ -34,8 +34,8 @@ MOST_BYTES = 256 << 20
 LINE, PAGE = 8, 512
 
 #: The marginals of a group are at least so many times as large as its sums, unless there would be less than two groups.
-WORTH = 8
-MAX_GROUPS = 64
+WORTH = 4
+MAX_GROUPS = 256
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,18 +105,26 @@ class Partition:
     tiles: list[Tile]
     groups: list[slice]
 
-    def pieces_of(self, group: slice) -> Index:
-        """Return the pieces of a group, tile after tile."""
-        bounds = self.lanes.tiles
-        return self.order[bounds[group.start] : bounds[group.stop]]
+    def weighed_lanes(self, weights: NDArray[np.float64] | None) -> TiledPieces:
+        """Return all pieces as compiled passes take them; sequences count `weights` times."""
+        return self.lanes if weights is None else self.lanes._replace(weights=weights[self.sequence[self.order]])
 
-    def lanes_of(self, group: slice, weights: NDArray[np.float64] | None) -> TiledPieces:
-        """Return the pieces of a group as compiled passes take them; sequences count `weights` times."""
-        bounds = self.lanes.tiles[group.start : group.stop + 1]
-        here = slice(bounds[0], bounds[-1])
-        _, starts, lengths, is_first, is_last, _ = self.lanes
-        own = np.empty(0) if weights is None else weights[self.sequence[self.order[here]]]
-        return TiledPieces(bounds - bounds[0], starts[here], lengths[here], is_first[here], is_last[here], own)
+    @cached_property
+    def group_bounds(self) -> Index:
+        """Where the tiles of each group begin, (G + 1,)."""
+        return np.array([0, *(group.stop for group in self.groups)])
+
+    @cached_property
+    def group_of(self) -> Index:
+        """Group that each piece belongs to, (P,)."""
+        out = np.empty(len(self.order), dtype=np.int64)
+        out[self.order] = np.repeat(np.arange(len(self.groups)), np.diff(self.lanes.tiles[self.group_bounds]))
+        return out
+
+    @cached_property
+    def largest_tile(self) -> tuple[int, int]:
+        """The most columns and the most lanes of a tile."""
+        return max(tile.columns for tile in self.tiles), max(tile.lanes for tile in self.tiles)
 
     @property
     def is_cut(self) -> bool:
@@ -145,7 +153,7 @@ def partition(
     starts, lengths, is_first = start[order], length[order], rank == 0
     tiles = _arrange(order, starts, lengths, n_states, is_wide)
     bounds = np.cumsum([0, *(tile.lanes for tile in tiles)])
-    lanes = TiledPieces(bounds, starts, lengths, is_first[order], is_last[order], np.empty(0))
+    lanes = TiledPieces(bounds, order, starts, lengths, is_first[order], is_last[order], np.empty(0))
     groups = _groups(tiles, n_states, sums_bytes)
     return Partition(sequence, start, length, is_first, is_last, order, lanes, tiles, groups)
 

@@ -16,7 +16,7 @@ from subchain.engines.cpu.blas import single_threaded
 from subchain.engines.cpu.borders import Borders
 from subchain.engines.cpu.consumers import Consumer, LegalConsumer
 from subchain.engines.cpu.fused import Fused
-from subchain.engines.cpu.groups import GroupRun, run_group
+from subchain.engines.cpu.groups import Group, GroupRun, run_group
 from subchain.engines.cpu.listed import LegalMessages, Pieces
 from subchain.engines.cpu.log_space import LogChain
 from subchain.engines.cpu.messages import Messages
@@ -117,7 +117,7 @@ class _Scaled(Generic[Result]):
         self.workers = workers
         self.messages = messages
         self.consumer = consumer
-        self.fused = Fused.where_it_can(messages, consumer)
+        self.fused = Fused.where_it_can(workers, messages, consumer)
 
     def run(self, chosen: Index, totals: Array) -> list[Result]:
         """Run the chosen sequences; totals that are not finite say that a sequence has underflowed."""
@@ -125,62 +125,97 @@ class _Scaled(Generic[Result]):
         totals[chosen] = 0.0
         if not cut.tiles:
             return []
-        n_pieces = len(cut.start)
-        borders = Borders.unknown(n_pieces, self.messages.surrogate.n_states) if cut.is_cut else None
+        borders = Borders.unknown(len(cut.start), self.messages.surrogate.n_states) if cut.is_cut else None
+        groups = _Groups(self, cut, borders, lead)
         if borders is not None and lead is None:
-            self._sweep(cut, borders, np.unique(cut.sequence[~cut.is_first]))
-        runs: list[GroupRun[Result]] = self._run_groups(cut, cut.groups, borders, lead)
+            groups.sweep(np.unique(cut.sequence[~cut.is_first]))
+        groups.run(np.arange(len(cut.groups)))
         if borders is not None and lead is not None:
-            self._reconcile(cut, borders, runs, lead)
-        piece_totals = np.empty(n_pieces)
-        for run in runs:
-            piece_totals[run.pieces] = run.log_totals
-        if any(run.lost is not None for run in runs):
-            lost = Growth.nothing(n_pieces)
-            for run in runs:
-                for whole, part in zip(lost, run.lost or (), strict=False):
-                    whole[run.pieces] = part
-            piece_totals[lost.matters_along(~cut.is_first)] = np.nan
+            groups.reconcile(borders)
+        piece_totals = groups.totals()
         if cut.is_cut:
             np.add.at(totals, cut.sequence, piece_totals)
         else:
             totals[cut.sequence] = piece_totals
-        return [run.result for run in runs]
+        return groups.results()
 
-    def _run_groups(
-        self, cut: Partition, groups: list[slice], borders: Borders | None, lead: int | None
-    ) -> list[GroupRun[Result]]:
-        runs = self.workers.map(
-            lambda group: run_group(self.messages, cut, group, borders, lead, self.consumer, self.fused), groups
+
+class _Groups(Generic[Result]):
+    """The groups of a pass: all that can be run in compiled calls, and tile by tile what these leave over."""
+
+    def __init__(self, scaled: _Scaled[Result], cut: Partition, borders: Borders | None, lead: int | None) -> None:
+        self.scaled, self.cut, self.borders, self.lead = scaled, cut, borders, lead
+        self.fused = None if scaled.fused is None else scaled.fused.over(cut, borders, lead)
+        self._others: dict[int, GroupRun[Result]] = {}
+
+    def run(self, numbers: Index) -> None:
+        """Run some groups, anew if they have been run before."""
+        messages, cut, consumer = self.scaled.messages, self.cut, self.scaled.consumer
+        for number in numbers.tolist():
+            self._others.pop(number, None)
+        if self.fused is not None:
+            self.fused.run(numbers)
+        left = self._left(numbers)
+        runs = self.scaled.workers.map(
+            lambda group: run_group(messages, cut, group, self.borders, self.lead, consumer), left
         )
         for run in runs:
-            if borders is not None and run.borders is not None:
-                borders.put(run.pieces, run.borders)
-        return runs
+            self._others[run.number] = run
+            for tile in run.tiles:
+                if self.borders is not None and tile.borders is not None:
+                    self.borders.put(tile.pieces, tile.borders)
 
-    def _reconcile(self, cut: Partition, borders: Borders, runs: list[GroupRun[Result]], lead: int) -> None:
+    def _left(self, numbers: Index) -> list[Group]:
+        """What compiled calls did not do."""
+        groups = [Group(number, range(*self.cut.group_bounds[number : number + 2])) for number in numbers.tolist()]
+        if self.fused is None:
+            return groups
+        if self.fused.done.all():
+            return []
+        done = self.fused.done
+        left = [Group(number, [tile for tile in tiles if not done[tile]]) for number, tiles in groups]
+        return [group for group in left if group.tiles]
+
+    def totals(self) -> Array:
+        """Log normalisers of the pieces, (P,); nan where what was lost to underflow matters."""
+        n_pieces = len(self.cut.start)
+        totals = np.empty(n_pieces) if self.fused is None else self.fused.log_totals
+        others = [tile for run in self._others.values() for tile in run.tiles]
+        for tile in others:
+            totals[tile.pieces] = tile.log_totals
+        if any(tile.lost is not None for tile in others):
+            lost = Growth.nothing(n_pieces)
+            for tile in others:
+                for whole, part in zip(lost, tile.lost or (), strict=False):
+                    whole[tile.pieces] = part
+            totals[lost.matters_along(~self.cut.is_first)] = np.nan
+        return totals
+
+    def results(self) -> list[Result]:
+        """What the consumer made of the groups."""
+        together = [] if self.fused is None else [self.fused.result()]
+        return together + [self._others[number].result for number in sorted(self._others)]
+
+    def reconcile(self, borders: Borders) -> None:
         """Run groups again until every border agrees with its neighbour; sweep where that takes too long."""
-        group_of = np.empty(len(cut.start), dtype=np.int64)
-        for number, run in enumerate(runs):
-            group_of[run.pieces] = number
+        cut = self.cut
         for attempt in range(ROUNDS + 1):
-            wrong = borders.adopt(cut, smooth=self.consumer.smooth)
+            wrong = borders.adopt(cut, smooth=self.scaled.consumer.smooth)
             if not len(wrong):
                 return
             if attempt == ROUNDS:
                 sequences = np.unique(cut.sequence[wrong])
-                self._sweep(cut, borders, sequences)
+                self.sweep(sequences)
                 wrong = np.flatnonzero(np.isin(cut.sequence, sequences))
-            again = np.unique(group_of[wrong])
-            found = self._run_groups(cut, [cut.groups[number] for number in again], borders, lead)
-            for number, run in zip(again, found, strict=True):
-                runs[number] = run
+            self.run(np.unique(cut.group_of[wrong]))
 
-    def _sweep(self, cut: Partition, borders: Borders, sequences: Index) -> None:
+    def sweep(self, sequences: Index) -> None:
         """Exact borders of whole sequences: forward from the left beside backward from the right."""
+        cut, messages, borders = self.cut, self.scaled.messages, self.borders
+        assert borders is not None
         pieces = [np.flatnonzero(cut.sequence == sequence) for sequence in sequences]
-        sweeps = [(sweep, of) for of in pieces for sweep in (self.messages.sweep_forward, self.messages.sweep_backward)]
-        found = self.workers.map(lambda job: job[0](job[1], cut), sweeps)
+        sweeps = [(sweep, of) for of in pieces for sweep in (messages.sweep_forward, messages.sweep_backward)]
+        found = self.scaled.workers.map(lambda job: job[0](job[1], cut), sweeps)
         for of, before, after in zip(pieces, found[::2], found[1::2], strict=True):
             borders.messages.before[of], borders.messages.after[of] = before, after
             borders.known[of] = True

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.engines.cpu.crew import crew, n_cores
 from subchain.errors import InputError, unknown_name
 
 Item = TypeVar("Item")
@@ -65,12 +64,30 @@ class Workers:
         is_whole = isinstance(n_jobs, (int, np.integer)) and not isinstance(n_jobs, bool)
         if n_jobs is not None and not (is_whole and n_jobs != 0):
             raise InputError(f"n_jobs must be a whole number of cores, −1 or None for all of them, not {n_jobs!r}.")
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        cores = n_cores()
         self.n_jobs = cores if n_jobs is None else n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
 
     def map(self, task: Callable[[Item], Result], items: list[Item]) -> list[Result]:
         """Do a task for every item on the threads; results in the order of the items."""
-        if self.n_jobs == 1 or len(items) == 1:
-            return [task(item) for item in items]
-        with ThreadPoolExecutor(self.n_jobs) as pool:
-            return list(pool.map(task, items))
+        results: list[Any] = [None] * len(items)
+        numbers = iter(range(len(items)))
+
+        def work() -> None:
+            for number in numbers:
+                try:
+                    results[number] = task(items[number])
+                except BaseException:
+                    for _ in numbers:  # the others stop too
+                        pass
+                    raise
+
+        self.share(work, len(items))
+        return results
+
+    def share(self, work: Callable[[], None], n_items: int) -> None:
+        """Run `work`, which claims items until none is left, in as many threads as there are and items can use."""
+        n_jobs = min(self.n_jobs, n_items)
+        if n_jobs > 1:
+            crew.share(work, n_jobs)
+        else:
+            work()

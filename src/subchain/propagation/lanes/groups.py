@@ -1,6 +1,7 @@
-"""A group of tiles in one call that does not hold Python's lock: observations in, statistics out.
+"""Groups of tiles in one call that does not hold Python's lock: observations in, statistics out.
 
-Tiles are as in `engines.cpu.partition`, and run one after the other in the same tables.
+Tiles are as in `engines.cpu.partition`, and run one after the other in the same tables. Every thread makes one such
+call for a pass, and claims group after group.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -12,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.numerics.claiming import claim
 from subchain.propagation.compiled import family_rare, kernel, small_kernel
 from subchain.propagation.lanes.messages import approach
 from subchain.propagation.lanes.observing import add_observations, likelihoods, observation_room, observe
@@ -24,24 +26,44 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
+#: Columns of sums that a thread adds up at a time: those of many groups stay near the core.
+COLUMNS = 512
+
 
 class TiledPieces(NamedTuple):
-    """The pieces of a group, tile after tile, those of a tile by falling length.
+    """All pieces, tile after tile, those of a tile by falling length: the lanes.
 
     Attributes
     ----------
     tiles : (T + 1,) where the lanes of each tile begin
+    pieces : (n,) number of each piece in the order of the data
     starts, lengths : (n,) position of each piece's first observation, and number of its observations
     is_first, is_last : (n,) whether the piece begins or ends its sequence
     weights : (n,) how often each piece counts; (0,) if all count once
     """
 
     tiles: Index
+    pieces: Index
     starts: Index
     lengths: Index
     is_first: Flags
     is_last: Flags
     weights: Array
+
+
+class Claims(NamedTuple):
+    """What there is to do.
+
+    Attributes
+    ----------
+    groups : (G + 1,) where the tiles of each group begin
+    todo : (n,) groups to run
+    next : (1,) how many of them have been claimed
+    """
+
+    groups: Index
+    todo: Index
+    next: Index
 
 
 class Ways(NamedTuple):
@@ -53,7 +75,7 @@ class Ways(NamedTuple):
 
 
 class Edges(NamedTuple):
-    """Messages at the borders of the pieces, (n, K) each, and whether the first two are known, (n,).
+    """Messages at the borders of the pieces, (n, K) each, and whether the first two are known, (n,); in data's order.
 
     They are as in `engines.cpu.borders.BorderMessages`; tables of no rows where no sequence was cut.
     """
@@ -76,10 +98,11 @@ class Tables(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """What tiles add to: first states (K,), and transitions (K, K) without the factor of their weights."""
+    """What tiles add to: first states (K,), transitions (K, K) without the factor of their weights, and emissions."""
 
     initial: Array
     pairs: Array
+    emission: Array
 
 
 @small_kernel
@@ -87,12 +110,12 @@ def _early_starts(lanes, a, b, known, lead, smooth, starts):
     """Where to begin for the borders of lanes `a` to `b` that are not known; first those before, then those after."""
     n = 0
     for lane in range(a, b):
-        if not known[lane] and not lanes.is_first[lane]:
+        if not known[lanes.pieces[lane]] and not lanes.is_first[lane]:
             starts[n] = lanes.starts[lane] - lead
             n += 1
     n_before = n
     for lane in range(a, b):
-        if smooth and not known[lane] and not lanes.is_last[lane]:
+        if smooth and not known[lanes.pieces[lane]] and not lanes.is_last[lane]:
             starts[n] = lanes.starts[lane] + lanes.lengths[lane]
             n += 1
     return n_before, n
@@ -103,12 +126,14 @@ def _keep_early(lanes, a, b, edges, smooth, last, before):
     """Keep the messages that were found at the borders; see `_early_starts`."""
     n = 0
     for lane in range(a, b):
-        if not edges.known[lane] and not lanes.is_first[lane]:
-            edges.before[lane] = last[:, n]
+        piece = lanes.pieces[lane]
+        if not edges.known[piece] and not lanes.is_first[lane]:
+            edges.before[piece] = last[:, n]
             n += 1
     for lane in range(a, b):
-        if smooth and not edges.known[lane] and not lanes.is_last[lane]:
-            edges.after[lane] = before[:, n]
+        piece = lanes.pieces[lane]
+        if smooth and not edges.known[piece] and not lanes.is_last[lane]:
+            edges.after[piece] = before[:, n]
             n += 1
 
 
@@ -117,14 +142,14 @@ def _starts(lanes, a, b, ways, edges, start, stop):
     """Weights of the first states of lanes `a` to `b`, and backward messages of their last positions, (K, lanes)."""
     n_states, is_cut = start.shape[0], edges.before.shape[0] > 0
     for lane in range(a, b):
-        at = lane - a
+        at, piece = lane - a, lanes.pieces[lane]
         for k in range(n_states):
             start[k, at] = ways.initial[k]
-            stop[k, at] = edges.after[lane, k] if is_cut and not lanes.is_last[lane] else 1.0
+            stop[k, at] = edges.after[piece, k] if is_cut and not lanes.is_last[lane] else 1.0
         if is_cut and not lanes.is_first[lane]:
             start[:, at] = 0.0
             for j in range(n_states):
-                weight, row = edges.before[lane, j], ways.transition[j]
+                weight, row = edges.before[piece, j], ways.transition[j]
                 for k in range(n_states):
                     start[k, at] += weight * row[k]
 
@@ -134,26 +159,27 @@ def _keep_edges(lanes, a, b, ways, edges, alpha, scale, weighted, offsets, stop,
     """Keep what lanes tell their neighbours; a lane whose message from the right contradicts it has no total."""
     n_states = alpha.shape[0]
     for lane in range(a, b):
-        at = lane - a
+        at, piece = lane - a, lanes.pieces[lane]
         column = offsets[lanes.lengths[lane] - 1] + at
         meeting = 0.0
+        edges.known[piece] = True
         for k in range(n_states):
-            edges.last[lane, k] = alpha[k, column]
+            edges.last[piece, k] = alpha[k, column]
             meeting += alpha[k, column] * stop[k, at]
         if not smooth:
-            edges.first[lane] = edges.last[lane]
+            edges.first[piece] = edges.last[piece]
             continue
         if not meeting * scale[column] >= LEAST_MARGINAL:
-            totals[lane] = np.nan
+            totals[at] = np.nan
         total = 0.0
         for j in range(n_states):
             message = 0.0
             for k in range(n_states):
                 message += ways.transition[j, k] * weighted[k, at]
-            edges.first[lane, j] = message
+            edges.first[piece, j] = message
             total += message
         if total > 0.0:
-            edges.first[lane] /= total
+            edges.first[piece] /= total
 
 
 @small_kernel
@@ -167,7 +193,7 @@ def _first_and_crossing(lanes, a, b, edges, marginals, weighted, sums):
                 sums.initial[k] += marginals[k, at]
         elif edges.before.shape[0] > 0:
             for j in range(n_states):
-                weight = edges.before[lane, j]
+                weight = edges.before[lanes.pieces[lane], j]
                 for k in range(n_states):
                     sums.pairs[j, k] += weight * weighted[k, at]
 
@@ -217,50 +243,86 @@ def _run_tile(family, seen, lanes, a, b, ways, edges, smooth, tables, positions,
     marginals = tables.marginals[: n_states * columns].reshape(n_states, columns)
     scale, shift = tables.scale[:columns], tables.shift[:columns]
     likelihoods(family, seen, likelihood, shift)
-    start, stop = np.empty((n_states, b - a)), np.empty((n_states, b - a))
+    start, stop, own = np.empty((n_states, b - a)), np.empty((n_states, b - a)), np.empty(b - a)
     _starts(lanes, a, b, ways, edges, start, stop)
     if smooth:
         forward_backward(
             likelihood, ways.transition, ways.transposed, start, stop, offsets, shift, alpha, scale, marginals,
-            totals[a:b],
+            own,
         )  # fmt: skip
     else:
         forward(likelihood, ways.transition, start, offsets, alpha, scale)
-        log_totals(scale, shift, offsets, totals[a:b])
+        log_totals(scale, shift, offsets, own)
     if not _all_normal(scale):
         return False
     if is_cut:
-        _keep_edges(lanes, a, b, ways, edges, alpha, scale, likelihood, offsets, stop, smooth, totals)
+        _keep_edges(lanes, a, b, ways, edges, alpha, scale, likelihood, offsets, stop, smooth, own)
+    for lane in range(a, b):
+        totals[lanes.pieces[lane]] = own[lane - a]
     if smooth:
         if lanes.weights.shape[0] > 0:
             weigh(marginals, offsets, lanes.weights[a:b])
             weigh(likelihood, offsets, lanes.weights[a:b])
         _first_and_crossing(lanes, a, b, edges, marginals, likelihood, sums)
         pair_sums(alpha, likelihood, offsets, sums.pairs)
-        add_observations(family, seen, marginals)
+        add_observations(family, seen, marginals, sums.emission)
     return True
 
 
+@small_kernel
+def _sums(row, n_states):
+    """A row of sums as its parts; those of no states if the row is empty."""
+    if row.shape[0] == 0:
+        n_states = 0
+    chain = n_states + n_states * n_states
+    return Sums(row[:n_states], row[n_states:chain].reshape(n_states, n_states), row[chain:])
+
+
 @kernel
-def run_tiles(family, lanes, ways, edges, lead, smooth, tables, sums, totals, done):
-    """Run the tiles of a group one after the other.
+def run_groups(family, lanes, claims, ways, edges, lead, smooth, tables, rows, totals, done):
+    """Claim groups and run their tiles one after the other, until all groups are claimed.
 
     Parameters
     ----------
-    family : observations, likelihoods and sums of the emissions; see `observing.py`
-    lanes, ways, tables, sums : as above; without `smooth` nothing is added to sums
+    family : observations and likelihoods of the emissions; see `observing.py`
+    lanes, claims, ways, tables : as above
     edges : messages at the borders; those not known are estimated from the `lead` positions beyond
     smooth : whether marginals are wanted, or log likelihoods alone
-    totals : (n,) output, the log likelihood of each piece
+    rows : (G, S) output, the sums of each group: first states, transitions and emissions; (G, 0) without `smooth`
+    totals : (n,) output, the log likelihood of each piece, in the order of the data
     done : (T,) output, false for tiles that need another method: nothing was added for them
     """
     largest = tables.scale.shape[0]
     positions, seen = np.empty(largest, dtype=np.int64), observation_room(family, largest)
-    for tile in range(lanes.tiles.shape[0] - 1):
-        a, b = lanes.tiles[tile], lanes.tiles[tile + 1]
-        done[tile] = lead == 0 or _meet_neighbours(
-            family, seen, lanes, a, b, ways, edges, lead, smooth, tables, positions
-        )
-        done[tile] = done[tile] and _run_tile(
-            family, seen, lanes, a, b, ways, edges, smooth, tables, positions, sums, totals
-        )
+    while True:
+        number = claim(claims.next)
+        if number >= claims.todo.shape[0]:
+            return
+        group = claims.todo[number]
+        row = rows[group]
+        row[:] = 0.0
+        sums = _sums(row, ways.initial.shape[0])
+        for tile in range(claims.groups[group], claims.groups[group + 1]):
+            a, b = lanes.tiles[tile], lanes.tiles[tile + 1]
+            done[tile] = lead == 0 or _meet_neighbours(
+                family, seen, lanes, a, b, ways, edges, lead, smooth, tables, positions
+            )
+            done[tile] = done[tile] and _run_tile(
+                family, seen, lanes, a, b, ways, edges, smooth, tables, positions, sums, totals
+            )
+
+
+@kernel
+def add_rows(rows, counter):
+    """Add all rows to the first, two and two and so on; threads claim columns, some at a time."""
+    while True:
+        start = claim(counter) * COLUMNS
+        if start >= rows.shape[1]:
+            return
+        stop, step = min(start + COLUMNS, rows.shape[1]), 1
+        while step < rows.shape[0]:
+            for at in range(0, rows.shape[0] - step, 2 * step):
+                ours, theirs = rows[at, start:stop], rows[at + step, start:stop]
+                for i in range(ours.shape[0]):
+                    ours[i] += theirs[i]
+            step *= 2

@@ -1,7 +1,8 @@
 """What passes over lanes ask of a family of emissions: verbs of a named tuple of arrays (see `propagation.verbs`).
 
-A family holds its data, what its likelihoods are computed from, and the sums that it adds to. Observations are gathered
-once for each tile, into a *room* that belongs to the family, and used twice: for likelihoods and for sums.
+A family holds its data and what its likelihoods are computed from. Observations are gathered once for each tile, into a
+*room* that belongs to the family, and used twice: for likelihoods and for sums. Sums are a row of numbers: the arrays
+of the family's `Sums` one after the other, in the order of its fields.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -30,5 +31,5 @@ def likelihoods(family, seen, out, shift):
 
 
 @task
-def add_observations(family, seen, marginals):
-    """Add the statistics of the observations in a room, weighted by their marginals (K, n), to the family's sums."""
+def add_observations(family, seen, marginals, sums):
+    """Add the statistics of the observations in a room, weighted by their marginals (K, n), to a row of sums."""
