@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.engines.cpu.partition import Index, Partition
+from subchain.propagation.compiled import kernel, small_kernel
 
 Array = NDArray[np.float64]
 
@@ -78,13 +79,30 @@ class Borders:
 
         Without `smooth` only forward messages count.
         """
-        before, after, last, first = self.messages
-        inner = np.flatnonzero(~cut.is_first)
-        wrong = inner[disagreement(before[inner], last[inner - 1]) > AGREEMENT]
-        before[wrong] = last[wrong - 1]
-        if not smooth:
-            return wrong
-        earlier = inner - 1
-        off = disagreement(after[earlier], first[inner]) > AGREEMENT
-        after[earlier[off]] = first[inner[off]]
-        return np.union1d(wrong, earlier[off])
+        wrong = np.zeros(len(self.known), dtype=np.bool_)
+        _adopt(self.messages, cut.is_first, smooth, wrong)
+        return np.flatnonzero(wrong)
+
+
+@small_kernel
+def _differ(ours, theirs):  # type: ignore[no-untyped-def]
+    """Whether two messages (K,) do not count as the same."""
+    for k in range(ours.shape[0]):
+        both = ours[k] + theirs[k]
+        if not 2.0 * abs(ours[k] - theirs[k]) <= AGREEMENT * (both if both > 1e-290 else 1.0):
+            return True
+    return False
+
+
+@kernel
+def _adopt(messages, is_first, smooth, wrong):  # type: ignore[no-untyped-def]
+    """Give pieces their neighbours' messages where they disagree; mark those pieces."""
+    for piece in range(1, is_first.shape[0]):
+        if is_first[piece]:
+            continue
+        if _differ(messages.before[piece], messages.last[piece - 1]):
+            messages.before[piece] = messages.last[piece - 1]
+            wrong[piece] = True
+        if smooth and _differ(messages.after[piece - 1], messages.first[piece]):
+            messages.after[piece - 1] = messages.first[piece]
+            wrong[piece - 1] = True

@@ -35,7 +35,8 @@ LINE, PAGE = 8, 512
 
 #: The marginals of a group are at least so many times as large as its sums, unless there would be less than two groups.
 WORTH = 4
-MAX_GROUPS = 256
+#: Most groups: enough that threads end at about the same time. Adding up more of them takes longer if sums are large.
+MAX_GROUPS, LARGE_SUMS, MAX_LARGE = 256, 1 << 18, 64
 
 
 @dataclasses.dataclass(frozen=True)
@@ -186,7 +187,7 @@ def _groups(tiles: list[Tile], n_states: int, sums_bytes: int) -> list[slice]:
         return [slice(0, 1)] * len(tiles)
     work = np.cumsum([tile.columns for tile in tiles])
     most = 8 * n_states * int(work[-1]) // (WORTH * max(sums_bytes, 1))
-    count = min(1 << max(most.bit_length() - 1, 1), MAX_GROUPS)
+    count = min(1 << max(most.bit_length() - 1, 1), MAX_GROUPS if sums_bytes < LARGE_SUMS else MAX_LARGE)
     edges = np.searchsorted(work, np.linspace(0, work[-1], count + 1)[1:-1], side="left") + 1
     bounds = np.unique(np.concatenate(([0], edges, [len(tiles)])))
     return [slice(int(a), int(b)) for a, b in pairwise(bounds)]
