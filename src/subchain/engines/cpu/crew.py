@@ -1,8 +1,8 @@
 """Threads that help whoever asks, in all no more than the machine has cores.
 
-Work is shared by claiming: every thread takes the next item until none is left. The thread that asks works too, so that
-it never waits for a helper that has not begun: a task may ask for help itself, and any number of fits may run at once.
-Helpers are kept, since starting a thread takes as long as a small pass over data.
+Work is shared by claiming: every thread takes the next item until none is left. The thread that asks works too, and a
+helper that comes late finds nothing left to do; so a task may ask for help itself, and any number of fits may run at
+once. Helpers are kept: starting a thread, or a queue between threads, takes as long as a small pass over data.
 """
 
 from __future__ import annotations
@@ -10,10 +10,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-
-#: More than any machine has cores: the number at work is limited by `Crew`.
-MOST = 4096
 
 
 def n_cores() -> int:
@@ -31,8 +27,8 @@ class Crew:
 
     def _begin(self) -> None:
         self._lock = threading.Lock()
-        self._threads = ThreadPoolExecutor(MOST, thread_name_prefix="subchain")
-        self._counted = threading.local()
+        self._idle: list[_Helper] = []
+        self._this_thread = threading.local()
         self._busy = 0
 
     def share(self, work: Callable[[], None], n_jobs: int) -> None:
@@ -41,32 +37,111 @@ class Crew:
         There are fewer others if the cores are busy with what other threads share, but for a caller who asks for more
         threads than there are cores.
         """
-        joins = not getattr(self._counted, "is_busy", False)
-        helpers = self._hire(n_jobs, joins)
-        running: list[Future[None]] = []
-        try:
-            self._counted.is_busy = True
-            running = [self._threads.submit(self._help, work) for _ in range(helpers)]
-            work()
-        finally:
-            begun = [future for future in running if not future.cancel()]
-            wait(begun)
-            self._counted.is_busy = not joins
-            with self._lock:
-                self._busy -= helpers + joins
-        for future in begun:
-            future.result()
+        with self._at_work():
+            helpers = self._hire(n_jobs)
+            job = _Job(work, len(helpers))
+            for helper in helpers:
+                helper.begin(job)
+            try:
+                work()
+            finally:
+                job.wait()
+        for error in job.errors:
+            raise error
 
-    def _hire(self, n_jobs: int, joins: bool) -> int:
+    def _hire(self, n_jobs: int) -> list[_Helper]:
         with self._lock:
-            self._busy += joins
-            helpers = min(n_jobs - 1, max(max(n_cores(), n_jobs) - self._busy, 0))
-            self._busy += helpers
-        return helpers
+            count = min(n_jobs - 1, max(max(n_cores(), n_jobs) - self._busy, 0))
+            self._busy += count
+            known = [self._idle.pop() for _ in range(min(count, len(self._idle)))]
+        return known + [_Helper(self) for _ in range(count - len(known))]
 
-    def _help(self, work: Callable[[], None]) -> None:
-        self._counted.is_busy = True
-        work()
+    def dismiss(self, helper: _Helper) -> None:
+        """Take a helper back who has done its part."""
+        with self._lock:
+            self._busy -= 1
+            self._idle.append(helper)
+
+    def _at_work(self) -> _AtWork:
+        return _AtWork(self, self._this_thread)
+
+    def count(self, change: int) -> None:
+        """Count threads that begin, or end, to work."""
+        with self._lock:
+            self._busy += change
+
+
+class _AtWork:
+    """Context in which a thread counts as busy, once, however often it enters; helpers are counted when hired."""
+
+    def __init__(self, crew: Crew, thread: threading.local) -> None:
+        self._crew, self._thread = crew, thread
+
+    def __enter__(self) -> None:
+        self._joins = not getattr(self._thread, "is_busy", isinstance(threading.current_thread(), _Helper))
+        if self._joins:
+            self._thread.is_busy = True
+            self._crew.count(1)
+
+    def __exit__(self, *error: object) -> None:
+        if self._joins:
+            self._thread.is_busy = False
+            self._crew.count(-1)
+
+
+class _Job:
+    """Work that some helpers have been given."""
+
+    def __init__(self, work: Callable[[], None], n_helpers: int) -> None:
+        self.work = work
+        self.errors: list[BaseException] = []
+        self._left = n_helpers
+        self._lock, self._over = threading.Lock(), threading.Lock()
+        if n_helpers:
+            self._over.acquire()
+
+    def run(self) -> None:
+        try:
+            self.work()
+        except BaseException as error:  # the caller raises it
+            self.errors.append(error)
+
+    def end(self) -> None:
+        """One helper is done."""
+        with self._lock:
+            self._left -= 1
+            if self._left == 0:
+                self._over.release()
+
+    def wait(self) -> None:
+        """Wait for all helpers."""
+        self._over.acquire()
+
+
+class _Helper(threading.Thread):
+    """A thread that waits for jobs."""
+
+    def __init__(self, crew: Crew) -> None:
+        super().__init__(name="subchain helper", daemon=True)
+        self._crew = crew
+        self._job: _Job | None = None
+        self._called = threading.Lock()
+        self._called.acquire()
+        self.start()
+
+    def begin(self, job: _Job) -> None:
+        self._job = job
+        self._called.release()
+
+    def run(self) -> None:
+        while True:
+            self._called.acquire()
+            job, self._job = self._job, None
+            assert job is not None
+            job.run()
+            self._crew.dismiss(self)  # before the job ends: whoever asks next finds this helper
+            job.end()
+            del job  # and what its work holds
 
 
 #: The helpers of this process.

@@ -24,8 +24,10 @@ Index = NDArray[np.int64]
 TABLE_BYTES = 3 << 18
 #: Most columns of a tile if there are enough for several tiles.
 SHARE = 1 / 4
-#: Lanes that fill the vector units, or the matrix units where a step is a matrix product; the latter if memory allows.
-MIN_LANES, WIDE_LANES, WIDE_BYTES = 8, 256, 32 << 20
+#: Fewest lanes of a tile: one cache line up to this number of states, two beyond.
+FEW_STATES, LINES = 16, (1, 2)
+#: Lanes that fill the matrix units where a step is a matrix product, if memory allows.
+WIDE_LANES, WIDE_BYTES = 256, 32 << 20
 MAX_LANES = 4096
 #: Bytes of a table of so few lanes; beyond them there are fewer still.
 MOST_BYTES = 256 << 20
@@ -35,8 +37,10 @@ LINE, PAGE = 8, 512
 
 #: The marginals of a group are at least so many times as large as its sums, unless there would be less than two groups.
 WORTH = 4
-#: Most groups: enough that threads end at about the same time. Adding up more of them takes longer if sums are large.
+#: Most groups. Adding many of them up takes long if their sums are large.
 MAX_GROUPS, LARGE_SUMS, MAX_LARGE = 256, 1 << 18, 64
+#: What is left after a share u of the groups is (1 − u) to this power.
+SHRINKING = 1.5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -173,21 +177,23 @@ def _arrange(order: Index, starts: Index, lengths: Index, n_states: int, is_wide
 def tile_lanes(longest: int, n_states: int, total: int, is_wide: bool) -> int:
     """Number of pieces of a tile whose longest has this length, out of so many positions in all."""
     columns = min(TABLE_BYTES // (8 * n_states), max(int(SHARE * total), 1 << 15))
-    least = MIN_LANES if 8 * MIN_LANES * n_states * longest <= MOST_BYTES else LINE
+    least = LINE * LINES[n_states > FEW_STATES]
+    least = least if 8 * least * n_states * longest <= MOST_BYTES else LINE
     if is_wide:
-        least = min(WIDE_LANES, max(WIDE_BYTES // (8 * n_states * longest), MIN_LANES))
+        least = min(WIDE_LANES, max(WIDE_BYTES // (8 * n_states * longest), least))
     lanes = min(max(columns // longest, least), MAX_LANES) // LINE * LINE
     is_crowded = lanes * longest % PAGE == 0 and lanes > least
     return lanes - LINE if is_crowded else lanes
 
 
 def _groups(tiles: list[Tile], n_states: int, sums_bytes: int) -> list[slice]:
-    """Runs of tiles with about equal work; fewer where each group's sums are large."""
+    """Runs of tiles, the later ones shorter, so that threads end together; fewer where each group's sums are large."""
     if len(tiles) < 2:
         return [slice(0, 1)] * len(tiles)
     work = np.cumsum([tile.columns for tile in tiles])
     most = 8 * n_states * int(work[-1]) // (WORTH * max(sums_bytes, 1))
     count = min(1 << max(most.bit_length() - 1, 1), MAX_GROUPS if sums_bytes < LARGE_SUMS else MAX_LARGE)
-    edges = np.searchsorted(work, np.linspace(0, work[-1], count + 1)[1:-1], side="left") + 1
+    shares = 1.0 - np.linspace(1.0, 0.0, count + 1) ** SHRINKING
+    edges = np.searchsorted(work, shares[1:-1] * work[-1], side="left") + 1
     bounds = np.unique(np.concatenate(([0], edges, [len(tiles)])))
     return [slice(int(a), int(b)) for a, b in pairwise(bounds)]
