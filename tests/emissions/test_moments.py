@@ -46,11 +46,11 @@ def test_large_data_are_sampled_in_runs_that_cover_them(monkeypatch: pytest.Monk
     monkeypatch.setattr(moments, "SAMPLE_VALUES", 4000)
     monkeypatch.setattr(moments, "SAMPLE_CHUNK", 100)
     values = np.linspace(0.0, 1.0, 20_000)
-    rows = moments.sample_rows(Sequences(values))
-    assert rows.shape == (4000, 1)
-    assert (rows[0], rows[-1]) == (values[0], values[-1])
-    assert rows.mean() == pytest.approx(0.5, abs=1e-3)
-    np.testing.assert_array_equal(rows, moments.sample_rows(Sequences(values)))
+    columns = moments.sample_columns(Sequences(values))
+    assert columns.shape == (1, 4000)
+    assert (columns[0, 0], columns[0, -1]) == (values[0], values[-1])
+    assert columns.mean() == pytest.approx(0.5, abs=1e-3)
+    np.testing.assert_array_equal(columns, moments.sample_columns(Sequences(values)))
 
 
 @given(st.integers(1, 12), st.integers(1, 40), st.integers(0, 99))

@@ -7,7 +7,7 @@ memory-mapped.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Number
 from os import PathLike
 from pathlib import Path
@@ -144,7 +144,9 @@ def _read(x: Any, columns: Columns | None, sequence: str | int | None, vocabular
         return x if vocabulary is None else x.recode(vocabulary)
     if isinstance(x, (list, tuple)) and x and is_table(x[0]):
         return _from_tables(x, columns, vocabulary)
-    if isinstance(x, (list, tuple)) and not (x and _is_scalar(x[0])):
+    if isinstance(x, (list, tuple)) and _are_alike(x):
+        pieces: list[Piece] = list(x)
+    elif isinstance(x, (list, tuple)) and not (x and _is_scalar(x[0])):
         pieces = [_piece(item, f"sequence {i}") for i, item in enumerate(x)]
     else:
         pieces = [_piece(x, "x")]
@@ -260,6 +262,8 @@ def _end_to_end(pieces: list[NDArray[Any]]) -> NDArray[Any]:
     if not filled:
         return pieces[0] if pieces else np.empty(0)
     first, model = filled[0]
+    if len(filled) > 1 and _are_alike(pieces):
+        return np.concatenate(pieces)
     for i, piece in filled:
         if piece.shape[1:] != model.shape[1:]:
             raise InputError(
@@ -270,6 +274,17 @@ def _end_to_end(pieces: list[NDArray[Any]]) -> NDArray[Any]:
         return model
     dtype = joined(piece.dtype for _, piece in filled)
     return np.concatenate([cast(piece, dtype, f"sequence {i}") for i, piece in filled])
+
+
+def _are_alike(pieces: Sequence[Any]) -> bool:
+    """Return whether these are plain arrays of one type and with the same columns, which can be joined as they are."""
+    if not pieces or type(pieces[0]) is not np.ndarray or pieces[0].ndim not in (1, 2):
+        return False
+    dtype, columns = pieces[0].dtype, pieces[0].shape[1:]
+    return is_supported(dtype) and all(
+        type(piece) is np.ndarray and piece.dtype == dtype and piece.ndim and piece.shape[1:] == columns
+        for piece in pieces
+    )
 
 
 def _offsets(pieces: list[NDArray[Any]]) -> NDArray[np.int64]:

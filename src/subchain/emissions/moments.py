@@ -53,14 +53,14 @@ class Moments(NamedTuple):
         return np.diagonal(self.covariance).copy()
 
 
-def sample_rows(data: Sequences) -> Array:
-    """Return all rows of small data, (n, D), or evenly spaced contiguous runs of rows of large data."""
+def sample_columns(data: Sequences) -> Array:
+    """Return all rows of small data, or evenly spaced contiguous runs of rows of large data, as columns (D, n)."""
     n_rows = max(SAMPLE_VALUES // data.n_features, 2 * SAMPLE_CHUNK)
     if data.n_observations <= n_rows:
-        return as_matrix(np.asarray(data.values)).astype(np.float64)
+        return np.array(as_matrix(np.asarray(data.values)).T, dtype=np.float64, order="C")
     starts = np.linspace(0, data.n_observations - SAMPLE_CHUNK, n_rows // SAMPLE_CHUNK).astype(np.int64)
-    chunks = [np.asarray(data.values[start : start + SAMPLE_CHUNK]) for start in starts]
-    return as_matrix(np.concatenate(chunks)).astype(np.float64, copy=False)
+    chunks = [as_matrix(np.asarray(data.values[start : start + SAMPLE_CHUNK])).T for start in starts]
+    return np.ascontiguousarray(np.concatenate(chunks, axis=1), dtype=np.float64)
 
 
 def data_moments(data: Sequences) -> Moments:
@@ -69,25 +69,21 @@ def data_moments(data: Sequences) -> Moments:
     A constant coordinate gets a small variance. Directions without variance (linearly dependent coordinates) get a
     small fraction of their coordinates' variances.
     """
-    rows = sample_rows(data)
-    known = ~np.isnan(rows)
-    counts = np.maximum(known.sum(axis=0), 1)
-    base = rows[known.argmax(axis=0), np.arange(rows.shape[1])] if len(rows) else np.zeros(rows.shape[1])
-    base = np.nan_to_num(base)
-    rows -= base  # makes the variance of a constant column exactly zero
-    np.copyto(rows, 0.0, where=~known)
-    center = rows.sum(axis=0) / counts
-    rows -= center
-    np.copyto(rows, 0.0, where=~known)
+    columns = sample_columns(data)
+    missing = np.isnan(columns)
+    counts = np.maximum(columns.shape[1] - missing.sum(axis=1), 1)
+    has_missing = bool(missing.any())
+    base = _first_known(columns, missing)
+    columns -= base[:, None]  # makes the variance of a constant column exactly zero
+    if has_missing:
+        columns[missing] = 0.0
+    center = columns.sum(axis=1) / counts
+    columns -= center[:, None]
+    if has_missing:
+        columns[missing] = 0.0
     mean = base + center
-    farthest = np.maximum(rows.max(axis=0, initial=0.0), -rows.min(axis=0, initial=0.0))
-    for column in np.flatnonzero((farthest > 0.0) & (farthest < LEAST_DISTANCE)):
-        name = repr(int(column) if data.columns is None else data.columns[column])
-        raise InputError(
-            f"column {name} of the data varies by no more than {farthest[column]:.0e}, and squares of such numbers "
-            "underflow. Rescale it to a range near 1."
-        )
-    scatter = rows.T @ rows
+    _check_distances(columns, data)
+    scatter = columns @ columns.T
     variances = np.diagonal(scatter) / counts
     variances = np.where(variances > 0.0, variances, FLOOR * np.maximum(1.0, mean**2))
     # Correlations use the mean in place of missing values, which keeps them positive semidefinite; variances use known
@@ -98,6 +94,24 @@ def data_moments(data: Sequences) -> Moments:
     deviations = np.sqrt(variances)
     covariance = correlations * np.outer(deviations, deviations)
     return Moments(mean, lift_eigenvalues(covariance[None], FLOOR * variances)[0])
+
+
+def _first_known(columns: Array, missing: NDArray[np.bool_]) -> Array:
+    """The first known entry of each column (D,), 0 where there is none."""
+    if columns.shape[1] == 0:
+        return np.zeros(len(columns))
+    return np.nan_to_num(columns[np.arange(len(columns)), missing.argmin(axis=1)])
+
+
+def _check_distances(columns: Array, data: Sequences) -> None:
+    """Raise an `InputError` if the squares of a column's distances from its mean, (D, n), underflow."""
+    farthest = np.maximum(columns.max(axis=1, initial=0.0), -columns.min(axis=1, initial=0.0))
+    for column in np.flatnonzero((farthest > 0.0) & (farthest < LEAST_DISTANCE)):
+        name = repr(int(column) if data.columns is None else data.columns[column])
+        raise InputError(
+            f"column {name} of the data varies by no more than {farthest[column]:.0e}, and squares of such numbers "
+            "underflow. Rescale it to a range near 1."
+        )
 
 
 def lift_eigenvalues(covariances: Array, floor: Array) -> Array:
