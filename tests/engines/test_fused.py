@@ -163,3 +163,23 @@ def test_types_that_kernels_do_not_know_are_read_all_the_same(family: str) -> No
     model = HMM(2, family, inference=EM(max_iter=3, tolerance=0), random_state=0).fit(codes)
     other = HMM(2, family, inference=EM(max_iter=3, tolerance=0), random_state=0).fit(codes.astype(np.float64))
     assert model.score(codes) == pytest.approx(other.score(codes), rel=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_marginals_and_best_states_are_those_of_tiles(shape: str, gaps: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = Sequences(with_gaps(REAL) if gaps else REAL, SHAPES[shape])
+    model = fitted(Gaussian(), data)
+    ours = [model.set_params(n_jobs=jobs).predict_proba(data) for jobs in (1, 3)]
+    best = model.predict(data)
+    one_by_one(monkeypatch)
+    for mine, other, theirs in zip(as_list(ours[0]), as_list(ours[1]), as_list(model.predict_proba(data)), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-12)
+        np.testing.assert_array_equal(mine, other)
+    for states, theirs in zip(as_list(best), as_list(model.predict(data)), strict=True):
+        np.testing.assert_array_equal(states, theirs)
+
+
+def as_list(found: Any) -> list[Any]:
+    return found if isinstance(found, list) else [found]

@@ -95,6 +95,26 @@ class FilteredBlock(MarginalBlock):
 
 #: What is done with blocks of marginals. Blocks come in any order and from several threads; none of them shares a
 #: position with another that is under way. A position may come more than once: the last time counts.
+@dataclasses.dataclass
+class WriteMarginals:
+    """Writes the marginals of all positions into the rows of `out` (N, K)."""
+
+    out: NDArray[Any]
+
+    def __call__(self, block: MarginalBlock) -> None:
+        block.write(self.out)
+
+
+@dataclasses.dataclass
+class WriteBest:
+    """Writes the most probable state of each position into `out` (N,)."""
+
+    out: NDArray[Any]
+
+    def __call__(self, block: MarginalBlock) -> None:
+        block.write_best(self.out)
+
+
 Consume: TypeAlias = Callable[[MarginalBlock], None]
 ConsumeFiltered: TypeAlias = Callable[[FilteredBlock], None]
 #: Is given flat positions (n,) and their smoothed marginals (K, n).

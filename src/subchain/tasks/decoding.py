@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.engines.results import WriteBest
 from subchain.errors import InputError, unknown_name
 from subchain.tasks.impossible import where_possible
 from subchain.tasks.output import Out, write
@@ -15,7 +16,7 @@ from subchain.tasks.question import Question
 
 def _best_states(question: Question, out: NDArray[Any]) -> None:
     """Write the most probable state of each position."""
-    question.engine.smooth(question.surrogate, question.part, lambda block: block.write_best(out)).checked()
+    question.engine.smooth(question.surrogate, question.part, WriteBest(out)).checked()
 
 
 def _best_paths(question: Question, out: NDArray[Any]) -> None:

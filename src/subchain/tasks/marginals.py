@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.engines.results import WriteMarginals
 from subchain.tasks.impossible import where_possible
 from subchain.tasks.output import Out, write
 from subchain.tasks.question import Question
@@ -17,8 +18,7 @@ def smoothed(question: Question, out: Out) -> NDArray[Any]:
 
     def ask(asked: Question, into: Out) -> NDArray[Any]:
         def fill(table: NDArray[Any]) -> None:
-            rows = np.asarray(table)
-            asked.engine.smooth(asked.surrogate, asked.part, lambda block: block.write(rows)).checked()
+            asked.engine.smooth(asked.surrogate, asked.part, WriteMarginals(np.asarray(table))).checked()
 
         stored = asked.stored
         return write(into, (asked.data.n_observations, asked.n_states), np.float64, stored.write if stored else fill)
@@ -31,8 +31,7 @@ def filtered(question: Question, out: Out) -> NDArray[Any]:
 
     def ask(asked: Question, into: Out) -> NDArray[Any]:
         def fill(table: NDArray[Any]) -> None:
-            rows = np.asarray(table)
-            asked.engine.filter(asked.surrogate, asked.part, lambda block: block.write(rows)).checked()
+            asked.engine.filter(asked.surrogate, asked.part, WriteMarginals(np.asarray(table))).checked()
 
         return write(into, (asked.data.n_observations, asked.n_states), np.float64, fill)
 

@@ -11,7 +11,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,11 @@ from subchain.engines.cpu.log_space import LogBlock
 from subchain.engines.cpu.messages import Filtered, Smoothed, Told
 from subchain.engines.cpu.partition import Partition
 from subchain.engines.cpu.workspace import Workers
-from subchain.engines.results import Consume, ConsumeFiltered, FilteredBlock, MarginalBlock
+from subchain.engines.results import Consume, ConsumeFiltered, FilteredBlock, MarginalBlock, WriteBest, WriteMarginals
 from subchain.engines.statistics import HMMStatistics
 from subchain.engines.surrogate import Surrogate
 from subchain.propagation import lanes
+from subchain.propagation.lanes.groups import NO_OUTPUTS, Outputs
 from subchain.propagation.listed import passes as legal
 
 Array = NDArray[np.float64]
@@ -38,9 +39,16 @@ LARGE_SUMS = 1 << 19
 
 
 class Compiled(NamedTuple):
-    """How often each sequence counts, (sequences,); None if all count once."""
+    """What compiled passes need to know of a consumer.
+
+    Attributes
+    ----------
+    weights : (S,) how often each sequence counts; None if all count once
+    outputs : tables of all positions that are to be filled
+    """
 
     weights: Array | None = None
+    outputs: Outputs = NO_OUTPUTS
 
 
 class Consumer(ABC, Generic[Result]):
@@ -229,11 +237,25 @@ def _one_by_one(task: Callable[[Item], Added], items: list[Item]) -> list[Added]
     return [task(item) for item in items]
 
 
+def _suits(out: NDArray[Any], dtype: type) -> bool:
+    """Whether kernels can write into an array."""
+    return type(out) is np.ndarray and out.dtype == dtype and out.flags.c_contiguous and out.flags.writeable
+
+
 class Smooth(LegalConsumer[None]):
     """Gives smoothed marginals away, block by block."""
 
     def __init__(self, consume: Consume) -> None:
         self.consume = consume
+
+    @property
+    def compiled(self) -> Compiled | None:
+        consume = self.consume
+        if isinstance(consume, WriteMarginals) and _suits(consume.out, np.float64):
+            return Compiled(outputs=NO_OUTPUTS._replace(marginals=consume.out))
+        if isinstance(consume, WriteBest) and _suits(consume.out, np.int32):
+            return Compiled(outputs=NO_OUTPUTS._replace(best=consume.out))
+        return None
 
     def begin(self) -> None:
         return None

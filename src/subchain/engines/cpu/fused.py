@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.engines.cpu.borders import Borders
-from subchain.engines.cpu.consumers import Collected, Consumer
+from subchain.engines.cpu.consumers import Collected, Compiled, Consumer
 from subchain.engines.cpu.messages import Messages
 from subchain.engines.cpu.partition import Index, Partition
 from subchain.engines.cpu.workspace import Workers, Workspace
@@ -39,7 +39,7 @@ class Fused:
     ----------
     family : observations and likelihoods as the kernel takes them
     ways : first states and transitions likewise
-    weights : (sequences,) how often each counts, or None
+    wants : what the consumer wants
     """
 
     workers: Workers
@@ -47,7 +47,7 @@ class Fused:
     consumer: Consumer[Any]
     family: Any
     ways: Ways
-    weights: Array | None
+    wants: Compiled
 
     @classmethod
     def where_it_can(cls, workers: Workers, messages: Messages, consumer: Consumer[Any]) -> Fused | None:
@@ -62,7 +62,7 @@ class Fused:
         if family is None:
             return None
         ways = Ways(surrogate.initial, messages.operator.weights, messages.operator.transposed)
-        return cls(workers, messages, consumer, family, ways, wants.weights)
+        return cls(workers, messages, consumer, family, ways, wants)
 
     def over(self, cut: Partition, borders: Borders | None, lead: int | None) -> FusedPass:
         """Return a pass over data that are cut in this way."""
@@ -84,7 +84,7 @@ class FusedPass:
         self._rows = fused.messages.cuts.take_rows(len(cut.groups), sum(array.size for array in _arrays(self._sums)))
         self.log_totals = np.empty(len(cut.start))
         self.done = np.zeros(len(cut.tiles), dtype=np.bool_)
-        self._lanes = cut.weighed_lanes(fused.weights)
+        self._lanes = cut.weighed_lanes(fused.wants.weights)
         self._edges = _edges(borders, fused.messages.surrogate.n_states)
 
     def run(self, groups: Index) -> None:
@@ -92,14 +92,14 @@ class FusedPass:
         fused, (columns, lanes) = self.fused, self.cut.largest_tile
         columns = max(columns, 2 * self.lead * lanes)
         claims = Claims(self.cut.group_bounds, groups, np.zeros(1, dtype=np.int64))
-        run = kernel_for(run_groups, fused.family)
+        run, outputs = kernel_for(run_groups, fused.family), fused.wants.outputs._replace(totals=self.log_totals)
 
         def work() -> None:
             space = fused.messages.workspace()
             tables = _tables(space, fused.messages.surrogate.n_states, columns)
             run(
                 fused.family, self._lanes, claims, fused.ways, self._edges, self.lead, fused.consumer.smooth, tables,
-                self._rows, self.log_totals, self.done,
+                outputs, self._rows, self.done,
             )  # fmt: skip
 
         fused.workers.share(work, len(groups))

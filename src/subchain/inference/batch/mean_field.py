@@ -22,6 +22,7 @@ from subchain.core.parts import Point, Posterior
 from subchain.core.ranges import probabilities, stored
 from subchain.core.statistics import Statistics
 from subchain.engines.part import Observed
+from subchain.engines.results import WriteMarginals
 from subchain.engines.statistics import HMMStatistics
 from subchain.errors import InputError, impossible_error
 from subchain.inference.batch.passes import Batch, Passes, PassTrials
@@ -125,7 +126,7 @@ class MeanField(Passes):
         engine = whole.engine
         if self.marginals is None:
             marginals = np.empty((whole.data.n_observations, surrogate.n_states))
-            engine.smooth(surrogate, whole, lambda block: block.write(marginals)).checked()
+            engine.smooth(surrogate, whole, WriteMarginals(marginals)).checked()
             self.marginals = marginals
         sweeps = BlockSweeps(Observed(surrogate, whole), posterior.chain.log_surrogate(), self.marginals)
         total = HMMStatistics.zeros(surrogate.n_states, surrogate.emission.zeros())

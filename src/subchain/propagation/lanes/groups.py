@@ -87,6 +87,25 @@ class Edges(NamedTuple):
     known: Flags
 
 
+class Outputs(NamedTuple):
+    """What is written beside sums.
+
+    Attributes
+    ----------
+    totals : (n,) the log likelihood of each piece, in the order of the data
+    marginals, best : (N, K) and (N,), marginals and most probable states of all positions; those without rows are not
+        filled
+    """
+
+    totals: Array
+    marginals: Array
+    best: NDArray[np.int32]
+
+
+#: For passes that want sums or log likelihoods alone.
+NO_OUTPUTS = Outputs(np.empty(0), np.empty((0, 0)), np.empty(0, dtype=np.int32))
+
+
 class Tables(NamedTuple):
     """Room for the columns of the largest tile: K times as many numbers in the first three."""
 
@@ -199,6 +218,22 @@ def _first_and_crossing(lanes, a, b, edges, marginals, weighted, sums):
 
 
 @small_kernel
+def _write(marginals, positions, outputs):
+    """Fill the tables that are wanted."""
+    n_states, columns = marginals.shape
+    if outputs.marginals.shape[0] > 0:
+        for column in range(columns):
+            for k in range(n_states):
+                outputs.marginals[positions[column], k] = marginals[k, column]
+    if outputs.best.shape[0] > 0:
+        for column in range(columns):
+            best = 0
+            for k in range(1, n_states):
+                best = k if marginals[k, column] > marginals[best, column] else best
+            outputs.best[positions[column]] = best
+
+
+@small_kernel
 def _all_normal(scale):
     """Whether no normaliser is so small, or so undefined, that something may have been lost."""
     normal = 0
@@ -231,7 +266,7 @@ def _meet_neighbours(family, seen, lanes, a, b, ways, edges, lead, smooth, table
 
 
 @family_rare
-def _run_tile(family, seen, lanes, a, b, ways, edges, smooth, tables, positions, sums, totals):
+def _run_tile(family, seen, lanes, a, b, ways, edges, smooth, tables, positions, outputs, sums):
     """Run the lanes `a` to `b` of a tile; return whether that could be done."""
     n_states, offsets = ways.initial.shape[0], step_offsets(lanes.lengths[a:b])
     columns, is_cut = offsets[-1], edges.before.shape[0] > 0
@@ -258,8 +293,10 @@ def _run_tile(family, seen, lanes, a, b, ways, edges, smooth, tables, positions,
     if is_cut:
         _keep_edges(lanes, a, b, ways, edges, alpha, scale, likelihood, offsets, stop, smooth, own)
     for lane in range(a, b):
-        totals[lanes.pieces[lane]] = own[lane - a]
+        outputs.totals[lanes.pieces[lane]] = own[lane - a]
     if smooth:
+        _write(marginals, positions, outputs)
+    if sums.initial.shape[0] > 0:
         if lanes.weights.shape[0] > 0:
             weigh(marginals, offsets, lanes.weights[a:b])
             weigh(likelihood, offsets, lanes.weights[a:b])
@@ -279,7 +316,7 @@ def _sums(row, n_states):
 
 
 @kernel
-def run_groups(family, lanes, claims, ways, edges, lead, smooth, tables, rows, totals, done):
+def run_groups(family, lanes, claims, ways, edges, lead, smooth, tables, outputs, rows, done):
     """Claim groups and run their tiles one after the other, until all groups are claimed.
 
     Parameters
@@ -288,8 +325,8 @@ def run_groups(family, lanes, claims, ways, edges, lead, smooth, tables, rows, t
     lanes, claims, ways, tables : as above
     edges : messages at the borders; those not known are estimated from the `lead` positions beyond
     smooth : whether marginals are wanted, or log likelihoods alone
-    rows : (G, S) output, the sums of each group: first states, transitions and emissions; (G, 0) without `smooth`
-    totals : (n,) output, the log likelihood of each piece, in the order of the data
+    outputs : log likelihoods, and tables of all positions, which are filled if `smooth`
+    rows : (G, S) output, the sums of each group: first states, transitions and emissions; (G, 0) if none are wanted
     done : (T,) output, false for tiles that need another method: nothing was added for them
     """
     largest = tables.scale.shape[0]
@@ -308,7 +345,7 @@ def run_groups(family, lanes, claims, ways, edges, lead, smooth, tables, rows, t
                 family, seen, lanes, a, b, ways, edges, lead, smooth, tables, positions
             )
             done[tile] = done[tile] and _run_tile(
-                family, seen, lanes, a, b, ways, edges, smooth, tables, positions, sums, totals
+                family, seen, lanes, a, b, ways, edges, smooth, tables, positions, outputs, sums
             )
 
 
