@@ -12,7 +12,7 @@ from subchain import HMM, Bernoulli, Categorical, DiagonalGaussian, Gaussian, Po
 from subchain.data.sequences import Sequences
 from subchain.emissions.categorical import CategoricalParameters
 from subchain.engines import CpuEngine, Part, Surrogate
-from subchain.engines.cpu import fused
+from subchain.engines.cpu import decode, fused
 from subchain.errors import InputError
 from subchain.inference import EM
 
@@ -179,6 +179,22 @@ def test_marginals_and_best_states_are_those_of_tiles(shape: str, gaps: bool, mo
         np.testing.assert_array_equal(mine, other)
     for states, theirs in zip(as_list(best), as_list(model.predict(data)), strict=True):
         np.testing.assert_array_equal(states, theirs)
+
+
+@pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", FAMILIES)
+def test_best_paths_are_those_of_tiles(name: str, shape: str, gaps: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    family, values = FAMILIES[name]
+    data = Sequences(with_gaps(values) if gaps else values, SHAPES[shape])
+    surrogate, part = surrogate_of(fitted(family, data)), Part(data)
+    ours, others = (CpuEngine(jobs).viterbi(surrogate, part) for jobs in (1, 3))
+    monkeypatch.setattr(decode, "compiled_family", lambda *messages, **settings: None)
+    states, log_probability = CpuEngine(1).viterbi(surrogate, part)
+    np.testing.assert_array_equal(ours[0], states)
+    np.testing.assert_array_equal(ours[0], others[0])
+    np.testing.assert_allclose(ours[1], log_probability, rtol=1e-9)
 
 
 def as_list(found: Any) -> list[Any]:

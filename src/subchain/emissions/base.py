@@ -108,6 +108,10 @@ class Likelihood(ABC):
         """
         return None
 
+    def compiled_logs(self, values: Values) -> Any:
+        """Return the same for the search of most probable paths, which asks for log likelihoods."""
+        return self.compiled(values)
+
     # The same three methods where only some states are legal at each position: values are listed for the nnz pairs of
     # a position and a legal state instead of all K · n. The defaults go through a (K, n) table.
 

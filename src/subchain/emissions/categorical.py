@@ -35,7 +35,7 @@ from subchain.numerics import simplex
 
 if TYPE_CHECKING:
     from subchain.emissions.collapsed.counts import EmissionCounts
-    from subchain.emissions.compiled.symbols import SymbolTable
+    from subchain.emissions.compiled.symbols import SymbolLogs, SymbolTable
 
 #: Smallest log weight: exp of less could underflow to zero, which would mean impossible instead of improbable.
 SMALLEST_LOG = -690.0
@@ -119,6 +119,15 @@ class CategoricalLikelihood(Likelihood):
             return None
         table, shift = self._scaled_table
         return SymbolTable(column, table, np.empty(0) if shift is None else shift)
+
+    def compiled_logs(self, values: Values) -> SymbolLogs | None:
+        from subchain.emissions.compiled.symbols import SymbolLogs
+
+        column = as_vector(np.asarray(values))
+        if not suits_kernels(column):
+            return None
+        with np.errstate(divide="ignore"):
+            return SymbolLogs(column, np.log(np.ascontiguousarray(self.weights)))
 
     def log_likelihood_listed(self, values: Values, legal: LegalStates) -> NDArray[np.float64]:
         out = np.empty(legal.n_entries)

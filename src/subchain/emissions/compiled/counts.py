@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 from subchain.emissions.normal_kernels import STRIP
 from subchain.emissions.scaling import exponentiate_columns
 from subchain.propagation.compiled import kernel, small_kernel
-from subchain.propagation.lanes.observing import add_observations, likelihoods, observation_room, observe
+from subchain.propagation.lanes.observing import (
+    add_observations,
+    likelihoods,
+    log_likelihoods,
+    observation_room,
+    observe,
+)
 from subchain.propagation.verbs import implements
 
 Array = NDArray[np.float64]
@@ -113,18 +119,35 @@ def _linear(x, known, n_missing, slopes, constants, out):
                 _add_column(slope[d], x[d, start:stop], row)
 
 
+@kernel
+def _take_factorials(amounts, known, out):
+    """Subtract the log factorials of counts (D, n) from `out` (n,); `known` are those of small counts, if any are."""
+    size = known.shape[0]
+    if size > 0:
+        for d in range(amounts.shape[0]):
+            for i in range(amounts.shape[1]):
+                amount = amounts[d, i]
+                out[i] -= known[np.int64(amount)] if amount < size else lgamma(amount + 1.0)
+
+
 @implements(likelihoods, LinearCounts)
 def _likelihoods(family, seen, out, shift):
     n, rows = seen.n[0], family.slopes.shape[1]
     amounts = _part(seen.amounts, rows, n)
     _linear(amounts, _part(seen.known, rows, n), seen.n[1], family.slopes, family.constants, out)
     exponentiate_columns(out, shift.reshape(1, n))
-    size = family.log_factorials.shape[0]
-    if size > 0:
-        for d in range(rows):
-            for i in range(n):
-                amount = amounts[d, i]
-                shift[i] -= family.log_factorials[np.int64(amount)] if amount < size else lgamma(amount + 1.0)
+    _take_factorials(amounts, family.log_factorials, shift)
+
+
+@implements(log_likelihoods, LinearCounts)
+def _logs(family, seen, out):
+    n, rows = seen.n[0], family.slopes.shape[1]
+    amounts, common = _part(seen.amounts, rows, n), np.zeros(n)
+    _linear(amounts, _part(seen.known, rows, n), seen.n[1], family.slopes, family.constants, out)
+    _take_factorials(amounts, family.log_factorials, common)
+    for k in range(out.shape[0]):
+        for i in range(n):
+            out[k, i] += common[i]
 
 
 @small_kernel

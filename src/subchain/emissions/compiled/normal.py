@@ -15,7 +15,13 @@ from numpy.typing import NDArray
 from subchain.emissions.normal_kernels import add_moments, center_at, quadratic, separate_moments, separate_squares
 from subchain.emissions.scaling import exponentiate_columns
 from subchain.propagation.compiled import small_kernel
-from subchain.propagation.lanes.observing import add_observations, likelihoods, observation_room, observe
+from subchain.propagation.lanes.observing import (
+    add_observations,
+    likelihoods,
+    log_likelihoods,
+    observation_room,
+    observe,
+)
 from subchain.propagation.verbs import implements
 
 Array = NDArray[np.float64]
@@ -87,6 +93,11 @@ def _likelihoods(family, seen, out, shift):
     exponentiate_columns(out, shift.reshape(1, shift.shape[0]))
 
 
+@implements(log_likelihoods, FullNormal)
+def _logs(family, seen, out):
+    quadratic(_in_use(seen, family.offsets.shape[1]), family.factors, family.offsets, family.constants, out)
+
+
 @implements(add_observations, FullNormal)
 def _add(family, seen, marginals, sums):
     n_states, n_features = marginals.shape[0], family.origin.shape[0]
@@ -105,6 +116,11 @@ def _add(family, seen, marginals, sums):
 def _separate_likelihoods(family, seen, out, shift):
     separate_squares(_in_use(seen, family.offsets.shape[1]), family.scales, family.offsets, family.constants, out)
     exponentiate_columns(out, shift.reshape(1, shift.shape[0]))
+
+
+@implements(log_likelihoods, SeparateNormal)
+def _separate_logs(family, seen, out):
+    separate_squares(_in_use(seen, family.offsets.shape[1]), family.scales, family.offsets, family.constants, out)
 
 
 @implements(add_observations, SeparateNormal)

@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.emissions.symbol_kernels import gather, scatter
-from subchain.propagation.lanes.observing import add_observations, likelihoods, observation_room, observe
+from subchain.propagation.lanes.observing import (
+    add_observations,
+    likelihoods,
+    log_likelihoods,
+    observation_room,
+    observe,
+)
 from subchain.propagation.verbs import implements
 
 Array = NDArray[np.float64]
@@ -31,6 +37,13 @@ class SymbolTable(NamedTuple):
     shift: Array
 
 
+class SymbolLogs(NamedTuple):
+    """Symbols as in `SymbolTable`, and the logarithms of their weights, (W, K), for most probable paths."""
+
+    values: NDArray[Any]
+    logs: Array
+
+
 class Codes(NamedTuple):
     """The symbols of a tile, and how many of the room are in use."""
 
@@ -39,11 +52,13 @@ class Codes(NamedTuple):
 
 
 @implements(observation_room, SymbolTable)
+@implements(observation_room, SymbolLogs)
 def _room(family, columns):
     return Codes(np.empty(columns, dtype=np.int64), np.zeros(1, dtype=np.int64))
 
 
 @implements(observe, SymbolTable)
+@implements(observe, SymbolLogs)
 def _observe(family, positions, seen):
     seen.n[0] = positions.shape[0]
     for i in range(positions.shape[0]):
@@ -61,6 +76,15 @@ def _likelihoods(family, seen, out, shift):
     else:
         for i in range(codes.shape[0]):
             shift[i] = family.shift[codes[i]]
+
+
+@implements(log_likelihoods, SymbolLogs)
+def _log_likelihoods(family, seen, out):
+    codes = seen.codes[: seen.n[0]]
+    gather(family.logs, codes, out)
+    for i in range(codes.shape[0]):
+        if codes[i] < 0:
+            out[:, i] = 0.0
 
 
 @implements(add_observations, SymbolTable)

@@ -237,7 +237,7 @@ def _one_by_one(task: Callable[[Item], Added], items: list[Item]) -> list[Added]
     return [task(item) for item in items]
 
 
-def _suits(out: NDArray[Any], dtype: type) -> bool:
+def suits(out: NDArray[Any], dtype: type) -> bool:
     """Whether kernels can write into an array."""
     return type(out) is np.ndarray and out.dtype == dtype and out.flags.c_contiguous and out.flags.writeable
 
@@ -251,9 +251,9 @@ class Smooth(LegalConsumer[None]):
     @property
     def compiled(self) -> Compiled | None:
         consume = self.consume
-        if isinstance(consume, WriteMarginals) and _suits(consume.out, np.float64):
+        if isinstance(consume, WriteMarginals) and suits(consume.out, np.float64):
             return Compiled(outputs=NO_OUTPUTS._replace(marginals=consume.out))
-        if isinstance(consume, WriteBest) and _suits(consume.out, np.int32):
+        if isinstance(consume, WriteBest) and suits(consume.out, np.int32):
             return Compiled(outputs=NO_OUTPUTS._replace(best=consume.out))
         return None
 

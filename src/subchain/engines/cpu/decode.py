@@ -20,6 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.engines.cpu.blas import single_threaded
+from subchain.engines.cpu.consumers import suits
+from subchain.engines.cpu.fused import compiled_family
 from subchain.engines.cpu.listed import LegalMessages
 from subchain.engines.cpu.listed_paths import best_paths
 from subchain.engines.cpu.messages import Messages
@@ -28,6 +30,8 @@ from subchain.engines.cpu.paths import states_array
 from subchain.engines.cpu.workspace import Workers
 from subchain.errors import impossible_error
 from subchain.propagation.backward_sampling import log_onward_of
+from subchain.propagation.lanes.best_paths import LedPieces, LogWays, Paths, decode_tiles
+from subchain.propagation.verbs import kernel_for
 from subchain.propagation.viterbi import arriving, best_before, sweep, sweep_lanes, trace, trace_lanes
 
 Array = NDArray[np.float64]
@@ -78,7 +82,7 @@ def viterbi(
     cut = partition(data.offsets, np.arange(data.n_sequences), longest, messages.surrogate.n_states, 1)
     decoder = _Decoder(messages, cut, np.asarray(states))
     with single_threaded:
-        workers.map(decoder.run, decoder.tiles(lead))
+        decoder.run_all(workers, decoder.tiles(lead))
         workers.map(decoder.settle, decoder.doubts())
     if decoder.impossible:
         raise impossible_error(dict(sorted(decoder.impossible.items())))
@@ -132,6 +136,37 @@ class _Decoder:
             tiles.append(Tile(pieces[here], starts[here], lengths[here]))
             at += lanes
         return tiles
+
+    def run_all(self, workers: Workers, tiles: list[Tile]) -> None:
+        """Decode the pieces of all tiles, in compiled calls as far as that can be done."""
+        family = None
+        if suits(self.states, np.int32) and all(tile.lanes >= FEW_LANES for tile in tiles):
+            family = compiled_family(self.messages, logs=True)
+        if family is not None and tiles:
+            done = self._run_compiled(workers, family, tiles)
+            tiles = [tile for tile, is_done in zip(tiles, done, strict=True) if not is_done]
+        workers.map(self.run, tiles)
+
+    def _run_compiled(self, workers: Workers, family: Any, tiles: list[Tile]) -> NDArray[np.bool_]:
+        pieces, starts, lengths = map(
+            np.concatenate, zip(*((t.pieces, t.starts, t.lengths) for t in tiles), strict=True)
+        )
+        bounds = np.cumsum([0, *(tile.lanes for tile in tiles)])
+        cut, claimed = self.cut, np.zeros(1, dtype=np.int64)
+        lanes = LedPieces(
+            bounds, pieces, starts, lengths, cut.start[pieces], self.stop[pieces], cut.is_first[pieces]
+        )  # fmt: skip
+        ways = LogWays(self.log_initial, self.log_transition, self.log_into)
+        paths = Paths(self.before, self.last, self.states, np.zeros(len(tiles), dtype=np.bool_))
+        n_states, columns = len(self.log_initial), max(tile.columns for tile in tiles)
+        decode = kernel_for(decode_tiles, family)
+
+        def work() -> None:
+            space = self.messages.workspace()
+            decode(family, lanes, claimed, ways, space.table("likelihood", 1, n_states * columns)[0], paths)
+
+        workers.share(work, len(tiles))
+        return paths.done
 
     def run(self, tile: Tile) -> None:
         """Decode the pieces of a tile as if nothing beyond their leads existed."""

@@ -53,12 +53,9 @@ class Fused:
     def where_it_can(cls, workers: Workers, messages: Messages, consumer: Consumer[Any]) -> Fused | None:
         """Return a runner for a pass, or None where tiles have to be run one by one."""
         surrogate, wants = messages.surrogate, consumer.compiled
-        plain = messages.evidence is None and messages.part.hidden is None
-        if wants is None or not plain or not isinstance(messages.operator, Dense) or messages.kernels.is_wide:
+        if wants is None or not isinstance(messages.operator, Dense) or messages.kernels.is_wide:
             return None
-        if not messages.every_way or _is_overridden(type(surrogate.emission)):
-            return None
-        family = surrogate.emission.compiled(messages.data.values)
+        family = compiled_family(messages) if messages.every_way else None
         if family is None:
             return None
         ways = Ways(surrogate.initial, messages.operator.weights, messages.operator.transposed)
@@ -126,6 +123,17 @@ def _tables(space: Workspace, n_states: int, columns: int) -> Tables:
     """Room for one thread."""
     large = (space.table(name, 1, n_states * columns)[0] for name in ("likelihood", "alpha", "marginals"))
     return Tables(*large, *(space.table(name, 1, columns)[0] for name in ("scale", "shift")))
+
+
+def compiled_family(messages: Messages, *, logs: bool = False) -> Any:
+    """Return what compiled passes see of the family, None where its methods have to be asked.
+
+    That is where observations alone do not tell the weights of the states, and where the family has no such form.
+    """
+    emission, values = messages.surrogate.emission, messages.data.values
+    if messages.evidence is not None or messages.part.hidden is not None or _is_overridden(type(emission)):
+        return None
+    return emission.compiled_logs(values) if logs else emission.compiled(values)
 
 
 def _is_overridden(kind: type) -> bool:

@@ -31,5 +31,10 @@ def likelihoods(family, seen, out, shift):
 
 
 @task
+def log_likelihoods(family, seen, out):
+    """Write the log likelihoods of the observations in a room into `out` (K, n)."""
+
+
+@task
 def add_observations(family, seen, marginals, sums):
     """Add the statistics of the observations in a room, weighted by their marginals (K, n), to a row of sums."""
