@@ -8,7 +8,8 @@ from sklearn.base import clone
 
 from subchain.data.sequences import Sequences
 from subchain.data.vocabulary import Vocabulary
-from subchain.emissions.categorical import Categorical, CategoricalTable, DirichletTable
+from subchain.emissions.base import Conjugate
+from subchain.emissions.categorical import Categorical, CategoricalSums, CategoricalTable, DirichletTable
 from subchain.errors import InputError
 
 SYMBOLS = np.array([0, 2, 1, 1, 0, 2, 2, 2])
@@ -182,3 +183,13 @@ def test_number_of_free_parameters() -> None:
 def test_specification_can_be_cloned() -> None:
     twin = clone(Categorical(0.5, n_categories=9))
     assert twin.get_params() == {"concentration": 0.5, "n_categories": 9, "columns": None, "frozen": False}
+
+
+def test_the_evidence_of_each_state_is_that_of_all_symbols() -> None:
+    rng = np.random.default_rng(0)
+    concentration = rng.gamma(0.5, size=(30, 4))
+    concentration[3, 1] = 0.0  # a symbol that a state cannot emit
+    prior, counts = DirichletTable(concentration), np.zeros((30, 4))
+    counts[[2, 7, 9]] = rng.gamma(2.0, size=(3, 4))
+    sums = CategoricalSums(counts)
+    assert prior.evidence_by_state(sums) == pytest.approx(Conjugate.evidence_by_state(prior, sums), rel=1e-10)

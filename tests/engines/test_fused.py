@@ -12,7 +12,8 @@ from subchain import HMM, Bernoulli, Categorical, DiagonalGaussian, Gaussian, Po
 from subchain.data.sequences import Sequences
 from subchain.emissions.categorical import CategoricalParameters
 from subchain.engines import CpuEngine, Part, Surrogate
-from subchain.engines.cpu import decode, fused
+from subchain.engines.cpu import decode, fused, minibatches
+from subchain.engines.subchains import Grid
 from subchain.errors import InputError
 from subchain.inference import EM
 
@@ -36,6 +37,11 @@ SHAPES = {
     "many": np.arange(0, N + 1, 20),
     "ragged": np.concatenate(([0, 0], np.sort(RNG.choice(N - 1, 150, replace=False)) + 1, [N])),
 }
+
+
+@pytest.fixture(autouse=True)
+def _small_data_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fused, "LARGE", 0)
 
 
 def with_gaps(values: Any) -> Any:
@@ -195,6 +201,29 @@ def test_best_paths_are_those_of_tiles(name: str, shape: str, gaps: bool, monkey
     np.testing.assert_array_equal(ours[0], states)
     np.testing.assert_array_equal(ours[0], others[0])
     np.testing.assert_allclose(ours[1], log_probability, rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")
+@pytest.mark.parametrize("weighed", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", FAMILIES)
+def test_minibatches_are_those_of_tiles(name: str, shape: str, weighed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    family, values = FAMILIES[name]
+    data = Sequences(with_gaps(values) if weighed else values, SHAPES[shape])
+    surrogate, part, rng = surrogate_of(fitted(family, data)), Part(data), np.random.default_rng(3)
+    grid = Grid(data.offsets, 40)
+    chosen = np.sort(rng.choice(grid.size, grid.size // 2, replace=False))
+    batch = grid.batch(chosen, rng.random(data.n_sequences) if weighed else None)
+    start, stop = rng.random((2, 3, batch.size))
+    ours, others = (CpuEngine(jobs).minibatch(surrogate, part, batch, start, stop) for jobs in (1, 3))
+    monkeypatch.setattr(minibatches, "compiled_family", lambda messages: None)
+    theirs = CpuEngine(1).minibatch(surrogate, part, batch, start, stop)
+    for key, array in ours.statistics.arrays().items():
+        np.testing.assert_allclose(array, theirs.statistics.arrays()[key], rtol=1e-9, atol=1e-9, err_msg=key)
+        np.testing.assert_array_equal(array, others.statistics.arrays()[key], err_msg=f"{key}, three threads")
+    np.testing.assert_allclose(ours.log_totals, theirs.log_totals, rtol=1e-9)
+    for one, other in zip(ours.ends, theirs.ends, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-12)
 
 
 def as_list(found: Any) -> list[Any]:

@@ -101,10 +101,9 @@ class Likelihood(ABC):
         """
 
     def compiled(self, values: Values) -> Any:
-        """Return what compiled passes see of this family: a named tuple with the verbs of `lanes.observing`.
+        """Return what compiled passes see of this family and all observations: a tuple with verbs (`lanes.observing`).
 
-        Families without such verbs (the default, None) are asked tile by tile, through the methods above. `values` are
-        all observations, (N,) or (N, D).
+        Families without such verbs (the default, None) are asked tile by tile, through the methods above.
         """
         return None
 
@@ -277,6 +276,10 @@ class Conjugate(Record, FixedHyperparameters, ABC):
         on θ. The search for states to merge uses it; with the default of zeros it compares transitions only.
         """
         return np.zeros(self.mean().n_states)
+
+    def evidence_by_state(self, sums: Any) -> NDArray[np.float64]:
+        """Return the log probability of what each state emitted, (K,), up to what depends on the data alone."""
+        return self.update(sums).log_partition() - self.log_partition()
 
     def log_evidence(self, sums: Any) -> float | None:
         """Return the log probability of the observations behind `sums` with θ integrated out.

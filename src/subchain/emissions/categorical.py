@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaln
 
 from subchain.core.ranges import COUNTS, POSITIVE, probabilities
 from subchain.core.records import Sums, array
@@ -237,6 +238,19 @@ class DirichletTable(Conjugate):
     def log_partition(self) -> NDArray[np.float64]:
         moments = self._moments
         return np.asarray(moments.gammaln.sum(axis=0) - moments.total_gammaln[0])
+
+    def evidence_by_state(self, sums: CategoricalSums) -> NDArray[np.float64]:
+        """Return the log probability of the counts of each state, (K,); symbols that do not occur cost nothing."""
+        seen = np.flatnonzero(sums.counts.any(axis=1))
+        before, counts = self.concentration[seen], sums.counts[seen]
+        possible = before > 0.0
+        gained = gammaln(np.where(possible, before + counts, 1.0)) - gammaln(np.where(possible, before, 1.0))
+        total = self._total
+        return np.asarray(gained.sum(axis=0) - gammaln(total + counts.sum(axis=0)) + gammaln(total))
+
+    @cached_property
+    def _total(self) -> NDArray[np.float64]:
+        return np.asarray(self.concentration.sum(axis=0))
 
     def log_density(self, parameters: CategoricalParameters) -> float:
         return simplex.log_density(self.concentration, parameters.weights)

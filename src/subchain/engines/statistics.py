@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,11 @@ class HMMStatistics(Statistics):
     def zeros(cls, n_states: int, emission: Sums) -> HMMStatistics:
         """Return the statistics of no data."""
         return cls.of(np.zeros(n_states), np.zeros((n_states, n_states)), emission)
+
+    def summed_parts(self) -> Iterator[Array]:
+        """Yield the arrays of the chain's sums and then those of the family's."""
+        yield from self.chain.summed_arrays()
+        yield from self.emission.summed_arrays()
 
     @property
     def initial(self) -> Array:

@@ -41,7 +41,9 @@ family_part = njit(  # type: ignore[call-overload]
     nogil=True, fastmath={"contract"}, error_model="numpy", forceinline=True, _nrt=False
 )
 #: The same for a function that is called, and may allocate.
-family_rare = njit(nogil=True, fastmath=FASTMATH, error_model="numpy", _nrt=True)  # type: ignore[call-overload]
+family_rare = njit(  # type: ignore[call-overload]
+    nogil=True, fastmath=FASTMATH, error_model="numpy", _nrt=True, **INSIDE
+)
 #: A function that such pieces call now and then; being small, it may be compiled into them.
 seldom = linked(fastmath={"contract"}, error_model="numpy", _nrt=False)
 

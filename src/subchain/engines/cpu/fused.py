@@ -1,14 +1,14 @@
 """Groups of tiles that run in one compiled call of each thread, which does not hold Python's lock.
 
-That needs a family with compiled verbs, a matrix of transitions in which nothing that is lost to underflow can matter,
-no evidence on the states, and a consumer that wants sums or log likelihoods alone. Tiles in which something unusual
-turns up (a missing coordinate, an underflow) are left to the general way.
+That needs data of some size, a family with compiled verbs, a matrix of transitions in which nothing that is lost to
+underflow can matter, no evidence on the states, and a consumer that wants sums, marginals, best states or log
+likelihoods. Tiles in which something unusual turns up (a missing coordinate, an underflow) are left to the general way.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from subchain.engines.cpu.borders import Borders
 from subchain.engines.cpu.consumers import Collected, Compiled, Consumer
+from subchain.engines.cpu.cuts import Cuts
 from subchain.engines.cpu.messages import Messages
 from subchain.engines.cpu.partition import Index, Partition
 from subchain.engines.cpu.workspace import Workers, Workspace
@@ -25,6 +26,8 @@ from subchain.transitions.operators import Dense
 
 Array = NDArray[np.float64]
 
+#: Observations times states of data that are worth it: such kernels take half a minute to compile, once on a machine.
+LARGE = 1 << 19
 #: Sums that are worth another thread to add them up.
 WORTH_A_THREAD = 1 << 16
 #: Methods of a likelihood that compiled verbs stand for.
@@ -52,14 +55,11 @@ class Fused:
     @classmethod
     def where_it_can(cls, workers: Workers, messages: Messages, consumer: Consumer[Any]) -> Fused | None:
         """Return a runner for a pass, or None where tiles have to be run one by one."""
-        surrogate, wants = messages.surrogate, consumer.compiled
-        if wants is None or not isinstance(messages.operator, Dense) or messages.kernels.is_wide:
+        wants = consumer.compiled
+        family = None if wants is None or not has_plain_ways(messages) else compiled_family(messages)
+        if wants is None or family is None:
             return None
-        family = compiled_family(messages) if messages.every_way else None
-        if family is None:
-            return None
-        ways = Ways(surrogate.initial, messages.operator.weights, messages.operator.transposed)
-        return cls(workers, messages, consumer, family, ways, wants)
+        return cls(workers, messages, consumer, family, ways_of(messages), wants)
 
     def over(self, cut: Partition, borders: Borders | None, lead: int | None) -> FusedPass:
         """Return a pass over data that are cut in this way."""
@@ -78,7 +78,8 @@ class FusedPass:
     def __init__(self, fused: Fused, cut: Partition, borders: Borders | None, lead: int) -> None:
         self.fused, self.cut, self.lead = fused, cut, lead
         self._sums = fused.consumer.begin()
-        self._rows = fused.messages.cuts.take_rows(len(cut.groups), sum(array.size for array in _arrays(self._sums)))
+        summed = self._sums.statistics.summed_parts() if isinstance(self._sums, Collected) else ()
+        self._rows = Rows(fused.messages.cuts, len(cut.groups), summed)
         self.log_totals = np.empty(len(cut.start))
         self.done = np.zeros(len(cut.tiles), dtype=np.bool_)
         self._lanes = cut.weighed_lanes(fused.wants.weights)
@@ -93,44 +94,73 @@ class FusedPass:
 
         def work() -> None:
             space = fused.messages.workspace()
-            tables = _tables(space, fused.messages.surrogate.n_states, columns)
+            tables = tables_in(space, fused.messages.surrogate.n_states, columns)
             run(
                 fused.family, self._lanes, claims, fused.ways, self._edges, self.lead, fused.consumer.smooth, tables,
-                outputs, self._rows, self.done,
+                outputs, self._rows.table, self.done,
             )  # fmt: skip
 
         fused.workers.share(work, len(groups))
 
     def result(self) -> Any:
         """What all groups add up to; the pass is over."""
-        counter, at = np.zeros(1, dtype=np.int64), 0
-        self.fused.workers.share(lambda: add_rows(self._rows, counter), self._rows.size // WORTH_A_THREAD)
-        for array in _arrays(self._sums):
-            array[...] = self._rows[0, at : at + array.size].reshape(array.shape)
-            at += array.size
-        self.fused.messages.cuts.keep_rows(self._rows)
+        self._rows.add_up(self.fused.workers)
         return self._sums
 
 
-def _arrays(result: Any) -> Iterator[Array]:
-    """Yield the arrays of a result that a row of sums consists of."""
-    if isinstance(result, Collected):
-        yield from result.statistics.chain.summed_arrays()
-        yield from result.statistics.emission.summed_arrays()
+class Rows:
+    """The sums of groups, a row for each, which become those of all groups: some arrays, one after the other.
+
+    Attributes
+    ----------
+    table : (G, S)
+    """
+
+    def __init__(self, cuts: Cuts, n_groups: int, arrays: Iterable[Array]) -> None:
+        self._cuts, self._arrays = cuts, list(arrays)
+        self.table = cuts.take_rows(n_groups, sum(array.size for array in self._arrays))
+
+    def add_up(self, workers: Workers) -> None:
+        """Add the rows up and write them into the arrays; the table is not to be used any more."""
+        counter, at = np.zeros(1, dtype=np.int64), 0
+        if len(self.table) > 1:
+            workers.share(lambda: add_rows(self.table, counter), self.table.size // WORTH_A_THREAD)
+        for array in self._arrays:
+            array[...] = self.table[0, at : at + array.size].reshape(array.shape)
+            at += array.size
+        self._cuts.keep_rows(self.table)
 
 
-def _tables(space: Workspace, n_states: int, columns: int) -> Tables:
+def tables_in(space: Workspace, n_states: int, columns: int) -> Tables:
     """Room for one thread."""
-    large = (space.table(name, 1, n_states * columns)[0] for name in ("likelihood", "alpha", "marginals"))
-    return Tables(*large, *(space.table(name, 1, columns)[0] for name in ("scale", "shift")))
+    likelihood, alpha, marginals = (
+        space.table(name, 1, n_states * columns)[0] for name in ("likelihood", "alpha", "marginals")
+    )
+    scale, shift, positions = (space.table(name, 1, columns)[0] for name in ("scale", "shift", "positions"))
+    return Tables(likelihood, alpha, marginals, scale, shift, positions.view(np.int64))
+
+
+def has_plain_ways(messages: Messages) -> bool:
+    """Whether transitions are a matrix in which nothing that is lost to underflow can matter."""
+    return isinstance(messages.operator, Dense) and not messages.kernels.is_wide and messages.every_way
+
+
+def ways_of(messages: Messages) -> Ways:
+    """Return first states and transitions as kernels take them."""
+    operator = messages.operator
+    assert isinstance(operator, Dense)
+    return Ways(messages.surrogate.initial, operator.weights, operator.transposed)
 
 
 def compiled_family(messages: Messages, *, logs: bool = False) -> Any:
     """Return what compiled passes see of the family, None where its methods have to be asked.
 
-    That is where observations alone do not tell the weights of the states, and where the family has no such form.
+    That is for small data, where observations alone do not tell the weights of the states, and where the family has no
+    such form.
     """
     emission, values = messages.surrogate.emission, messages.data.values
+    if messages.data.n_observations * messages.surrogate.n_states < LARGE:
+        return None
     if messages.evidence is not None or messages.part.hidden is not None or _is_overridden(type(emission)):
         return None
     return emission.compiled_logs(values) if logs else emission.compiled(values)

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.engines.cpu.fused import Rows, compiled_family, has_plain_ways, tables_in, ways_of
 from subchain.engines.cpu.log_space import log_pass
 from subchain.engines.cpu.messages import Messages
-from subchain.engines.cpu.partition import Tile, tile_lanes
+from subchain.engines.cpu.partition import Tile, group_bounds, tile_lanes
 from subchain.engines.cpu.workspace import Workers
 from subchain.engines.results import Keep
 from subchain.engines.statistics import HMMStatistics
 from subchain.engines.subchains import Ends, Minibatch, MinibatchRun
 from subchain.errors import impossible_error
 from subchain.propagation import lanes
+from subchain.propagation.lanes.groups import Claims
+from subchain.propagation.lanes.subchains import Subchains, Told, run_subchains
 from subchain.propagation.layout import Walks
 from subchain.propagation.occurrence.methods import absence_in, conditionals, expected_transitions
 from subchain.propagation.occurrence.pairs import add_surplus
 from subchain.propagation.underflow import LEAST_MARGINAL, LEAST_SCALE
+from subchain.propagation.verbs import kernel_for
 
 Array = NDArray[np.float64]
 
@@ -30,6 +36,10 @@ def run_minibatch(
     n_states = messages.surrogate.n_states
     wide = tile_lanes(int(batch.lengths[0]), n_states, batch.n_observations, messages.kernels.is_wide)
     slices = [slice(at, min(at + wide, batch.size)) for at in range(0, batch.size, wide)]
+    if keep is None and surplus is None and has_plain_ways(messages):
+        family = compiled_family(messages)
+        if family is not None:
+            return _run_compiled(workers, messages, family, batch, slices, start, stop)
     runs = workers.map(lambda part: _Lanes(messages, batch, part, start, stop).run(keep, surplus), slices)
     if len(runs) == 1:
         return runs[0]
@@ -40,6 +50,47 @@ def run_minibatch(
             more += run.surplus
     ends = Ends(*(np.concatenate(tables, axis=1) for tables in zip(*(run.ends for run in runs), strict=True)))
     return MinibatchRun(total, np.concatenate([run.log_totals for run in runs]), ends, more)
+
+
+def _run_compiled(
+    workers: Workers, messages: Messages, family: Any, batch: Minibatch, slices: list[slice], start: Array, stop: Array
+) -> MinibatchRun:
+    """Run all subchains in one compiled call of each thread, and what that leaves over tile by tile."""
+    surrogate, n_states = messages.surrogate, messages.surrogate.n_states
+    statistics = HMMStatistics(surrogate.transition.zeros(), surrogate.emission.zeros())
+    lanes, none = _lanes(batch, slices, start, stop), np.empty((n_states, batch.size))
+    columns = np.add.reduceat(batch.lengths, lanes.tiles[:-1])
+    bounds = group_bounds(columns, n_states, sum(array.nbytes for array in statistics.summed_parts()), least=1)
+    rows = Rows(messages.cuts, len(bounds) - 1, statistics.summed_parts())
+    told = Told(np.empty(batch.size), none, np.empty_like(none), np.empty_like(none), np.empty_like(none))
+    claims = Claims(bounds, np.arange(len(bounds) - 1), np.zeros(1, dtype=np.int64))
+    ways, done = ways_of(messages), np.empty(len(slices), dtype=np.bool_)
+    run = kernel_for(run_subchains, family)
+
+    def work() -> None:
+        space = messages.workspace()
+        run(family, lanes, claims, ways, tables_in(space, n_states, int(columns.max())), told, rows.table, done)
+
+    workers.share(work, len(bounds) - 1)
+    rows.add_up(workers)
+    statistics.chain.pairs *= ways.transition
+    for part in (part for part, is_done in zip(slices, done, strict=True) if not is_done):
+        other = _Lanes(messages, batch, part, start, stop).run(None, None)
+        statistics.absorb(other.statistics)
+        for whole, own in zip(told, (other.log_totals, *other.ends), strict=True):
+            whole[..., part] = own
+    statistics.log_normalizer, statistics.n_observations = float(told.totals.sum()), float(batch.n_observations)
+    return MinibatchRun(statistics, told.totals, Ends(*told[1:]))
+
+
+def _lanes(batch: Minibatch, slices: list[slice], start: Array, stop: Array) -> Subchains:
+    """The subchains as the kernel takes them."""
+    tiles = np.array([0, *(part.stop for part in slices)])
+    begins = batch.is_first.astype(np.float64)
+    first_weights = begins if batch.user_weights is None else begins * batch.user_weights
+    weights, pair_weights = (np.empty(0) if own is None else own for own in (batch.weights, batch.pair_weights))
+    start, stop = np.ascontiguousarray(start), np.ascontiguousarray(stop)
+    return Subchains(tiles, batch.starts, batch.lengths, start, stop, first_weights, weights, pair_weights)
 
 
 class _Lanes:

@@ -187,13 +187,21 @@ def tile_lanes(longest: int, n_states: int, total: int, is_wide: bool) -> int:
 
 
 def _groups(tiles: list[Tile], n_states: int, sums_bytes: int) -> list[slice]:
-    """Runs of tiles, the later ones shorter, so that threads end together; fewer where each group's sums are large."""
-    if len(tiles) < 2:
-        return [slice(0, 1)] * len(tiles)
-    work = np.cumsum([tile.columns for tile in tiles])
+    """Slices of the tiles; at least two, where there are as many."""
+    bounds = group_bounds(np.array([tile.columns for tile in tiles], dtype=np.int64), n_states, sums_bytes, least=2)
+    return [slice(int(a), int(b)) for a, b in pairwise(bounds)]
+
+
+def group_bounds(columns: Index, n_states: int, sums_bytes: int, least: int) -> Index:
+    """Where groups of tiles with so many columns begin, and where the last ends; `least` groups or more.
+
+    Later groups are smaller, so that threads end together. There are fewer where their sums are large.
+    """
+    if len(columns) < 2:
+        return np.arange(len(columns) + 1)
+    work = np.cumsum(columns)
     most = 8 * n_states * int(work[-1]) // (WORTH * max(sums_bytes, 1))
-    count = min(1 << max(most.bit_length() - 1, 1), MAX_GROUPS if sums_bytes < LARGE_SUMS else MAX_LARGE)
+    count = min(max(1 << max(most.bit_length() - 1, 0), least), MAX_GROUPS if sums_bytes < LARGE_SUMS else MAX_LARGE)
     shares = 1.0 - np.linspace(1.0, 0.0, count + 1) ** SHRINKING
     edges = np.searchsorted(work, shares[1:-1] * work[-1], side="left") + 1
-    bounds = np.unique(np.concatenate(([0], edges, [len(tiles)])))
-    return [slice(int(a), int(b)) for a, b in pairwise(bounds)]
+    return np.unique(np.concatenate(([0], edges, [len(columns)])))

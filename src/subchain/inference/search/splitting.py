@@ -67,7 +67,9 @@ class Splitter:
         self.free = int(np.argmin(statistics.visits))
         self.weights = _weights(algorithm, prior.update(statistics))
         self.stretches = Excerpt(chains, LENGTH, STRETCHES, rng)
-        self.occupancy = self.stretches.occupancy(self.weights)
+        self.marginals = self.stretches.marginals(self.weights)
+        #: Expected number of positions that each stretch spends in each state, (M, K).
+        self.occupancy = np.array([table.sum(axis=1) for table in self.marginals])
         self.excerpt = Excerpt(chains, EXCERPT_LENGTH, EXCERPT_SIZE, rng)
 
     def by_size(self) -> Iterator[Seed]:
@@ -91,13 +93,13 @@ class Splitter:
         if not len(large):
             return []
         prior = cast(Conjugate, self.prior.emission).take(large)
-        learned = prior.update(self.statistics.emission.take(large))
-        known = learned.log_partition() - prior.log_partition()
+        learned, emission = prior.update(self.statistics.emission.take(large)), self.weights.surrogate().emission
         gains = np.full(self.occupancy.shape, -np.inf)
         for stretch in np.flatnonzero((self.occupancy[:, large] >= MINDED).any(axis=1)):
-            own = self.stretches.statistics_of(self.weights, int(stretch)).emission.take(large)
-            apart, together = prior.update(own).log_partition(), learned.update(own).log_partition()
-            gain = apart - together + known
+            sums = emission.zeros()
+            emission.accumulate(self.stretches.observations(int(stretch)), self.marginals[stretch], sums)
+            own = sums.take(large)
+            gain = prior.evidence_by_state(own) - learned.evidence_by_state(own)
             gains[stretch, large] = np.where(self.occupancy[stretch, large] >= MINDED, gain, -np.inf)
         best = gains.argmax(axis=0)
         order = large[np.argsort(-gains[best[large], large], kind="stable")]

@@ -107,13 +107,14 @@ NO_OUTPUTS = Outputs(np.empty(0), np.empty((0, 0)), np.empty(0, dtype=np.int32))
 
 
 class Tables(NamedTuple):
-    """Room for the columns of the largest tile: K times as many numbers in the first three."""
+    """Room for the columns of the largest tile: K times as many numbers in the first three; positions of columns."""
 
     likelihood: Array
     alpha: Array
     marginals: Array
     scale: Array
     shift: Array
+    positions: Index
 
 
 class Sums(NamedTuple):
@@ -243,7 +244,7 @@ def _all_normal(scale):
 
 
 @family_rare
-def _meet_neighbours(family, seen, lanes, a, b, ways, edges, lead, smooth, tables, positions):
+def _meet_neighbours(family, seen, lanes, a, b, ways, edges, lead, smooth, tables):
     """Estimate the messages at the borders of lanes `a` to `b` that are not known; return whether that could be done.
 
     Passes begin `lead` positions beyond a border, from all states alike.
@@ -253,8 +254,8 @@ def _meet_neighbours(family, seen, lanes, a, b, ways, edges, lead, smooth, table
     if n == 0:
         return True
     columns, offsets = lead * n, np.arange(lead + 1) * n
-    column_positions(starts[:n], offsets, positions)
-    if not observe(family, positions[:columns], seen):
+    column_positions(starts[:n], offsets, tables.positions)
+    if not observe(family, tables.positions[:columns], seen):
         return False
     likelihood = tables.likelihood[: n_states * columns].reshape(n_states, columns)
     likelihoods(family, seen, likelihood, tables.shift[:columns])
@@ -265,49 +266,75 @@ def _meet_neighbours(family, seen, lanes, a, b, ways, edges, lead, smooth, table
     return True
 
 
+@small_kernel
+def messages_of(tables, n_states, columns):
+    """The tables of a tile's messages: likelihoods, filtered and smoothed marginals, (K, columns) each."""
+    return (
+        tables.likelihood[: n_states * columns].reshape(n_states, columns),
+        tables.alpha[: n_states * columns].reshape(n_states, columns),
+        tables.marginals[: n_states * columns].reshape(n_states, columns),
+    )
+
+
 @family_rare
-def _run_tile(family, seen, lanes, a, b, ways, edges, smooth, tables, positions, outputs, sums):
-    """Run the lanes `a` to `b` of a tile; return whether that could be done."""
-    n_states, offsets = ways.initial.shape[0], step_offsets(lanes.lengths[a:b])
-    columns, is_cut = offsets[-1], edges.before.shape[0] > 0
-    column_positions(lanes.starts[a:b], offsets, positions)
-    if not observe(family, positions[:columns], seen):
+def run_lanes(family, seen, starts, offsets, start, stop, ways, smooth, tables, totals):
+    """Run lanes between messages from outside; return whether nothing turned up that needs another method.
+
+    Parameters
+    ----------
+    family, ways, tables : as above
+    seen : the family's room
+    starts : (lanes,) first position of each lane
+    offsets : (steps + 1,) first column of each step
+    start, stop : (K, lanes) weights of the first states, and backward messages of the last positions
+    smooth : whether smoothed marginals are wanted
+    totals : (lanes,) output, log likelihoods
+    """
+    columns = offsets[-1]
+    column_positions(starts, offsets, tables.positions)
+    if not observe(family, tables.positions[:columns], seen):
         return False
-    likelihood = tables.likelihood[: n_states * columns].reshape(n_states, columns)
-    alpha = tables.alpha[: n_states * columns].reshape(n_states, columns)
-    marginals = tables.marginals[: n_states * columns].reshape(n_states, columns)
+    likelihood, alpha, marginals = messages_of(tables, start.shape[0], columns)
     scale, shift = tables.scale[:columns], tables.shift[:columns]
     likelihoods(family, seen, likelihood, shift)
-    start, stop, own = np.empty((n_states, b - a)), np.empty((n_states, b - a)), np.empty(b - a)
-    _starts(lanes, a, b, ways, edges, start, stop)
     if smooth:
         forward_backward(
             likelihood, ways.transition, ways.transposed, start, stop, offsets, shift, alpha, scale, marginals,
-            own,
+            totals,
         )  # fmt: skip
     else:
         forward(likelihood, ways.transition, start, offsets, alpha, scale)
-        log_totals(scale, shift, offsets, own)
-    if not _all_normal(scale):
+        log_totals(scale, shift, offsets, totals)
+    return _all_normal(scale)
+
+
+@family_rare
+def _run_tile(family, seen, lanes, a, b, ways, edges, smooth, tables, outputs, sums):
+    """Run the lanes `a` to `b` of a tile; return whether that could be done."""
+    n_states, offsets = ways.initial.shape[0], step_offsets(lanes.lengths[a:b])
+    start, stop, own = np.empty((n_states, b - a)), np.empty((n_states, b - a)), np.empty(b - a)
+    _starts(lanes, a, b, ways, edges, start, stop)
+    if not run_lanes(family, seen, lanes.starts[a:b], offsets, start, stop, ways, smooth, tables, own):
         return False
-    if is_cut:
-        _keep_edges(lanes, a, b, ways, edges, alpha, scale, likelihood, offsets, stop, smooth, own)
+    weighted, alpha, marginals = messages_of(tables, n_states, offsets[-1])
+    if edges.before.shape[0] > 0:
+        _keep_edges(lanes, a, b, ways, edges, alpha, tables.scale, weighted, offsets, stop, smooth, own)
     for lane in range(a, b):
         outputs.totals[lanes.pieces[lane]] = own[lane - a]
     if smooth:
-        _write(marginals, positions, outputs)
+        _write(marginals, tables.positions, outputs)
     if sums.initial.shape[0] > 0:
         if lanes.weights.shape[0] > 0:
             weigh(marginals, offsets, lanes.weights[a:b])
-            weigh(likelihood, offsets, lanes.weights[a:b])
-        _first_and_crossing(lanes, a, b, edges, marginals, likelihood, sums)
-        pair_sums(alpha, likelihood, offsets, sums.pairs)
+            weigh(weighted, offsets, lanes.weights[a:b])
+        _first_and_crossing(lanes, a, b, edges, marginals, weighted, sums)
+        pair_sums(alpha, weighted, offsets, sums.pairs)
         add_observations(family, seen, marginals, sums.emission)
     return True
 
 
 @small_kernel
-def _sums(row, n_states):
+def parts_of(row, n_states):
     """A row of sums as its parts; those of no states if the row is empty."""
     if row.shape[0] == 0:
         n_states = 0
@@ -329,8 +356,7 @@ def run_groups(family, lanes, claims, ways, edges, lead, smooth, tables, outputs
     rows : (G, S) output, the sums of each group: first states, transitions and emissions; (G, 0) if none are wanted
     done : (T,) output, false for tiles that need another method: nothing was added for them
     """
-    largest = tables.scale.shape[0]
-    positions, seen = np.empty(largest, dtype=np.int64), observation_room(family, largest)
+    seen = observation_room(family, tables.positions.shape[0])
     while True:
         number = claim(claims.next)
         if number >= claims.todo.shape[0]:
@@ -338,15 +364,11 @@ def run_groups(family, lanes, claims, ways, edges, lead, smooth, tables, outputs
         group = claims.todo[number]
         row = rows[group]
         row[:] = 0.0
-        sums = _sums(row, ways.initial.shape[0])
+        sums = parts_of(row, ways.initial.shape[0])
         for tile in range(claims.groups[group], claims.groups[group + 1]):
             a, b = lanes.tiles[tile], lanes.tiles[tile + 1]
-            done[tile] = lead == 0 or _meet_neighbours(
-                family, seen, lanes, a, b, ways, edges, lead, smooth, tables, positions
-            )
-            done[tile] = done[tile] and _run_tile(
-                family, seen, lanes, a, b, ways, edges, smooth, tables, positions, outputs, sums
-            )
+            done[tile] = lead == 0 or _meet_neighbours(family, seen, lanes, a, b, ways, edges, lead, smooth, tables)
+            done[tile] = done[tile] and _run_tile(family, seen, lanes, a, b, ways, edges, smooth, tables, outputs, sums)
 
 
 @kernel

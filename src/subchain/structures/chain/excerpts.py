@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,19 +62,25 @@ class Excerpt:
         assert run.surplus is not None
         return (absence(first) - first) @ self._counted()[begins] * gains.initial, run.surplus * gains.pairs
 
-    def occupancy(self, weights: HMMPoint) -> Array:
-        """Expected number of positions that each stretch spends in each state, (M, K)."""
-        batch, n_states = self.batch, weights.n_states
-        found = np.zeros((batch.size, n_states))
+    def marginals(self, weights: HMMPoint) -> list[Array]:
+        """Marginals (K, n) of the positions of each stretch."""
+        batch = self.batch
+        found = [np.empty((weights.n_states, n)) for n in batch.lengths]
         by_start = np.argsort(batch.starts)
 
         def keep(positions: Index, marginals: Array) -> None:
-            stretch = by_start[np.searchsorted(batch.starts[by_start], positions, side="right") - 1]
-            for state in range(n_states):
-                found[:, state] += np.bincount(stretch, marginals[state], minlength=batch.size)
+            stretches = by_start[np.searchsorted(batch.starts[by_start], positions, side="right") - 1]
+            for stretch in np.unique(stretches):
+                own = stretches == stretch
+                found[stretch][:, positions[own] - batch.starts[stretch]] = marginals[:, own]
 
         self._run(weights, batch, keep)
         return found
+
+    def observations(self, stretch: int) -> NDArray[Any]:
+        """The observations of a stretch."""
+        start = self.batch.starts[stretch]
+        return np.asarray(self.chains.data.values[start : start + self.batch.lengths[stretch]])
 
     def statistics_of(self, weights: HMMPoint, stretch: int) -> HMMStatistics:
         """Expected statistics of a single stretch."""
