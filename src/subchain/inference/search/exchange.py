@@ -21,9 +21,10 @@ from subchain.inference.search.splitting import Split, Splitter, has_free_state
 from subchain.structures.chain.model import HMMPosterior
 from subchain.structures.chain.structure import Chains
 
-#: A search may visit as many positions as this share of what the run has visited before, or as the second number if
-#: there are at most `FEW` states: the cost of a position grows with the square of their number.
-SHARE, CHEAP, FEW = 0.5, 2e6, 10
+#: A search may visit as many positions as this share of what the run has visited before (the second number in
+#: stochastic runs, which search again and again), or as the third number if there are at most `FEW` states: the cost of
+#: a position grows with the square of their number.
+SHARE, STOCHASTIC_SHARE, CHEAP, FEW = 0.5, 0.15, 2e6, 10
 #: Pairs of states that are merged, and states that are split for each of them.
 MERGES, SPLITS = 3, 4
 #: Loss of fit of an excerpt (nats an observation) with which a proposal is given up before any pass over the data.
@@ -72,7 +73,8 @@ class OneExchange(OneSearch):
     def improve(self, here: Trial) -> Trial:
         rng, tried = np.random.default_rng(self.seed), 0
         cheap = CHEAP * min(FEW / len(here.statistics.initial), 1.0) ** 2
-        self._left = max(SHARE * self.trials.visited, cheap)
+        share = SHARE if self.trials.advances else STOCHASTIC_SHARE
+        self._left = max(share * self.trials.visited, cheap)
         found: Trial | None = here
         while found is not None and len(self.events) < MOST:
             here, found = found, None

@@ -1,0 +1,134 @@
+"""Threads that share work: results, errors, nesting, many fits at once, forked processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from subchain import EM, HMM
+from subchain.engines.cpu import crew as crew_module
+from subchain.engines.cpu import fused
+from subchain.engines.cpu.crew import Crew, crew, n_cores
+from subchain.engines.cpu.workspace import Workers
+
+X = np.repeat(np.random.default_rng(1).normal(size=(400, 2)) * 3.0, 10, axis=0)
+X += np.random.default_rng(2).normal(size=X.shape)
+
+
+def fitted(n_jobs: int | None = None) -> HMM:
+    return HMM(3, "gaussian", inference=EM(max_iter=4, tolerance=0), random_state=0, n_jobs=n_jobs).fit(X)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 7])
+def test_results_are_in_the_order_of_the_items(n_jobs: int) -> None:
+    def square(item: int) -> int:
+        time.sleep(0.001 * (item % 3))
+        return item**2
+
+    assert Workers(n_jobs).map(square, list(range(20))) == [item**2 for item in range(20)]
+    assert Workers(n_jobs).map(square, []) == []
+
+
+def test_helpers_are_kept() -> None:
+    own, seen = Crew(), set()
+
+    def work() -> None:
+        seen.add(threading.current_thread())
+        time.sleep(0.01)
+
+    for _ in range(5):
+        own.share(work, 4)
+    assert len(seen) == 4
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_an_error_ends_the_work_and_is_raised_once(n_jobs: int) -> None:
+    begun = []
+
+    def task(item: int) -> None:
+        begun.append(item)
+        if item == 2:
+            raise ValueError("item 2")
+        time.sleep(0.01)
+
+    with pytest.raises(ValueError, match="item 2"):
+        Workers(n_jobs).map(task, list(range(100)))
+    assert len(begun) < 20
+    assert Workers(n_jobs).map(abs, [-1, -2]) == [1, 2]
+
+
+def test_tasks_may_share_work_themselves() -> None:
+    workers = Workers(4)
+
+    def outer(item: int) -> int:
+        return sum(workers.map(lambda inner: item * inner, list(range(5))))
+
+    assert workers.map(outer, list(range(30))) == [10 * item for item in range(30)]
+
+
+def test_threads_at_work_are_no_more_than_cores_and_callers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crew_module, "n_cores", lambda: 4)
+    own, lock, at_work, most = Crew(), threading.Lock(), [0], [0]
+
+    def call(number: int) -> None:
+        items = iter(range(30))
+
+        def work() -> None:
+            for _ in items:
+                with lock:
+                    at_work[0] += 1
+                    most[0] = max(most[0], at_work[0])
+                time.sleep(0.002)
+                with lock:
+                    at_work[0] -= 1
+
+        own.share(work, 4)
+
+    with ThreadPoolExecutor(3) as callers:
+        list(callers.map(call, range(9)))
+    assert most[0] <= 4 + 3 - 1  # three callers may come while four threads are busy with the first one's work
+    assert own._busy == 0
+
+
+@pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")
+def test_eight_fits_at_once_are_those_of_one_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fused, "LARGE", 0)
+    alone = fitted()
+    with ThreadPoolExecutor(8) as callers:
+        together = list(callers.map(lambda _: fitted(), range(8)))
+    for model in together:
+        np.testing.assert_array_equal(model.transition_, alone.transition_)
+        np.testing.assert_array_equal(model.emission_.means, alone.emission_.means)
+    assert crew._busy == 0
+    helpers = [thread for thread in threading.enumerate() if thread.name == "subchain helper"]
+    assert len(helpers) <= max(16, 2 * n_cores())
+
+
+@pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")
+@pytest.mark.parametrize("n_jobs", [1, 2, 3, 16])
+def test_any_number_of_threads_gives_the_same_bits(n_jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fused, "LARGE", 0)
+    one, other = fitted(1), fitted(n_jobs)
+    np.testing.assert_array_equal(one.transition_, other.transition_)
+    np.testing.assert_array_equal(one.emission_.covariances, other.emission_.covariances)
+    assert one.trace_.objective == other.trace_.objective
+    np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
+    np.testing.assert_array_equal(one.predict(X, decoding="viterbi"), other.predict(X, decoding="viterbi"))
+
+
+def _in_a_process(seed: int) -> float:
+    return float(fitted(2).score(X)) + 0.0 * seed
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork processes")
+@pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning", "ignore::DeprecationWarning")
+def test_a_pool_of_forked_processes_fits() -> None:
+    expected = float(fitted(2).score(X))  # the parent has helpers already
+    with ProcessPoolExecutor(3, mp_context=multiprocessing.get_context("fork")) as pool:
+        found = [future.result(timeout=120) for future in [pool.submit(_in_a_process, seed) for seed in range(6)]]
+    assert found == [expected] * 6
