@@ -69,7 +69,8 @@ class Cuts:
 
         The latter is None where starting early does not help.
         """
-        lengths = messages.data.lengths[chosen]
+        lengths = messages.data.lengths
+        lengths = lengths if len(chosen) == len(lengths) else lengths[chosen]
         longest = int(lengths.max(initial=0))
         if longest <= WHOLE:
             return self._cut(messages, chosen, max(longest, 1)), 0

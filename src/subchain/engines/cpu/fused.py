@@ -20,6 +20,7 @@ from subchain.engines.cpu.cuts import Cuts
 from subchain.engines.cpu.messages import Messages
 from subchain.engines.cpu.partition import Index, Partition
 from subchain.engines.cpu.workspace import Workers, Workspace
+from subchain.numerics.subnormals import flushed
 from subchain.propagation.lanes.groups import Claims, Edges, Tables, Ways, add_rows, run_groups
 from subchain.propagation.verbs import kernel_for
 from subchain.transitions.operators import Dense
@@ -95,10 +96,11 @@ class FusedPass:
         def work() -> None:
             space = fused.messages.workspace()
             tables = tables_in(space, fused.messages.surrogate.n_states, columns)
-            run(
-                fused.family, self._lanes, claims, fused.ways, self._edges, self.lead, fused.consumer.smooth, tables,
-                outputs, self._rows.table, self.done,
-            )  # fmt: skip
+            with flushed():
+                run(
+                    fused.family, self._lanes, claims, fused.ways, self._edges, self.lead, fused.consumer.smooth,
+                    tables, outputs, self._rows.table, self.done,
+                )  # fmt: skip
 
         fused.workers.share(work, len(groups))
 

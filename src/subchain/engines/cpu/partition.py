@@ -131,7 +131,7 @@ class Partition:
         """The most columns and the most lanes of a tile."""
         return max(tile.columns for tile in self.tiles), max(tile.lanes for tile in self.tiles)
 
-    @property
+    @cached_property
     def is_cut(self) -> bool:
         """Whether any sequence consists of several pieces."""
         return not bool(self.is_first.all())

@@ -67,7 +67,7 @@ def _finite(method: Method[Result], chosen: Index, totals: Array) -> tuple[list[
     asked = chosen
     while len(chosen):
         results = method(chosen, totals)
-        is_good = np.isfinite(totals[chosen])
+        is_good = np.isfinite(totals if len(chosen) == len(totals) else totals[chosen])
         if is_good.all():
             return results, asked[:0] if chosen is asked else np.setdiff1d(asked, chosen)
         chosen = chosen[is_good]
@@ -122,7 +122,10 @@ class _Scaled(Generic[Result]):
     def run(self, chosen: Index, totals: Array) -> list[Result]:
         """Run the chosen sequences; totals that are not finite say that a sequence has underflowed."""
         cut, lead = self.messages.cuts.choose(self.messages, chosen)
-        totals[chosen] = 0.0
+        if len(chosen) == len(totals):
+            totals[:] = 0.0
+        else:
+            totals[chosen] = 0.0
         if not cut.tiles:
             return []
         borders = Borders.unknown(len(cut.start), self.messages.surrogate.n_states) if cut.is_cut else None
@@ -135,6 +138,8 @@ class _Scaled(Generic[Result]):
         piece_totals = groups.totals()
         if cut.is_cut:
             np.add.at(totals, cut.sequence, piece_totals)
+        elif len(cut.sequence) == len(totals):
+            totals[:] = piece_totals
         else:
             totals[cut.sequence] = piece_totals
         return groups.results()
@@ -167,11 +172,11 @@ class _Groups(Generic[Result]):
 
     def _left(self, numbers: Index) -> list[Group]:
         """What compiled calls did not do."""
+        if self.fused is not None and self.fused.done.all():
+            return []
         groups = [Group(number, range(*self.cut.group_bounds[number : number + 2])) for number in numbers.tolist()]
         if self.fused is None:
             return groups
-        if self.fused.done.all():
-            return []
         done = self.fused.done
         left = [Group(number, [tile for tile in tiles if not done[tile]]) for number, tiles in groups]
         return [group for group in left if group.tiles]
