@@ -16,6 +16,7 @@ DOCUMENTED = {"numba", "numba.extending", "numba.typed"}
 
 #: Everything else: who uses it, and which names. A new minor version of Numba may change any of them.
 INTERNALS = {
+    "numerics/claiming.py": {"llvmlite": {"ir"}, "numba.core": {"types"}},
     "numerics/compilation.py": {"numba.core": {"event"}},
     "numerics/kernel_cache.py": {
         "numba.core.caching": {"NullCache"},
@@ -29,6 +30,7 @@ INTERNALS = {
         "numba.core.errors": {"NumbaError"},
         "numba.core.registry": {"cpu_target"},
     },
+    "numerics/subnormals.py": {"llvmlite": {"ir"}, "numba.core": {"types"}},
     "numerics/vectors/elementary.py": {"llvmlite": {"ir"}},
     "numerics/vectors/lowering.py": {
         "llvmlite": {"ir"},

@@ -109,7 +109,7 @@ def _lead(messages: Messages, long: Index) -> int | None:
         starts = offsets[long[which]] + at - (ends[which] - room[which])
         time = messages.mixing_time(starts, steps)
         if time is not None:
-            return min(_rounded(time + time // 4 + 8), WHOLE // 2)
+            return min(_rounded(time + time // 2 + 16), WHOLE // 2)
         steps *= 2
     return None
 
