@@ -62,6 +62,34 @@ def test_an_error_ends_the_work_and_is_raised_once(n_jobs: int) -> None:
     assert Workers(n_jobs).map(abs, [-1, -2]) == [1, 2]
 
 
+def test_work_is_done_where_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    own, items, done = Crew(), iter(range(50)), []
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    own.share(lambda: done.extend(items), 4)
+    assert done == list(range(50))
+    assert own._busy == 0
+
+
+def test_an_interruption_waits_for_helpers() -> None:
+    own, main, ended = Crew(), threading.current_thread(), []
+
+    def work() -> None:
+        if threading.current_thread() is main:
+            time.sleep(0.05)
+            raise KeyboardInterrupt
+        time.sleep(0.3)
+        ended.append(1)
+
+    with pytest.raises(KeyboardInterrupt):
+        own.share(work, 3)
+    assert len(ended) == 2
+    assert own._busy == 0
+
+
 def test_tasks_may_share_work_themselves() -> None:
     workers = Workers(4)
 

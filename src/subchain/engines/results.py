@@ -93,8 +93,6 @@ class FilteredBlock(MarginalBlock):
             return np.asarray(np.log(self.scale) + self.shift)
 
 
-#: What is done with blocks of marginals. Blocks come in any order and from several threads; none of them shares a
-#: position with another that is under way. A position may come more than once: the last time counts.
 @dataclasses.dataclass
 class WriteMarginals:
     """Writes the marginals of all positions into the rows of `out` (N, K)."""
@@ -115,6 +113,8 @@ class WriteBest:
         block.write_best(self.out)
 
 
+#: What is done with blocks of marginals. Blocks come in any order and from several threads; none of them shares a
+#: position with another that is under way. A position may come more than once: the last time counts.
 Consume: TypeAlias = Callable[[MarginalBlock], None]
 ConsumeFiltered: TypeAlias = Callable[[FilteredBlock], None]
 #: Is given flat positions (n,) and their smoothed marginals (K, n).

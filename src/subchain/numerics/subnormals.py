@@ -1,7 +1,7 @@
 """Numbers below 1e-308 taken as zero: on many processors an operation on one costs as much as a hundred others.
 
-States that are far from an observation have such likelihoods. Passes that lose nothing with them run in this way; what
-else the thread computes is not concerned.
+States that are far from an observation have such likelihoods. Passes that lose nothing with them run in this way;
+nothing else that the thread computes is affected.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, misc, import-untyped"

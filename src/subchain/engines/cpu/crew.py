@@ -1,4 +1,4 @@
-"""Threads that help whoever asks, in all no more than the machine has cores.
+"""Threads that help whoever asks. No more are at work than the machine has cores, unless a caller asks for more.
 
 Work is shared by claiming: every thread takes the next item until none is left. The thread that asks works too, and a
 helper that comes late finds nothing left to do; so a task may ask for help itself, and any number of fits may run at
@@ -32,29 +32,36 @@ class Crew:
         self._busy = 0
 
     def share(self, work: Callable[[], None], n_jobs: int) -> None:
-        """Run `work` in this thread and in up to `n_jobs` − 1 others; it returns when nothing is left to claim.
+        """Run `work`, which ends when nothing is left to claim, in this thread and in up to `n_jobs` − 1 others.
 
-        There are fewer others if the cores are busy with what other threads share, but for a caller who asks for more
-        threads than there are cores.
+        There are fewer others if the cores are busy with what other threads share, or if no more threads can be
+        started. A caller may ask for more threads than there are cores, and gets them.
         """
+        job = _Job(work)
         with self._at_work():
-            helpers = self._hire(n_jobs)
-            job = _Job(work, len(helpers))
-            for helper in helpers:
-                helper.begin(job)
             try:
+                for _ in range(n_jobs - 1):
+                    helper = self._hire(n_jobs)
+                    if helper is None:
+                        break
+                    helper.begin(job)
                 work()
             finally:
                 job.wait()
         for error in job.errors:
             raise error
 
-    def _hire(self, n_jobs: int) -> list[_Helper]:
+    def _hire(self, n_jobs: int) -> _Helper | None:
+        """Return a helper; None if the cores are busy, or no thread can be started."""
         with self._lock:
-            count = min(n_jobs - 1, max(max(n_cores(), n_jobs) - self._busy, 0))
-            self._busy += count
-            known = [self._idle.pop() for _ in range(min(count, len(self._idle)))]
-        return known + [_Helper(self) for _ in range(count - len(known))]
+            if self._busy >= max(n_cores(), n_jobs):
+                return None
+            try:
+                helper = self._idle.pop() if self._idle else _Helper(self)
+            except RuntimeError:  # the system gives no more threads
+                return None
+            self._busy += 1
+        return helper
 
     def dismiss(self, helper: _Helper) -> None:
         """Take a helper back who has done its part."""
@@ -92,13 +99,16 @@ class _AtWork:
 class _Job:
     """Work that some helpers have been given."""
 
-    def __init__(self, work: Callable[[], None], n_helpers: int) -> None:
+    def __init__(self, work: Callable[[], None]) -> None:
         self.work = work
         self.errors: list[BaseException] = []
-        self._left = n_helpers
-        self._lock, self._over = threading.Lock(), threading.Lock()
-        if n_helpers:
-            self._over.acquire()
+        self._at_work = 0
+        self._changed = threading.Condition()
+
+    def begin(self) -> None:
+        """One helper more."""
+        with self._changed:
+            self._at_work += 1
 
     def run(self) -> None:
         try:
@@ -108,14 +118,23 @@ class _Job:
 
     def end(self) -> None:
         """One helper is done."""
-        with self._lock:
-            self._left -= 1
-            if self._left == 0:
-                self._over.release()
+        with self._changed:
+            self._at_work -= 1
+            if self._at_work == 0:
+                self._changed.notify()
 
     def wait(self) -> None:
-        """Wait for all helpers."""
-        self._over.acquire()
+        """Wait for all helpers; an interruption is raised when they are done: they may write to what is the caller's."""
+        interruption: BaseException | None = None
+        while True:
+            try:
+                with self._changed:
+                    self._changed.wait_for(lambda: self._at_work == 0)
+                break
+            except KeyboardInterrupt as error:
+                interruption = error
+        if interruption is not None:
+            raise interruption
 
 
 class _Helper(threading.Thread):
@@ -130,6 +149,7 @@ class _Helper(threading.Thread):
         self.start()
 
     def begin(self, job: _Job) -> None:
+        job.begin()
         self._job = job
         self._called.release()
 

@@ -139,13 +139,13 @@ class _Decoder:
 
     def run_all(self, workers: Workers, tiles: list[Tile]) -> None:
         """Decode the pieces of all tiles, in compiled calls as far as that can be done."""
-        family = None
-        if suits(self.states, np.int32) and all(tile.lanes >= FEW_LANES for tile in tiles):
-            family = compiled_family(self.messages, logs=True)
-        if family is not None and tiles:
-            done = self._run_compiled(workers, family, tiles)
-            tiles = [tile for tile, is_done in zip(tiles, done, strict=True) if not is_done]
-        workers.map(self.run, tiles)
+        wide = [tile for tile in tiles if tile.lanes >= FEW_LANES]
+        left = [tile for tile in tiles if tile.lanes < FEW_LANES]
+        family = compiled_family(self.messages, logs=True) if wide and suits(self.states, np.int32) else None
+        if family is not None:
+            done = self._run_compiled(workers, family, wide)
+            wide = [tile for tile, is_done in zip(wide, done, strict=True) if not is_done]
+        workers.map(self.run, wide + left)
 
     def _run_compiled(self, workers: Workers, family: Any, tiles: list[Tile]) -> NDArray[np.bool_]:
         pieces, starts, lengths = map(
