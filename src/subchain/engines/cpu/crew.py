@@ -124,7 +124,7 @@ class _Job:
                 self._changed.notify()
 
     def wait(self) -> None:
-        """Wait for all helpers; an interruption is raised when they are done: they may write to what is the caller's."""
+        """Wait for all helpers. An interruption is raised when they are done: they write to arrays of the caller."""
         interruption: BaseException | None = None
         while True:
             try:
