@@ -19,6 +19,8 @@ from subchain.data.arrow import side_by_side
 
 #: Tables of more bytes than this are memory-mapped instead of loaded.
 LARGE = 1 << 29
+#: Bytes of the largest number.
+LARGEST_NUMBER = 8
 
 
 def unpack_large(file: Any, names: list[str]) -> NDArray[Any] | None:
@@ -26,8 +28,10 @@ def unpack_large(file: Any, names: list[str]) -> NDArray[Any] | None:
 
     None also if a column holds anything but numbers, or integers with nulls.
     """
-    dtype = _common_type(file, names)
     n_rows = file.metadata.num_rows
+    if n_rows * len(names) * LARGEST_NUMBER <= LARGE:
+        return None  # before statistics are read: damaged ones can end the process inside pyarrow
+    dtype = _common_type(file, names)
     if dtype is None or n_rows * len(names) * dtype.itemsize <= LARGE:
         return None
     shape = (n_rows,) if len(names) == 1 else (n_rows, len(names))
