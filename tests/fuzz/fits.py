@@ -26,7 +26,7 @@ from subchain.inference.batch.passes import Batch
 from subchain.inference.stochastic.settings import Stochastic
 from subchain.structures.chain.growing_buffer import GrowBuffer
 
-ALWAYS_LARGE = fused.LARGE
+USUALLY_LARGE = fused.LARGE
 
 
 class Violation(AssertionError):
@@ -41,7 +41,7 @@ def require(holds: Any, what: str) -> None:
 def run(seed: int) -> Verdict:
     """Draw the problem with this number, fit it, and check what comes out."""
     case = draw_case(seed)
-    fused.LARGE = 0 if seed % 2 else ALWAYS_LARGE  # compiled passes are for large data; here for every second fit
+    fused.LARGE = 0 if seed % 2 else USUALLY_LARGE  # compiled passes are for large data; here for every second fit
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", ConvergenceWarning)

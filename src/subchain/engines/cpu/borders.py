@@ -24,12 +24,14 @@ Array = NDArray[np.float64]
 
 #: Largest relative difference between two messages that count as the same.
 AGREEMENT = 1e-13
+#: Entries of two messages whose sum is smaller are compared as they are.
+FAINT = 1e-290
 
 
 def disagreement(ours: Array, theirs: Array) -> Array:
     """Largest relative difference of two messages along the last axis."""
     sum_of_both = ours + theirs
-    relative = np.abs(ours - theirs) / np.where(sum_of_both > 1e-290, sum_of_both, 1.0)
+    relative = np.abs(ours - theirs) / np.where(sum_of_both > FAINT, sum_of_both, 1.0)
     return 2.0 * np.asarray(relative.max(axis=-1))
 
 
@@ -89,7 +91,7 @@ def _differ(ours, theirs):  # type: ignore[no-untyped-def]
     """Whether two messages (K,) do not count as the same."""
     for k in range(ours.shape[0]):
         both = ours[k] + theirs[k]
-        if not 2.0 * abs(ours[k] - theirs[k]) <= AGREEMENT * (both if both > 1e-290 else 1.0):
+        if not 2.0 * abs(ours[k] - theirs[k]) <= AGREEMENT * (both if both > FAINT else 1.0):
             return True
     return False
 

@@ -1,4 +1,4 @@
-"""Threads that help whoever asks. No more are at work than the machine has cores, unless a caller asks for more.
+"""Threads that help whoever asks. They join only while cores are free, unless a caller asks for more.
 
 Work is shared by claiming: every thread takes the next item until none is left. The thread that asks works too, and a
 helper that comes late finds nothing left to do; so a task may ask for help itself, and any number of fits may run at

@@ -334,12 +334,20 @@ def _run_tile(family, seen, lanes, a, b, ways, edges, smooth, tables, outputs, s
 
 
 @small_kernel
-def parts_of(row, n_states):
-    """A row of sums as its parts; those of no states if the row is empty."""
+def cleared(row, n_states):
+    """A row of sums, set to zero, as its parts; those of no states if the row is empty."""
+    row[:] = 0.0
     if row.shape[0] == 0:
         n_states = 0
     chain = n_states + n_states * n_states
     return Sums(row[:n_states], row[n_states:chain].reshape(n_states, n_states), row[chain:])
+
+
+@small_kernel
+def next_group(claims):
+    """Claim a group; return its number, −1 if all are claimed."""
+    number = claim(claims.next)
+    return claims.todo[number] if number < claims.todo.shape[0] else -1
 
 
 @kernel
@@ -357,18 +365,14 @@ def run_groups(family, lanes, claims, ways, edges, lead, smooth, tables, outputs
     done : (T,) output, false for tiles that need another method: nothing was added for them
     """
     seen = observation_room(family, tables.positions.shape[0])
-    while True:
-        number = claim(claims.next)
-        if number >= claims.todo.shape[0]:
-            return
-        group = claims.todo[number]
-        row = rows[group]
-        row[:] = 0.0
-        sums = parts_of(row, ways.initial.shape[0])
+    group = next_group(claims)
+    while group >= 0:
+        sums = cleared(rows[group], ways.initial.shape[0])
         for tile in range(claims.groups[group], claims.groups[group + 1]):
             a, b = lanes.tiles[tile], lanes.tiles[tile + 1]
             done[tile] = lead == 0 or _meet_neighbours(family, seen, lanes, a, b, ways, edges, lead, smooth, tables)
             done[tile] = done[tile] and _run_tile(family, seen, lanes, a, b, ways, edges, smooth, tables, outputs, sums)
+        group = next_group(claims)
 
 
 @kernel

@@ -12,9 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.numerics.claiming import claim
 from subchain.propagation.compiled import family_rare, kernel, small_kernel
-from subchain.propagation.lanes.groups import messages_of, parts_of, run_lanes
+from subchain.propagation.lanes.groups import cleared, messages_of, next_group, run_lanes
 from subchain.propagation.lanes.observing import add_observations, observation_room
 from subchain.propagation.lanes.sums import pair_sums, weigh
 from subchain.propagation.layout import step_offsets
@@ -119,14 +118,10 @@ def run_subchains(family, lanes, claims, ways, tables, told, rows, done):
     done : (T,) output, false for tiles that need another method: nothing was added for them
     """
     seen = observation_room(family, tables.positions.shape[0])
-    while True:
-        number = claim(claims.next)
-        if number >= claims.todo.shape[0]:
-            return
-        group = claims.todo[number]
-        row = rows[group]
-        row[:] = 0.0
-        sums = parts_of(row, lanes.start.shape[0])
+    group = next_group(claims)
+    while group >= 0:
+        sums = cleared(rows[group], lanes.start.shape[0])
         for tile in range(claims.groups[group], claims.groups[group + 1]):
             a, b = lanes.tiles[tile], lanes.tiles[tile + 1]
             done[tile] = _run_tile(family, seen, lanes, a, b, ways, tables, told, sums)
+        group = next_group(claims)
