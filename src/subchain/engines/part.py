@@ -37,8 +37,7 @@ class Part:
     @property
     def total_weight(self) -> float:
         """Number of positions, each counted with the weight of its sequence."""
-        lengths = self.data.lengths
-        return float(lengths.sum() if self.weights is None else lengths @ self.weights)
+        return float(self.data.n_observations if self.weights is None else self.data.lengths @ self.weights)
 
 
 class Observed:

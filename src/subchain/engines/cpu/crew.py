@@ -2,7 +2,8 @@
 
 Work is shared by claiming: every thread takes the next item until none is left. The thread that asks works too, and a
 helper that comes late finds nothing left to do; so a task may ask for help itself, and any number of fits may run at
-once. Helpers are kept: starting a thread, or a queue between threads, takes as long as a small pass over data.
+once. Helpers are kept: starting a thread, or a queue between threads, takes as long as a small pass over data. Waking a
+thread takes long too, so helpers wake each other: the caller one, that one half of the others, and so on.
 """
 
 from __future__ import annotations
@@ -40,28 +41,26 @@ class Crew:
         job = _Job(work)
         with self._at_work():
             try:
-                for _ in range(n_jobs - 1):
-                    helper = self._hire(n_jobs)
-                    if helper is None:
-                        break
-                    helper.begin(job)
+                helpers = self._hire(n_jobs)
+                if helpers:
+                    helpers[0].begin(job, helpers[1:])
                 work()
             finally:
                 job.wait()
         for error in job.errors:
             raise error
 
-    def _hire(self, n_jobs: int) -> _Helper | None:
-        """Return a helper; None if the cores are busy, or no thread can be started."""
+    def _hire(self, n_jobs: int) -> list[_Helper]:
+        """Return up to `n_jobs` − 1 helpers: as many as there are free cores, and threads can be started."""
+        helpers: list[_Helper] = []
         with self._lock:
-            if self._busy >= max(n_cores(), n_jobs):
-                return None
-            try:
-                helper = self._idle.pop() if self._idle else _Helper(self)
-            except RuntimeError:  # the system gives no more threads
-                return None
-            self._busy += 1
-        return helper
+            for _ in range(min(n_jobs - 1, max(n_cores(), n_jobs) - self._busy)):
+                try:
+                    helpers.append(self._idle.pop() if self._idle else _Helper(self))
+                except RuntimeError:  # the system gives no more threads
+                    break
+            self._busy += len(helpers)
+        return helpers
 
     def dismiss(self, helper: _Helper) -> None:
         """Take a helper back who has done its part."""
@@ -97,18 +96,20 @@ class _AtWork:
 
 
 class _Job:
-    """Work that some helpers have been given."""
+    """Work that helpers may join until the caller has nothing left to do."""
 
     def __init__(self, work: Callable[[], None]) -> None:
         self.work = work
         self.errors: list[BaseException] = []
+        self._is_open = True
         self._at_work = 0
         self._changed = threading.Condition()
 
-    def begin(self) -> None:
-        """One helper more."""
+    def join(self) -> bool:
+        """One helper more; false if it comes too late."""
         with self._changed:
-            self._at_work += 1
+            self._at_work += self._is_open
+            return self._is_open
 
     def run(self) -> None:
         try:
@@ -124,11 +125,12 @@ class _Job:
                 self._changed.notify()
 
     def wait(self) -> None:
-        """Wait for all helpers. An interruption is raised when they are done: they write to arrays of the caller."""
+        """Wait for those who have joined. An interruption is raised afterwards: they write to arrays of the caller."""
         interruption: BaseException | None = None
         while True:
             try:
                 with self._changed:
+                    self._is_open = False
                     self._changed.wait_for(lambda: self._at_work == 0)
                 break
             except KeyboardInterrupt as error:
@@ -144,23 +146,36 @@ class _Helper(threading.Thread):
         super().__init__(name="subchain helper", daemon=True)
         self._crew = crew
         self._job: _Job | None = None
+        self._others: list[_Helper] = []
         self._called = threading.Lock()
         self._called.acquire()
         self.start()
 
-    def begin(self, job: _Job) -> None:
-        job.begin()
-        self._job = job
+    def begin(self, job: _Job, others: list[_Helper]) -> None:
+        """Wake this helper for a job; it wakes the others."""
+        self._job, self._others = job, others
         self._called.release()
+
+    def _wake_others(self, job: _Job) -> None:
+        """Wake the first of the others, who wakes half of them, then the first of the rest, and so on."""
+        while self._others:
+            middle = (len(self._others) + 1) // 2
+            first, *rest = self._others[:middle]
+            self._others = self._others[middle:]
+            first.begin(job, rest)
 
     def run(self) -> None:
         while True:
             self._called.acquire()
             job, self._job = self._job, None
             assert job is not None
-            job.run()
+            self._wake_others(job)
+            has_joined = job.join()
+            if has_joined:
+                job.run()
             self._crew.dismiss(self)  # before the job ends: whoever asks next finds this helper
-            job.end()
+            if has_joined:
+                job.end()
             del job  # and what its work holds
 
 

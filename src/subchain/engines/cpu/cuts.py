@@ -127,13 +127,13 @@ def pass_memory(data: Sequences, transition: TransitionOperator, sums_bytes: int
     n_states = transition.n_states
     is_wide = n_states >= MANY_STATES and not isinstance(transition, Banded)
     cut = partition(data.offsets, np.arange(data.n_sequences), piece, n_states, sums_bytes, is_wide=is_wide)
-    columns = max((tile.columns for tile in cut.tiles), default=0)
+    columns, _ = cut.largest_tile
     value_bytes = 8 * data.n_features
     tile_bytes = columns * (3 * 8 * n_states + TILE_VECTORS * 8 + 2 * value_bytes)
     per_piece = 3 * 26 + 5 * 8 + 8 + (9 * 8 * n_states if cut.is_cut else 0)
     return PassMemory(
-        tables=tile_bytes * min(n_jobs, max(len(cut.groups), 1)),
-        sums=sums_bytes * (len(cut.groups) + 1),
+        tables=tile_bytes * min(n_jobs, max(cut.n_groups, 1)),
+        sums=sums_bytes * (cut.n_groups + 1),
         borders=len(cut.start) * per_piece,
         n_jobs=n_jobs,
     )

@@ -151,7 +151,7 @@ class CpuEngine:
         return self._messages(surrogate, part).distances(starts, steps)
 
     def can_fuse(self, n_states: int, columns: int) -> bool:
-        return n_states < MANY_STATES and 8 * columns * n_states <= 4 * TABLE_BYTES
+        return n_states < MANY_STATES and 8 * columns * n_states <= 16 * TABLE_BYTES
 
     def update_words(
         self, kind: int, minibatches: WordMinibatches, chain: WordChain, table: WordTable, boundary: WordBoundary,

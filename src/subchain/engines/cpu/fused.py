@@ -20,7 +20,6 @@ from subchain.engines.cpu.cuts import Cuts
 from subchain.engines.cpu.messages import Messages
 from subchain.engines.cpu.partition import Index, Partition
 from subchain.engines.cpu.workspace import Workers, Workspace
-from subchain.numerics.subnormals import flushed
 from subchain.propagation.lanes.groups import Claims, Edges, Tables, Ways, add_rows, run_groups
 from subchain.propagation.verbs import kernel_for
 from subchain.transitions.operators import Dense
@@ -80,9 +79,9 @@ class FusedPass:
         self.fused, self.cut, self.lead = fused, cut, lead
         self._sums = fused.consumer.begin()
         summed = self._sums.statistics.summed_parts() if isinstance(self._sums, Collected) else ()
-        self._rows = Rows(fused.messages.cuts, len(cut.groups), summed)
+        self._rows = Rows(fused.messages.cuts, cut.n_groups, summed)
         self.log_totals = np.empty(len(cut.start))
-        self.done = np.zeros(len(cut.tiles), dtype=np.bool_)
+        self.done = np.zeros(cut.n_tiles, dtype=np.bool_)
         self._lanes = cut.weighed_lanes(fused.wants.weights)
         self._edges = _edges(borders, fused.messages.surrogate.n_states)
 
@@ -96,11 +95,10 @@ class FusedPass:
         def work() -> None:
             space = fused.messages.workspace()
             tables = tables_in(space, fused.messages.surrogate.n_states, columns)
-            with flushed():
-                run(
-                    fused.family, self._lanes, claims, fused.ways, self._edges, self.lead, fused.consumer.smooth,
-                    tables, outputs, self._rows.table, self.done,
-                )  # fmt: skip
+            run(
+                fused.family, self._lanes, claims, fused.ways, self._edges, self.lead, fused.consumer.smooth, tables,
+                outputs, self._rows.table, self.done,
+            )  # fmt: skip
 
         fused.workers.share(work, len(groups))
 

@@ -20,8 +20,8 @@ from subchain.propagation.layout import column_positions, step_offsets
 
 Index = NDArray[np.int64]
 
-#: Size of a tile's (K, columns) tables: those of all threads stay in the cache that these share.
-TABLE_BYTES = 3 << 18
+#: Size of a tile's (K, columns) tables: three of them stay in the cache of a core, beside some parameters and sums.
+TABLE_BYTES = 3 << 16
 #: Most columns of a tile if there are enough for several tiles.
 SHARE = 1 / 4
 #: Fewest lanes of a tile: one cache line up to this number of states, two beyond.
@@ -40,7 +40,7 @@ WORTH = 4
 #: Most groups. Adding many of them up takes long if their sums are large.
 MAX_GROUPS, LARGE_SUMS, MAX_LARGE = 256, 1 << 18, 64
 #: What is left after a share u of the groups is (1 − u) to this power.
-SHRINKING = 1.5
+SHRINKING = 2.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,8 +96,7 @@ class Partition:
     is_first, is_last : (P,) whether the piece begins or ends its sequence
     order : (P,) the pieces tile after tile, by falling length
     lanes : what compiled passes need to know of them, in that order
-    tiles : the pieces as tiles
-    groups : slices of `tiles`
+    group_bounds : (G + 1,) where the tiles of each group begin
     """
 
     sequence: Index
@@ -107,29 +106,38 @@ class Partition:
     is_last: NDArray[np.bool_]
     order: Index
     lanes: TiledPieces
-    tiles: list[Tile]
-    groups: list[slice]
+    group_bounds: Index
+
+    @property
+    def n_tiles(self) -> int:
+        return len(self.lanes.tiles) - 1
+
+    @property
+    def n_groups(self) -> int:
+        return len(self.group_bounds) - 1
 
     def weighed_lanes(self, weights: NDArray[np.float64] | None) -> TiledPieces:
         """Return all pieces as compiled passes take them; sequences count `weights` times."""
         return self.lanes if weights is None else self.lanes._replace(weights=weights[self.sequence[self.order]])
 
     @cached_property
-    def group_bounds(self) -> Index:
-        """Where the tiles of each group begin, (G + 1,)."""
-        return np.array([0, *(group.stop for group in self.groups)])
+    def tiles(self) -> list[Tile]:
+        """The pieces as tiles, for those who run them one by one."""
+        lanes = self.lanes
+        return [Tile(self.order[a:b], lanes.starts[a:b], lanes.lengths[a:b]) for a, b in pairwise(lanes.tiles)]
 
     @cached_property
     def group_of(self) -> Index:
         """Group that each piece belongs to, (P,)."""
         out = np.empty(len(self.order), dtype=np.int64)
-        out[self.order] = np.repeat(np.arange(len(self.groups)), np.diff(self.lanes.tiles[self.group_bounds]))
+        out[self.order] = np.repeat(np.arange(self.n_groups), np.diff(self.lanes.tiles[self.group_bounds]))
         return out
 
     @cached_property
     def largest_tile(self) -> tuple[int, int]:
         """The most columns and the most lanes of a tile."""
-        return max(tile.columns for tile in self.tiles), max(tile.lanes for tile in self.tiles)
+        columns, lanes = _columns(self.lanes.lengths, self.lanes.tiles), np.diff(self.lanes.tiles)
+        return int(columns.max(initial=0)), int(lanes.max(initial=0))
 
     @cached_property
     def is_cut(self) -> bool:
@@ -156,22 +164,28 @@ def partition(
     is_last = rank == np.repeat(counts, counts) - 1
     order = np.argsort(-length, kind="stable")
     starts, lengths, is_first = start[order], length[order], rank == 0
-    tiles = _arrange(order, starts, lengths, n_states, is_wide)
-    bounds = np.cumsum([0, *(tile.lanes for tile in tiles)])
-    lanes = TiledPieces(bounds, order, starts, lengths, is_first[order], is_last[order], np.empty(0))
-    groups = _groups(tiles, n_states, sums_bytes)
-    return Partition(sequence, start, length, is_first, is_last, order, lanes, tiles, groups)
+    tiles = _tile_bounds(lengths, n_states, is_wide)
+    lanes = TiledPieces(tiles, order, starts, lengths, is_first[order], is_last[order], np.empty(0))
+    groups = group_bounds(_columns(lengths, tiles), n_states, sums_bytes, least=2)
+    return Partition(sequence, start, length, is_first, is_last, order, lanes, groups)
 
 
-def _arrange(order: Index, starts: Index, lengths: Index, n_states: int, is_wide: bool) -> list[Tile]:
-    total = int(lengths.sum())
-    tiles, at = [], 0
-    while at < len(order):
+def _tile_bounds(lengths: Index, n_states: int, is_wide: bool) -> Index:
+    """Where the lanes of each tile begin, and where the last ends; `lengths` of the pieces fall."""
+    total, negative = int(lengths.sum()), -lengths
+    found, at = [], 0
+    while at < len(lengths):  # once for each length
         lanes = tile_lanes(int(lengths[at]), n_states, total, is_wide)
-        here = slice(at, at + lanes)
-        tiles.append(Tile(order[here], starts[here], lengths[here]))
-        at += lanes
-    return tiles
+        alike = np.arange(at, np.searchsorted(negative, negative[at], side="right"), lanes)
+        found.append(alike)
+        at = int(alike[-1]) + lanes
+    return np.concatenate([*found, [len(lengths)]]).astype(np.int64)
+
+
+def _columns(lengths: Index, tiles: Index) -> Index:
+    """Number of columns of each tile."""
+    ends = np.concatenate(([0], np.cumsum(lengths)))[tiles]
+    return np.diff(ends)
 
 
 def tile_lanes(longest: int, n_states: int, total: int, is_wide: bool) -> int:
@@ -186,14 +200,8 @@ def tile_lanes(longest: int, n_states: int, total: int, is_wide: bool) -> int:
     return lanes - LINE if is_crowded else lanes
 
 
-def _groups(tiles: list[Tile], n_states: int, sums_bytes: int) -> list[slice]:
-    """Slices of the tiles; at least two, where there are as many."""
-    bounds = group_bounds(np.array([tile.columns for tile in tiles], dtype=np.int64), n_states, sums_bytes, least=2)
-    return [slice(int(a), int(b)) for a, b in pairwise(bounds)]
-
-
 def group_bounds(columns: Index, n_states: int, sums_bytes: int, least: int) -> Index:
-    """Where groups of tiles with so many columns begin, and where the last ends; `least` groups or more.
+    """Where groups of tiles with so many columns begin, and where the last ends; `least` groups, if there are as many.
 
     Later groups are smaller, so that threads end together. There are fewer where their sums are large.
     """

@@ -126,13 +126,13 @@ class _Scaled(Generic[Result]):
             totals[:] = 0.0
         else:
             totals[chosen] = 0.0
-        if not cut.tiles:
+        if not cut.n_tiles:
             return []
         borders = Borders.unknown(len(cut.start), self.messages.surrogate.n_states) if cut.is_cut else None
         groups = _Groups(self, cut, borders, lead)
         if borders is not None and lead is None:
             groups.sweep(np.unique(cut.sequence[~cut.is_first]))
-        groups.run(np.arange(len(cut.groups)))
+        groups.run(np.arange(cut.n_groups))
         if borders is not None and lead is not None:
             groups.reconcile(borders)
         piece_totals = groups.totals()

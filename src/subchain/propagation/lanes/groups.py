@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.numerics.claiming import claim
+from subchain.numerics.subnormals import flush_subnormals, restore_subnormals
 from subchain.propagation.compiled import family_rare, kernel, small_kernel
 from subchain.propagation.lanes.messages import approach
 from subchain.propagation.lanes.observing import add_observations, likelihoods, observation_room, observe
@@ -364,7 +365,7 @@ def run_groups(family, lanes, claims, ways, edges, lead, smooth, tables, outputs
     rows : (G, S) output, the sums of each group: first states, transitions and emissions; (G, 0) if none are wanted
     done : (T,) output, false for tiles that need another method: nothing was added for them
     """
-    seen = observation_room(family, tables.positions.shape[0])
+    control, seen = flush_subnormals(), observation_room(family, tables.positions.shape[0])
     group = next_group(claims)
     while group >= 0:
         sums = cleared(rows[group], ways.initial.shape[0])
@@ -373,6 +374,7 @@ def run_groups(family, lanes, claims, ways, edges, lead, smooth, tables, outputs
             done[tile] = lead == 0 or _meet_neighbours(family, seen, lanes, a, b, ways, edges, lead, smooth, tables)
             done[tile] = done[tile] and _run_tile(family, seen, lanes, a, b, ways, edges, smooth, tables, outputs, sums)
         group = next_group(claims)
+    restore_subnormals(control)
 
 
 @kernel

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.numerics.subnormals import flush_subnormals, restore_subnormals
 from subchain.propagation.compiled import family_rare, kernel, small_kernel
 from subchain.propagation.lanes.groups import cleared, messages_of, next_group, run_lanes
 from subchain.propagation.lanes.observing import add_observations, observation_room
@@ -117,7 +118,7 @@ def run_subchains(family, lanes, claims, ways, tables, told, rows, done):
     rows : (G, S) output, the sums of each group, transitions without the factor of their weights
     done : (T,) output, false for tiles that need another method: nothing was added for them
     """
-    seen = observation_room(family, tables.positions.shape[0])
+    control, seen = flush_subnormals(), observation_room(family, tables.positions.shape[0])
     group = next_group(claims)
     while group >= 0:
         sums = cleared(rows[group], lanes.start.shape[0])
@@ -125,3 +126,4 @@ def run_subchains(family, lanes, claims, ways, tables, told, rows, done):
             a, b = lanes.tiles[tile], lanes.tiles[tile + 1]
             done[tile] = _run_tile(family, seen, lanes, a, b, ways, tables, told, sums)
         group = next_group(claims)
+    restore_subnormals(control)
