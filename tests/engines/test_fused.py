@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from subchain import HMM, Bernoulli, Categorical, DiagonalGaussian, Gaussian, Poisson
+from subchain import HMM, Bernoulli, Categorical, DiagonalGaussian, Gaussian, Poisson, Product
 from subchain.data.sequences import Sequences
 from subchain.emissions.categorical import CategoricalParameters
 from subchain.engines import CpuEngine, Part, Surrogate
@@ -31,6 +31,18 @@ FAMILIES: dict[str, tuple[Any, Any]] = {
     "counts": (Poisson(), RNG.poisson(np.exp(0.5 * MEANS[STATES] + 1.0))),
     "large counts": (Poisson(), RNG.poisson(1000.0 * np.exp(0.5 * MEANS[STATES] + 1.0))),
     "flags": (Bernoulli(), (RNG.random((N, 5)) < 0.2 + 0.3 * STATES[:, None]).astype(np.int8)),
+    "numbers, counts and symbols": (
+        Product(a=Gaussian(columns=[0, 2]), b=Poisson(columns=[1]), c=Categorical(columns=[3])),
+        np.column_stack(
+            [
+                REAL[:, 0],
+                RNG.poisson(np.exp(0.5 * MEANS[STATES, 1] + 1.0)),
+                REAL[:, 1],
+                (STATES + RNG.integers(0, 3, N)),
+            ]
+        ),
+    ),
+    "a product of one": (Product(a=Poisson(columns=[1])), RNG.poisson(np.exp(0.5 * MEANS[STATES] + 1.0))),
 }
 SHAPES = {
     "one chain": np.array([0, N]),
@@ -136,7 +148,7 @@ def test_a_method_that_a_user_replaces_is_the_one_that_counts(monkeypatch: pytes
 
 
 @pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")
-@pytest.mark.parametrize("kind", ["mapped", "read only", "strided"])
+@pytest.mark.parametrize("kind", ["mapped", "read only", "strided", "by columns"])
 def test_observations_may_lie_anywhere(kind: str, tmp_path: Path) -> None:
     values = REAL.copy()
     if kind == "mapped":
@@ -144,6 +156,8 @@ def test_observations_may_lie_anywhere(kind: str, tmp_path: Path) -> None:
         values = np.load(tmp_path / "x.npy", mmap_mode="r")
     elif kind == "read only":
         values.flags.writeable = False
+    elif kind == "by columns":
+        values = np.asfortranarray(values)
     else:
         values = np.repeat(values, 2, axis=0)[::2]
     surrogate = surrogate_of(fitted(Gaussian(), Sequences(REAL, SHAPES["many"])))

@@ -112,13 +112,13 @@ def check_probabilities(name: str, given: ArrayLike) -> NDArray[np.float64]:
 
 
 def suits_kernels(values: NDArray[Any]) -> bool:
-    """Return whether compiled passes can read an array as it is: contiguous, of a type that Numba knows.
+    """Return whether compiled passes can read an array as it is: of a type that Numba knows, in any layout.
 
     Examples
     --------
-    >>> suits_kernels(np.arange(3)), suits_kernels(np.ones(3, dtype=np.float16)), suits_kernels(np.arange(6)[::2])
-    (True, False, False)
+    >>> suits_kernels(np.arange(3)), suits_kernels(np.arange(6)[::2]), suits_kernels(np.ones(3, dtype=np.float16))
+    (True, True, False)
     """
     dtype = values.dtype
     known = dtype.kind in "biu" or dtype in (np.float32, np.float64)
-    return bool(known and dtype.isnative and values.flags.c_contiguous)
+    return bool(known and dtype.isnative and values.flags.aligned)

@@ -53,6 +53,30 @@ class ProductLikelihood(Likelihood):
     def zeros(self) -> ProductSums:
         return ProductSums({name: part.zeros() for name, part in self.parts.items()})
 
+    def compiled(self, values: Values) -> Any:
+        return self._compiled(values, logs=len(self.parts) > 1)
+
+    def compiled_logs(self, values: Values) -> Any:
+        return self._compiled(values, logs=True)
+
+    def _compiled(self, values: Values, logs: bool) -> Any:
+        """Return the parts one after the other as pairs; None if a part has no compiled form, or scattered columns."""
+        from subchain.emissions.compiled.inherited import compiled_form
+        from subchain.emissions.compiled.product import FamilyPair
+
+        views = self.layout.views(np.asarray(values))
+        if views is None:
+            return None
+        parts = list(zip(self.parts.values(), views, strict=True))
+        found: Any = None
+        for part, block in reversed(parts):
+            one = compiled_form(part, block, logs=logs)
+            if one is None:
+                return None
+            size = sum(array.size for array in part.zeros().summed_arrays())
+            found = one if found is None else FamilyPair(one, found, size)
+        return found
+
     def accumulate(self, values: Values, marginals: Table, sums: ProductSums) -> None:
         for (name, part), block in zip(self.parts.items(), self.layout.take_apart(values), strict=True):
             part.accumulate(block, marginals, sums.parts[name])

@@ -54,6 +54,12 @@ class Layout(Record):
         table = as_matrix(values)
         return [table[:, columns] for columns in self.slots()]
 
+    def views(self, values: Values) -> list[Values] | None:
+        """Split a table into the columns of each part without a copy; None if those of a part are at odd distances."""
+        slices = [even_slice(columns) for columns in self.slots()]
+        known = [columns for columns in slices if columns is not None]
+        return [as_matrix(values)[:, columns] for columns in known] if len(known) == len(slices) else None
+
     def put_together(self, blocks: Iterable[Values]) -> Values:
         """Merge the parts' columns into one table; columns of no part are filled with missing values."""
         parts = [as_matrix(block) for block in blocks]
@@ -62,3 +68,18 @@ class Layout(Record):
         for columns, part in zip(self.slots(), parts, strict=True):
             table[:, columns] = part
         return table
+
+
+def even_slice(columns: NDArray[np.int64]) -> slice | None:
+    """Return a slice that means the same as these indices; None if there is none.
+
+    Examples
+    --------
+    >>> even_slice(np.array([3])), even_slice(np.array([1, 3, 5])), even_slice(np.array([4, 1, 2]))
+    (slice(3, 4, 1), slice(1, 6, 2), None)
+    """
+    steps = np.diff(columns)
+    step = int(steps[0]) if len(steps) else 1
+    if step < 1 or (steps != step).any():
+        return None
+    return slice(int(columns[0]), int(columns[-1]) + 1, step)

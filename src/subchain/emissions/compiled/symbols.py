@@ -38,7 +38,7 @@ class SymbolTable(NamedTuple):
 
 
 class SymbolLogs(NamedTuple):
-    """Symbols as in `SymbolTable`, and the logarithms of their weights, (W, K), for most probable paths."""
+    """Symbols as in `SymbolTable`, and the logarithms of their weights, (W, K): for best paths, and in products."""
 
     values: NDArray[Any]
     logs: Array
@@ -88,5 +88,7 @@ def _log_likelihoods(family, seen, out):
 
 
 @implements(add_observations, SymbolTable)
+@implements(add_observations, SymbolLogs)
 def _add(family, seen, marginals, sums):
-    scatter(sums.reshape(family.weights.shape), seen.codes[: seen.n[0]], marginals)
+    n_states = marginals.shape[0]
+    scatter(sums.reshape(sums.shape[0] // n_states, n_states), seen.codes[: seen.n[0]], marginals)

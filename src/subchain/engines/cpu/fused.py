@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.emissions.compiled.inherited import compiled_form
 from subchain.engines.cpu.borders import Borders
 from subchain.engines.cpu.consumers import Collected, Compiled, Consumer
 from subchain.engines.cpu.cuts import Cuts
@@ -30,8 +31,6 @@ Array = NDArray[np.float64]
 LARGE = 1 << 19
 #: Sums that are worth another thread to add them up.
 WORTH_A_THREAD = 1 << 16
-#: Methods of a likelihood that compiled verbs stand for.
-REPLACED = {"log_likelihood", "_log_likelihood_into", "scaled", "accumulate", "zeros", "origin"}
 
 
 @dataclasses.dataclass
@@ -161,19 +160,9 @@ def compiled_family(messages: Messages, *, logs: bool = False) -> Any:
     emission, values = messages.surrogate.emission, messages.data.values
     if messages.data.n_observations * messages.surrogate.n_states < LARGE:
         return None
-    if messages.evidence is not None or messages.part.hidden is not None or _is_overridden(type(emission)):
+    if messages.evidence is not None or messages.part.hidden is not None:
         return None
-    return emission.compiled_logs(values) if logs else emission.compiled(values)
-
-
-def _is_overridden(kind: type) -> bool:
-    """Whether a class of the user's own replaces a method that the compiled verbs it inherits stand for."""
-    for one in kind.__mro__:
-        if "compiled" in vars(one):
-            return False
-        if one.__module__.partition(".")[0] != __name__.partition(".")[0] and vars(one).keys() & REPLACED:
-            return True
-    return False
+    return compiled_form(emission, values, logs=logs)
 
 
 def _edges(borders: Borders | None, n_states: int) -> Edges:
