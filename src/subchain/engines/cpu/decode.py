@@ -14,6 +14,7 @@ Memory is that of the pieces in work and two rows of δ per piece.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,11 +26,12 @@ from subchain.engines.cpu.fused import compiled_family
 from subchain.engines.cpu.listed import LegalMessages
 from subchain.engines.cpu.listed_paths import best_paths
 from subchain.engines.cpu.messages import Messages
-from subchain.engines.cpu.partition import Partition, Tile, partition
+from subchain.engines.cpu.partition import Partition, Tile, partition, tile_bounds
 from subchain.engines.cpu.paths import states_array
 from subchain.engines.cpu.workspace import Workers
 from subchain.errors import impossible_error
 from subchain.propagation.backward_sampling import log_onward_of
+from subchain.propagation.compiled import kernel, small_kernel
 from subchain.propagation.lanes.best_paths import LedPieces, LogWays, Paths, decode_tiles
 from subchain.propagation.verbs import kernel_for
 from subchain.propagation.viterbi import arriving, best_before, sweep, sweep_lanes, trace, trace_lanes
@@ -128,14 +130,9 @@ class _Decoder:
         early, late = (np.where(inside[pieces], 0, lead or 0) for inside in (cut.is_first, cut.is_last))
         starts, lengths = cut.start[pieces] - early, cut.length[pieces] + early + late
         order = np.argsort(-lengths, kind="stable")
-        tiles, at = [], 0
-        while at < len(order):
-            lanes = TABLE_BYTES // (8 * n_states * int(lengths[order[at]]))
-            lanes = int(np.clip(lanes - lanes % 16, LEAST_LANES, MOST_LANES)) if n_states < MANY_STATES else 1
-            here = order[at : at + lanes]
-            tiles.append(Tile(pieces[here], starts[here], lengths[here]))
-            at += lanes
-        return tiles
+        pieces, starts, lengths = pieces[order], starts[order], lengths[order]
+        bounds = tile_bounds(lengths, lambda longest: _lanes(longest, n_states))
+        return [Tile(pieces[a:b], starts[a:b], lengths[a:b]) for a, b in pairwise(bounds.tolist())]
 
     def run_all(self, workers: Workers, tiles: list[Tile]) -> None:
         """Decode the pieces of all tiles, in compiled calls as far as that can be done."""
@@ -215,8 +212,8 @@ class _Decoder:
         """What is not known yet, or contradicts a neighbour, sequence by sequence."""
         cut = self.cut
         inner = np.flatnonzero(~cut.is_first)
-        wrong: NDArray[np.bool_] = ~np.any(self.last > -np.inf, axis=1)
-        wrong[inner] |= _differ(self.before[inner], self.last[inner - 1])
+        wrong = np.zeros(len(cut.start), dtype=np.bool_)
+        _mark_wrong(self.before, self.last, cut.is_first, wrong)
         right = inner[~wrong[inner] & ~wrong[inner - 1]]
         deltas, states = np.flatnonzero(wrong), right[self._leads_astray(right)] - 1
         sequences = np.union1d(cut.sequence[deltas], cut.sequence[states])
@@ -292,22 +289,52 @@ class _Decoder:
         return total
 
 
+def _lanes(longest: int, n_states: int) -> int:
+    """Pieces that are decoded side by side, the longest of this length."""
+    if n_states >= MANY_STATES:
+        return 1
+    lanes = TABLE_BYTES // (8 * n_states * longest)
+    return min(max(lanes - lanes % 16, LEAST_LANES), MOST_LANES)
+
+
 def _between(sorted_values: Index, first: int, stop: int) -> list[int]:
     """Those of the sorted values that are at least `first` and below `stop`."""
     found: list[int] = sorted_values[slice(*np.searchsorted(sorted_values, [first, stop]))].tolist()
     return found
 
 
-def _differ(ours: Array, theirs: Array) -> NDArray[np.bool_]:
-    """Whether two δ differ by more than a constant, along the last axis; what is not known differs."""
-    known, theirs_known = np.isfinite(ours), np.isfinite(theirs)
-    both = known & theirs_known
-    with np.errstate(invalid="ignore"):
-        gap = ours - theirs
-    spread = np.where(both, gap, -np.inf).max(axis=-1) - np.where(both, gap, np.inf).min(axis=-1)
-    size = np.where(both, np.abs(ours) + np.abs(theirs), 0.0).max(axis=-1)
-    different: NDArray[np.bool_] = (known != theirs_known).any(axis=-1) | (spread > AGREEMENT * (1.0 + size))
-    return different
+@small_kernel
+def _differ(ours, theirs):  # type: ignore[no-untyped-def]
+    """Whether two δ (K,) differ by more than a constant; what is not known in one of them alone differs."""
+    least, most, size = np.inf, -np.inf, 0.0
+    for k in range(ours.shape[0]):
+        is_known = np.isfinite(ours[k])
+        if is_known != np.isfinite(theirs[k]):
+            return True
+        if is_known:
+            gap = ours[k] - theirs[k]
+            least, most = min(least, gap), max(most, gap)
+            size = max(size, abs(ours[k]) + abs(theirs[k]))
+    return most - least > AGREEMENT * (1.0 + size)
+
+
+@kernel
+def _mark_wrong(before, last, is_first, wrong):  # type: ignore[no-untyped-def]
+    """Mark pieces without a path, and those whose δ is not that of the piece before."""
+    for piece in range(is_first.shape[0]):
+        wrong[piece] = not last[piece].max() > -np.inf
+        if not is_first[piece]:
+            wrong[piece] = wrong[piece] or _differ(before[piece], last[piece - 1])
+
+
+@kernel
+def _last_difference(early, late):  # type: ignore[no-untyped-def]
+    """Return the last step at which δ of any probe differ, (probes, steps, K) each; −1 if none does."""
+    for step in range(early.shape[1] - 1, -1, -1):
+        for probe in range(early.shape[0]):
+            if _differ(early[probe, step], late[probe, step]):
+                return step
+    return -1
 
 
 def _lead(messages: Messages) -> int | None:
@@ -346,7 +373,5 @@ def _meeting_time(messages: Messages, starts: Index, steps: int) -> int | None:
     for probe in range(len(starts)):
         sweep(early[probe], log_transition, nothing)
         sweep(late[probe], log_transition, nothing)
-    apart = np.flatnonzero(np.any(_differ(early[:, steps:], late), axis=0))
-    if len(apart) and apart[-1] == steps - 1:
-        return None
-    return int(apart[-1]) + 1 if len(apart) else 0
+    last = int(_last_difference(early[:, steps:], late))
+    return None if last == steps - 1 else last + 1

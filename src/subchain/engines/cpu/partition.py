@@ -9,6 +9,7 @@ so sums are taken in the same order whoever computes them.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from functools import cached_property
 from itertools import pairwise
 
@@ -164,18 +165,21 @@ def partition(
     is_last = rank == np.repeat(counts, counts) - 1
     order = np.argsort(-length, kind="stable")
     starts, lengths, is_first = start[order], length[order], rank == 0
-    tiles = _tile_bounds(lengths, n_states, is_wide)
+    total = int(lengths.sum())
+    tiles = tile_bounds(lengths, lambda longest: tile_lanes(longest, n_states, total, is_wide))
     lanes = TiledPieces(tiles, order, starts, lengths, is_first[order], is_last[order], np.empty(0))
     groups = group_bounds(_columns(lengths, tiles), n_states, sums_bytes, least=2)
     return Partition(sequence, start, length, is_first, is_last, order, lanes, groups)
 
 
-def _tile_bounds(lengths: Index, n_states: int, is_wide: bool) -> Index:
-    """Where the lanes of each tile begin, and where the last ends; `lengths` of the pieces fall."""
-    total, negative = int(lengths.sum()), -lengths
-    found, at = [], 0
+def tile_bounds(lengths: Index, lanes_of: Callable[[int], int]) -> Index:
+    """Where the lanes of each tile begin, and where the last ends.
+
+    `lengths` are those of the pieces, which fall; `lanes_of` gives the lanes of a tile by the length of its longest.
+    """
+    negative, found, at = -lengths, [], 0
     while at < len(lengths):  # once for each length
-        lanes = tile_lanes(int(lengths[at]), n_states, total, is_wide)
+        lanes = lanes_of(int(lengths[at]))
         alike = np.arange(at, np.searchsorted(negative, negative[at], side="right"), lanes)
         found.append(alike)
         at = int(alike[-1]) + lanes
