@@ -192,8 +192,10 @@ def test_marginals_and_best_states_are_those_of_tiles(shape: str, gaps: bool, mo
     data = Sequences(with_gaps(REAL) if gaps else REAL, SHAPES[shape])
     model = fitted(Gaussian(), data)
     ours = [model.set_params(n_jobs=jobs).predict_proba(data) for jobs in (1, 3)]
-    best = model.predict(data)
+    best, filtered = model.predict(data), model.filter(data)
     one_by_one(monkeypatch)
+    for mine, theirs in zip(as_list(filtered), as_list(model.filter(data)), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-12)
     for mine, other, theirs in zip(as_list(ours[0]), as_list(ours[1]), as_list(model.predict_proba(data)), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-12)
         np.testing.assert_array_equal(mine, other)
@@ -242,3 +244,11 @@ def test_minibatches_are_those_of_tiles(name: str, shape: str, weighed: bool, mo
 
 def as_list(found: Any) -> list[Any]:
     return found if isinstance(found, list) else [found]
+
+
+@pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")
+def test_marginals_may_be_written_in_another_byte_order() -> None:
+    data = Sequences(REAL[:200])
+    model, out = fitted(Gaussian(), data), np.empty((200, 3), dtype=np.dtype(np.float64).newbyteorder())
+    model.predict_proba(data, out=out)
+    np.testing.assert_array_equal(out, model.predict_proba(data))

@@ -61,7 +61,10 @@ class MarginalBlock:
 
     def write(self, out: NDArray[Any]) -> None:
         """Write the marginals into the rows of `out` (N, K) that belong to the positions."""
-        _write_rows(self.table, self.positions, out)
+        if out.dtype.isnative:
+            _write_rows(self.table, self.positions, out)
+        else:  # a file of another machine
+            out[self.positions] = self.table.T
 
     def write_best(self, out: NDArray[Any]) -> None:
         """Write the most probable state of each position into `out` (N,); the lowest among equals."""

@@ -242,6 +242,15 @@ def suits(out: NDArray[Any], dtype: type) -> bool:
     return type(out) is np.ndarray and out.dtype == dtype and out.flags.c_contiguous and out.flags.writeable
 
 
+def _written(consume: Any) -> Compiled | None:
+    """What compiled passes need to know of what is done with marginals: tables to fill; None for anything else."""
+    if isinstance(consume, WriteMarginals) and suits(consume.out, np.float64):
+        return Compiled(outputs=NO_OUTPUTS._replace(marginals=consume.out))
+    if isinstance(consume, WriteBest) and suits(consume.out, np.int32):
+        return Compiled(outputs=NO_OUTPUTS._replace(best=consume.out))
+    return None
+
+
 class Smooth(LegalConsumer[None]):
     """Gives smoothed marginals away, block by block."""
 
@@ -250,12 +259,7 @@ class Smooth(LegalConsumer[None]):
 
     @property
     def compiled(self) -> Compiled | None:
-        consume = self.consume
-        if isinstance(consume, WriteMarginals) and suits(consume.out, np.float64):
-            return Compiled(outputs=NO_OUTPUTS._replace(marginals=consume.out))
-        if isinstance(consume, WriteBest) and suits(consume.out, np.int32):
-            return Compiled(outputs=NO_OUTPUTS._replace(best=consume.out))
-        return None
+        return _written(self.consume)
 
     def begin(self) -> None:
         return None
@@ -277,6 +281,10 @@ class Filter(LegalConsumer[None]):
 
     def __init__(self, consume: ConsumeFiltered) -> None:
         self.consume = consume
+
+    @property
+    def compiled(self) -> Compiled | None:
+        return _written(self.consume)
 
     def begin(self) -> None:
         return None

@@ -94,8 +94,8 @@ class Outputs(NamedTuple):
     Attributes
     ----------
     totals : (n,) the log likelihood of each piece, in the order of the data
-    marginals, best : (N, K) and (N,), marginals and most probable states of all positions; those without rows are not
-        filled
+    marginals, best : (N, K) and (N,), marginals and most probable states of all positions, smoothed or filtered; those
+        without rows are not filled
     """
 
     totals: Array
@@ -322,8 +322,7 @@ def _run_tile(family, seen, lanes, a, b, ways, edges, smooth, tables, outputs, s
         _keep_edges(lanes, a, b, ways, edges, alpha, tables.scale, weighted, offsets, stop, smooth, own)
     for lane in range(a, b):
         outputs.totals[lanes.pieces[lane]] = own[lane - a]
-    if smooth:
-        _write(marginals, tables.positions, outputs)
+    _write(marginals if smooth else alpha, tables.positions, outputs)
     if sums.initial.shape[0] > 0:
         if lanes.weights.shape[0] > 0:
             weigh(marginals, offsets, lanes.weights[a:b])
@@ -361,7 +360,7 @@ def run_groups(family, lanes, claims, ways, edges, lead, smooth, tables, outputs
     lanes, claims, ways, tables : as above
     edges : messages at the borders; those not known are estimated from the `lead` positions beyond
     smooth : whether marginals are wanted, or log likelihoods alone
-    outputs : log likelihoods, and tables of all positions, which are filled if `smooth`
+    outputs : log likelihoods, and tables of all positions
     rows : (G, S) output, the sums of each group: first states, transitions and emissions; (G, 0) if none are wanted
     done : (T,) output, false for tiles that need another method: nothing was added for them
     """
