@@ -252,3 +252,15 @@ def test_marginals_may_be_written_in_another_byte_order() -> None:
     model, out = fitted(Gaussian(), data), np.empty((200, 3), dtype=np.dtype(np.float64).newbyteorder())
     model.predict_proba(data, out=out)
     np.testing.assert_array_equal(out, model.predict_proba(data))
+
+
+@pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_drawn_paths_are_those_of_tiles(shape: str, gaps: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = Sequences(with_gaps(REAL) if gaps else REAL, SHAPES[shape])
+    surrogate, seed = surrogate_of(fitted(Gaussian(), data)), np.random.SeedSequence(3)
+    ours, others = (CpuEngine(jobs).sample_paths(surrogate, Part(data), 3, seed) for jobs in (1, 3))
+    one_by_one(monkeypatch)
+    np.testing.assert_array_equal(ours, others)
+    np.testing.assert_array_equal(ours, CpuEngine(1).sample_paths(surrogate, Part(data), 3, seed))

@@ -57,6 +57,14 @@ def test_sequences_worked_out_in_logarithms():
     assert (first != 2).all()
 
 
+def test_a_long_sequence_worked_out_in_log_space_beside_another():
+    case = random_case([3000, 5000, 3001], 3, np.eye(3))
+    case.logs[3000:3002] = [[-800.0, -801.0, 0.0], [0.0, 0.0, -np.inf]]
+    paths = CpuEngine(2).sample_paths(case.surrogate, case.part, 20, SEED)
+    expected = sample_tables(case.logs, case.initial, case.transition, 20, SEED, case.lengths)
+    np.testing.assert_array_equal(paths, expected)
+
+
 def test_draws_go_where_they_are_wanted():
     case = random_case([50, 3000], 3)
     out = np.empty((2, 3050), dtype=np.uint8)

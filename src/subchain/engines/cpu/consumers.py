@@ -26,7 +26,7 @@ from subchain.engines.results import Consume, ConsumeFiltered, FilteredBlock, Ma
 from subchain.engines.statistics import HMMStatistics
 from subchain.engines.surrogate import Surrogate
 from subchain.propagation import lanes
-from subchain.propagation.lanes.groups import NO_OUTPUTS, Outputs
+from subchain.propagation.lanes.outcomes import NO_OUTPUTS
 from subchain.propagation.listed import passes as legal
 
 Array = NDArray[np.float64]
@@ -44,11 +44,11 @@ class Compiled(NamedTuple):
     Attributes
     ----------
     weights : (S,) how often each sequence counts; None if all count once
-    outputs : tables of all positions that are to be filled
+    outputs : from the cut of the data to what is done with messages, see `propagation.lanes.outcomes`
     """
 
     weights: Array | None = None
-    outputs: Outputs = NO_OUTPUTS
+    outputs: Callable[[Partition], Any] = lambda cut: NO_OUTPUTS
 
 
 class Consumer(ABC, Generic[Result]):
@@ -66,6 +66,10 @@ class Consumer(ABC, Generic[Result]):
     @abstractmethod
     def begin(self) -> Result:
         """An empty result for one group."""
+
+    def adopt(self, result: Result, cut: Partition, outputs: Any) -> None:
+        """Take what a compiled pass has written into `outputs` beside sums, where that is not all that is wanted."""
+        return
 
     @abstractmethod
     def tile(self, result: Result, run: TileRun) -> None:
@@ -245,9 +249,9 @@ def suits(out: NDArray[Any], dtype: type) -> bool:
 def _written(consume: Any) -> Compiled | None:
     """What compiled passes need to know of what is done with marginals: tables to fill; None for anything else."""
     if isinstance(consume, WriteMarginals) and suits(consume.out, np.float64):
-        return Compiled(outputs=NO_OUTPUTS._replace(marginals=consume.out))
+        return Compiled(outputs=lambda cut: NO_OUTPUTS._replace(marginals=consume.out))
     if isinstance(consume, WriteBest) and suits(consume.out, np.int32):
-        return Compiled(outputs=NO_OUTPUTS._replace(best=consume.out))
+        return Compiled(outputs=lambda cut: NO_OUTPUTS._replace(best=consume.out))
     return None
 
 

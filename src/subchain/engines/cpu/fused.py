@@ -82,6 +82,7 @@ class FusedPass:
         self.log_totals = np.empty(len(cut.start))
         self.done = np.zeros(cut.n_tiles, dtype=np.bool_)
         self._lanes = cut.weighed_lanes(fused.wants.weights)
+        self._outputs = fused.wants.outputs(cut)._replace(totals=self.log_totals)
         self._edges = _edges(borders, fused.messages.surrogate.n_states)
 
     def run(self, groups: Index) -> None:
@@ -89,7 +90,7 @@ class FusedPass:
         fused, (columns, lanes) = self.fused, self.cut.largest_tile
         columns = max(columns, 2 * self.lead * lanes)
         claims = Claims(self.cut.group_bounds, groups, np.zeros(1, dtype=np.int64))
-        run, outputs = kernel_for(run_groups, fused.family), fused.wants.outputs._replace(totals=self.log_totals)
+        run, outputs = kernel_for(run_groups, fused.family), self._outputs
 
         def work() -> None:
             space = fused.messages.workspace()
@@ -104,6 +105,7 @@ class FusedPass:
     def result(self) -> Any:
         """What all groups add up to; the pass is over."""
         self._rows.add_up(self.fused.workers)
+        self.fused.consumer.adopt(self._sums, self.cut, self._outputs)
         return self._sums
 
 

@@ -34,15 +34,17 @@ Method: TypeAlias = Callable[[Index, Array], list[Result]]
 ROUNDS = 3
 
 
-def run_pass(workers: Workers, messages: Messages, consumer: Consumer[Result]) -> tuple[list[Result], Scores]:
-    """Pass over all sequences; return the groups' results and the sequences' scores.
+def run_pass(
+    workers: Workers, messages: Messages, consumer: Consumer[Result], chosen: Index | None = None
+) -> tuple[list[Result], Scores]:
+    """Pass over all sequences, or over the chosen ones; return the groups' results and the sequences' scores.
 
     Where few states are legal, only these are visited. Sequences that underflow there are run over all states, and
     those that underflow there too in log space; the last result is that of the latter.
     """
     totals = np.zeros(messages.data.n_sequences)
     results: list[Result] = []
-    hard = np.arange(len(totals))
+    hard = np.arange(len(totals)) if chosen is None else chosen
     with single_threaded:
         for method in _methods(workers, messages, consumer):
             found, hard = _finite(method, hard, totals)

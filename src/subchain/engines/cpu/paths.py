@@ -3,7 +3,8 @@
 The engine filters; this file walks back through each tile while its messages are at hand. Sequences of one piece are
 drawn in one pass. Chains that were cut take two: in the first each piece finds out where it would be entered, whatever
 follows it; once these maps are followed from the end, the second writes the paths. Draws depend on the seed, the path
-and the position alone (see `propagation.backward_sampling`), so the two passes meet the same ones.
+and the position alone (see `propagation.backward_sampling`), so the two passes meet the same ones. Sequences that the
+first pass has left to log space are drawn there, and the second pass does not visit them.
 """
 
 from __future__ import annotations
@@ -13,15 +14,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.engines.cpu.consumers import Consumer, TileRun
+from subchain.engines.cpu.consumers import Compiled, Consumer, TileRun, suits
 from subchain.engines.cpu.log_space import LogBlock, LogChain
 from subchain.engines.cpu.messages import Messages
+from subchain.engines.cpu.partition import Partition
 from subchain.engines.cpu.passes import run_pass
 from subchain.engines.cpu.workspace import Workers
 from subchain.errors import InputError
 from subchain.numerics.random import key_of
 from subchain.propagation.backward_sampling import draw, draw_log, enter, follow, log_onward_of
+from subchain.propagation.lanes.outcomes import Draws
 from subchain.propagation.layout import Walks
+from subchain.transitions.operators import Dense
 
 Index = NDArray[np.int64]
 
@@ -57,12 +61,13 @@ def sample_paths(
         If a sequence has no path.
     """
     states = states_array(out, messages, (n,))
-    key, table = key_of(seed), np.asarray(states)
-    results, scores = run_pass(workers, messages, _Survey(messages, key, table))
+    survey = _Survey(messages, key_of(seed), np.asarray(states))
+    results, scores = run_pass(workers, messages, survey)
     scores.checked()
     maps = [entries for group in results for entries in group]
     if maps:
-        run_pass(workers, messages, _Write(messages, key, table, _following(maps)))
+        chosen = np.setdiff1d(np.arange(messages.data.n_sequences), survey.hard_sequences)
+        run_pass(workers, messages, _Write(messages, survey.key, survey.states, _following(maps)), chosen)
     return states
 
 
@@ -73,15 +78,25 @@ class _Survey(Consumer[list[_Entries]]):
 
     def __init__(self, messages: Messages, key: NDArray[np.uint64], states: NDArray[Any]) -> None:
         self.messages, self.key, self.states = messages, key, states
+        self.hard_sequences: list[int] = []
+
+    @property
+    def compiled(self) -> Compiled | None:
+        return _drawn(self.messages, self.key, self.states, np.empty((0, len(self.states)), dtype=np.int64))
 
     def begin(self) -> list[_Entries]:
         return []
+
+    def adopt(self, result: list[_Entries], cut: Partition, outputs: Draws) -> None:
+        pieces = np.flatnonzero(~(cut.is_first & cut.is_last))
+        if len(pieces):
+            result.append(_Entries(pieces, cut.is_last[pieces], outputs.first[pieces]))
 
     def tile(self, result: list[_Entries], run: TileRun) -> None:
         alpha, into, is_last = run.filtered.alpha, self.messages.kernels.forms.into, _is_last(run, self.messages)
         whole, cut = np.flatnonzero(run.is_first & is_last), np.flatnonzero(~(run.is_first & is_last))
         nothing, n_states = np.full(len(whole), -1), len(alpha)
-        first = np.empty((len(cut), len(self.states), n_states), dtype=np.min_scalar_type(n_states - 1))
+        first = np.empty((len(cut), len(self.states), n_states), dtype=_entry_type(n_states))
         for path, states in enumerate(self.states):
             draw(alpha, into, _walks(run, whole), nothing, self.key, path, states)
             enter(alpha, into, _walks(run, cut), is_last[cut], self.key, path, first[:, path])
@@ -90,6 +105,7 @@ class _Survey(Consumer[list[_Entries]]):
 
     def hard(self, result: list[_Entries], sequence: int, block: LogBlock) -> None:
         if block.is_first:
+            self.hard_sequences.append(sequence)
             _draw_hard(self.messages, sequence, self.key, self.states)
 
 
@@ -100,6 +116,10 @@ class _Write(Consumer[None]):
 
     def __init__(self, messages: Messages, key: NDArray[np.uint64], states: NDArray[Any], following: Index) -> None:
         self.messages, self.key, self.states, self.following = messages, key, states, following
+
+    @property
+    def compiled(self) -> Compiled | None:
+        return _drawn(self.messages, self.key, self.states, self.following)
 
     def begin(self) -> None:
         return None
@@ -113,6 +133,26 @@ class _Write(Consumer[None]):
 
     def hard(self, result: None, sequence: int, block: LogBlock) -> None:
         pass
+
+
+def _drawn(messages: Messages, key: NDArray[np.uint64], states: NDArray[Any], following: Index) -> Compiled | None:
+    """What compiled passes need to know to draw paths; None if they cannot write them."""
+    operator = messages.operator
+    if not suits(states, np.int32) or not isinstance(operator, Dense):
+        return None
+    n_states = messages.surrogate.n_states
+
+    def outputs(cut: Partition) -> Draws:
+        n_pieces = len(cut.start) if cut.is_cut and not len(following) else 0
+        first = np.empty((n_pieces, len(states), n_states), dtype=_entry_type(n_states))
+        return Draws(np.empty(0), key, operator.transposed, states, first, following)
+
+    return Compiled(outputs=outputs)
+
+
+def _entry_type(n_states: int) -> np.dtype[Any]:
+    """The smallest type of numbers that can name all states."""
+    return np.min_scalar_type(n_states - 1)
 
 
 def _is_last(run: TileRun, messages: Messages) -> NDArray[np.bool_]:
@@ -138,7 +178,7 @@ def _following(maps: list[_Entries]) -> Index:
     following = np.empty((n, n_pieces), dtype=np.int64)
     for path in range(n):
         follow(first[path], is_last, following[path])
-    return following.T
+    return np.ascontiguousarray(following.T)
 
 
 def _draw_hard(messages: Messages, sequence: int, key: NDArray[np.uint64], states: NDArray[Any]) -> None:

@@ -18,6 +18,7 @@ from subchain.numerics.subnormals import flush_subnormals, restore_subnormals
 from subchain.propagation.compiled import family_rare, kernel, small_kernel
 from subchain.propagation.lanes.messages import approach
 from subchain.propagation.lanes.observing import add_observations, likelihoods, observation_room, observe
+from subchain.propagation.lanes.outcomes import take
 from subchain.propagation.lanes.recursions import forward, forward_backward, log_totals
 from subchain.propagation.lanes.sums import pair_sums, weigh
 from subchain.propagation.layout import column_positions, step_offsets
@@ -86,25 +87,6 @@ class Edges(NamedTuple):
     last: Array
     first: Array
     known: Flags
-
-
-class Outputs(NamedTuple):
-    """What is written beside sums.
-
-    Attributes
-    ----------
-    totals : (n,) the log likelihood of each piece, in the order of the data
-    marginals, best : (N, K) and (N,), marginals and most probable states of all positions, smoothed or filtered; those
-        without rows are not filled
-    """
-
-    totals: Array
-    marginals: Array
-    best: NDArray[np.int32]
-
-
-#: For passes that want sums or log likelihoods alone.
-NO_OUTPUTS = Outputs(np.empty(0), np.empty((0, 0)), np.empty(0, dtype=np.int32))
 
 
 class Tables(NamedTuple):
@@ -220,22 +202,6 @@ def _first_and_crossing(lanes, a, b, edges, marginals, weighted, sums):
 
 
 @small_kernel
-def _write(marginals, positions, outputs):
-    """Fill the tables that are wanted."""
-    n_states, columns = marginals.shape
-    if outputs.marginals.shape[0] > 0:
-        for column in range(columns):
-            for k in range(n_states):
-                outputs.marginals[positions[column], k] = marginals[k, column]
-    if outputs.best.shape[0] > 0:
-        for column in range(columns):
-            best = 0
-            for k in range(1, n_states):
-                best = k if marginals[k, column] > marginals[best, column] else best
-            outputs.best[positions[column]] = best
-
-
-@small_kernel
 def _all_normal(scale):
     """Whether no normaliser is so small, or so undefined, that something may have been lost."""
     normal = 0
@@ -322,7 +288,7 @@ def _run_tile(family, seen, lanes, a, b, ways, edges, smooth, tables, outputs, s
         _keep_edges(lanes, a, b, ways, edges, alpha, tables.scale, weighted, offsets, stop, smooth, own)
     for lane in range(a, b):
         outputs.totals[lanes.pieces[lane]] = own[lane - a]
-    _write(marginals if smooth else alpha, tables.positions, outputs)
+    take(outputs, lanes, a, b, offsets, tables.positions, marginals if smooth else alpha)
     if sums.initial.shape[0] > 0:
         if lanes.weights.shape[0] > 0:
             weigh(marginals, offsets, lanes.weights[a:b])
@@ -360,7 +326,7 @@ def run_groups(family, lanes, claims, ways, edges, lead, smooth, tables, outputs
     lanes, claims, ways, tables : as above
     edges : messages at the borders; those not known are estimated from the `lead` positions beyond
     smooth : whether marginals are wanted, or log likelihoods alone
-    outputs : log likelihoods, and tables of all positions
+    outputs : log likelihoods, and what is done with messages; see `outcomes.py`
     rows : (G, S) output, the sums of each group: first states, transitions and emissions; (G, 0) if none are wanted
     done : (T,) output, false for tiles that need another method: nothing was added for them
     """
