@@ -8,6 +8,8 @@ from typing import Any
 from benchmarks.cases import Problem
 from benchmarks.contenders import Contender, Course
 
+#: Floating types of messages.
+PRECISIONS = ("double", "single")
 #: Share of the data that is enough to have all the code used that the whole will use.
 PRACTICE = 0.05
 
@@ -24,14 +26,15 @@ def start_model(problem: Problem) -> Any:
 
 
 class Subchain(Contender):
-    """EM or VI through `HMM.fit`, from a model with known parameters."""
+    """EM or VI through `HMM.fit`, from a model with known parameters, in "double" or "single" precision."""
 
     package = "subchain"
-    label = ""
 
-    def __init__(self, inference: str, n_jobs: int) -> None:
+    def __init__(self, inference: str, n_jobs: int, precision: str = "double") -> None:
         self.inference = inference
         self.n_jobs = n_jobs
+        self.precision = precision
+        self.label = "" if precision == "double" else f"in {precision} precision"
 
     def load(self, problem: Problem) -> None:
         """Compiled code is read from Numba's cache when it is first used."""
@@ -53,6 +56,11 @@ class Subchain(Contender):
     def iterate(self, n_iterations: int) -> Course:
         from subchain import EM, HMM, VI
 
+        engine: Any = "auto"
+        if self.precision != "double":
+            from subchain import Cpu
+
+            engine = Cpu(precision=self.precision)
         algorithm = {"EM": EM, "VI": VI}[self.inference](max_iter=n_iterations, tolerance=0.0)
         model = HMM(
             n_states=self._n_states,
@@ -60,6 +68,7 @@ class Subchain(Contender):
             inference=algorithm,
             init=self._start,
             n_jobs=self.n_jobs,
+            engine=engine,
             progress=False,
         )
         trace = model.fit(self._x).trace_

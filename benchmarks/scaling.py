@@ -25,7 +25,7 @@ from rich.table import Table
 
 from benchmarks.cases import CASES, Case, Problem, draw
 from benchmarks.machine import describe
-from benchmarks.ours import Subchain
+from benchmarks.ours import PRECISIONS, Subchain
 from benchmarks.tables import wide_console
 
 #: Iterations of the longer fit, beyond the one of the shorter.
@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> None:
     for name in options.cases:
         case = CASES[name] if options.observations is None else CASES[name].of_size(options.observations)
         problem = draw(case)
-        speeds = _measure(problem, options.threads, options.rounds, told)
+        speeds = _measure(problem, options.threads, options.rounds, options.precision, told)
         record["cases"][name] = {"title": case.title, "observations_per_second": speeds}
         console.print(_table(case, options.threads, speeds))
         if options.json:
@@ -51,22 +51,25 @@ def main(arguments: list[str] | None = None) -> None:
         _draw(record["cases"], options.threads, options.figure)
 
 
-def _measure(problem: Problem, threads: list[int], rounds: int, told: Console) -> dict[str, dict[int, float]]:
+def _measure(
+    problem: Problem, threads: list[int], rounds: int, precision: str, told: Console
+) -> dict[str, dict[int, float]]:
     """Median observations a second by number of threads, and of as many processes in all."""
     found: dict[str, dict[int, list[float]]] = {kind: {n: [] for n in threads} for kind in ("threads", "processes")}
     for number in range(rounds):
         for n in threads:
-            found["threads"][n].append(_speed(problem, n_processes=1, n_jobs=n))
-            found["processes"][n].append(_speed(problem, n_processes=n, n_jobs=1))
+            found["threads"][n].append(_speed(problem, precision, n_processes=1, n_jobs=n))
+            found["processes"][n].append(_speed(problem, precision, n_processes=n, n_jobs=1))
             told.print(f"round {number + 1}, {n}: {found['threads'][n][-1]:,.0f} {found['processes'][n][-1]:,.0f}")
     return {kind: {n: statistics.median(speeds) for n, speeds in by.items()} for kind, by in found.items()}
 
 
-def _speed(problem: Problem, n_processes: int, n_jobs: int) -> float:
+def _speed(problem: Problem, precision: str, n_processes: int, n_jobs: int) -> float:
     """Observations a second of some processes in all."""
     context = multiprocessing.get_context("fork")
     barrier, results = context.Barrier(n_processes), context.Queue()
-    workers = [context.Process(target=_work, args=(problem, n_jobs, barrier, results)) for _ in range(n_processes)]
+    arguments = (problem, n_jobs, precision, barrier, results)
+    workers = [context.Process(target=_work, args=arguments) for _ in range(n_processes)]
     for worker in workers:
         worker.start()
     try:
@@ -79,9 +82,9 @@ def _speed(problem: Problem, n_processes: int, n_jobs: int) -> float:
             worker.join()
 
 
-def _work(problem: Problem, n_jobs: int, barrier: Barrier, results: Any) -> None:
+def _work(problem: Problem, n_jobs: int, precision: str, barrier: Barrier, results: Any) -> None:
     """One process: practise, wait for the others, and time two fits."""
-    contender = Subchain("EM", n_jobs)
+    contender = Subchain("EM", n_jobs, precision)
     contender.load(problem)
     contender.prepare(problem)
     barrier.wait()
@@ -129,6 +132,7 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--observations", type=lambda text: int(float(text)), help="observations of each case (those of the case)"
     )
+    parser.add_argument("--precision", choices=PRECISIONS, default="double", help="of messages (double)")
     parser.add_argument("--json", type=Path, help="file for the figures")
     parser.add_argument("--figure", type=Path, help="file for a picture")
     options = parser.parse_args(arguments)

@@ -24,7 +24,7 @@ from rich.console import Console
 from benchmarks.cases import CASES, Case, draw
 from benchmarks.contenders import Contender
 from benchmarks.machine import describe, peak_multiply_adds
-from benchmarks.ours import Subchain
+from benchmarks.ours import PRECISIONS, Subchain
 from benchmarks.peers import PEERS
 from benchmarks.rounds import Entry, Pace, Race
 from benchmarks.supervision import Limits
@@ -72,7 +72,12 @@ def race(
 
 
 def _contenders(options: argparse.Namespace) -> list[Contender]:
-    ours: list[Contender] = [Subchain(inference, n_jobs) for inference in ("EM", "VI") for n_jobs in options.jobs]
+    ours: list[Contender] = [
+        Subchain(inference, n_jobs, precision)
+        for inference in ("EM", "VI")
+        for n_jobs in options.jobs
+        for precision in options.precision
+    ]
     return ours + [contender for peer in options.peers for contender in PEERS[peer]]
 
 
@@ -106,6 +111,8 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, help="rounds (4; 2 with --quick)")
     parser.add_argument("--peers", type=_names(PEERS), default=list(PEERS), help="other packages ('' for none)")
     parser.add_argument("--jobs", type=_numbers, default=all_cores, help="threads of subchain (1 and all cores)")
+    known = dict.fromkeys(PRECISIONS)
+    parser.add_argument("--precision", type=_names(known), default=["double"], help="double, single or both (double)")
     parser.add_argument("--json", type=Path, help="file for every raw timing")
     parser.add_argument("--quick", action="store_true", help=f"problems {QUICK} times smaller, for a look")
     parser.add_argument("--time-limit", type=float, default=180.0, help="seconds for one measurement (180)")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from subchain.core.records import Sums, states_on
 from subchain.data import Evidence, Sequences
 from subchain.emissions.base import Likelihood, Table
-from subchain.engines import CpuEngine, Engine, Part, Surrogate
+from subchain.engines import Engine, Part, Surrogate
 from subchain.engines.cpu.messages import Messages
 from subchain.engines.results import FilteredBlock
 from subchain.transitions.layout import Layout, windows
@@ -121,7 +121,7 @@ def random_case(
 
 def messages(surrogate: Surrogate, part: Part) -> Messages:
     """The processor's messages in double precision."""
-    return Messages(surrogate, part, CpuEngine(1).dtype)
+    return Messages(surrogate, part)
 
 
 def smooth(engine: Engine, surrogate: Surrogate, part: Part, out: NDArray[Any]) -> Array:

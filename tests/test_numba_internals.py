@@ -31,7 +31,6 @@ INTERNALS = {
         "numba.core.registry": {"cpu_target"},
     },
     "numerics/subnormals.py": {"llvmlite": {"ir"}, "numba.core": {"types"}},
-    "numerics/vectors/elementary.py": {"llvmlite": {"ir"}},
     "numerics/vectors/lowering.py": {
         "llvmlite": {"ir"},
         "numba.core": {"cgutils", "types"},

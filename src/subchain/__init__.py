@@ -32,6 +32,7 @@ _ROOMS = {
     ],
     "subchain.transitions": ["HDP", "Dirichlet", "banded", "cyclic", "left_right", "stationary_distribution"],
     "subchain.emissions": ["Bernoulli", "Categorical", "DiagonalGaussian", "Gaussian", "Poisson", "Product"],
+    "subchain.engines": ["Cpu"],
     "subchain.data": [
         "HoldOut",
         "Sequences",
@@ -84,6 +85,7 @@ if TYPE_CHECKING:
         Poisson,
         Product,
     )
+    from subchain.engines import Cpu
     from subchain.inference import (
         CVI,
         EM,
@@ -122,6 +124,7 @@ __all__ = [
     "Bernoulli",
     "Buffer",
     "Categorical",
+    "Cpu",
     "DiagonalGaussian",
     "Dirichlet",
     "Gaussian",

@@ -343,10 +343,12 @@ def test_copies_of_a_model_share_its_engine():
     assert "statistics" in model.engine.calls
 
 
-def test_an_engine_can_be_copied_and_does_not_go_into_files(tmp_path):
+def test_an_engine_can_be_copied_and_goes_into_files_if_it_is_of_the_package(tmp_path):
     engine = CpuEngine(3)
     for other in (copy.deepcopy(engine), pickle.loads(pickle.dumps(engine))):
         assert (other.workers.n_jobs, other.precision) == (3, "double")
     model = HMM(2, "categorical", engine=engine, random_state=0).fit([0, 1, 1, 0, 0, 1])
     model.save(tmp_path / "model")
-    assert HMM.load(tmp_path / "model").engine == "auto"
+    assert repr(HMM.load(tmp_path / "model").engine) == "Cpu(n_jobs=3)"
+    model.set_params(engine=NAIVE).save(tmp_path / "other")
+    assert HMM.load(tmp_path / "other").engine == "auto"

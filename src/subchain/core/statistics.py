@@ -6,6 +6,7 @@ The posterior is a function of the prior and of the statistics, which can be add
 from __future__ import annotations
 
 import dataclasses
+from typing import Protocol, runtime_checkable
 
 from subchain.core.records import Sums
 
@@ -33,3 +34,12 @@ class Statistics(Sums):
         """Return the sums of one part of the model."""
         found: Sums = getattr(self, name)
         return found
+
+
+@runtime_checkable
+class Rounds(Protocol):
+    """What makes statistics that are rounded more coarsely than doubles: an engine in single precision, for example."""
+
+    @property
+    def rounding(self) -> float:
+        """Largest relative error of statistics and log normalisers; zero for that of doubles."""

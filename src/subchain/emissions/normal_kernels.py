@@ -184,30 +184,36 @@ def _finish_two(factor, offset, i, x, start, width, z, out):  # type: ignore[no-
 
 
 @linked(fastmath=FASTMATH, error_model="numpy")
-def quadratic(x, factors, offsets, constants, out):  # type: ignore[no-untyped-def]
-    """Write constant − ½ |F x − offset|² for all states into `out` (K, n).
+def quadratic_strip(x, start, stop, factors, offsets, constants, z, out, at):  # type: ignore[no-untyped-def]
+    """Write constant − ½ |F x − offset|² of the columns `start` to `stop` of `x` into those of `out` from `at` on.
 
-    `x` is (D, n) with D even, `factors` (K, D, D) lower triangular, `offsets` (K, D), `constants` (K,).
+    `x` is (D, n) with D even, `factors` (K, D, D) lower triangular, `offsets` (K, D), `constants` (K,); `z` is scratch
+    (4, STRIP), zeros before and after.
     """
     n_states, n_features, _ = factors.shape
-    fours = n_features // 4 * 4
+    fours, width = n_features // 4 * 4, stop - start
+    for k in range(n_states):
+        factor, offset, row = factors[k], offsets[k], out[k][at : at + width]
+        if n_features == 2:
+            _first_two(factor, offset, x, start, width, constants[k], row)
+            continue
+        _first_four(factor, offset, x, start, width, constants[k], row)
+        for i in range(4, fours, 4):
+            for j in range(0, i, 4):
+                _tile_of_four(factor, i, j, x, start, width, z)
+            _finish_four(factor, offset, i, x, start, width, z, row)
+        if fours < n_features:
+            for j in range(0, fours, 4):
+                _tile_of_two(factor, fours, j, x, start, width, z)
+            _finish_two(factor, offset, fours, x, start, width, z, row)
+
+
+@linked(fastmath=FASTMATH, error_model="numpy")
+def quadratic(x, factors, offsets, constants, out):  # type: ignore[no-untyped-def]
+    """Write constant − ½ |F x − offset|² for all states into `out` (K, n); see `quadratic_strip`."""
     z = np.zeros((4, STRIP))
     for start in range(0, x.shape[1], STRIP):
-        width = min(STRIP, x.shape[1] - start)
-        for k in range(n_states):
-            factor, offset, row = factors[k], offsets[k], out[k][start : start + width]
-            if n_features == 2:
-                _first_two(factor, offset, x, start, width, constants[k], row)
-                continue
-            _first_four(factor, offset, x, start, width, constants[k], row)
-            for i in range(4, fours, 4):
-                for j in range(0, i, 4):
-                    _tile_of_four(factor, i, j, x, start, width, z)
-                _finish_four(factor, offset, i, x, start, width, z, row)
-            if fours < n_features:
-                for j in range(0, fours, 4):
-                    _tile_of_two(factor, fours, j, x, start, width, z)
-                _finish_two(factor, offset, fours, x, start, width, z, row)
+        quadratic_strip(x, start, min(start + STRIP, x.shape[1]), factors, offsets, constants, z, out, start)
 
 
 @linked(fastmath=FASTMATH, error_model="numpy")
@@ -328,28 +334,36 @@ def weighted_moments(x: Array, marginals: Array, n_features: int) -> tuple[Array
 
 
 @linked(fastmath=FASTMATH, error_model="numpy")
-def separate_squares(x, scales, offsets, constants, out):  # type: ignore[no-untyped-def]
-    """Write constant − ½ Σ_d (scale_d x_d − offset_d)² for all states into `out` (K, n); `scales`, `offsets` (K, D)."""
+def separate_strip(x, start, stop, scales, offsets, constants, out, at):  # type: ignore[no-untyped-def]
+    """Write constant − ½ Σ_d (scale_d x_d − offset_d)² of the columns `start` to `stop` of `x` into `out` from `at` on.
+
+    `scales` and `offsets` are (K, D), `constants` (K,).
+    """
     n_states, n_features = scales.shape
-    fours = n_features // 4 * 4
+    fours, width = n_features // 4 * 4, stop - start
+    for k in range(n_states):
+        row, scale, offset = out[k][at : at + width], scales[k], offsets[k]
+        row[:] = constants[k]
+        for d in range(0, fours, 4):
+            x0, x1 = x[d][start : start + width], x[d + 1][start : start + width]
+            x2, x3 = x[d + 2][start : start + width], x[d + 3][start : start + width]
+            a0, a1, a2, a3 = scale[d], scale[d + 1], scale[d + 2], scale[d + 3]
+            e0, e1, e2, e3 = offset[d], offset[d + 1], offset[d + 2], offset[d + 3]
+            for r in range(width):
+                t0, t1, t2, t3 = a0 * x0[r] - e0, a1 * x1[r] - e1, a2 * x2[r] - e2, a3 * x3[r] - e3
+                row[r] -= 0.5 * (t0 * t0 + t1 * t1 + t2 * t2 + t3 * t3)
+        for d in range(fours, n_features):
+            x0, a0, e0 = x[d][start : start + width], scale[d], offset[d]
+            for r in range(width):
+                t0 = a0 * x0[r] - e0
+                row[r] -= 0.5 * t0 * t0
+
+
+@linked(fastmath=FASTMATH, error_model="numpy")
+def separate_squares(x, scales, offsets, constants, out):  # type: ignore[no-untyped-def]
+    """Write constant − ½ Σ_d (scale_d x_d − offset_d)² for all states into `out` (K, n); see `separate_strip`."""
     for start in range(0, x.shape[1], STRIP):
-        width = min(STRIP, x.shape[1] - start)
-        for k in range(n_states):
-            row, scale, offset = out[k][start : start + width], scales[k], offsets[k]
-            row[:] = constants[k]
-            for d in range(0, fours, 4):
-                x0, x1 = x[d][start : start + width], x[d + 1][start : start + width]
-                x2, x3 = x[d + 2][start : start + width], x[d + 3][start : start + width]
-                a0, a1, a2, a3 = scale[d], scale[d + 1], scale[d + 2], scale[d + 3]
-                e0, e1, e2, e3 = offset[d], offset[d + 1], offset[d + 2], offset[d + 3]
-                for r in range(width):
-                    t0, t1, t2, t3 = a0 * x0[r] - e0, a1 * x1[r] - e1, a2 * x2[r] - e2, a3 * x3[r] - e3
-                    row[r] -= 0.5 * (t0 * t0 + t1 * t1 + t2 * t2 + t3 * t3)
-            for d in range(fours, n_features):
-                x0, a0, e0 = x[d][start : start + width], scale[d], offset[d]
-                for r in range(width):
-                    t0 = a0 * x0[r] - e0
-                    row[r] -= 0.5 * t0 * t0
+        separate_strip(x, start, min(start + STRIP, x.shape[1]), scales, offsets, constants, out, start)
 
 
 @linked(fastmath=FASTMATH, error_model="numpy")

@@ -8,10 +8,12 @@ import numpy as np
 
 from subchain.errors import InputError
 from subchain.numerics.linking import linked
-from subchain.numerics.vectors import WIDTH, first, load, store, turned
+from subchain.numerics.vectors import WIDTH, first, load, store, turned, turned_doubles, width
 
 #: A symbol whose largest weight is between this and its inverse is used without scaling.
 SMALL = 1e-30
+#: The same in single precision.
+SINGLE_SMALL = 1e-10
 
 
 @linked()
@@ -29,18 +31,18 @@ def _any_missing(symbols, n_categories):
 @linked()
 def gather(table, symbols, out):
     """Set out[k, i] = table[symbols[i], k], or 1 where the symbol is −1; square blocks are transposed in registers."""
-    n_states, n = table.shape[1], symbols.shape[0]
+    n_states, n, size = table.shape[1], symbols.shape[0], width(table)
     any_missing = _any_missing(symbols, table.shape[0])
-    whole = n - n % WIDTH
-    for position in range(0, whole, WIDTH):
-        for k in range(0, n_states - WIDTH + 1, WIDTH):
+    whole = n - n % size
+    for position in range(0, whole, size):
+        for k in range(0, n_states - size + 1, size):
             columns = turned(table, symbols, position, k, None)
-            for i in range(WIDTH):
+            for i in range(size):
                 store(out, k + i, position, None, columns[i])
-        k = n_states - n_states % WIDTH
+        k = n_states - n_states % size
         if k < n_states:
-            columns = turned(table, symbols, position, k, first(n_states - k))
-            for i in range(WIDTH):
+            columns = turned(table, symbols, position, k, first(n_states - k, table))
+            for i in range(size):
                 if k + i < n_states:
                     store(out, k + i, position, None, columns[i])
     for position in range(0 if any_missing else whole, n):
@@ -53,6 +55,26 @@ def gather(table, symbols, out):
                 out[k, position] = table[symbol, k]
 
 
+@linked()
+def round_rows(weights, out, shift):
+    """Round weights (W, K) to singles; return whether any row had to be scaled.
+
+    Such rows are divided by their largest entry, whose logarithm is added to `shift` (W + 1,).
+    """
+    any_scaled = False
+    for symbol in range(weights.shape[0]):
+        largest = 0.0
+        for k in range(weights.shape[1]):
+            largest = max(largest, weights[symbol, k])
+        factor = 1.0
+        if 0.0 < largest < SINGLE_SMALL or largest > 1.0 / SINGLE_SMALL:
+            factor, any_scaled = 1.0 / largest, True
+            shift[symbol] += np.log(largest)
+        for k in range(weights.shape[1]):
+            out[symbol, k] = weights[symbol, k] * factor
+    return any_scaled
+
+
 @linked(forceinline=True)
 def _add_to_row(counts, symbol, k, mask, marginals):
     """Add a vector of marginals to the counts of a symbol from state k on, unless the symbol is missing."""
@@ -62,19 +84,22 @@ def _add_to_row(counts, symbol, k, mask, marginals):
 
 @linked()
 def scatter(counts, symbols, marginals):
-    """Add marginals[k, i] to counts[symbols[i], k], except where the symbol is −1; the reverse of `gather`."""
+    """Add marginals[k, i] to counts[symbols[i], k], except where the symbol is −1; the reverse of `gather`.
+
+    Counts are doubles, marginals of any floating type.
+    """
     n_states, n = counts.shape[1], symbols.shape[0]
     _any_missing(symbols, counts.shape[0])
     whole = n - n % WIDTH if n_states >= WIDTH else 0
     states = np.minimum(np.arange(n_states + WIDTH), n_states - 1)
     for position in range(0, whole, WIDTH):
         for k in range(0, n_states - WIDTH + 1, WIDTH):
-            rows = turned(marginals, states, k, position, None)
+            rows = turned_doubles(marginals, states, k, position, None)
             for i in range(WIDTH):
                 _add_to_row(counts, symbols[position + i], k, None, rows[i])
         k = n_states - n_states % WIDTH
         if k < n_states:
-            rows = turned(marginals, states, k, position, None)
+            rows = turned_doubles(marginals, states, k, position, None)
             for i in range(WIDTH):
                 _add_to_row(counts, symbols[position + i], k, first(n_states - k), rows[i])
     for position in range(whole, n):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from subchain.engines.base import Engine, check_engine
-from subchain.engines.cpu.engine import CpuEngine
+from subchain.engines.cpu.engine import Cpu, CpuEngine
 from subchain.engines.part import Part
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import unknown_name
 
 #: Engines that have a name, made for a number of jobs (None for all cores).
-ENGINES: dict[str, Callable[[int | None], Engine]] = {"auto": CpuEngine, "cpu": CpuEngine}
+ENGINES: dict[str, Callable[[int | None], Engine]] = {"auto": Cpu, "cpu": Cpu}
 
 
 def resolve_engine(given: str | Engine, n_jobs: int | None = None) -> Engine:
@@ -20,8 +20,10 @@ def resolve_engine(given: str | Engine, n_jobs: int | None = None) -> Engine:
     Examples
     --------
     >>> resolve_engine("cpu", 1)
-    CpuEngine(n_jobs=1, precision='double')
+    Cpu(n_jobs=1)
     """
+    if isinstance(given, Cpu):
+        return given.with_jobs(n_jobs)
     if not isinstance(given, str):
         return check_engine(given)
     if given not in ENGINES:
@@ -29,4 +31,4 @@ def resolve_engine(given: str | Engine, n_jobs: int | None = None) -> Engine:
     return ENGINES[given](n_jobs)
 
 
-__all__ = ["ENGINES", "CpuEngine", "Engine", "Part", "Surrogate", "resolve_engine"]
+__all__ = ["ENGINES", "Cpu", "CpuEngine", "Engine", "Part", "Surrogate", "resolve_engine"]

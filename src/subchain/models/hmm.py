@@ -74,8 +74,8 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods, UncertaintyMethods
     n_jobs : int, optional
         Number of processor cores, all by default. Results do not depend on it.
     engine : str or Engine
-        Engine that runs the recursions: "auto", "cpu", or an object with the methods of `subchain.engines.Engine`,
-        which has its own number of jobs and is not written to model files.
+        Engine that runs the recursions: "auto", "cpu", `Cpu(precision="single")`, or an object with the methods of
+        `subchain.engines.Engine`, which has its own number of jobs and is not written to model files.
     progress : bool or "auto"
         Whether to show progress; "auto" shows it on a terminal only.
 

@@ -20,6 +20,7 @@ from subchain.core.samples import Samples
 from subchain.core.stored_records import RecordReader
 from subchain.data import Vocabulary
 from subchain.emissions import Emission
+from subchain.engines import Cpu
 from subchain.engines.statistics import HMMStatistics
 from subchain.errors import FileFormatError
 from subchain.inference.run.checkpoint import RunSummary
@@ -57,7 +58,7 @@ def save_model(model: HMM, path: str | os.PathLike[str], *, marginals: bool = Tr
     settings = {
         name: describe(value, n_states)
         for name, value in model.get_params(deep=False).items()
-        if name not in ("init", "random_state", "progress") and not (name == "engine" and not isinstance(value, str))
+        if name not in ("init", "random_state", "progress") and (name != "engine" or isinstance(value, str | Cpu))
     }
     settings["init"] = model.init if isinstance(model.init, str) else "auto"
     seed = model.random_state

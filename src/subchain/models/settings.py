@@ -1,4 +1,4 @@
-"""Conversion of components (families, priors, algorithms) to and from JSON values.
+"""Conversion of components (families, priors, algorithms, engines) to and from JSON values.
 
 Model files store the settings of the model in this form, and checkpoints compare it. Reading builds only classes that
 are already imported; nothing in a file can run code.
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from subchain.core.classes import find_class, user_module
 from subchain.core.components import Component
 from subchain.emissions.base import Emission
+from subchain.engines import Cpu
 from subchain.errors import FileFormatError, InputError
 from subchain.inference.run.algorithm import Algorithm
 from subchain.structures.chain.boundaries import Boundary
@@ -29,7 +30,7 @@ LONG = 1 << 16
 #: Bytes that zlib can pack into one, at most.
 MAX_RATIO = 1032
 #: Base classes of the components that settings may contain.
-BASES: tuple[type, ...] = (Emission, TransitionPrior, Algorithm, Boundary)
+BASES: tuple[type, ...] = (Emission, TransitionPrior, Algorithm, Boundary, Cpu)
 
 
 def describe(value: Any, n_states: int) -> Any:

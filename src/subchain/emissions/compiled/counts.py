@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.emissions.normal_kernels import STRIP
-from subchain.emissions.scaling import exponentiate_columns
+from subchain.emissions.scaling import exponentiate_strip
 from subchain.propagation.compiled import kernel, small_kernel
 from subchain.propagation.lanes.observing import (
     add_observations,
@@ -95,28 +95,26 @@ def _add_column(slope, amounts, row):
 
 
 @kernel
-def _linear(x, known, n_missing, slopes, constants, out):
-    """Write Σ_d (slope_d x_d + constant_d known_d) for all states into `out` (K, n)."""
+def _linear(x, known, n_missing, slopes, constants, start, stop, out, at):
+    """Write Σ_d (slope_d x_d + constant_d known_d) of the columns `start` to `stop` into `out` (K, …) from `at` on."""
     n_states, n_features = slopes.shape
     fours = n_features // 4 * 4
-    for start in range(0, x.shape[1], STRIP):
-        stop = min(start + STRIP, x.shape[1])
-        for k in range(n_states):
-            row, slope = out[k, start:stop], slopes[k]
-            row[:] = constants[k].sum() if n_missing == 0 else 0.0
-            if n_missing > 0:
-                for d in range(n_features):
-                    constant, is_known = constants[k, d], known[d, start:stop]
-                    for i in range(row.shape[0]):
-                        row[i] += constant * is_known[i]
-            whole = 0 if slope.min() == -np.inf else fours
-            for d in range(0, whole, 4):
-                x0, x1, x2, x3 = x[d, start:stop], x[d + 1, start:stop], x[d + 2, start:stop], x[d + 3, start:stop]
-                a0, a1, a2, a3 = slope[d], slope[d + 1], slope[d + 2], slope[d + 3]
+    for k in range(n_states):
+        row, slope = out[k, at : at + stop - start], slopes[k]
+        row[:] = constants[k].sum() if n_missing == 0 else 0.0
+        if n_missing > 0:
+            for d in range(n_features):
+                constant, is_known = constants[k, d], known[d, start:stop]
                 for i in range(row.shape[0]):
-                    row[i] += a0 * x0[i] + a1 * x1[i] + a2 * x2[i] + a3 * x3[i]
-            for d in range(whole, n_features):
-                _add_column(slope[d], x[d, start:stop], row)
+                    row[i] += constant * is_known[i]
+        whole = 0 if slope.min() == -np.inf else fours
+        for d in range(0, whole, 4):
+            x0, x1, x2, x3 = x[d, start:stop], x[d + 1, start:stop], x[d + 2, start:stop], x[d + 3, start:stop]
+            a0, a1, a2, a3 = slope[d], slope[d + 1], slope[d + 2], slope[d + 3]
+            for i in range(row.shape[0]):
+                row[i] += a0 * x0[i] + a1 * x1[i] + a2 * x2[i] + a3 * x3[i]
+        for d in range(whole, n_features):
+            _add_column(slope[d], x[d, start:stop], row)
 
 
 @kernel
@@ -133,17 +131,22 @@ def _take_factorials(amounts, known, out):
 @implements(likelihoods, LinearCounts)
 def _likelihoods(family, seen, out, shift):
     n, rows = seen.n[0], family.slopes.shape[1]
-    amounts = _part(seen.amounts, rows, n)
-    _linear(amounts, _part(seen.known, rows, n), seen.n[1], family.slopes, family.constants, out)
-    exponentiate_columns(out, shift.reshape(1, n))
+    amounts, known, shifts = _part(seen.amounts, rows, n), _part(seen.known, rows, n), shift.reshape(1, n)
+    logs = np.empty((out.shape[0], STRIP))
+    for start in range(0, n, STRIP):
+        stop = min(start + STRIP, n)
+        _linear(amounts, known, seen.n[1], family.slopes, family.constants, start, stop, logs, np.int64(0))
+        exponentiate_strip(logs, 0, out, start, stop, shifts)
     _take_factorials(amounts, family.log_factorials, shift)
 
 
 @implements(log_likelihoods, LinearCounts)
 def _logs(family, seen, out):
     n, rows = seen.n[0], family.slopes.shape[1]
-    amounts, common = _part(seen.amounts, rows, n), np.zeros(n)
-    _linear(amounts, _part(seen.known, rows, n), seen.n[1], family.slopes, family.constants, out)
+    amounts, known, common = _part(seen.amounts, rows, n), _part(seen.known, rows, n), np.zeros(n)
+    for start in range(0, n, STRIP):
+        stop = min(start + STRIP, n)
+        _linear(amounts, known, seen.n[1], family.slopes, family.constants, start, stop, out, start)
     _take_factorials(amounts, family.log_factorials, common)
     for k in range(out.shape[0]):
         for i in range(n):

@@ -12,8 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.emissions.normal_kernels import add_moments, center_at, quadratic, separate_moments, separate_squares
-from subchain.emissions.scaling import exponentiate_columns
+from subchain.emissions.normal_kernels import (
+    STRIP,
+    add_moments,
+    center_at,
+    quadratic,
+    quadratic_strip,
+    separate_moments,
+    separate_squares,
+    separate_strip,
+)
+from subchain.emissions.scaling import exponentiate_strip
 from subchain.propagation.compiled import small_kernel
 from subchain.propagation.lanes.observing import (
     add_observations,
@@ -89,8 +98,12 @@ def _observe(family, positions, seen):
 
 @implements(likelihoods, FullNormal)
 def _likelihoods(family, seen, out, shift):
-    quadratic(_in_use(seen, family.offsets.shape[1]), family.factors, family.offsets, family.constants, out)
-    exponentiate_columns(out, shift.reshape(1, shift.shape[0]))
+    x, n = _in_use(seen, family.offsets.shape[1]), seen.n[0]
+    logs, z, shifts = np.empty((out.shape[0], STRIP)), np.zeros((4, STRIP)), shift.reshape(1, n)
+    for start in range(0, n, STRIP):
+        stop = min(start + STRIP, n)
+        quadratic_strip(x, start, stop, family.factors, family.offsets, family.constants, z, logs, 0)
+        exponentiate_strip(logs, 0, out, start, stop, shifts)
 
 
 @implements(log_likelihoods, FullNormal)
@@ -114,8 +127,12 @@ def _add(family, seen, marginals, sums):
 
 @implements(likelihoods, SeparateNormal)
 def _separate_likelihoods(family, seen, out, shift):
-    separate_squares(_in_use(seen, family.offsets.shape[1]), family.scales, family.offsets, family.constants, out)
-    exponentiate_columns(out, shift.reshape(1, shift.shape[0]))
+    x, n = _in_use(seen, family.offsets.shape[1]), seen.n[0]
+    logs, shifts = np.empty((out.shape[0], STRIP)), shift.reshape(1, n)
+    for start in range(0, n, STRIP):
+        stop = min(start + STRIP, n)
+        separate_strip(x, start, stop, family.scales, family.offsets, family.constants, logs, 0)
+        exponentiate_strip(logs, 0, out, start, stop, shifts)
 
 
 @implements(log_likelihoods, SeparateNormal)

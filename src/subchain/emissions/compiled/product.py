@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from subchain.emissions.scaling import exponentiate_columns
+from subchain.emissions.scaling import STRIP, doubles_like, exponentiate_strip
 from subchain.propagation.lanes.observing import (
     add_observations,
     likelihoods,
@@ -62,8 +62,10 @@ def _logs(family, seen, out):
 
 @implements(likelihoods, FamilyPair)
 def _likelihoods(family, seen, out, shift):
-    log_likelihoods(family, seen, out)
-    exponentiate_columns(out, shift.reshape(1, shift.shape[0]))
+    logs, n = doubles_like(out), shift.shape[0]
+    log_likelihoods(family, seen, logs)
+    for start in range(0, n, STRIP):
+        exponentiate_strip(logs, start, out, start, min(start + STRIP, n), shift.reshape(1, n))
 
 
 @implements(add_observations, FamilyPair)

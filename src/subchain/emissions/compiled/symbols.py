@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.emissions.symbol_kernels import gather, scatter
+from subchain.emissions.symbol_kernels import gather, round_rows, scatter
 from subchain.propagation.lanes.observing import (
     add_observations,
     likelihoods,
@@ -33,8 +33,15 @@ class SymbolTable(NamedTuple):
     """
 
     values: NDArray[Any]
-    weights: Array
+    weights: NDArray[Any]
     shift: Array
+
+    def single(self) -> SymbolTable:
+        """Return the same with weights of single precision, scaled where they come near the ends of its range."""
+        weights = np.empty(self.weights.shape, dtype=np.float32)
+        shift = self.shift.copy() if len(self.shift) else np.zeros(len(weights) + 1)
+        any_scaled = round_rows(self.weights, weights, shift)
+        return SymbolTable(self.values, weights, shift if any_scaled else self.shift)
 
 
 class SymbolLogs(NamedTuple):

@@ -18,20 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.engines.cpu.partition import Index, Partition
+from subchain.engines.cpu.precision import DOUBLE, Precision
 from subchain.propagation.compiled import kernel, small_kernel
+from subchain.propagation.lanes.groups import Edges
 
 Array = NDArray[np.float64]
-
-#: Largest relative difference between two messages that count as the same.
-AGREEMENT = 1e-13
-#: Entries of two messages whose sum is smaller are compared as they are.
-FAINT = 1e-290
 
 
 def disagreement(ours: Array, theirs: Array) -> Array:
     """Largest relative difference of two messages along the last axis."""
     sum_of_both = ours + theirs
-    relative = np.abs(ours - theirs) / np.where(sum_of_both > FAINT, sum_of_both, 1.0)
+    relative = np.abs(ours - theirs) / np.where(sum_of_both > DOUBLE.faint, sum_of_both, 1.0)
     return 2.0 * np.asarray(relative.max(axis=-1))
 
 
@@ -60,15 +57,22 @@ class Borders:
     ----------
     messages : (P, K) each
     known : (P,) whether `before` and `after` are set
+    precision : when two messages count as the same
     """
 
     messages: BorderMessages
     known: NDArray[np.bool_]
+    precision: Precision = DOUBLE
 
     @classmethod
-    def unknown(cls, n_pieces: int, n_states: int) -> Borders:
+    def unknown(cls, n_pieces: int, n_states: int, precision: Precision = DOUBLE) -> Borders:
         tables = BorderMessages(*(np.empty((n_pieces, n_states)) for _ in range(4)))
-        return cls(tables, known=np.zeros(n_pieces, dtype=np.bool_))
+        return cls(tables, np.zeros(n_pieces, dtype=np.bool_), precision)
+
+    def of(self, pieces: Index) -> Borders:
+        """Return a copy for some pieces."""
+        tables = BorderMessages(*(table[pieces] for table in self.messages))
+        return Borders(tables, self.known[pieces], self.precision)
 
     def put(self, pieces: Index, found: BorderMessages) -> None:
         """Keep what a group of pieces has found."""
@@ -82,29 +86,37 @@ class Borders:
         Without `smooth` only forward messages count.
         """
         wrong = np.zeros(len(self.known), dtype=np.bool_)
-        _adopt(self.messages, cut.is_first, smooth, wrong)
+        _adopt(self.messages, cut.is_first, smooth, self.precision, wrong)
         return np.flatnonzero(wrong)
 
 
+def edges_of(borders: Borders | None, n_states: int) -> Edges:
+    """Return the messages at borders as compiled passes take them."""
+    if borders is None:
+        none = np.empty((0, n_states))
+        return Edges(none, none, none, none, np.empty(0, dtype=np.bool_))
+    return Edges(*borders.messages, borders.known)
+
+
 @small_kernel
-def _differ(ours, theirs):  # type: ignore[no-untyped-def]
+def _differ(ours, theirs, precision):  # type: ignore[no-untyped-def]
     """Whether two messages (K,) do not count as the same."""
     for k in range(ours.shape[0]):
         both = ours[k] + theirs[k]
-        if not 2.0 * abs(ours[k] - theirs[k]) <= AGREEMENT * (both if both > FAINT else 1.0):
+        if not 2.0 * abs(ours[k] - theirs[k]) <= precision.tolerance * (both if both > precision.faint else 1.0):
             return True
     return False
 
 
 @kernel
-def _adopt(messages, is_first, smooth, wrong):  # type: ignore[no-untyped-def]
+def _adopt(messages, is_first, smooth, precision, wrong):  # type: ignore[no-untyped-def]
     """Give pieces their neighbours' messages where they disagree; mark those pieces."""
     for piece in range(1, is_first.shape[0]):
         if is_first[piece]:
             continue
-        if _differ(messages.before[piece], messages.last[piece - 1]):
+        if _differ(messages.before[piece], messages.last[piece - 1], precision):
             messages.before[piece] = messages.last[piece - 1]
             wrong[piece] = True
-        if smooth and _differ(messages.after[piece - 1], messages.first[piece]):
+        if smooth and _differ(messages.after[piece - 1], messages.first[piece], precision):
             messages.after[piece - 1] = messages.first[piece]
             wrong[piece - 1] = True

@@ -28,7 +28,7 @@ FIRST_LOOK = 8
 
 def approach(messages: Messages, batch: Minibatch, outside: Array, before: Index, after: Index) -> Approach:
     """Carry messages over so many positions before and after each subchain; see `Engine.approach`."""
-    start = np.empty((messages.surrogate.n_states, batch.size), dtype=messages.dtype)
+    start = np.empty((messages.surrogate.n_states, batch.size))
     start[:] = outside[:, None]
     start[:, batch.starts - before == messages.data.offsets[batch.sequences]] = messages.surrogate.initial[:, None]
     stop = np.ones_like(start)
@@ -86,7 +86,7 @@ def _retreat(messages: Messages, starts: Index, lengths: Index, stop: Array, spa
     tile = Tile(where, starts[where], lengths[where])
     likelihood = space.table("likelihood", len(stop), tile.columns)
     messages.likelihood(tile.positions, likelihood)
-    near = np.empty((len(stop), reached), dtype=messages.dtype)
+    near = np.empty((len(stop), reached))
     messages.kernels.retreat(likelihood, np.ones_like(near), tile.offsets, near)
     stop[:, where] = near
 

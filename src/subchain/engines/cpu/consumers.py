@@ -45,10 +45,12 @@ class Compiled(NamedTuple):
     ----------
     weights : (S,) how often each sequence counts; None if all count once
     outputs : from the cut of the data to what is done with messages, see `propagation.lanes.outcomes`
+    allows_single : whether messages may be of single precision
     """
 
     weights: Array | None = None
     outputs: Callable[[Partition], Any] = lambda cut: NO_OUTPUTS
+    allows_single: bool = True
 
 
 class Consumer(ABC, Generic[Result]):

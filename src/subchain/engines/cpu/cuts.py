@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from subchain.data.sequences import Sequences
 from subchain.engines.cpu.kernels import MANY_STATES
 from subchain.engines.cpu.partition import Index, Partition, partition
+from subchain.engines.cpu.precision import Precision
 from subchain.engines.results import PassMemory
 from subchain.transitions.operators import Banded, TransitionOperator
 
@@ -49,10 +50,13 @@ class _Kept(NamedTuple):
 
 
 class Cuts:
-    """The cut of the last pass over all sequences, for the next one, and the room for its groups' sums."""
+    """The cut of the last pass over all sequences, for the next one, and the room for its groups' sums.
+
+    There is one cut for each precision.
+    """
 
     def __init__(self) -> None:
-        self._kept: _Kept | None = None
+        self._kept: dict[Precision, _Kept] = {}
         self._rows: Array | None = None
 
     def take_rows(self, n_groups: int, size: int) -> Array:
@@ -64,7 +68,7 @@ class Cuts:
         """Keep a table for the next pass: memory that was used before is faster than fresh one."""
         self._rows = rows
 
-    def choose(self, messages: Messages, chosen: Index) -> tuple[Partition, int | None]:
+    def choose(self, messages: Messages, chosen: Index, precision: Precision) -> tuple[Partition, int | None]:
         """Choose the length of pieces by the chain's mixing time; return the cut and how early pieces must start.
 
         The latter is None where starting early does not help.
@@ -73,20 +77,20 @@ class Cuts:
         lengths = lengths if len(chosen) == len(lengths) else lengths[chosen]
         longest = int(lengths.max(initial=0))
         if longest <= WHOLE:
-            return self._cut(messages, chosen, max(longest, 1)), 0
-        lead = _lead(messages, chosen[lengths > WHOLE])
+            return self._cut(messages, chosen, max(longest, 1), precision), 0
+        lead = _lead(messages, chosen[lengths > WHOLE], precision.rounding)
         piece = 2 * WHOLE + 1 if lead is None else piece_length(lead, int(lengths.sum()))
-        return self._cut(messages, chosen, piece), lead
+        return self._cut(messages, chosen, piece, precision), lead
 
-    def _cut(self, messages: Messages, chosen: Index, piece: int) -> Partition:
+    def _cut(self, messages: Messages, chosen: Index, piece: int, precision: Precision) -> Partition:
         offsets, n_states, is_wide = messages.data.offsets, messages.surrogate.n_states, messages.kernels.is_wide
         sums_bytes = sum(array.nbytes for array in messages.surrogate.emission.zeros().arrays().values())
-        settings, kept = (len(chosen), piece, n_states, sums_bytes, is_wide), self._kept
+        settings, kept = (len(chosen), piece, n_states, sums_bytes, is_wide), self._kept.get(precision)
         if kept is not None and kept.offsets is offsets and kept.settings == settings:
             return kept.cut
-        cut = partition(offsets, chosen, piece, n_states, sums_bytes, is_wide=is_wide)
+        cut = partition(offsets, chosen, piece, n_states, sums_bytes, is_wide=is_wide, size=precision.size)
         if len(chosen) == len(offsets) - 1:
-            self._kept = _Kept(offsets, settings, cut)
+            self._kept[precision] = _Kept(offsets, settings, cut)
         return cut
 
 
@@ -97,7 +101,7 @@ def piece_length(lead: int, total: int) -> int:
     return max(total // FEW_PIECES, 2 * lead, 64) + 1 if few else piece
 
 
-def _lead(messages: Messages, long: Index) -> int | None:
+def _lead(messages: Messages, long: Index, rounding: float) -> int | None:
     """How many steps early a piece has to start, by probes spread over the long sequences; None: never enough."""
     offsets = messages.data.offsets
     steps = WHOLE // 16
@@ -107,7 +111,7 @@ def _lead(messages: Messages, long: Index) -> int | None:
         at = np.linspace(0, ends[-1] - 1, PROBES).astype(np.int64)
         which = np.searchsorted(ends, at, side="right")
         starts = offsets[long[which]] + at - (ends[which] - room[which])
-        time = messages.mixing_time(starts, steps)
+        time = messages.mixing_time(starts, steps, rounding)
         if time is not None:
             return min(_rounded(time + time // 2 + 16), WHOLE // 2)
         steps *= 2

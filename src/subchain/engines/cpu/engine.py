@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.components import Component
 from subchain.data.sequences import Sequences
 from subchain.engines.base import BufferGrowth, WordBoundary, WordChain, WordMinibatches, WordTable
 from subchain.engines.cpu import buffers, decode, in_order, left_out, passes, paths, word_updates
@@ -24,12 +25,14 @@ from subchain.engines.cpu.messages import Messages
 from subchain.engines.cpu.minibatches import run_minibatch
 from subchain.engines.cpu.occurrence import occurrence
 from subchain.engines.cpu.partition import TABLE_BYTES
-from subchain.engines.cpu.workspace import Workers, floating_type
+from subchain.engines.cpu.single import LARGEST_DEVIATION, Checks
+from subchain.engines.cpu.workspace import Workers
 from subchain.engines.part import Part
 from subchain.engines.results import Approach, Consume, ConsumeFiltered, Keep, Occurrence, PassMemory, Scores
 from subchain.engines.statistics import HMMStatistics
 from subchain.engines.subchains import Minibatch, MinibatchRun
 from subchain.engines.surrogate import Surrogate
+from subchain.errors import unknown_name
 from subchain.transitions.operators import TransitionOperator
 
 Array = NDArray[np.float64]
@@ -37,48 +40,82 @@ Index = NDArray[np.int64]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+#: Floating types of messages.
+PRECISIONS = ("double", "single")
 
-class CpuEngine:
+
+class Cpu(Component):
     """Runs chains on the cores of this machine.
 
     Parameters
     ----------
     n_jobs : int, optional
-        Number of threads; all cores by default, −1 too.
-    precision : "double"
-        Floating type of likelihoods and messages. Sums are always of double precision.
+        Number of threads; all cores by default, −1 too. A model that has this engine and a number of its own uses that.
+    precision : "double" or "single"
+        Floating type of the messages in passes over large data: statistics, log likelihoods and marginals. Single
+        precision is faster. Sums and log likelihoods are added up in double precision. Some stretches of the data are
+        run in both precisions in every pass; if results differ by more than 2e-6, the whole pass is made in double
+        precision, so that all results are within 1e-5 of it. `checks` says what was found.
+
+    Attributes
+    ----------
+    checks : what was found where single precision was compared with double precision: `n_checked` (how often),
+        `deviation` (the largest relative difference) and `n_in_double` (how often that was too large, so that a pass
+        was made in double precision)
 
     Examples
     --------
     >>> import numpy as np
     >>> from subchain.data import Sequences
     >>> from subchain.emissions import Categorical
-    >>> from subchain.engines import CpuEngine, Part, Surrogate
+    >>> from subchain.engines import Cpu, Part, Surrogate
     >>> flat = Categorical.from_parameters([[0.5, 0.5], [0.5, 0.5]])
     >>> surrogate = Surrogate(np.array([1.0, 0.0]), np.array([[0.9, 0.1], [0.0, 1.0]]), flat)
     >>> part = Part(Sequences(np.array([0, 1, 0])))
-    >>> CpuEngine().statistics(surrogate, part).pairs.round(2)
+    >>> Cpu().statistics(surrogate, part).pairs.round(2)
     array([[1.71, 0.19],
            [0.  , 0.1 ]])
-    >>> CpuEngine().occurrence(surrogate, part, method="exact").probability.round(2)
+    >>> Cpu().occurrence(surrogate, part, method="exact").probability.round(2)
     array([[0.9 , 0.19],
            [0.  , 0.1 ]])
     """
 
     def __init__(self, n_jobs: int | None = None, precision: str = "double") -> None:
-        self.workers = Workers(n_jobs)
+        self.n_jobs = n_jobs
         self.precision = precision
-        self.dtype = floating_type(precision)
+        self.checks = Checks()
         self._cuts = Cuts()
+        Workers(n_jobs)  # these two say what is wrong with a setting
+        self._is_single()
 
-    def __reduce__(self) -> tuple[type[CpuEngine], tuple[int, str]]:
-        return CpuEngine, (self.workers.n_jobs, self.precision)
+    def __reduce__(self) -> tuple[type[Cpu], tuple[int | None, str]]:
+        return Cpu, (self.n_jobs, self.precision)
 
-    def __repr__(self) -> str:
-        return f"CpuEngine(n_jobs={self.workers.n_jobs}, precision={self.precision!r})"
+    def with_jobs(self, n_jobs: int | None) -> Cpu:
+        """Return this engine for a model that has a number of jobs: with that number, if it has none of its own."""
+        if n_jobs is None or self.n_jobs is not None:
+            return self
+        engine = Cpu(n_jobs, self.precision)
+        engine.checks, engine._cuts = self.checks, self._cuts
+        return engine
+
+    @property
+    def workers(self) -> Workers:
+        """The threads."""
+        return Workers(self.n_jobs)
+
+    @property
+    def rounding(self) -> float:
+        """Largest relative error of statistics and log likelihoods, where it is beyond that of double precision."""
+        return LARGEST_DEVIATION if self._is_single() else 0.0
+
+    def _is_single(self) -> bool:
+        if self.precision not in PRECISIONS:
+            raise unknown_name("precision", self.precision, PRECISIONS)
+        return self.precision == "single"
 
     def _messages(self, surrogate: Surrogate, part: Part) -> Messages:
-        return Messages(surrogate, part, self.dtype, self._cuts)
+        return Messages(surrogate, part, self._cuts, self.checks if self._is_single() else None)
 
     # ---- passes over a part of the data ------------------------------------------------------------------------------
 
@@ -169,6 +206,10 @@ class CpuEngine:
 
     def pass_memory(self, data: Sequences, transition: TransitionOperator, sums_bytes: int) -> PassMemory:
         return pass_memory(data, transition, sums_bytes, self.workers.n_jobs)
+
+
+#: The earlier name of the class.
+CpuEngine = Cpu
 
 
 def _with_matrix(surrogate: Surrogate, what: str) -> Surrogate:

@@ -15,13 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.emissions.compiled.inherited import compiled_form
-from subchain.engines.cpu.borders import Borders
+from subchain.engines.cpu.borders import Borders, edges_of
 from subchain.engines.cpu.consumers import Collected, Compiled, Consumer
 from subchain.engines.cpu.cuts import Cuts
 from subchain.engines.cpu.messages import Messages
 from subchain.engines.cpu.partition import Index, Partition
-from subchain.engines.cpu.workspace import Workers, Workspace
-from subchain.propagation.lanes.groups import Claims, Edges, Tables, Ways, add_rows, run_groups
+from subchain.engines.cpu.precision import DOUBLE, SINGLE, Precision
+from subchain.engines.cpu.single import Checks, deviation, has_safe_ways, tiles_to_check
+from subchain.engines.cpu.workspace import FLOAT64, Workers, Workspace
+from subchain.propagation.lanes.groups import Claims, Edges, Tables, TiledPieces, Ways, add_rows, run_groups
 from subchain.propagation.verbs import kernel_for
 from subchain.transitions.operators import Dense
 
@@ -42,6 +44,7 @@ class Fused:
     family : observations and likelihoods as the kernel takes them
     ways : first states and transitions likewise
     wants : what the consumer wants
+    double : the same in double precision, if this is in single precision
     """
 
     workers: Workers
@@ -50,6 +53,7 @@ class Fused:
     family: Any
     ways: Ways
     wants: Compiled
+    double: Fused | None = None
 
     @classmethod
     def where_it_can(cls, workers: Workers, messages: Messages, consumer: Consumer[Any]) -> Fused | None:
@@ -58,7 +62,29 @@ class Fused:
         family = None if wants is None or not has_plain_ways(messages) else compiled_family(messages)
         if wants is None or family is None:
             return None
-        return cls(workers, messages, consumer, family, ways_of(messages), wants)
+        double, operator = cls(workers, messages, consumer, family, ways_of(messages), wants), messages.operator
+        is_wanted = messages.checks is not None and wants.allows_single
+        if not is_wanted or not isinstance(operator, Dense) or not has_safe_ways(operator):
+            return double
+        family = family.single() if hasattr(family, "single") else family
+        ways = Ways(*(array.astype(np.float32) for array in double.ways))
+        return dataclasses.replace(double, family=family, ways=ways, double=double)
+
+    @property
+    def precision(self) -> Precision:
+        return DOUBLE if self.double is None else SINGLE
+
+    def tables(self, space: Workspace, cut: Partition, lead: int) -> Tables:
+        """Return room for the largest tile, for one thread."""
+        return tables_in(space, self.messages.surrogate.n_states, cut.most_columns(lead), self.ways.transition.dtype)
+
+    def run(
+        self, lanes: TiledPieces, claims: Claims, edges: Edges, lead: int, tables: Tables, outputs: Any,
+        rows: Array, done: NDArray[np.bool_], *, smooth: bool = True,
+    ) -> None:  # fmt: skip
+        """Claim groups and run them in this thread; see `run_groups`."""
+        run = kernel_for(run_groups, self.family)
+        run(self.family, lanes, claims, self.ways, edges, lead, smooth, tables, outputs, rows, done)
 
     def over(self, cut: Partition, borders: Borders | None, lead: int | None) -> FusedPass:
         """Return a pass over data that are cut in this way."""
@@ -72,6 +98,7 @@ class FusedPass:
     ----------
     log_totals : (P,) by piece; undefined for those of tiles that were not done
     done : (T,) by tile
+    is_precise : whether single precision is good enough; if not, the pass is not complete
     """
 
     def __init__(self, fused: Fused, cut: Partition, borders: Borders | None, lead: int) -> None:
@@ -81,23 +108,28 @@ class FusedPass:
         self._rows = Rows(fused.messages.cuts, cut.n_groups, summed)
         self.log_totals = np.empty(len(cut.start))
         self.done = np.zeros(cut.n_tiles, dtype=np.bool_)
+        self.is_precise = True
         self._lanes = cut.weighed_lanes(fused.wants.weights)
         self._outputs = fused.wants.outputs(cut)._replace(totals=self.log_totals)
-        self._edges = _edges(borders, fused.messages.surrogate.n_states)
+        self._edges, self._borders = edges_of(borders, fused.messages.surrogate.n_states), borders
+        self._checked = iter([] if fused.double is None else tiles_to_check(cut, fused.ways.transition))
 
     def run(self, groups: Index) -> None:
         """Run some groups, anew if they have been run before; what they know of their borders is kept."""
-        fused, (columns, lanes) = self.fused, self.cut.largest_tile
-        columns = max(columns, 2 * self.lead * lanes)
-        claims = Claims(self.cut.group_bounds, groups, np.zeros(1, dtype=np.int64))
-        run, outputs = kernel_for(run_groups, fused.family), self._outputs
+        fused, cut, lead, outputs = self.fused, self.cut, self.lead, self._outputs
+        claims, checks = (
+            Claims(cut.group_bounds, groups, np.zeros(1, dtype=np.int64)),
+            fused.messages.checks or Checks(),
+        )
 
         def work() -> None:
+            for tile in self._checked:
+                if not checks.add(deviation(fused, cut, self._borders, lead, tile, outputs)):
+                    self.is_precise, claims.next[0] = False, len(groups)  # the others need not go on
             space = fused.messages.workspace()
-            tables = tables_in(space, fused.messages.surrogate.n_states, columns)
-            run(
-                fused.family, self._lanes, claims, fused.ways, self._edges, self.lead, fused.consumer.smooth, tables,
-                outputs, self._rows.table, self.done,
+            fused.run(
+                self._lanes, claims, self._edges, lead, fused.tables(space, cut, lead), outputs, self._rows.table,
+                self.done, smooth=fused.consumer.smooth,
             )  # fmt: skip
 
         fused.workers.share(work, len(groups))
@@ -132,12 +164,15 @@ class Rows:
         self._cuts.keep_rows(self.table)
 
 
-def tables_in(space: Workspace, n_states: int, columns: int) -> Tables:
-    """Room for one thread."""
+def tables_in(space: Workspace, n_states: int, columns: int, dtype: np.dtype[Any] = FLOAT64) -> Tables:
+    """Room for one thread; likelihoods and messages are of the given floating type."""
     likelihood, alpha, marginals = (
-        space.table(name, 1, n_states * columns)[0] for name in ("likelihood", "alpha", "marginals")
+        space.table(name, 1, n_states * columns, dtype)[0] for name in ("likelihood", "alpha", "marginals")
     )
-    scale, shift, positions = (space.table(name, 1, columns)[0] for name in ("scale", "shift", "positions"))
+    scale, shift, positions = (
+        space.table(name, 1, columns, kind)[0]
+        for name, kind in (("scale", dtype), ("shift", FLOAT64), ("positions", FLOAT64))
+    )
     return Tables(likelihood, alpha, marginals, scale, shift, positions.view(np.int64))
 
 
@@ -165,11 +200,3 @@ def compiled_family(messages: Messages, *, logs: bool = False) -> Any:
     if messages.evidence is not None or messages.part.hidden is not None:
         return None
     return compiled_form(emission, values, logs=logs)
-
-
-def _edges(borders: Borders | None, n_states: int) -> Edges:
-    """Return the messages at borders as the kernel takes them."""
-    if borders is None:
-        none = np.empty((0, n_states))
-        return Edges(none, none, none, none, np.empty(0, dtype=np.bool_))
-    return Edges(*borders.messages, borders.known)

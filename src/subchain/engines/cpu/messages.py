@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,15 @@ from subchain.engines.cpu.borders import Borders, disagreement
 from subchain.engines.cpu.cuts import Cuts
 from subchain.engines.cpu.kernels import Kernels
 from subchain.engines.cpu.partition import Partition, Tile
+from subchain.engines.cpu.precision import DOUBLE
 from subchain.engines.cpu.workspace import Workspace, empty_table
 from subchain.engines.part import Observed, Part
 from subchain.engines.surrogate import Surrogate
 from subchain.propagation.layout import Walks
 from subchain.propagation.underflow import LEAST_MARGINAL, LEAST_SCALE, Growth
+
+if TYPE_CHECKING:
+    from subchain.engines.cpu.single import Checks
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -67,15 +71,18 @@ class Smoothed(NamedTuple):
 
 
 class Messages(Observed):
-    """Runs tiles of one part of the data under one surrogate, in tables of the given floating type.
+    """Runs tiles of one part of the data under one surrogate, in double precision.
 
-    `cuts` may remember how the data were cut for the pass before.
+    `cuts` may remember how the data were cut for the pass before. With `checks`, passes that run in compiled calls are
+    made in single precision where that is good enough, which they keep account of.
     """
 
-    def __init__(self, surrogate: Surrogate, part: Part, dtype: np.dtype[Any], cuts: Cuts | None = None) -> None:
+    def __init__(
+        self, surrogate: Surrogate, part: Part, cuts: Cuts | None = None, checks: Checks | None = None
+    ) -> None:
         super().__init__(surrogate, part)
-        self.dtype = dtype
         self.cuts = Cuts() if cuts is None else cuts
+        self.checks = checks
         self.operator = surrogate.transition
         self.kernels = Kernels(surrogate.transition)
 
@@ -91,11 +98,11 @@ class Messages(Observed):
 
     def workspace(self) -> Workspace:
         """Return tables for one worker."""
-        return Workspace(self.dtype)
+        return Workspace()
 
     def table(self, columns: int) -> Array:
         """Return a fresh table with a row for each state, undefined."""
-        return empty_table(self.surrogate.n_states, columns, self.dtype)
+        return empty_table(self.surrogate.n_states, columns)
 
     # ---- one tile ----------------------------------------------------------------------------------------------------
 
@@ -124,7 +131,7 @@ class Messages(Observed):
 
     def _start(self, tile: Tile, cut: Partition, told: Told | None) -> Array:
         """Weights of the states of each lane's first position, before its observation is seen."""
-        start = np.empty((self.surrogate.n_states, tile.lanes), dtype=self.dtype)
+        start = np.empty((self.surrogate.n_states, tile.lanes))
         start[:] = self.surrogate.initial[:, None]
         if told is not None:
             inner = ~cut.is_first[tile.pieces]
@@ -137,7 +144,7 @@ class Messages(Observed):
         """Smoothed marginals, and filtered ones if that was not done before; the table of likelihoods is used up."""
         tile, weighted = filtered.tile, filtered.likelihood
         marginals = space.table("marginals", self.surrogate.n_states, tile.columns)
-        stop = np.ones((self.surrogate.n_states, tile.lanes), dtype=self.dtype)
+        stop = np.ones((self.surrogate.n_states, tile.lanes))
         if told is not None:
             inner = ~cut.is_last[tile.pieces]
             stop[:, inner] = told.after[inner].T
@@ -188,7 +195,7 @@ class Messages(Observed):
         n_states, count = self.surrogate.n_states, len(starts)
         likelihood = space.table("likelihood", n_states, lead * count)
         self.likelihood((starts + np.arange(lead)[:, None]).ravel(), likelihood)
-        flat = np.full((n_states, count), 1.0 / n_states, dtype=self.dtype)
+        flat = np.full((n_states, count), 1.0 / n_states)
         stop = flat if len(later) else flat[:, :0]
         last, before, offsets = np.empty_like(flat), np.empty_like(flat), np.arange(lead + 1) * count
         self.kernels.approach(likelihood, flat, stop, offsets, last, before)
@@ -240,13 +247,13 @@ class Messages(Observed):
 
     # ---- mixing ------------------------------------------------------------------------------------------------------
 
-    def mixing_time(self, starts: Index, steps: int) -> int | None:
+    def mixing_time(self, starts: Index, steps: int, rounding: float = DOUBLE.rounding) -> int | None:
         """Steps after which two opposite starts, at each of the given positions, have come to the same marginals.
 
         The marginals are the same if they agree to rounding. None where `steps` are not enough.
         """
         first, second = self._opposite(starts, steps)
-        apart = np.any(disagreement(first, second) > 1e-15 * (8 + self.surrogate.n_states), axis=1)
+        apart = np.any(disagreement(first, second) > rounding * (8 + self.surrogate.n_states), axis=1)
         if apart[-1]:
             return None
         return int(np.flatnonzero(apart)[-1]) + 1 if apart.any() else 0
@@ -262,11 +269,11 @@ class Messages(Observed):
         offsets = np.arange(steps + 1) * count
         likelihood = self.table(steps * count)
         self.likelihood((starts + np.arange(steps)[:, None]).ravel(), likelihood)
-        lean = np.full((n_states, count), 0.1 / n_states, dtype=self.dtype)
+        lean = np.full((n_states, count), 0.1 / n_states)
         lean[np.arange(count) % n_states, np.arange(count)] += 0.9
         ends = []
-        for start in (np.full((n_states, count), 1.0 / n_states, dtype=self.dtype), lean):
-            alpha, scale = np.empty_like(likelihood), np.empty(steps * count, dtype=self.dtype)
+        for start in (np.full((n_states, count), 1.0 / n_states), lean):
+            alpha, scale = np.empty_like(likelihood), np.empty(steps * count)
             self.kernels.forward(likelihood, start, offsets, alpha, scale)
             ends.append(alpha.T.reshape(steps, count, n_states))
         return ends

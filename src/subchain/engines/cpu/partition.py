@@ -32,9 +32,9 @@ WIDE_LANES, WIDE_BYTES = 256, 32 << 20
 MAX_LANES = 4096
 #: Bytes of a table of so few lanes; beyond them there are fewer still.
 MOST_BYTES = 256 << 20
-#: Lanes come in whole cache lines. The rows of a table are not a multiple of a page of columns apart if that can be
-#: helped: entries at this distance compete for the same places in the cache.
-LINE, PAGE = 8, 512
+#: Lanes come in whole cache lines, and the rows of a table are not a multiple of a page of columns apart if that can be
+#: helped: entries at this distance compete for the same places in the cache. Both are bytes.
+LINE, PAGE = 64, 4096
 
 #: The marginals of a group are at least so many times as large as its sums, unless there would be less than two groups.
 WORTH = 4
@@ -134,8 +134,13 @@ class Partition:
         out[self.order] = np.repeat(np.arange(self.n_groups), np.diff(self.lanes.tiles[self.group_bounds]))
         return out
 
+    def most_columns(self, lead: int) -> int:
+        """The columns of the largest tile, or of the positions beyond its borders: at most `lead` at either side."""
+        columns, lanes = self._largest_tile
+        return max(columns, 2 * lead * lanes)
+
     @cached_property
-    def largest_tile(self) -> tuple[int, int]:
+    def _largest_tile(self) -> tuple[int, int]:
         """The most columns and the most lanes of a tile."""
         columns, lanes = _columns(self.lanes.lengths, self.lanes.tiles), np.diff(self.lanes.tiles)
         return int(columns.max(initial=0)), int(lanes.max(initial=0))
@@ -147,11 +152,11 @@ class Partition:
 
 
 def partition(
-    offsets: Index, chosen: Index, piece: int, n_states: int, sums_bytes: int, *, is_wide: bool = False
+    offsets: Index, chosen: Index, piece: int, n_states: int, sums_bytes: int, *, is_wide: bool = False, size: int = 8
 ) -> Partition:
     """Cut the chosen sequences evenly into pieces of at most `piece` positions, arranged in tiles and groups.
 
-    `is_wide` asks for the many lanes that matrix products need.
+    `is_wide` asks for the many lanes that matrix products need; `size` is that of a number, in bytes.
     """
     lengths = np.diff(offsets)[chosen]
     present = lengths > 0
@@ -166,7 +171,7 @@ def partition(
     order = np.argsort(-length, kind="stable")
     starts, lengths, is_first = start[order], length[order], rank == 0
     total = int(lengths.sum())
-    tiles = tile_bounds(lengths, lambda longest: tile_lanes(longest, n_states, total, is_wide))
+    tiles = tile_bounds(lengths, lambda longest: tile_lanes(longest, n_states, total, is_wide, size))
     lanes = TiledPieces(tiles, order, starts, lengths, is_first[order], is_last[order], np.empty(0))
     groups = group_bounds(_columns(lengths, tiles), n_states, sums_bytes, least=2)
     return Partition(sequence, start, length, is_first, is_last, order, lanes, groups)
@@ -192,16 +197,19 @@ def _columns(lengths: Index, tiles: Index) -> Index:
     return np.diff(ends)
 
 
-def tile_lanes(longest: int, n_states: int, total: int, is_wide: bool) -> int:
-    """Number of pieces of a tile whose longest has this length, out of so many positions in all."""
-    columns = min(TABLE_BYTES // (8 * n_states), max(int(SHARE * total), 1 << 15))
-    least = LINE * LINES[n_states > FEW_STATES]
-    least = least if 8 * least * n_states * longest <= MOST_BYTES else LINE
+def tile_lanes(longest: int, n_states: int, total: int, is_wide: bool, size: int = 8) -> int:
+    """Number of pieces of a tile whose longest has this length, out of so many positions in all.
+
+    `size` is that of a number, in bytes.
+    """
+    columns, line = min(TABLE_BYTES // (size * n_states), max(int(SHARE * total), 1 << 15)), LINE // size
+    least = line * LINES[n_states > FEW_STATES]
+    least = least if size * least * n_states * longest <= MOST_BYTES else line
     if is_wide:
-        least = min(WIDE_LANES, max(WIDE_BYTES // (8 * n_states * longest), least))
-    lanes = min(max(columns // longest, least), MAX_LANES) // LINE * LINE
-    is_crowded = lanes * longest % PAGE == 0 and lanes > least
-    return lanes - LINE if is_crowded else lanes
+        least = min(WIDE_LANES, max(WIDE_BYTES // (size * n_states * longest), least))
+    lanes = min(max(columns // longest, least), MAX_LANES) // line * line
+    is_crowded = lanes * longest % (PAGE // size) == 0 and lanes > least
+    return lanes - line if is_crowded else lanes
 
 
 def group_bounds(columns: Index, n_states: int, sums_bytes: int, least: int) -> Index:

@@ -21,6 +21,7 @@ from subchain.engines.cpu.listed import LegalMessages, Pieces
 from subchain.engines.cpu.log_space import LogChain
 from subchain.engines.cpu.messages import Messages
 from subchain.engines.cpu.partition import Index, Partition
+from subchain.engines.cpu.precision import DOUBLE
 from subchain.engines.cpu.workspace import Workers
 from subchain.engines.results import Scores
 from subchain.propagation.underflow import Growth
@@ -123,18 +124,29 @@ class _Scaled(Generic[Result]):
 
     def run(self, chosen: Index, totals: Array) -> list[Result]:
         """Run the chosen sequences; totals that are not finite say that a sequence has underflowed."""
-        cut, lead = self.messages.cuts.choose(self.messages, chosen)
+        results = self._run(self.fused, chosen, totals)
+        if results is None and self.fused is not None:
+            results = self._run(self.fused.double, chosen, totals)
+        return results or []
+
+    def _run(self, fused: Fused | None, chosen: Index, totals: Array) -> list[Result] | None:
+        """Run them in the precision of compiled calls; None if that is not good enough."""
+        precision = DOUBLE if fused is None else fused.precision
+        cut, lead = self.messages.cuts.choose(self.messages, chosen, precision)
         if len(chosen) == len(totals):
             totals[:] = 0.0
         else:
             totals[chosen] = 0.0
         if not cut.n_tiles:
             return []
-        borders = Borders.unknown(len(cut.start), self.messages.surrogate.n_states) if cut.is_cut else None
-        groups = _Groups(self, cut, borders, lead)
+        n_states = self.messages.surrogate.n_states
+        borders = Borders.unknown(len(cut.start), n_states, precision) if cut.is_cut else None
+        groups = _Groups(self, fused, cut, borders, lead)
         if borders is not None and lead is None:
             groups.sweep(np.unique(cut.sequence[~cut.is_first]))
         groups.run(np.arange(cut.n_groups))
+        if not groups.is_precise:
+            return None
         if borders is not None and lead is not None:
             groups.reconcile(borders)
         piece_totals = groups.totals()
@@ -150,19 +162,26 @@ class _Scaled(Generic[Result]):
 class _Groups(Generic[Result]):
     """The groups of a pass: all that can be run in compiled calls, and tile by tile what these leave over."""
 
-    def __init__(self, scaled: _Scaled[Result], cut: Partition, borders: Borders | None, lead: int | None) -> None:
+    def __init__(
+        self, scaled: _Scaled[Result], fused: Fused | None, cut: Partition, borders: Borders | None, lead: int | None
+    ) -> None:
         self.scaled, self.cut, self.borders, self.lead = scaled, cut, borders, lead
-        self.fused = None if scaled.fused is None else scaled.fused.over(cut, borders, lead)
+        self.fused = None if fused is None else fused.over(cut, borders, lead)
         self._others: dict[int, GroupRun[Result]] = {}
+
+    @property
+    def is_precise(self) -> bool:
+        """Whether compiled calls were precise enough; if not, they have not done all."""
+        return self.fused is None or self.fused.is_precise
 
     def run(self, numbers: Index) -> None:
         """Run some groups, anew if they have been run before."""
-        messages, cut, consumer = self.scaled.messages, self.cut, self.scaled.consumer
         for number in numbers.tolist():
             self._others.pop(number, None)
         if self.fused is not None:
             self.fused.run(numbers)
-        left = self._left(numbers)
+        messages, cut, consumer = self.scaled.messages, self.cut, self.scaled.consumer
+        left = self._left(numbers) if self.is_precise else []
         runs = self.scaled.workers.map(
             lambda group: run_group(messages, cut, group, self.borders, self.lead, consumer), left
         )

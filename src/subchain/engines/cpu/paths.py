@@ -147,7 +147,7 @@ def _drawn(messages: Messages, key: NDArray[np.uint64], states: NDArray[Any], fo
         first = np.empty((n_pieces, len(states), n_states), dtype=_entry_type(n_states))
         return Draws(np.empty(0), key, operator.transposed, states, first, following)
 
-    return Compiled(outputs=outputs)
+    return Compiled(outputs=outputs, allows_single=False)
 
 
 def _entry_type(n_states: int) -> np.dtype[Any]:

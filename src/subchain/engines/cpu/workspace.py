@@ -9,26 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.engines.cpu.crew import crew, n_cores
-from subchain.errors import InputError, unknown_name
+from subchain.errors import InputError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-#: Floating types of likelihoods and messages, by their names. Sums are always float64.
-PRECISIONS: dict[str, np.dtype[Any]] = {"double": np.dtype(np.float64)}
+#: The floating type of all tables but those of compiled passes in single precision.
+FLOAT64: np.dtype[Any] = np.dtype(np.float64)
 
 #: Bytes of tables that are kept for the next worker, and the cache line at which tables begin.
 KEPT_BYTES, LINE_BYTES = 32 << 20, 64
 
 
-def floating_type(name: str) -> np.dtype[Any]:
-    """Return the floating type with this name."""
-    if name not in PRECISIONS:
-        raise unknown_name("precision", name, PRECISIONS)
-    return PRECISIONS[name]
-
-
-def empty_table(rows: int, columns: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+def empty_table(rows: int, columns: int, dtype: np.dtype[Any] = FLOAT64) -> NDArray[Any]:
     """Return a (rows, columns) table that begins at a cache line; it holds whatever was there before."""
     buffer = np.empty(rows * columns * dtype.itemsize + LINE_BYTES, dtype=np.uint8)
     start = -buffer.ctypes.data % LINE_BYTES
@@ -40,20 +33,19 @@ class Workspace:
 
     _spare: ClassVar[list[dict[tuple[str, np.dtype[Any]], NDArray[Any]]]] = []
 
-    def __init__(self, dtype: np.dtype[Any]) -> None:
-        self.dtype = dtype
+    def __init__(self) -> None:
         self._buffers = self._spare.pop() if self._spare else {}
 
     def __del__(self) -> None:
         if sum(buffer.nbytes for buffer in self._buffers.values()) <= KEPT_BYTES:
             self._spare.append(self._buffers)
 
-    def table(self, name: str, rows: int, columns: int) -> NDArray[Any]:
-        """Return a contiguous (rows, columns) table of the engine's floating type, with undefined contents."""
-        key = (name, self.dtype)
+    def table(self, name: str, rows: int, columns: int, dtype: np.dtype[Any] = FLOAT64) -> NDArray[Any]:
+        """Return a contiguous (rows, columns) table of a floating type, with undefined contents."""
+        key = (name, dtype)
         buffer = self._buffers.get(key)
         if buffer is None or buffer.size < rows * columns:
-            buffer = self._buffers[key] = empty_table(1, rows * columns, self.dtype)[0]
+            buffer = self._buffers[key] = empty_table(1, rows * columns, dtype)[0]
         return buffer[: rows * columns].reshape(rows, columns)
 
 

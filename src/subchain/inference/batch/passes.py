@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from subchain.core.checks import number, whole_number
 from subchain.core.parts import Point, Posterior
-from subchain.core.statistics import Statistics
+from subchain.core.statistics import Rounds, Statistics
 from subchain.errors import InferenceError
 from subchain.inference.run.algorithm import Algorithm
 from subchain.inference.run.interrupts import Postponed
@@ -162,9 +162,11 @@ class Passes:
         """Raise an error if an objective fell that never does; return an event for one that fell where it may."""
         known = state.trace.known_objectives()
         fall = known[-1] - objective if known else -math.inf
-        if not self.algorithm.monotone or fall <= ROUNDING * max(abs(objective), 1.0):
+        size, structure = max(abs(objective), 1.0), self.problem.structure
+        rounding = structure.rounding if isinstance(structure, Rounds) else 0.0
+        if not self.algorithm.monotone or fall <= max(ROUNDING, rounding / 100.0) * size:
             return []
-        if fall <= COARSE_ROUNDING * max(abs(objective), 1.0):
+        if fall <= max(COARSE_ROUNDING, rounding) * size:
             return [f"the objective fell by {fall:.3g}, by rounding"]
         if self.problem.exact:
             raise InferenceError(

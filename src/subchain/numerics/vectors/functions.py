@@ -9,32 +9,45 @@ from typing import Any
 import numpy as np
 from numba.extending import register_jitable
 
-#: Entries of a vector: one cache line of doubles, which is one AVX-512 register, two AVX or four SSE registers.
+#: Entries of a vector of doubles: one cache line, which is one AVX-512 register, two AVX or four SSE registers.
 WIDTH = 8
 
-#: `exponential` returns zero below this argument; normal doubles reach to about −708.
-LOWEST_EXPONENT = -700.0
+#: `exponential` returns zero below these arguments, for doubles and for singles; normal numbers reach a little further.
+LOWEST_EXPONENT, LOWEST_SINGLE_EXPONENT = -700.0, -85.0
 #: Smallest positive normal double.
 LEAST_NORMAL = float(np.finfo(np.float64).tiny)
 
 
-def zeros() -> Any:
-    """Return a vector of zeros."""
-    return np.zeros(WIDTH)
+def width(table: Any) -> Any:
+    """Return the number of entries of a vector that is loaded from this table: those of a cache line."""
+    return WIDTH * 8 // table.dtype.itemsize
+
+
+def zeros(table: Any = None) -> Any:
+    """Return a vector of zeros of the table's floating type; of doubles without a table."""
+    return np.zeros(WIDTH) if table is None else np.zeros(width(table), dtype=table.dtype)
 
 
 def spread(table: Any, row: Any, column: Any) -> Any:
     """Return a vector whose entries all equal table[row, column]."""
-    return np.full(WIDTH, table[row, column])
+    return np.full(width(table), table[row, column])
 
 
-def first(count: Any) -> Any:
-    """Return the mask of the first `count` entries."""
-    return np.arange(WIDTH) < count
+def first(count: Any, table: Any = None) -> Any:
+    """Return the mask of the first `count` entries of a vector from this table; of a vector of doubles without one."""
+    return np.arange(WIDTH if table is None else width(table)) < count
 
 
 def load(table: Any, row: Any, column: Any, mask: Any) -> Any:
-    """Return the vector table[row, column : column + WIDTH]; zero where the mask is false."""
+    """Return the vector table[row, column : column + width]; zero where the mask is false."""
+    out = np.zeros(width(table), dtype=table.dtype)
+    count = len(out) if mask is None else np.count_nonzero(mask)
+    out[:count] = table[row, column : column + count]
+    return out
+
+
+def load_doubles(table: Any, row: Any, column: Any, mask: Any) -> Any:
+    """Return table[row, column : column + WIDTH] as a vector of doubles, whatever the floating type of the table."""
     out = np.zeros(WIDTH)
     count = WIDTH if mask is None else np.count_nonzero(mask)
     out[:count] = table[row, column : column + count]
@@ -42,18 +55,23 @@ def load(table: Any, row: Any, column: Any, mask: Any) -> Any:
 
 
 def store(table: Any, row: Any, column: Any, mask: Any, values: Any) -> None:
-    """Write `values` to table[row, column : column + WIDTH] where the mask is true."""
-    count = WIDTH if mask is None else np.count_nonzero(mask)
+    """Write `values` to a row of a table from `column` on, rounded to its floating type, where the mask is true."""
+    count = len(values) if mask is None else np.count_nonzero(mask)
     table[row, column : column + count] = values[:count]
 
 
 def turned(table: Any, rows: Any, at: Any, column: Any, mask: Any) -> Any:
-    """Return the transpose of a WIDTH × WIDTH block of a table: a tuple with one vector for each column of the block.
+    """Return the transpose of a square block of a table: a tuple with one vector for each column of the block.
 
-    The rows of the block are rows[at : at + WIDTH], where negative ones count from the end of the table. Its columns
+    The rows of the block are rows[at : at + width], where negative ones count from the end of the table. Its columns
     begin at `column`; columns where the mask is false are zero.
     """
-    return tuple(np.array([load(table, row, column, mask) for row in rows[at : at + WIDTH]]).T)
+    return tuple(np.array([load(table, row, column, mask) for row in rows[at : at + width(table)]]).T)
+
+
+def turned_doubles(table: Any, rows: Any, at: Any, column: Any, mask: Any) -> Any:
+    """Return the same of a WIDTH × WIDTH block as vectors of doubles, whatever the floating type of the table."""
+    return tuple(np.array([load_doubles(table, row, column, mask) for row in rows[at : at + WIDTH]]).T)
 
 
 def reciprocal(values: Any) -> Any:
@@ -73,15 +91,16 @@ def largest(values: Any, others: Any) -> Any:
 
 
 def exponential(values: Any) -> Any:
-    """Return exp(values) of nonpositive values; zero below `LOWEST_EXPONENT`.
+    """Return exp(values) of nonpositive values; zero below `LOWEST_EXPONENT`, or `LOWEST_SINGLE_EXPONENT`.
 
     Kernels that call it must be compiled without reordering of additions (no `reassoc` in fastmath).
     """
-    return np.where(values < LOWEST_EXPONENT, 0.0, np.exp(np.maximum(values, LOWEST_EXPONENT)))
+    lowest = values.dtype.type(LOWEST_EXPONENT if values.dtype == np.float64 else LOWEST_SINGLE_EXPONENT)
+    return np.where(values < lowest, values.dtype.type(0.0), np.exp(np.maximum(values, lowest)))
 
 
 def logarithm(values: Any) -> Any:
-    """Return log(values) of nonnegative values; −inf below the smallest normal double.
+    """Return log(values) of nonnegative doubles; −inf below the smallest normal double.
 
     Kernels that call it must be compiled without reordering of additions (no `reassoc` in fastmath).
     """
@@ -100,7 +119,7 @@ def reached(values: Any, bound: Any) -> Any:
 
 def except_at(values: Any, place: Any) -> Any:
     """Return the values with a zero at index `place`; unchanged if `place` is outside the vector."""
-    return np.where(np.arange(WIDTH) == place, 0.0, values)
+    return np.where(np.arange(len(values)) == place, values.dtype.type(0.0), values)
 
 
 def fetch(table: Any, row: Any, column: Any) -> None:
@@ -123,13 +142,25 @@ def times(values: Any, factor: Any) -> Any:
 
 
 def total(values: Any) -> Any:
-    """Return the sum of the entries."""
-    return values.sum()
+    """Return the sum of the entries, in double precision."""
+    return values.sum(dtype=np.float64)
 
 
 @register_jitable
 def aligned(rows: Any, columns: Any) -> Any:
-    """Return an uninitialised table, (rows, columns), whose first entry is aligned to a cache line."""
+    """Return an uninitialised table of doubles, (rows, columns), whose first entry is aligned to a cache line."""
     buffer = np.empty(rows * columns + WIDTH)
-    start = -(buffer.ctypes.data // 8) % WIDTH
-    return buffer[start : start + rows * columns].reshape(rows, columns)
+    return buffer[_ahead(buffer) :][: rows * columns].reshape(rows, columns)
+
+
+@register_jitable
+def aligned_like(table: Any, rows: Any, columns: Any) -> Any:
+    """Return the same of the floating type of another table."""
+    buffer = np.empty(rows * columns + 2 * WIDTH, table.dtype)
+    return buffer[_ahead(buffer) :][: rows * columns].reshape(rows, columns)
+
+
+@register_jitable
+def _ahead(buffer: Any) -> Any:
+    """Entries before the first one that begins a cache line."""
+    return -(buffer.ctypes.data // buffer.itemsize) % (WIDTH * 8 // buffer.itemsize)

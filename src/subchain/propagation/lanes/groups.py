@@ -8,7 +8,7 @@ call for a pass, and claims group after group.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from subchain.propagation.lanes.outcomes import take
 from subchain.propagation.lanes.recursions import forward, forward_backward, log_totals
 from subchain.propagation.lanes.sums import pair_sums, weigh
 from subchain.propagation.layout import column_positions, step_offsets
-from subchain.propagation.underflow import LEAST_MARGINAL, LEAST_SCALE
+from subchain.propagation.precision import SAFE_MEETING, SAFE_SCALE, by_precision
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -69,11 +69,11 @@ class Claims(NamedTuple):
 
 
 class Ways(NamedTuple):
-    """First states (K,), the transition matrix and its transpose, (K, K) each."""
+    """First states (K,), the transition matrix and its transpose, (K, K) each, of the floating type of the tables."""
 
-    initial: Array
-    transition: Array
-    transposed: Array
+    initial: NDArray[Any]
+    transition: NDArray[Any]
+    transposed: NDArray[Any]
 
 
 class Edges(NamedTuple):
@@ -90,7 +90,10 @@ class Edges(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """Room for the columns of the largest tile: K times as many numbers in the first three; positions of columns."""
+    """Room for the columns of the largest tile: K times as many numbers in the first three; positions of columns.
+
+    The first four are of doubles or of singles, shifts are doubles.
+    """
 
     likelihood: Array
     alpha: Array
@@ -158,9 +161,11 @@ def _starts(lanes, a, b, ways, edges, start, stop):
 
 
 @small_kernel
-def _keep_edges(lanes, a, b, ways, edges, alpha, scale, weighted, offsets, stop, smooth, totals):
-    """Keep what lanes tell their neighbours; a lane whose message from the right contradicts it has no total."""
-    n_states = alpha.shape[0]
+def _keep_edges(lanes, a, b, ways, edges, alpha, scale, weighted, offsets, stop, smooth):
+    """Keep what lanes tell their neighbours; return whether no message from the right nearly contradicts its lane."""
+    n_states, agree = alpha.shape[0], True
+    if edges.before.shape[0] == 0:
+        return True
     for lane in range(a, b):
         at, piece = lane - a, lanes.pieces[lane]
         column = offsets[lanes.lengths[lane] - 1] + at
@@ -172,8 +177,8 @@ def _keep_edges(lanes, a, b, ways, edges, alpha, scale, weighted, offsets, stop,
         if not smooth:
             edges.first[piece] = edges.last[piece]
             continue
-        if not meeting * scale[column] >= LEAST_MARGINAL:
-            totals[at] = np.nan
+        if not meeting * scale[column] >= by_precision(SAFE_MEETING, alpha):
+            agree = False
         total = 0.0
         for j in range(n_states):
             message = 0.0
@@ -183,6 +188,7 @@ def _keep_edges(lanes, a, b, ways, edges, alpha, scale, weighted, offsets, stop,
             total += message
         if total > 0.0:
             edges.first[piece] /= total
+    return agree
 
 
 @small_kernel
@@ -204,9 +210,9 @@ def _first_and_crossing(lanes, a, b, edges, marginals, weighted, sums):
 @small_kernel
 def _all_normal(scale):
     """Whether no normaliser is so small, or so undefined, that something may have been lost."""
-    normal = 0
+    normal, least = 0, by_precision(SAFE_SCALE, scale)
     for column in range(scale.shape[0]):
-        normal += scale[column] >= LEAST_SCALE
+        normal += scale[column] >= least
     return normal == scale.shape[0]
 
 
@@ -226,7 +232,8 @@ def _meet_neighbours(family, seen, lanes, a, b, ways, edges, lead, smooth, table
         return False
     likelihood = tables.likelihood[: n_states * columns].reshape(n_states, columns)
     likelihoods(family, seen, likelihood, tables.shift[:columns])
-    flat, last, before = np.full((n_states, n), 1.0 / n_states), np.empty((n_states, n)), np.empty((n_states, n))
+    flat = np.full((n_states, n), 1.0 / n_states, likelihood.dtype)
+    last, before = np.empty_like(flat), np.empty_like(flat)
     stop = flat[:, : n if n > n_before else 0].copy()
     approach(likelihood, ways.transition, ways.transposed, flat, stop, offsets, last, before)
     _keep_early(lanes, a, b, edges, smooth, last, before)
@@ -279,13 +286,14 @@ def run_lanes(family, seen, starts, offsets, start, stop, ways, smooth, tables, 
 def _run_tile(family, seen, lanes, a, b, ways, edges, smooth, tables, outputs, sums):
     """Run the lanes `a` to `b` of a tile; return whether that could be done."""
     n_states, offsets = ways.initial.shape[0], step_offsets(lanes.lengths[a:b])
-    start, stop, own = np.empty((n_states, b - a)), np.empty((n_states, b - a)), np.empty(b - a)
+    start, own = np.empty((n_states, b - a), tables.alpha.dtype), np.empty(b - a)
+    stop = np.empty_like(start)
     _starts(lanes, a, b, ways, edges, start, stop)
     if not run_lanes(family, seen, lanes.starts[a:b], offsets, start, stop, ways, smooth, tables, own):
         return False
     weighted, alpha, marginals = messages_of(tables, n_states, offsets[-1])
-    if edges.before.shape[0] > 0:
-        _keep_edges(lanes, a, b, ways, edges, alpha, tables.scale, weighted, offsets, stop, smooth, own)
+    if not _keep_edges(lanes, a, b, ways, edges, alpha, tables.scale, weighted, offsets, stop, smooth):
+        return False
     for lane in range(a, b):
         outputs.totals[lanes.pieces[lane]] = own[lane - a]
     take(outputs, lanes, a, b, offsets, tables.positions, marginals if smooth else alpha)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from subchain.numerics.vectors import WIDTH, aligned, first, load, reciprocal, store, zeros
+from subchain.numerics.vectors import aligned_like, first, load, reciprocal, store, width, zeros
 from subchain.propagation.compiled import bare_part, kernel, part
 from subchain.propagation.lanes.panels import mix_four, panels_of, strip_of
 from subchain.propagation.lanes.recursions import absorb
@@ -21,7 +21,7 @@ def _advance_group(panels, likelihood, message, weighted, at, lane, mask):
     """Carry filtered marginals of a vector of lanes over one position; `message` has their sums in its last row."""
     n_states = likelihood.shape[0]
     factor = reciprocal(load(message, n_states, lane, None))
-    norm = zeros()
+    norm = zeros(likelihood)
     for k in range(0, n_states, 4):
         predicted = mix_four(panels, k, message, np.int64(0), lane, n_states)
         for i in range(4):
@@ -39,7 +39,7 @@ def _retreat_group(panels, likelihood, message, weighted, at, lane, mask):
     factor = reciprocal(load(message, n_states, lane, None))
     for k in range(n_states):
         store(weighted, k, 0, None, load(likelihood, k, at, mask) * (load(message, k, lane, None) * factor))
-    norm = zeros()
+    norm = zeros(likelihood)
     for k in range(0, n_states, 4):
         messages = mix_four(panels, k, weighted, np.int64(0), np.int64(0), n_states)
         for i in range(4):
@@ -52,12 +52,12 @@ def _retreat_group(panels, likelihood, message, weighted, at, lane, mask):
 @bare_part
 def _carry(carry_group, panels, likelihood, message, weighted, at, lanes):
     """Carry the messages of the first `lanes` lanes over one position by `carry_group`, one vector after the other."""
-    lane = np.int64(0)
-    while lane + WIDTH <= lanes:
+    lane, wide = np.int64(0), width(likelihood)
+    while lane + wide <= lanes:
         carry_group(panels, likelihood, message, weighted, at + lane, lane, None)
-        lane += WIDTH
+        lane += wide
     if lane < lanes:
-        carry_group(panels, likelihood, message, weighted, at + lane, lane, first(lanes - lane))
+        carry_group(panels, likelihood, message, weighted, at + lane, lane, first(lanes - lane, likelihood))
 
 
 @part
@@ -87,8 +87,9 @@ def advance(likelihood, transition, start, offsets, last):
     n_states = likelihood.shape[0]
     steps = offsets.shape[0] - 1
     lanes = offsets[steps] - offsets[steps - 1]
-    panels, strip = panels_of(transition), strip_of(n_states)
-    message, weighted = aligned(n_states + 1, strip), aligned(n_states, WIDTH)
+    panels, strip = panels_of(transition), strip_of(likelihood)
+    message = aligned_like(likelihood, n_states + 1, strip)
+    weighted = aligned_like(likelihood, n_states, width(likelihood))
     for begin in range(0, lanes, strip):
         running = np.int64(0)
         for step in range(steps):
@@ -121,8 +122,9 @@ def retreat(likelihood, transposed, stop, offsets, before):
     """
     n_states = likelihood.shape[0]
     lanes = offsets[1]
-    panels, strip = panels_of(transposed), strip_of(n_states)
-    message, weighted = aligned(n_states + 1, strip), aligned(n_states, WIDTH)
+    panels, strip = panels_of(transposed), strip_of(likelihood)
+    message = aligned_like(likelihood, n_states + 1, strip)
+    weighted = aligned_like(likelihood, n_states, width(likelihood))
     for begin in range(0, lanes, strip):
         running = np.int64(0)
         for step in range(offsets.shape[0] - 2, -1, -1):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from subchain.numerics.vectors import WIDTH, aligned, first, load, spread, store, zeros
+from subchain.numerics.vectors import WIDTH, aligned, first, load, spread, store, width, zeros
 from subchain.propagation.band import wrapped
 from subchain.propagation.compiled import by_kind, kernel, part
 
@@ -19,9 +19,9 @@ AT_HAND = 1 << 14
 
 
 @part
-def strip_of(n_states):
-    """Lanes that are worked on together: as many as let two messages of all states stay at hand."""
-    return max(AT_HAND // (16 * n_states * WIDTH), 1) * WIDTH
+def strip_of(table):
+    """Lanes of a table (K, n) that are worked on together: as many as let two messages of all states stay at hand."""
+    return max(AT_HAND // (16 * table.shape[0] * WIDTH), 1) * width(table)
 
 
 def _dense_panels(matrix):
@@ -30,7 +30,7 @@ def _dense_panels(matrix):
     The last columns are filled up with zeros.
     """
     n_states = matrix.shape[0]
-    panels = np.zeros((-(-n_states // 4) * n_states, 4))
+    panels = np.zeros((-(-n_states // 4) * n_states, 4), matrix.dtype)
     for k in range(n_states):
         for j in range(n_states):
             panels[k // 4 * n_states + j, k % 4] = matrix[j, k]
@@ -44,7 +44,7 @@ def _band_panels(matrix):
 
 def _dense_mix(panels, k, source, row, lane, n_states):
     """Σ_j matrix[j, k] · source[row + j], and the same for k + 1, k + 2 and k + 3; k is a multiple of four."""
-    p, q, r, s = zeros(), zeros(), zeros(), zeros()
+    p, q, r, s = zeros(source), zeros(source), zeros(source), zeros(source)
     panel = k // 4 * n_states
     for j in range(n_states):
         x = load(source, row + j, lane, None)
@@ -58,7 +58,7 @@ def _dense_mix(panels, k, source, row, lane, n_states):
 @part
 def _band_row(first, weights, k, source, row, lane, n_states):
     """Σ_c weights[k, c] · source[row + first[k] + c]."""
-    out = zeros()
+    out = zeros(source)
     for c in range(weights.shape[1]):
         out += spread(weights, k, c) * load(source, row + wrapped(first[k] + c, n_states), lane, None)
     return out

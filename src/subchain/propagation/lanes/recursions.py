@@ -11,6 +11,8 @@ Transition rows need not sum to one (variational surrogates do not).
 A few dozen lanes, a strip, are taken through all steps before the next. Their current messages are kept beside the
 tables, in a block that stays in the first-level cache whatever the distance between the rows of a table.
 
+Tables are of doubles or of singles; log likelihoods are summed in doubles.
+
 `np.int64(0)` is a zero like any other number; for a plain one, the function that is called would be compiled anew.
 """
 
@@ -22,20 +24,20 @@ import numpy as np
 
 from subchain.numerics.vectors import (
     WIDTH,
-    aligned,
+    aligned_like,
     all_within,
     at_most,
     first,
     load,
+    load_doubles,
     reciprocal,
     store,
+    width,
     zeros,
 )
 from subchain.propagation.compiled import kernel, part, small_kernel
 from subchain.propagation.lanes.panels import mix_four, panels_of, strip_of
-
-#: Backward messages of states that are impossible before grow without limit; up to here they do no harm.
-LARGEST = 1e290
+from subchain.propagation.precision import LARGEST, by_precision
 
 #: Products of normalisers within these limits can take one more factor.
 LEAST_PRODUCT, LARGEST_PRODUCT = 1e-150, 1e150
@@ -86,7 +88,7 @@ def _forward_group(panels, likelihood, alpha, scale, message, before, now, at, l
     """
     n_states = likelihood.shape[0]
     factor = load(message, 2 * n_states, lane, None)
-    norm = zeros()
+    norm = zeros(likelihood)
     for k in range(0, n_states, 4):
         predicted = mix_four(panels, k, message, before, lane, n_states)
         for i in range(4):
@@ -103,7 +105,7 @@ def _forward_group(panels, likelihood, alpha, scale, message, before, now, at, l
 def _first_group(start, likelihood, alpha, scale, message, at, begin, lane, mask):
     """Filtered marginals of the first positions of some lanes; `message` receives them (see `_forward_group`)."""
     n_states = likelihood.shape[0]
-    norm = zeros()
+    norm = zeros(likelihood)
     for k in range(n_states):
         norm += absorb(load(start, k, begin + lane, mask), likelihood, k, at, mask, message, k, lane)
     factor = reciprocal(norm)
@@ -128,27 +130,27 @@ def forward(likelihood, transition, start, offsets, alpha, scale):
     """
     n_states, lanes = start.shape
     scales = scale.reshape(1, -1)
-    panels, strip = panels_of(transition), strip_of(n_states)
-    message = aligned(2 * n_states + 1, strip)
+    panels, strip = panels_of(transition), strip_of(alpha)
+    message, wide = aligned_like(alpha, 2 * n_states + 1, strip), width(alpha)
     for begin in range(0, lanes, strip):
         before, now = np.int64(0), n_states
         count = min(strip, lanes - begin)
         lane = np.int64(0)
-        while lane + WIDTH <= count:
+        while lane + wide <= count:
             _first_group(start, likelihood, alpha, scales, message, begin + lane, begin, lane, None)
-            lane += WIDTH
+            lane += wide
         if lane < count:
-            mask = first(count - lane)
+            mask = first(count - lane, alpha)
             _first_group(start, likelihood, alpha, scales, message, begin + lane, begin, lane, mask)
         for step in range(1, offsets.shape[0] - 1):
             at = offsets[step] + begin
             count = min(strip, offsets[step + 1] - at)
             lane = np.int64(0)
-            while lane + WIDTH <= count:
+            while lane + wide <= count:
                 _forward_group(panels, likelihood, alpha, scales, message, before, now, at + lane, lane, None)
-                lane += WIDTH
+                lane += wide
             if lane < count:
-                mask = first(count - lane)
+                mask = first(count - lane, alpha)
                 _forward_group(panels, likelihood, alpha, scales, message, before, now, at + lane, lane, mask)
             before, now = now, before
 
@@ -178,7 +180,7 @@ def log_totals(scale, shift, offsets, out):
     scales, shifts = scale.reshape(1, -1), shift.reshape(1, -1)
     products, sums = np.empty((1, WIDTH)), np.empty((1, WIDTH))
     for begin in range(0, lanes - lanes % WIDTH, WIDTH):
-        product = load(scales, 0, begin, None)
+        product = load_doubles(scales, 0, begin, None)
         summed = load(shifts, 0, begin, None)
         logs = zeros()
         step = 1
@@ -189,7 +191,7 @@ def log_totals(scale, shift, offsets, out):
                     sums[0, i], products[0, i] = np.log(products[0, i]), 1.0
                 logs += load(sums, 0, 0, None)
                 product = load(products, 0, 0, None)
-            product *= load(scales, 0, offsets[step] + begin, None)
+            product *= load_doubles(scales, 0, offsets[step] + begin, None)
             summed += load(shifts, 0, offsets[step] + begin, None)
             step += 1
         store(products, 0, 0, None, product)
@@ -225,7 +227,7 @@ def believe_step(likelihood, alpha, at, count, scale, beta, marginals):
             for i in range(width):
                 message = b[i]
                 marginal[i] = a[i] * (message * inverse[i])
-                weighted[i] *= min(message * factor[i], LARGEST)
+                weighted[i] *= min(message * factor[i], LARGEST[0])
 
 
 @part
@@ -233,7 +235,7 @@ def _believe(message, correction, weight, alpha, weighted, marginals, k, at, mas
     """Marginal in one state from its backward message, which is then weighted by its observation."""
     marginal = load(alpha, k, at, mask) * (message * correction)
     store(marginals, k, at, mask, marginal)
-    message = load(weighted, k, at, mask) * at_most(message * weight, LARGEST)
+    message = load(weighted, k, at, mask) * at_most(message * weight, by_precision(LARGEST, weighted))
     store(weighted, k, at, mask, message)
     store(ahead, row, lane, None, message)
     return marginal
@@ -251,7 +253,7 @@ def _backward_group(panels, weighted, alpha, scale, marginals, ahead, after, now
     norm = load(scale, 0, at, mask)
     weight = reciprocal(norm * load(ahead, 2 * n_states, lane, None))
     correction = norm * weight
-    believed = zeros()
+    believed = zeros(alpha)
     for k in range(0, n_states, 4):
         messages = mix_four(panels, k, ahead, after, lane, n_states)
         for i in range(4):
@@ -277,7 +279,7 @@ def _backward_group(panels, weighted, alpha, scale, marginals, ahead, after, now
 def _last_group(stop, weighted, alpha, scale, marginals, ahead, now, at, begin, lane, mask):
     """Marginals of the last positions of a vector of lanes, whose backward messages are given, in any scale."""
     n_states = alpha.shape[0]
-    meeting = zeros()
+    meeting = zeros(alpha)
     for k in range(n_states):
         meeting += load(alpha, k, at, mask) * load(stop, k, begin + lane, mask)
     correction = reciprocal(meeting)
@@ -301,8 +303,9 @@ def backward(likelihood, transposed, stop, offsets, alpha, scale, marginals):
     """
     n_states, lanes = stop.shape
     scales = scale.reshape(1, -1)
-    panels, strip = panels_of(transposed), strip_of(n_states)
-    ahead = aligned(2 * n_states + 1, strip + WIDTH)  # lanes that join need not begin at a whole vector
+    panels, strip = panels_of(transposed), strip_of(alpha)
+    wide = width(alpha)
+    ahead = aligned_like(alpha, 2 * n_states + 1, strip + wide)  # lanes that join need not begin at a whole vector
     for begin in range(0, lanes, strip):
         running = np.int64(0)
         after, now = np.int64(0), n_states
@@ -310,18 +313,18 @@ def backward(likelihood, transposed, stop, offsets, alpha, scale, marginals):
             at = offsets[step] + begin
             count = min(strip, offsets[step + 1] - at)
             lane = np.int64(0)
-            while lane + WIDTH <= running:
+            while lane + wide <= running:
                 _backward_group(panels, likelihood, alpha, scales, marginals, ahead, after, now, at + lane, lane, None)
-                lane += WIDTH
+                lane += wide
             if lane < running:
-                mask = first(running - lane)
+                mask = first(running - lane, alpha)
                 _backward_group(panels, likelihood, alpha, scales, marginals, ahead, after, now, at + lane, lane, mask)
             lane = running
-            while lane + WIDTH <= count:
+            while lane + wide <= count:
                 _last_group(stop, likelihood, alpha, scales, marginals, ahead, now, at + lane, begin, lane, None)
-                lane += WIDTH
+                lane += wide
             if lane < count:
-                mask = first(count - lane)
+                mask = first(count - lane, alpha)
                 _last_group(stop, likelihood, alpha, scales, marginals, ahead, now, at + lane, begin, lane, mask)
             if running < count:
                 ahead[2 * n_states, running:count] = 1.0

@@ -6,24 +6,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from subchain.numerics.vectors import WIDTH, first, load, total, zeros
+from subchain.numerics.vectors import first, load, total, width, zeros
 from subchain.propagation.band import wrapped
 from subchain.propagation.compiled import kernel, part, small_kernel
 
-#: Columns that are multiplied and summed at a time, so that their rows stay in the first-level cache.
-BLOCK = 512
+#: Vectors of columns that are multiplied and summed at a time, so that their rows stay in the first-level cache.
+BLOCK = 64
 
 
 @small_kernel
-def _segments(offsets, out):
+def _segments(offsets, longest, out):
     """Stretches of columns whose predecessors are contiguous as well, as rows (before, at, count); return their number.
 
-    None is longer than `BLOCK` unless it is a single step.
+    None is longer than `longest` unless it is a single step.
     """
     n = 0
     for step in range(1, offsets.shape[0] - 1):
         before, at, count = offsets[step - 1], offsets[step], offsets[step + 1] - offsets[step]
-        if n > 0 and out[n - 1, 0] + out[n - 1, 2] == before and out[n - 1, 2] + count <= BLOCK:
+        if n > 0 and out[n - 1, 0] + out[n - 1, 2] == before and out[n - 1, 2] + count <= longest:
             out[n - 1, 2] += count
         else:
             out[n, 0], out[n, 1], out[n, 2] = before, at, count
@@ -51,16 +51,16 @@ def _add_products(sums, alpha, weighted, states, j, k, before, at, mask):
 @part
 def _pair_tile(alpha, weighted, segments, states, j, k, out):
     """Sums for the states j … j + 3 before the states k … k + 3, added to `out`."""
-    z = zeros()
+    z, wide = zeros(alpha), width(alpha)
     sums = (z, z, z, z, z, z, z, z, z, z, z, z, z, z, z, z)
     for segment in range(segments.shape[0]):
         before, at, count = segments[segment, 0], segments[segment, 1], segments[segment, 2]
         column = 0
-        while column + WIDTH <= count:
+        while column + wide <= count:
             sums = _add_products(sums, alpha, weighted, states, j, k, before + column, at + column, None)
-            column += WIDTH
+            column += wide
         if column < count:
-            mask = first(count - column)
+            mask = first(count - column, alpha)
             sums = _add_products(sums, alpha, weighted, states, j, k, before + column, at + column, mask)
     for i in range(16):
         row, column = j + i % 4, k + i // 4
@@ -69,17 +69,21 @@ def _pair_tile(alpha, weighted, segments, states, j, k, out):
 
 @kernel
 def pair_sums(alpha, weighted, offsets, sums):
-    """Add Σ α_{t−1} ⊗ weighted_t over all steps and lanes to `sums`; times the transition matrix, these are counts."""
+    """Add Σ α_{t−1} ⊗ weighted_t over all steps and lanes to `sums`; times the transition matrix, these are counts.
+
+    Sums over a block of columns have the precision of the tables, what they add up to that of doubles.
+    """
     n_states = sums.shape[0]
     whole = -(-n_states // 4) * 4
     states = np.minimum(np.arange(whole), n_states - 1)
     padded = np.zeros((whole, whole))
     segments = np.empty((offsets.shape[0], 3), dtype=np.int64)
-    n_segments = _segments(offsets, segments)
+    longest = BLOCK * width(alpha)
+    n_segments = _segments(offsets, longest, segments)
     start = 0
     while start < n_segments:
         stop, columns = start, 0
-        while stop < n_segments and columns < BLOCK:
+        while stop < n_segments and columns < longest:
             columns += segments[stop, 2]
             stop += 1
         block = segments[start:stop]
@@ -93,14 +97,14 @@ def pair_sums(alpha, weighted, offsets, sums):
 @kernel
 def band_pair_sums(alpha, weighted, offsets, first, sums):
     """The same for the entries of a band alone: `sums` (K, width), whose rows begin at the columns `first`."""
-    n_states, width = sums.shape
+    n_states, n_columns = sums.shape
     segments = np.empty((offsets.shape[0], 3), dtype=np.int64)
-    n_segments = _segments(offsets, segments)
+    n_segments = _segments(offsets, BLOCK * width(alpha), segments)
     for segment in range(n_segments):
         before, at, count = segments[segment, 0], segments[segment, 1], segments[segment, 2]
         for j in range(n_states):
             x = alpha[j, before : before + count]
-            for c in range(width):
+            for c in range(n_columns):
                 y = weighted[wrapped(first[j] + c, n_states), at : at + count]
                 total = 0.0
                 for column in range(count):

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.propagation.compiled import kernel, part, small_kernel
-from subchain.propagation.lanes.recursions import LARGEST, LARGEST_PRODUCT, LEAST_PRODUCT
+from subchain.propagation.lanes.recursions import LARGEST_PRODUCT, LEAST_PRODUCT
+from subchain.propagation.precision import LARGEST
 from subchain.propagation.underflow import LEAST_MARGINAL, LEAST_SCALE
 
 Index = NDArray[np.int64]
@@ -255,7 +256,7 @@ def backward(likelihood, transition, transposed, lists, alpha, scale, marginals)
             factor = inverse / scale[position] if scale[position] > 0.0 else 0.0
             for e in range(first, stop):
                 marginals[e] *= inverse
-                likelihood[e] = min(likelihood[e] * factor, LARGEST)
+                likelihood[e] = min(likelihood[e] * factor, LARGEST[0])
 
 
 @kernel

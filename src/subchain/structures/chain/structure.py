@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from subchain.core.parts import Point, Posterior
+from subchain.core.statistics import Rounds
 from subchain.engines.base import Engine
 from subchain.engines.part import Part
 from subchain.engines.statistics import HMMStatistics
@@ -41,6 +42,11 @@ class Chains(Part):
     @property
     def n_observations(self) -> int:
         return self.data.n_observations
+
+    @property
+    def rounding(self) -> float:
+        """Largest relative error of statistics, where the engine rounds more coarsely than doubles."""
+        return self.engine.rounding if isinstance(self.engine, Rounds) else 0.0
 
     def plan(self, algorithm: StochasticSettings) -> Plan:
         return plan_of(self, algorithm)
