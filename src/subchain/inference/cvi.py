@@ -44,7 +44,7 @@ CLUSTERS = ("auto", "sequence", "state", "subchain")
 LARGE_SHARE = 0.1
 #: Subchains that the data are cut into, and their greatest length, if nothing else was said.
 MANY, LONG = 100, 100
-ORDERS = ("incremental", "shuffled", "batch")
+ORDERS = ("incremental", "shuffled", "shards", "batch")
 WEIGHTINGS = ("counts", "probabilities")
 
 
@@ -65,8 +65,11 @@ class CVI(Iterated):
         Positions of a subchain.
     exclude : bool
         Whether a cluster's own share is taken out before it is visited.
-    order : "incremental", "shuffled" or "batch"
-        One cluster after the other in the order of the data, or in random order; or all under the same counts.
+    order : "incremental", "shuffled", "shards" or "batch"
+        One cluster after the other in the order of the data, or in random order; in shards, which run on all cores and
+        exchange counts several times a pass; or all under the same counts. Shards are for large data: a cluster sees
+        shares of the pass before of the few clusters that other shards visit at the same time. Small data, and a family
+        without compiled counts, are one shard, which is the incremental order.
     cluster_size : int
         Sequences or subchains of a cluster: they are taken out, run and put back together. More of them are
         faster and need less memory; a little of the accuracy is lost.

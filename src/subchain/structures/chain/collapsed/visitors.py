@@ -26,6 +26,7 @@ from subchain.transitions.base import ChainSums
 if TYPE_CHECKING:
     from subchain.structures.chain.collapsed.ledger import ChainLedger
 
+Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 
@@ -58,8 +59,7 @@ class PieceVisitor:
         return max(self.positions_at_once * clusters.size // max(int(clusters.lengths.sum()), 1), 1)
 
     def visit(self, clusters: Index, *, excludes: bool, puts_back: bool) -> None:
-        emission = self.ledger.emission
-        how = How(excludes, puts_back, self.settings.by_counts, self.ledger.measures)
+        emission, how = self.ledger.emission, self.how(excludes, puts_back)
         rows = self.ledger.chain.counts()
         if isinstance(emission, EmissionCounts):
             self._run(clusters, rows, emission.kernel, how)
@@ -67,18 +67,28 @@ class PieceVisitor:
             for cluster in clusters.tolist():
                 self._visit_in_python(cluster, rows, how)
 
+    def how(self, excludes: bool, puts_back: bool) -> How:
+        """Return how clusters are visited, for kernels."""
+        return How(excludes, puts_back, self.settings.by_counts, self.ledger.measures)
+
     def _run(self, clusters: Index, rows: Rows, emissions: Any, how: How) -> None:
-        lost = self.kernel(clusters, rows, emissions, how)
+        self.check_possible(self.kernel(clusters, rows, emissions, how, self.ledger.since))
+
+    def check_possible(self, lost: int) -> None:
+        """Raise an error for a position that no state explains, unless it is −1."""
         if lost >= 0:
             offsets = self.ledger.data.offsets
             sequence = int(np.searchsorted(offsets, lost, side="right")) - 1
             raise impossible_error({sequence: int(lost - offsets[sequence])})
 
-    def kernel(self, clusters: Index, rows: Rows, emissions: Any, how: How) -> int:
-        """Visit clusters; return a position that no state explains, −1 if there is none."""
+    def kernel(self, clusters: Index, rows: Rows, emissions: Any, how: How, since: Array) -> int:
+        """Visit clusters; return a position that no state explains, −1 if there is none.
+
+        Log normalisers and entropies are added to `since` (2,).
+        """
         shares, pieces = self.ledger.shares.kernel, self.ledger.clusters.kernel
         visit = kernel_for(visit_pieces, emissions)
-        return int(visit(shares, clusters, pieces, rows, emissions, how, self.ledger.since))
+        return int(visit(shares, clusters, pieces, rows, emissions, how, since))
 
     def _visit_in_python(self, cluster: int, rows: Rows, how: How) -> None:
         ledger, emission = self.ledger, self.ledger.emission
@@ -122,11 +132,11 @@ class StateVisitor(PieceVisitor):
                 "corrections are those of neighbour_weighting='counts'."
             )
 
-    def kernel(self, clusters: Index, rows: Rows, emissions: Any, how: How) -> int:
+    def kernel(self, clusters: Index, rows: Rows, emissions: Any, how: How, since: Array) -> int:
         ledger = self.ledger
         ends = Ends(ledger.clusters.is_first, ledger.clusters.is_last)
         visit = kernel_for(visit_states, emissions)
-        return int(visit(ledger.shares.kernel, clusters, ends, rows, emissions, how, ledger.since))
+        return int(visit(ledger.shares.kernel, clusters, ends, rows, emissions, how, since))
 
 
 def _nothing(n_states: int) -> ChainSums:
