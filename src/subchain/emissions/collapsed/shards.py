@@ -31,7 +31,7 @@ Map = Callable[[Callable[[Any], Any], list[Any]], list[Any]]
 
 #: Numbers that a thread adds at a time; arrays of shards begin at multiples of so many bytes, so that threads do not
 #: write to the same cache line.
-CHUNK_VALUES, LINE_BYTES = 1 << 17, 128
+CHUNK_VALUES, LINE_BYTES = 1 << 16, 128
 
 
 class ShardCounts(Protocol):

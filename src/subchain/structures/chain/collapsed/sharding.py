@@ -22,18 +22,20 @@ from subchain.emissions.collapsed.counts import EmissionCounts
 from subchain.emissions.collapsed.shards import ShardCounts, add_differences, stacked
 from subchain.errors import FileFormatError
 from subchain.propagation.collapsed.pieces import How
+from subchain.propagation.collapsed.rows import Rows
 from subchain.propagation.collapsed.shards import Blocks
 
 if TYPE_CHECKING:
     from subchain.structures.chain.collapsed.ledger import ChainLedger
 
+Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-#: Most shards and rounds; fewest rounds of data that have shards at all.
-MOST_SHARDS, MOST_ROUNDS, FEWEST_ROUNDS = 64, 32, 4
-#: Work of a block: less would not be worth a thread, nor the exchange of counts. A position with a states takes
-#: a² + `POSITION_WORK`, about as many nanoseconds.
-BLOCK_WORK, POSITION_WORK = 2e6, 50.0
+#: Most shards, and rounds of a pass: fewer cost more of the score (measured: docs/algorithms/cvi.md), more do not help.
+MOST_SHARDS, FEWEST_ROUNDS, MOST_ROUNDS = 32, 16, 32
+#: Work of a block: less is not worth a thread, and blocks of more are divided into further rounds. A position with a
+#: states takes a² + `POSITION_WORK`, about a third of that in nanoseconds.
+LEAST_WORK, MUCH_WORK, POSITION_WORK = 2e6, 4e6, 400.0
 
 
 class Sharding:
@@ -53,6 +55,7 @@ class Sharding:
         sizes = np.diff(blocks.edges).reshape(blocks.n_shards, blocks.n_rounds).sum(axis=0)
         self.visited = np.concatenate(([0], np.cumsum(sizes)))
         self._counts: ShardCounts | None = None
+        self._tables: list[tuple[Array, Array]] = []
 
     def adopt(self, counts: EmissionCounts) -> None:
         """Take other counts of emissions, of the same kind."""
@@ -72,51 +75,55 @@ class Sharding:
         ledger, emissions = self.ledger, self._counts
         assert emissions is not None, "counts are adopted before visits"
         number = int(np.searchsorted(self.visited, cursor))
-        rows = ledger.chain.counts()
-        counts, totals = stacked(self.n_shards, rows.counts), stacked(self.n_shards, rows.totals)
-        since = stacked(self.n_shards, ledger.since)
+        rows, run, engine = ledger.chain.counts(), ledger.visitor.kernel(emissions.counts.kernel), ledger.chains.engine
+        copies, since = self._copies_of(rows), stacked(self.n_shards, ledger.since)
 
         def visit(shard: int) -> int:
-            np.copyto(counts[shard], rows.counts)
-            np.copyto(totals[shard], rows.totals)
-            own = rows._replace(counts=counts[shard], totals=totals[shard])
-            kernel = emissions.begin(shard, number)
-            return ledger.visitor.kernel(self.blocks.of(shard, number), own, kernel, how, since[shard])
+            own = copies[shard]
+            np.copyto(own.counts, rows.counts)
+            np.copyto(own.totals, rows.totals)
+            return run(self.blocks.of(shard, number), own, emissions.begin(shard, number), how, since[shard])
 
-        engine = ledger.chains.engine
         for lost in engine.map(visit, list(range(self.n_shards))):
             ledger.visitor.check_possible(lost)
         for own in since:
             ledger.since += own
         if how.puts_back:
-            add_differences(rows.counts, counts)
+            add_differences(rows.counts, [own.counts for own in copies])
             emissions.merge(number, engine.map)
         return int(self.visited[number + 1])
+
+    def _copies_of(self, rows: Rows) -> list[Rows]:
+        """Return counts of transitions for each shard, with undefined contents."""
+        if not self._tables:
+            self._tables = list(
+                zip(stacked(self.n_shards, rows.counts), stacked(self.n_shards, rows.totals), strict=True)
+            )
+        return [rows._replace(counts=counts, totals=totals) for counts, totals in self._tables]
 
 
 def sharding_of(ledger: ChainLedger) -> Sharding:
     """Return shards of a ledger's clusters: as many as are worth the exchange of counts, one if the data are small."""
     shares, positions = ledger.shares, ledger.data.n_observations
     states = shares.marginals.size / max(positions, 1)
-    n_blocks = int(positions * (states**2 + POSITION_WORK) / BLOCK_WORK)
     clusters = ledger.clusters
     sizes = np.bincount(np.arange(len(clusters.lengths)) % max(clusters.size, 1), weights=clusters.lengths)
-    n_shards, n_rounds, edges = divide(sizes, n_blocks)
+    n_shards, n_rounds, edges = divide(sizes, positions * (states**2 + POSITION_WORK))
     return Sharding(ledger, Blocks(edges, n_shards, n_rounds, clusters.kernel))
 
 
-def divide(sizes: NDArray[np.float64], n_blocks: int) -> tuple[int, int, Index]:
-    """Divide clusters of these sizes, in positions, into about so many blocks; return shards, rounds and edges.
+def divide(sizes: Array, work: float) -> tuple[int, int, Index]:
+    """Divide clusters of these sizes, in positions, which take so much work; return shards, rounds and edges of blocks.
 
     Blocks have about the same size, and two clusters at least. The number of shards is a power of two.
     """
-    while n_blocks >= 2 * FEWEST_ROUNDS:
-        n_shards = min(1 << ((n_blocks // FEWEST_ROUNDS).bit_length() - 1), MOST_SHARDS)
-        n_rounds = min(n_blocks // n_shards, MOST_ROUNDS)
+    n_shards = min(1 << (int(work / (LEAST_WORK * FEWEST_ROUNDS)).bit_length()), 2 * MOST_SHARDS) // 2
+    while n_shards > 1:
+        n_rounds = min(max(int(work / (MUCH_WORK * n_shards)), FEWEST_ROUNDS), MOST_ROUNDS)
         ends = np.cumsum(sizes + sizes.mean())  # so that no block has many clusters, or few
         inner = np.arange(1, n_shards * n_rounds) * (ends[-1] / (n_shards * n_rounds))
         edges = np.concatenate(([0], np.searchsorted(ends, inner), [len(sizes)]))
         if np.diff(edges).min() >= 2:
             return n_shards, n_rounds, edges
-        n_blocks //= 2
+        n_shards //= 2
     return 1, 1, np.array([0, len(sizes)])
