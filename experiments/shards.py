@@ -1,8 +1,8 @@
 """What collapsed inference loses if clusters are visited in shards, side by side, instead of one after the other.
 
-Both orders run for the same number of passes from the same starts. Letters and Penn Treebank text are scored on held-out
-sequences, tagged corpora by the V-measure of the states that were found. How many shards and rounds there are follows
-from the size of the data.
+Both orders run for the same number of passes from the same starts. Letters and Penn Treebank text are scored on
+held-out sequences, tagged corpora by the V-measure of the states that were found. How many shards and rounds there are
+follows from the size of the data.
 """
 
 from __future__ import annotations

@@ -347,9 +347,7 @@ def test_random_order_visits_every_cluster_once(fit: Fit, cluster: str) -> None:
 
 
 @pytest.mark.parametrize("cluster", CLUSTERS)
-def test_shards_see_what_others_did_in_earlier_rounds(
-    fit: Fit, cluster: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_shards_see_what_others_did_in_earlier_rounds(fit: Fit, cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"LEAST_WORK": 1.0, "MOST_SHARDS": 2, "FEWEST_ROUNDS": 3, "MOST_ROUNDS": 3}.items():
         monkeypatch.setattr(sharding, name, value)
     settings, step, slow = CLUSTERS[cluster]

@@ -152,7 +152,9 @@ class Beam(Sampler):
         of_piece = at_once * n_states * (REACHING_BYTES + (0 if has_symbols else LIKELIHOOD_BYTES))
         longest = int(lengths.max(initial=0))
         before = max(longest - at_once, 0) * n_states * REACHED_BYTES
-        parts = self.n_chains * max(positions // max(at_once, longest, 1), 1)  # whole sequences, on threads of their own
+        parts = self.n_chains * max(
+            positions // max(at_once, longest, 1), 1
+        )  # whole sequences, on threads of their own
         return min(n_jobs, self.n_chains) * positions * SWEEP_BYTES + min(n_jobs, parts) * (of_piece + before)
 
     # ---- the run -----------------------------------------------------------------------------------------------------

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 #: Tables of `BLOCK_VALUES` numbers that the objective, and marginals for decoding, are made with.
 BLOCK_TABLES = 3
+#: Bytes of a position that tell shards its symbol, and rounds in which they have at most a row for each position.
+SHARD_BYTES, SHARD_ROUNDS = 12, 16
 CLUSTERS = ("auto", "sequence", "state", "subchain")
 #: A sequence that is more than this share of the data has to be cut: the rest would not tell enough.
 LARGE_SHARE = 0.1
@@ -201,7 +203,11 @@ class CVI(Iterated):
         return tables * 8 * (int(lengths.sum()) * n_states + (with_moves + 1) * n_states**2)
 
     def working_bytes(self, lengths: NDArray[np.int64], n_states: int, n_jobs: int, *, has_symbols: bool) -> int:
-        return BLOCK_TABLES * 8 * min(int(lengths.sum()) * n_states, BLOCK_VALUES)
+        positions = int(lengths.sum())
+        shards = positions * SHARD_BYTES + 8 * positions * n_states // SHARD_ROUNDS
+        return BLOCK_TABLES * 8 * min(positions * n_states, BLOCK_VALUES) + (
+            shards if self.order == "shards" and has_symbols else 0
+        )
 
     def identity(self) -> dict[str, Any]:
         settings = super().identity()

@@ -43,18 +43,11 @@ class ProductShards:
     """Copies of every part's counts for shards."""
 
     def __init__(self, counts: ProductCounts, blocks: Blocks) -> None:
-        self._counts = counts
         self._parts = {name: part.shards(blocks) for name, part in counts.parts.items()}
 
-    @property
-    def counts(self) -> EmissionCounts:
-        return self._counts
-
-    @counts.setter
-    def counts(self, counts: ProductCounts) -> None:
-        self._counts = counts
+    def adopt(self, counts: ProductCounts) -> None:
         for name, part in self._parts.items():
-            part.counts = counts.parts[name]
+            part.adopt(counts.parts[name])
 
     def begin(self, shard: int, round_number: int) -> Any:
         return _paired([part.begin(shard, round_number) for part in self._parts.values()])

@@ -35,14 +35,10 @@ CHUNK_VALUES, LINE_BYTES = 1 << 16, 128
 
 
 class ShardCounts(Protocol):
-    """Copies of counts for shards.
+    """Copies of counts for shards."""
 
-    Attributes
-    ----------
-    counts : the counts that are copied, and that changes are added to
-    """
-
-    counts: EmissionCounts
+    def adopt(self, counts: Any) -> None:
+        """Copy, and add changes to, other counts of the same kind from now on."""
 
     def begin(self, shard: int, round_number: int) -> Any:
         """Copy the counts for a shard's block of a round; return its copy as a named tuple for kernels."""
@@ -76,6 +72,9 @@ class CopiedCounts:
         self._sums = {name: stacked(blocks.n_shards, getattr(kernel, name)) for name in counts.changing()}
         self._scratch = {name: stacked(blocks.n_shards, getattr(kernel, name)) for name in counts.scratch}
 
+    def adopt(self, counts: EmissionCounts) -> None:
+        self.counts = counts
+
     def begin(self, shard: int, round_number: int) -> Any:
         kernel = self.counts.kernel
         own = {name: copies[shard] for name, copies in (self._sums | self._scratch).items()}
@@ -104,7 +103,9 @@ class TableShards:
         codes.flags.writeable = kernel.codes.flags.writeable  # kernels are compiled for one of both
         self.local = LocalSymbols(codes, *found)
         room = max(int(np.diff(self.local.offsets).max(initial=0)), 1)
-        numbers = [blocks.number(0, number) + blocks.n_rounds * np.arange(n_shards) for number in range(blocks.n_rounds)]
+        numbers = [
+            blocks.number(0, number) + blocks.n_rounds * np.arange(n_shards) for number in range(blocks.n_rounds)
+        ]
         self._merging = [
             Merging(*sort_by_symbol(self.local.symbols, self.local.offsets, number, room, n_symbols))
             for number in numbers
@@ -113,6 +114,9 @@ class TableShards:
         self._own = np.split(self._table, n_shards)
         self._priors = [] if len(kernel.prior) == 2 else np.split(np.zeros_like(self._table), n_shards)
         self._totals, self._inverse = stacked(n_shards, kernel.totals), stacked(n_shards, kernel.inverse)
+
+    def adopt(self, counts: EmissionCounts) -> None:
+        self.counts = counts
 
     def begin(self, shard: int, round_number: int) -> Any:
         kernel, number = self.counts.kernel, self.blocks.number(shard, round_number)
@@ -135,4 +139,3 @@ class TableShards:
             add_changes(*merging, self._table, first, first + size, kernel.table)
 
         map_items(add, list(range(0, len(merging.symbols), size)))
-

@@ -3,8 +3,8 @@
 A pass is a number of rounds. In a round every shard visits its next block of clusters under the counts of the
 beginning of the round and its own changes to them. Then what all shards have changed is added, in the order of the
 shards. A cluster therefore sees new shares of all others, but for those that other shards have visited in the same
-round: at most one in `n_rounds`, of which it sees the shares of the pass before (Asuncion et al. 2008 do the same for
-topic models).
+round: at most one in `n_rounds`, of which it sees the shares of the pass before (Newman et al. 2009 do the same
+for topic models).
 
 Shards and rounds depend on the data alone, so that results do not depend on the number of threads. Shards are stretches
 of neighbours, and there are two rounds at least: clusters that read or count each other's marginals, because they are
@@ -63,7 +63,7 @@ class Sharding:
             return
         if self._counts is None:
             self._counts = counts.shards(self.blocks)
-        self._counts.counts = counts
+        self._counts.adopt(counts)
 
     def check_cursor(self, cursor: int) -> None:
         """Raise a `FileFormatError` if a pass cannot have been left there."""
@@ -75,7 +75,7 @@ class Sharding:
         ledger, emissions = self.ledger, self._counts
         assert emissions is not None, "counts are adopted before visits"
         number = int(np.searchsorted(self.visited, cursor))
-        rows, run, engine = ledger.chain.counts(), ledger.visitor.kernel(emissions.counts.kernel), ledger.chains.engine
+        rows, run, engine = ledger.chain.counts(), ledger.visitor.kernel(ledger.emission.kernel), ledger.chains.engine
         copies, since = self._copies_of(rows), stacked(self.n_shards, ledger.since)
 
         def visit(shard: int) -> int:
@@ -107,7 +107,8 @@ def sharding_of(ledger: ChainLedger) -> Sharding:
     shares, positions = ledger.shares, ledger.data.n_observations
     states = shares.marginals.size / max(positions, 1)
     clusters = ledger.clusters
-    sizes = np.bincount(np.arange(len(clusters.lengths)) % max(clusters.size, 1), weights=clusters.lengths)
+    owner = np.arange(len(clusters.lengths)) % max(clusters.size, 1)
+    sizes = np.bincount(owner, weights=clusters.lengths).astype(np.float64)
     n_shards, n_rounds, edges = divide(sizes, positions * (states**2 + POSITION_WORK))
     return Sharding(ledger, Blocks(edges, n_shards, n_rounds, clusters.kernel))
 
