@@ -171,6 +171,9 @@ CASES: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
     "cvi": [
         ("CVI, sequences", "cvi", {}),
         ("CVI, sequences, dictionary", "cvi", {"with_dictionary": True}),
+        ("CVI, sequences in shards", "cvi", {"order": "shards"}),
+        ("CVI, sequences in shards, two threads", "cvi", {"order": "shards", "n_jobs": 2}),
+        ("CVI, sequences in shards, dictionary", "cvi", {"with_dictionary": True, "order": "shards"}),
         ("CVI, clusters of 64 sequences", "cvi", {"cluster_size": 64}),
         ("CVI, clusters of 64 sequences, two threads", "cvi", {"cluster_size": 64, "n_jobs": 2}),
     ],

@@ -26,7 +26,7 @@ def start_model(problem: Problem) -> Any:
 
 
 class Subchain(Contender):
-    """EM or VI through `HMM.fit`, from a model with known parameters, in "double" or "single" precision."""
+    """EM, VI or another algorithm through `HMM.fit`, from a model with known parameters, in either precision."""
 
     package = "subchain"
 
@@ -54,18 +54,17 @@ class Subchain(Contender):
         )
 
     def iterate(self, n_iterations: int) -> Course:
-        from subchain import EM, HMM, VI
+        from subchain import HMM
 
         engine: Any = "auto"
         if self.precision != "double":
             from subchain import Cpu
 
             engine = Cpu(precision=self.precision)
-        algorithm = {"EM": EM, "VI": VI}[self.inference](max_iter=n_iterations, tolerance=0.0)
         model = HMM(
             n_states=self._n_states,
             emission=self._emission,
-            inference=algorithm,
+            inference=_algorithm(self.inference, n_iterations),
             init=self._start,
             n_jobs=self.n_jobs,
             engine=engine,
@@ -75,3 +74,18 @@ class Subchain(Contender):
         # An iteration that starts at a given model has no objective; any other nan is a failure.
         first, *others = trace.objective
         return Course([0.0, *trace.seconds], [None if math.isnan(first) else first, *others])
+
+
+def _algorithm(name: str, n_iterations: int) -> Any:
+    """So many iterations of an algorithm."""
+    from subchain import CVI, EM, VI, Gibbs
+
+    passes: dict[str, Any] = {"max_iter": n_iterations, "tolerance": 0.0}
+    draws: dict[str, Any] = {"n_samples": 1, "burn_in": n_iterations - 1}
+    return {
+        "EM": lambda: EM(**passes),
+        "VI": lambda: VI(**passes),
+        "CVI": lambda: CVI(order="shards", search=False, **passes),
+        "Gibbs": lambda: Gibbs(block="sequence", parameters="sampled", n_chains=1, **draws),
+        "Gibbs, 16 chains": lambda: Gibbs(block="state", n_chains=16, **draws),
+    }[name]()

@@ -1,6 +1,10 @@
 """How speed grows with threads, beside as many processes of one thread each, which is what the machine can give.
 
     python -m benchmarks.scaling --cases a,b,c,d,e --threads 1,2,4,8,16 --observations 8e6 --figure scaling.png
+    python -m benchmarks.scaling --cases cvi,gibbs,chains --threads 1,2,4,8,16
+
+Cases of one letter are passes of EM; `cvi` is collapsed inference in shards, `gibbs` one chain of paths with drawn
+parameters, and `chains` sixteen chains of single states.
 
 The figure is what a user waits for: the difference between whole fits of many iterations and of one, median of several
 rounds. In each round every number of threads has its turn, and a fresh process. Processes begin together, and what they
@@ -10,6 +14,7 @@ do in a second is added up.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import multiprocessing
 import os
@@ -18,7 +23,7 @@ import time
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from queue import Empty
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -27,6 +32,22 @@ from benchmarks.cases import CASES, Case, Problem, draw
 from benchmarks.machine import describe
 from benchmarks.ours import PRECISIONS, Subchain
 from benchmarks.tables import wide_console
+
+#: What is run on what: passes of EM, and what else uses all cores.
+RUNS = {name: (case, "EM") for name, case in CASES.items()} | {
+    "cvi": (Case("cvi", "categorical", n_states=45, width=10_000, n_sequences=50_000, length=20), "CVI"),
+    "gibbs": (dataclasses.replace(CASES["b"], name="gibbs"), "Gibbs"),
+    "chains": (Case("chains", "categorical", 12, 10_000, n_sequences=5_000, length=20), "Gibbs, 16 chains"),
+}
+
+
+class Work(NamedTuple):
+    """What is measured: a problem, what learns from it, and in which precision."""
+
+    problem: Problem
+    algorithm: str
+    precision: str
+
 
 #: Iterations of the longer fit, beyond the one of the shorter.
 ITERATIONS = 10
@@ -40,9 +61,10 @@ def main(arguments: list[str] | None = None) -> None:
     console, told = wide_console(), Console(stderr=True, style="dim")
     record: dict[str, Any] = {"machine": describe(), "cases": {}}
     for name in options.cases:
-        case = CASES[name] if options.observations is None else CASES[name].of_size(options.observations)
-        problem = draw(case)
-        speeds = _measure(problem, options.threads, options.rounds, options.precision, told)
+        case, algorithm = RUNS[name]
+        case = case if options.observations is None else case.of_size(options.observations)
+        work = Work(draw(case), algorithm, options.precision)
+        speeds = _measure(work, options.threads, options.rounds, told)
         record["cases"][name] = {"title": case.title, "observations_per_second": speeds}
         console.print(_table(case, options.threads, speeds))
         if options.json:
@@ -51,25 +73,23 @@ def main(arguments: list[str] | None = None) -> None:
         _draw(record["cases"], options.threads, options.figure)
 
 
-def _measure(
-    problem: Problem, threads: list[int], rounds: int, precision: str, told: Console
-) -> dict[str, dict[int, float]]:
+def _measure(work: Work, threads: list[int], rounds: int, told: Console) -> dict[str, dict[int, float]]:
     """Median observations a second by number of threads, and of as many processes in all."""
     found: dict[str, dict[int, list[float]]] = {kind: {n: [] for n in threads} for kind in ("threads", "processes")}
     for number in range(rounds):
         for n in threads:
-            found["threads"][n].append(_speed(problem, precision, n_processes=1, n_jobs=n))
-            found["processes"][n].append(_speed(problem, precision, n_processes=n, n_jobs=1))
+            found["threads"][n].append(_speed(work, n_processes=1, n_jobs=n))
+            found["processes"][n].append(_speed(work, n_processes=n, n_jobs=1))
             told.print(f"round {number + 1}, {n}: {found['threads'][n][-1]:,.0f} {found['processes'][n][-1]:,.0f}")
     return {kind: {n: statistics.median(speeds) for n, speeds in by.items()} for kind, by in found.items()}
 
 
-def _speed(problem: Problem, precision: str, n_processes: int, n_jobs: int) -> float:
+def _speed(work: Work, n_processes: int, n_jobs: int) -> float:
     """Observations a second of some processes in all."""
     context = multiprocessing.get_context("fork")
     barrier, results = context.Barrier(n_processes), context.Queue()
-    arguments = (problem, n_jobs, precision, barrier, results)
-    workers = [context.Process(target=_work, args=arguments) for _ in range(n_processes)]
+    given = work, n_jobs, barrier, results
+    workers = [context.Process(target=_work, args=given) for _ in range(n_processes)]
     for worker in workers:
         worker.start()
     try:
@@ -82,9 +102,9 @@ def _speed(problem: Problem, precision: str, n_processes: int, n_jobs: int) -> f
             worker.join()
 
 
-def _work(problem: Problem, n_jobs: int, precision: str, barrier: Barrier, results: Any) -> None:
+def _work(work: Work, n_jobs: int, barrier: Barrier, results: Any) -> None:
     """One process: practise, wait for the others, and time two fits."""
-    contender = Subchain("EM", n_jobs, precision)
+    problem, contender = work.problem, Subchain(work.algorithm, n_jobs, work.precision)
     contender.load(problem)
     contender.prepare(problem)
     barrier.wait()
@@ -136,9 +156,9 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--json", type=Path, help="file for the figures")
     parser.add_argument("--figure", type=Path, help="file for a picture")
     options = parser.parse_args(arguments)
-    unknown = [name for name in options.cases if name not in CASES]
+    unknown = [name for name in options.cases if name not in RUNS]
     if unknown:
-        parser.error(f"unknown case {unknown[0]}; there are {', '.join(CASES)}")
+        parser.error(f"unknown case {unknown[0]}; there are {', '.join(RUNS)}")
     return options
 
 

@@ -18,6 +18,7 @@ from experiments.occurrence_in_text import OccurrenceInText
 from experiments.occurrence_simulated import OccurrenceSimulated
 from experiments.reversed_cycles import ReversedCycles
 from experiments.sentences import Sentences
+from experiments.shards import Shards
 from experiments.states_found import StatesFound
 from experiments.subchains_of_text import SubchainsOfText
 from experiments.tagging_convergence import TaggingConvergence
@@ -29,5 +30,6 @@ KINDS: list[type[Experiment]] = [
     SubchainsOfText, Sentences, Vanilla, ReversedCycles, LongChainTable, Chromatin, JointPredictive, DictionaryTagging,
     TaggingConvergence, UnsupervisedTagging, TaggingIngredients, OccurrenceSimulated, OccurrenceInText, StatesFound,
     AliceChapters, AliceTruncations, Music, Hyperparameters, BoundaryChoice, LocalOptima, IntervalCoverage,
+    Shards,
 ]  # fmt: skip
 EXPERIMENTS = {kind.name: kind for kind in KINDS}

@@ -6,7 +6,7 @@ chapter 3 of Wang's thesis.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import numpy as np
 from naive_collapsed import (
@@ -253,6 +253,26 @@ def cvi_subchain_pass(
             q[i][c] = subchain_under(
                 known, problem, (i, c), without, neighbour_weighting, alone=exclude and cluster_size == 1
             )
+    return q
+
+
+# ---- shards ----------------------------------------------------------------------------------------------------------
+
+
+def shards_pass(q: Marginals, rounds: list[list[Visits]], visit: Callable[[Marginals, Visits], Marginals]) -> Marginals:
+    """Every cluster once, shards of them side by side.
+
+    Parameters
+    ----------
+    rounds : the groups of clusters that each shard visits, one after the other, in each round
+    visit : visits some groups of clusters, from given marginals on
+    """
+    for shards in rounds:
+        found = [(groups, visit(q, groups)) for groups in shards]  # from the marginals at the beginning of the round
+        q = [list(clusters) for clusters in q]
+        for groups, new in found:
+            for i, c in (place for group in groups for place in group):
+                q[i][c] = new[i][c]
     return q
 
 

@@ -58,6 +58,7 @@ SETTINGS = {
     "words, SCVI, guards": ("50", "WORDS", "SCVI(length=4, boundary='guards', **FEW)", "symbols(n)", 1_000_000),
     "words, SVI, buffer": ("20", "MANY_WORDS", "SVI(length=50, boundary=Buffer(9), **FEW)", "symbols(n)", 500_000),
     "sentences, CVI": ("20", "WORDS", "CVI(**TWO)", "sentences(n)", 400_000),
+    "sentences, CVI in shards": ("20", "MANY_WORDS", "CVI(order='shards', **TWO)", "sentences(n)", 400_000),
     "sentences, CVI by batches": ("20", "WORDS", "CVI(order='batch', **TWO)", "sentences(n)", 200_000),
     "sentences, Gibbs": ("20", "WORDS", "Gibbs(n_samples=2, burn_in=1)", "sentences(n)", 500_000),
     "sentences, Beam": ("10", "WORDS", "Beam(n_samples=2, burn_in=1, n_chains=1)", "sentences(n)", 200_000),

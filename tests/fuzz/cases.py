@@ -13,6 +13,7 @@ from fuzz.data import Data, Rng, draw_data
 from subchain import CVI, EM, HDP, HMM, SCVI, SVI, VI, Beam, Dirichlet, Gibbs, Guards
 from subchain.core.components import clone
 from subchain.structures.chain.boundaries import Buffer
+from subchain.structures.chain.collapsed import sharding
 from subchain.structures.chain.growing_buffer import GrowBuffer
 
 Array = NDArray[np.float64]
@@ -76,7 +77,7 @@ def draw_case(seed: int) -> Case:
     family = str(rng.choice(list(examples.FAMILIES)))
     data = draw_data(rng, family)
     n_states = int(rng.choice([1, 2, 3, 4, 6, 11], p=[0.1, 0.3, 0.3, 0.15, 0.1, 0.05]))
-    inference = draw_inference(rng)
+    inference = in_shards(draw_inference(rng), np.random.default_rng([22, seed]))
     settings = {
         "n_states": n_states,
         "emission": draw_emission(rng, family, data),
@@ -196,6 +197,18 @@ def draw_inference(rng: Rng) -> Any:
         max_iter=n_iter,
         tolerance=0.0,
     )
+
+
+def in_shards(inference: Any, rng: Rng) -> Any:
+    """Let a third of the collapsed runs visit clusters in shards; `rng` is a stream of its own, so seeds stay good."""
+    if isinstance(inference, CVI) and inference.order == "incremental" and rng.random() < 0.33:
+        inference.order = "shards"
+    return inference
+
+
+def allow_small_shards() -> None:
+    """Let small data have shards, as large ones do."""
+    sharding.LEAST_WORK, sharding.MOST_SHARDS, sharding.FEWEST_ROUNDS = 1.0, 4, 2
 
 
 def draw_start(rng: Rng, inference: Any) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fuzz.cases import Case, draw_case
+from fuzz.cases import Case, allow_small_shards, draw_case
 from fuzz.children import PASSED, REFUSED, VIOLATION, Verdict, command
 from fuzz.fits import Violation, require, same_bits
 from subchain import CVI, HMM, Beam, Gibbs, Guards
@@ -61,6 +61,7 @@ def run(seed: int) -> Verdict:
 def _run(seed: int) -> Verdict:
     """Run the case with this number in peace, then in a forked process that is ended one to three times."""
     rng = np.random.default_rng([21, seed])
+    allow_small_shards()
     with tempfile.TemporaryDirectory() as name, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         folder = Path(name)

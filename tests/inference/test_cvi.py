@@ -17,6 +17,7 @@ from subchain import HMM, VI, Categorical, Dirichlet
 from subchain.data import Sequences
 from subchain.inference import Algorithm
 from subchain.inference.cvi import CVI
+from subchain.structures.chain.collapsed import sharding
 from subchain.structures.chain.collapsed.ledger import ChainLedger
 
 Array = NDArray[np.float64]
@@ -342,6 +343,27 @@ def test_random_order_visits_every_cluster_once(fit: Fit, cluster: str) -> None:
         order = np.random.default_rng([run.seed, iteration]).permutation(ledger.size)
         visits = [[everyone[piece] for piece in ledger.clusters.pieces(int(number))] for number in order]
         q = step(q, problem, visits=visits, **slow)
+    assert_same(run, q, problem)
+
+
+@pytest.mark.parametrize("cluster", CLUSTERS)
+def test_shards_see_what_others_did_in_earlier_rounds(fit: Fit, cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"LEAST_WORK": 1.0, "MOST_SHARDS": 2, "FEWEST_ROUNDS": 3, "MOST_ROUNDS": 3}.items():
+        monkeypatch.setattr(sharding, name, value)
+    settings, step, slow = CLUSTERS[cluster]
+    problem = problem_of(4, lengths=[*LENGTHS, 7, 4, 6, 5, 3, 6, 4, 5, 2, 6, 5, 4] * 3)
+    run = fit(collapsed(order="shards", **settings), problem)
+    blocks, q = run.ledger.sharding.blocks, run.start
+    everyone = naive.places(q)
+
+    def groups(number: int, shard: int) -> list[list[naive.Place]]:
+        pieces = [run.ledger.clusters.pieces(int(cluster)) for cluster in blocks.of(shard, number)]
+        return [[everyone[piece] for piece in some] for some in pieces]
+
+    assert (blocks.n_shards, blocks.n_rounds) == (2, 3)
+    rounds = [[groups(number, shard) for shard in range(2)] for number in range(3)]
+    for _ in range(PASSES):
+        q = naive_cvi.shards_pass(q, rounds, lambda q, visits: step(q, problem, visits=visits, **slow))
     assert_same(run, q, problem)
 
 

@@ -150,8 +150,12 @@ class Beam(Sampler):
         positions = int(lengths.sum())
         at_once = min(positions, PIECE, PIECE_VALUES // n_states)
         of_piece = at_once * n_states * (REACHING_BYTES + (0 if has_symbols else LIKELIHOOD_BYTES))
-        before = max(int(lengths.max(initial=0)) - at_once, 0) * n_states * REACHED_BYTES
-        return min(n_jobs, self.n_chains) * (positions * SWEEP_BYTES + of_piece + before)
+        longest = int(lengths.max(initial=0))
+        before = max(longest - at_once, 0) * n_states * REACHED_BYTES
+        parts = self.n_chains * max(
+            positions // max(at_once, longest, 1), 1
+        )  # whole sequences, on threads of their own
+        return min(n_jobs, self.n_chains) * positions * SWEEP_BYTES + min(n_jobs, parts) * (of_piece + before)
 
     # ---- the run -----------------------------------------------------------------------------------------------------
 

@@ -39,12 +39,14 @@ if TYPE_CHECKING:
 
 #: Tables of `BLOCK_VALUES` numbers that the objective, and marginals for decoding, are made with.
 BLOCK_TABLES = 3
+#: Bytes of a position that tell shards its symbol, and rounds in which they have at most a row for each position.
+SHARD_BYTES, SHARD_ROUNDS = 12, 16
 CLUSTERS = ("auto", "sequence", "state", "subchain")
 #: A sequence that is more than this share of the data has to be cut: the rest would not tell enough.
 LARGE_SHARE = 0.1
 #: Subchains that the data are cut into, and their greatest length, if nothing else was said.
 MANY, LONG = 100, 100
-ORDERS = ("incremental", "shuffled", "batch")
+ORDERS = ("incremental", "shuffled", "shards", "batch")
 WEIGHTINGS = ("counts", "probabilities")
 
 
@@ -65,8 +67,11 @@ class CVI(Iterated):
         Positions of a subchain.
     exclude : bool
         Whether a cluster's own share is taken out before it is visited.
-    order : "incremental", "shuffled" or "batch"
-        One cluster after the other in the order of the data, or in random order; or all under the same counts.
+    order : "incremental", "shuffled", "shards" or "batch"
+        One cluster after the other in the order of the data, or in random order; in shards, which run on all cores and
+        exchange counts several times a pass; or all under the same counts. Shards are for large data: a cluster sees
+        shares of the pass before of the few clusters that other shards visit at the same time. Small data, and a family
+        without compiled counts, are one shard, which is the incremental order.
     cluster_size : int
         Sequences or subchains of a cluster: they are taken out, run and put back together. More of them are
         faster and need less memory; a little of the accuracy is lost.
@@ -198,7 +203,11 @@ class CVI(Iterated):
         return tables * 8 * (int(lengths.sum()) * n_states + (with_moves + 1) * n_states**2)
 
     def working_bytes(self, lengths: NDArray[np.int64], n_states: int, n_jobs: int, *, has_symbols: bool) -> int:
-        return BLOCK_TABLES * 8 * min(int(lengths.sum()) * n_states, BLOCK_VALUES)
+        positions = int(lengths.sum())
+        shards = positions * SHARD_BYTES + 8 * positions * n_states // SHARD_ROUNDS
+        return BLOCK_TABLES * 8 * min(positions * n_states, BLOCK_VALUES) + (
+            shards if self.order == "shards" and has_symbols else 0
+        )
 
     def identity(self) -> dict[str, Any]:
         settings = super().identity()

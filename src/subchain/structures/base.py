@@ -129,7 +129,6 @@ class Ledger(Protocol):
     Attributes
     ----------
     size : number of clusters
-    at_once : clusters between two checks for an interruption
     is_compiled : whether visits are compiled, which makes them about a thousand times as fast
     cursor, iteration : clusters of the present pass that have been visited; passes done
     current_prior : the prior, whose hyperparameters may be learned
@@ -151,8 +150,6 @@ class Ledger(Protocol):
     @property
     def log_scale(self) -> float: ...
     @property
-    def at_once(self) -> int: ...
-    @property
     def is_compiled(self) -> bool: ...
     @property
     def current_prior(self) -> Posterior: ...
@@ -168,6 +165,12 @@ class Ledger(Protocol):
 
     def visit(self, clusters: Index, *, excludes: bool, puts_back: bool) -> None:
         """Update clusters under the counts, with or without their own shares; put the new shares back, or keep them."""
+
+    def visit_next(self, order: Index, *, excludes: bool, puts_back: bool) -> None:
+        """Visit clusters from the cursor on, as many as fit between two checks for an interruption, and move it.
+
+        `order` (size,) holds the clusters in the order of the pass; shards of clusters have an order of their own.
+        """
 
     def writing(self, in_place: bool) -> AbstractContextManager[None]:
         """Write new shares over the old ones, or in their place when the context ends without an interruption."""

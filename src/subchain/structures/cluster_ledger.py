@@ -31,7 +31,6 @@ class ClusterLedger:
     arrays : by name, what each cluster has contributed, (n_clusters, …)
     """
 
-    at_once = 1
     is_compiled = False
     log_scale = 0.0
 
@@ -98,6 +97,10 @@ class ClusterLedger:
     def visit(self, clusters: Index, *, excludes: bool, puts_back: bool) -> None:
         for cluster in clusters.tolist():
             self.algorithm.visit(self, cluster, excludes=excludes, puts_back=puts_back)
+
+    def visit_next(self, order: Index, *, excludes: bool, puts_back: bool) -> None:
+        self.visit(order[self.cursor : self.cursor + 1], excludes=excludes, puts_back=puts_back)
+        self.cursor += 1
 
     @contextlib.contextmanager
     def writing(self, in_place: bool) -> Iterator[None]:

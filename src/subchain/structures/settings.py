@@ -36,6 +36,7 @@ class CollapsedSettings(Protocol):
 
     cluster: str
     cluster_size: int
+    order: str
     corrections: bool
     neighbour_weighting: str | None
     storage: str | os.PathLike[str] | None

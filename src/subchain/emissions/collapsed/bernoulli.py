@@ -53,7 +53,7 @@ def bernoulli_counts(prior: BetaTable, sums: CountSums, values: NDArray[Any]) ->
         whole_rows(values), live.weight, live.total, prior.successes, prior.failures, chances,
         np.ones(len(chances), np.bool_),
     )  # fmt: skip
-    return EmissionCounts(counts, live, is_exact=True)
+    return EmissionCounts(counts, live, is_exact=True, scratch=("chances", "is_stale"))
 
 
 implements(add, BernoulliCounts)(add_entries)

@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from subchain.emissions.categorical import CategoricalSums, as_symbols
 from subchain.emissions.collapsed.counts import EmissionCounts
+from subchain.emissions.collapsed.shards import TableShards
 from subchain.numerics.linking import linked
 from subchain.numerics.vectors import WIDTH, fetch, first, largest, load, reciprocal, store, times, zeros
+from subchain.propagation.collapsed.shards import Blocks
 from subchain.propagation.collapsed.verbs import (
     add,
     add_rows,
@@ -69,6 +71,9 @@ class SymbolCounts(EmissionCounts):
     def log_evidence(self, prior: Any) -> float:
         return float(_log_evidence(self.kernel.table, np.ascontiguousarray(prior.concentration)))
 
+    def shards(self, blocks: Blocks) -> TableShards:
+        return TableShards(self, blocks)
+
 
 def learned_table(concentration: Array, sums: CategoricalSums, values: NDArray[Any]) -> SymbolCounts:
     """Counts of symbols whose probabilities have Dirichlet priors (W, K)."""
@@ -83,7 +88,7 @@ def learned_table(concentration: Array, sums: CategoricalSums, values: NDArray[A
 def fixed_table(weights: Array, values: NDArray[Any]) -> EmissionCounts:
     """Counts of symbols whose probabilities (W, K) are known."""
     counts = _table_counts(values, np.zeros_like(weights), weights, np.ones(weights.shape[1]), 0.0)
-    return EmissionCounts(counts, None, is_exact=True)
+    return EmissionCounts(counts, None, is_exact=True, scratch=("inverse",))
 
 
 def _table_counts(values: NDArray[Any], counted: Array, prior: Array, prior_totals: Array, gain: float) -> TableCounts:

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from subchain.core.ranges import FINITE, stored
 from subchain.core.records import Sums
+from subchain.emissions.collapsed.shards import CopiedCounts, ShardCounts
 from subchain.errors import FileFormatError
+from subchain.propagation.collapsed.shards import Blocks
 from subchain.propagation.collapsed.verbs import add, weigh
 from subchain.propagation.verbs import implements
 
@@ -36,13 +38,31 @@ class EmissionCounts:
     live : the family's sums, whose arrays the kernels change; None if the observations change nothing
     carried : arrays that follow from the sums but for rounding; kept in checkpoints, so that runs resume to the bit
     is_exact : whether counts of drawn states are whole numbers, so that rounding never adds up
+    scratch : names of the kernel's arrays that its verbs write, beside the sums; flags tell that something is stale
     """
 
-    def __init__(self, kernel: Any, live: Sums | None, carried: dict[str, Array] | None = None, is_exact: bool = False):
+    def __init__(
+        self,
+        kernel: Any,
+        live: Sums | None,
+        carried: dict[str, Array] | None = None,
+        is_exact: bool = False,
+        scratch: tuple[str, ...] = (),
+    ) -> None:
         self.kernel = kernel
         self.live = live
         self.carried = carried or {}
         self.is_exact = is_exact
+        self.scratch = scratch
+
+    def changing(self) -> list[str]:
+        """Return the names of the kernel's arrays that are the sums."""
+        sums = [] if self.live is None else list(self.live.arrays().values())
+        return [name for name, array in self.kernel._asdict().items() if any(array is known for known in sums)]
+
+    def shards(self, blocks: Blocks) -> ShardCounts:
+        """Return copies of the counts for shards of clusters that are visited side by side."""
+        return CopiedCounts(self, blocks)
 
     def sums(self) -> Any:
         """A copy of the sums as they stand; None if they are not kept."""

@@ -70,7 +70,7 @@ def diagonal_gaussian_counts(
         prior.strength * before**2, prior.shape, prior.scale, location, scale, power, log_constant,
         np.ones(len(before), np.bool_),
     )  # fmt: skip
-    return EmissionCounts(counts, live)
+    return EmissionCounts(counts, live, scratch=("location", "scale", "power", "log_constant", "is_stale"))
 
 
 @implements(add, DiagonalGaussianCounts)

@@ -80,7 +80,7 @@ def gaussian_counts(prior: NormalInverseWishart, sums: GaussianSums, values: NDA
         np.zeros_like(prior.scale), np.zeros((len(before), 3)), np.zeros(before.shape[1]),
         np.ones(len(before), np.bool_),
     )  # fmt: skip
-    return EmissionCounts(counts, live)
+    return EmissionCounts(counts, live, scratch=("location", "factor", "form", "whitened", "is_stale"))
 
 
 @implements(add, GaussianCounts)

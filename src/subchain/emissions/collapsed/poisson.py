@@ -63,7 +63,7 @@ def poisson_counts(prior: GammaRates, sums: CountSums, values: NDArray[Any]) -> 
         whole_rows(values), live.weight, live.total, prior.shape, prior.rate, shape, factor, log_zero,
         np.ones(len(shape), np.bool_),
     )  # fmt: skip
-    return EmissionCounts(counts, live, is_exact=True)
+    return EmissionCounts(counts, live, is_exact=True, scratch=("shape", "factor", "log_zero", "is_stale"))
 
 
 implements(add, PoissonCounts)(add_entries)

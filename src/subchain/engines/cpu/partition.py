@@ -136,11 +136,11 @@ class Partition:
 
     def most_columns(self, lead: int) -> int:
         """The columns of the largest tile, or of the positions beyond its borders: at most `lead` at either side."""
-        columns, lanes = self._largest_tile
+        columns, lanes = self.largest_tile
         return max(columns, 2 * lead * lanes)
 
     @cached_property
-    def _largest_tile(self) -> tuple[int, int]:
+    def largest_tile(self) -> tuple[int, int]:
         """The most columns and the most lanes of a tile."""
         columns, lanes = _columns(self.lanes.lengths, self.lanes.tiles), np.diff(self.lanes.tiles)
         return int(columns.max(initial=0)), int(lanes.max(initial=0))

@@ -78,9 +78,7 @@ class Visits:
             with ledger.writing(in_place=in_turn):
                 while ledger.cursor < ledger.size:
                     self.interruption.check()
-                    some = order[ledger.cursor : ledger.cursor + ledger.at_once]
-                    ledger.visit(some, excludes=self.algorithm.exclude, puts_back=in_turn)
-                    ledger.cursor += len(some)
+                    ledger.visit_next(order, excludes=self.algorithm.exclude, puts_back=in_turn)
                     if in_turn and time.perf_counter() > self.deadline:
                         break
         except KeyboardInterrupt:

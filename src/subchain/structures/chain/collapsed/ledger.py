@@ -29,6 +29,7 @@ from subchain.propagation.compiled import kernel
 from subchain.structures.base import NO_PASS
 from subchain.structures.chain.collapsed.clusters import Clusters
 from subchain.structures.chain.collapsed.missing_coordinates import has_incomplete_rows
+from subchain.structures.chain.collapsed.sharding import Sharding, sharding_of
 from subchain.structures.chain.collapsed.shares import OwnSums, Shares
 from subchain.structures.chain.collapsed.visitors import PieceVisitor, StateVisitor
 from subchain.structures.chain.local_starts import LOCAL_STARTS, check_drawable, draw_local
@@ -66,6 +67,7 @@ class ChainLedger:
 
     def __init__(self, chains: Chains, settings: CollapsedSettings, prior: HMMPosterior) -> None:
         self.chains = chains
+        self.settings = settings
         self.current_prior = prior
         self.data = chains.data
         length = settings.piece_length(self.data.lengths)
@@ -89,6 +91,8 @@ class ChainLedger:
         self._known: dict[str, Any] = {}
         self.chain: Any = None
         self.emission: Any = None
+        #: Shards of clusters that are visited side by side, if these are asked for and visits are compiled.
+        self.sharding: Sharding | None = None
         by_state = settings.cluster == "state" and settings.corrections
         self.visitor = (StateVisitor if by_state else PieceVisitor)(settings, self)
 
@@ -136,8 +140,10 @@ class ChainLedger:
         else:
             shares.marginals[:] = 1.0 / self.n_states
         self._move_from(cast(HMMStatistics, statistics))
-        self.visit(np.arange(self.size), excludes=False, puts_back=False)
-        self.since = np.zeros(2)
+        self.cursor = 0
+        while self.cursor < self.size:
+            self.visit_next(np.arange(self.size), excludes=False, puts_back=False)
+        self.cursor, self.since = 0, np.zeros(2)
         self.add_up()
 
     def _move_from(self, statistics: HMMStatistics) -> None:
@@ -149,12 +155,12 @@ class ChainLedger:
         prior = self.current_prior.emission
         counts = prior.counts(sums, self.data.values) if self.own is None else None
         self.emission = Incremental(prior, sums) if counts is None else counts
+        if self.settings.order == "shards" and counts is not None:
+            if self.sharding is None:
+                self.sharding = sharding_of(self)
+            self.sharding.adopt(counts)
 
     # ---- visits ------------------------------------------------------------------------------------------------------
-
-    @property
-    def at_once(self) -> int:
-        return self.visitor.at_once
 
     @property
     def is_compiled(self) -> bool:
@@ -165,6 +171,16 @@ class ChainLedger:
         self.data.check_file()
         self.visitor.visit(clusters, excludes=excludes, puts_back=puts_back)
         self.moved()
+
+    def visit_next(self, order: Index, *, excludes: bool, puts_back: bool) -> None:
+        if self.sharding is None or self.sharding.n_shards == 1:
+            some = order[self.cursor : self.cursor + self.visitor.at_once]
+            self.visit(some, excludes=excludes, puts_back=puts_back)
+            self.cursor += len(some)
+        else:
+            self.data.check_file()
+            self.cursor = self.sharding.visit(self.cursor, self.visitor.how(excludes, puts_back))
+            self.moved()
 
     @contextlib.contextmanager
     def writing(self, in_place: bool) -> Iterator[None]:
@@ -367,6 +383,8 @@ class ChainLedger:
         self.since = np.array(stored(memory, "since", SINCE, (2,)))
         self.last_pass = stored(memory, "last_pass", SINCE, (3,))
         self._move_from(cast(HMMStatistics, statistics))
+        if self.sharding is not None:
+            self.sharding.check_cursor(self.cursor)
         own = {key.removeprefix("emission."): array for key, array in memory.items() if key.startswith("emission.")}
         self.emission.restore(own)
         if self.own is not None:

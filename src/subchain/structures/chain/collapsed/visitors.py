@@ -7,8 +7,9 @@ same kernel runs the cluster, and its new share is put back.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from subchain.emissions.collapsed.counts import EmissionCounts, TabledLogs
 from subchain.errors import InputError, impossible_error
 from subchain.propagation.collapsed import marginal_states  # noqa: F401  (implements the steps of `visit_states`)
-from subchain.propagation.collapsed.pieces import How, visit_pieces
+from subchain.propagation.collapsed.pieces import How, Pieces, visit_pieces
 from subchain.propagation.collapsed.rows import Rows
 from subchain.propagation.collapsed.states import Ends, visit_states
 from subchain.propagation.verbs import kernel_for
@@ -26,6 +27,7 @@ from subchain.transitions.base import ChainSums
 if TYPE_CHECKING:
     from subchain.structures.chain.collapsed.ledger import ChainLedger
 
+Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 
@@ -34,6 +36,8 @@ class PieceVisitor:
 
     #: Positions between which a run may be interrupted, where visits are compiled.
     positions_at_once = 50_000
+    #: The kernel that visits clusters.
+    visit_clusters: ClassVar[Any] = staticmethod(visit_pieces)
 
     def __init__(self, settings: CollapsedSettings, ledger: ChainLedger) -> None:
         self.settings = settings
@@ -50,6 +54,11 @@ class PieceVisitor:
                 "use neighbour_weighting='probabilities'."
             )
 
+    @property
+    def places(self) -> Pieces | Ends:
+        """Where clusters lie, for kernels."""
+        return self.ledger.clusters.kernel
+
     @cached_property
     def at_once(self) -> int:
         clusters = self.ledger.clusters
@@ -58,8 +67,7 @@ class PieceVisitor:
         return max(self.positions_at_once * clusters.size // max(int(clusters.lengths.sum()), 1), 1)
 
     def visit(self, clusters: Index, *, excludes: bool, puts_back: bool) -> None:
-        emission = self.ledger.emission
-        how = How(excludes, puts_back, self.settings.by_counts, self.ledger.measures)
+        emission, how = self.ledger.emission, self.how(excludes, puts_back)
         rows = self.ledger.chain.counts()
         if isinstance(emission, EmissionCounts):
             self._run(clusters, rows, emission.kernel, how)
@@ -67,18 +75,28 @@ class PieceVisitor:
             for cluster in clusters.tolist():
                 self._visit_in_python(cluster, rows, how)
 
+    def how(self, excludes: bool, puts_back: bool) -> How:
+        """Return how clusters are visited, for kernels."""
+        return How(excludes, puts_back, self.settings.by_counts, self.ledger.measures)
+
     def _run(self, clusters: Index, rows: Rows, emissions: Any, how: How) -> None:
-        lost = self.kernel(clusters, rows, emissions, how)
+        self.check_possible(self.kernel(emissions)(clusters, rows, emissions, how, self.ledger.since))
+
+    def check_possible(self, lost: int) -> None:
+        """Raise an error for a position that no state explains, unless it is −1."""
         if lost >= 0:
             offsets = self.ledger.data.offsets
             sequence = int(np.searchsorted(offsets, lost, side="right")) - 1
             raise impossible_error({sequence: int(lost - offsets[sequence])})
 
-    def kernel(self, clusters: Index, rows: Rows, emissions: Any, how: How) -> int:
-        """Visit clusters; return a position that no state explains, −1 if there is none."""
-        shares, pieces = self.ledger.shares.kernel, self.ledger.clusters.kernel
-        visit = kernel_for(visit_pieces, emissions)
-        return int(visit(shares, clusters, pieces, rows, emissions, how, self.ledger.since))
+    def kernel(self, emissions: Any) -> Callable[[Index, Rows, Any, How, Array], int]:
+        """Return the kernel for counts of emissions like these.
+
+        It visits clusters under counts of transitions and emissions, adds log normalisers and entropies to an array
+        (2,), and returns a position that no state explains, −1 if there is none.
+        """
+        visit, shares, places = kernel_for(self.visit_clusters, emissions), self.ledger.shares.kernel, self.places
+        return lambda clusters, *counts_and_how: int(visit(shares, clusters, places, *counts_and_how))
 
     def _visit_in_python(self, cluster: int, rows: Rows, how: How) -> None:
         ledger, emission = self.ledger, self.ledger.emission
@@ -108,6 +126,12 @@ class PieceVisitor:
 class StateVisitor(PieceVisitor):
     """Visits single positions with the thesis's expected counts of transitions (algorithm 1)."""
 
+    visit_clusters = staticmethod(visit_states)
+
+    @property
+    def places(self) -> Ends:
+        return Ends(self.ledger.clusters.is_first, self.ledger.clusters.is_last)
+
     def check(self, rows: Rows) -> None:
         if not rows.is_full:
             raise InputError(
@@ -121,12 +145,6 @@ class StateVisitor(PieceVisitor):
                 "CVI(cluster='state'): neighbour_weighting='probabilities' goes with corrections=False; the "
                 "corrections are those of neighbour_weighting='counts'."
             )
-
-    def kernel(self, clusters: Index, rows: Rows, emissions: Any, how: How) -> int:
-        ledger = self.ledger
-        ends = Ends(ledger.clusters.is_first, ledger.clusters.is_last)
-        visit = kernel_for(visit_states, emissions)
-        return int(visit(ledger.shares.kernel, clusters, ends, rows, emissions, how, ledger.since))
 
 
 def _nothing(n_states: int) -> ChainSums:

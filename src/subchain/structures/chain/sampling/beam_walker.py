@@ -25,7 +25,7 @@ from subchain.structures.base import Moved
 from subchain.structures.chain.model import HMMPosterior
 from subchain.structures.chain.sampling.drawn_hierarchy import Hyperprior, Top, draw_rows, extend, redraw
 from subchain.structures.chain.sampling.joint import emission_sums
-from subchain.structures.chain.sampling.walkers import Setting, States, Walker
+from subchain.structures.chain.sampling.walkers import SMALL, PathWalker, Setting, States
 from subchain.transitions.dirichlet import DirichletChain, DirichletRows
 from subchain.transitions.hdp.hierarchy import Hierarchy
 from subchain.transitions.initial import LearnedInitial
@@ -37,7 +37,7 @@ AT_A_TIME = 8
 #: States of which there will never be more.
 MANY = 1 << 16
 #: Positions whose marginals are worked out at a time, and numbers in a table of their likelihoods.
-PIECE, PIECE_VALUES = 1 << 16, 1 << 22
+PIECE, PIECE_VALUES = 1 << 14, 1 << 20
 
 
 def needed_hierarchy(chain: Any) -> Hierarchy:
@@ -75,7 +75,7 @@ def check_exchangeable(emission: Any) -> None:
         )
 
 
-class BeamWalker(Walker):
+class BeamWalker(PathWalker):
     """Whole paths, states without end.
 
     Parameters
@@ -194,30 +194,39 @@ class BeamWalker(Walker):
     # ---- paths -------------------------------------------------------------------------------------------------------
 
     def _draw_paths(self, moves: Array, slices: Array, emission: Parameters, temperature: float, sweep: int) -> States:
-        """All states anew, piece by piece; sequences without a possible path keep theirs."""
-        states, ranked = self.states.copy(), rank(moves)
-        pieces: list[tuple[int, Reached]] = []
-        tables = _Tables(self, emission, temperature)
-        before, possible = nothing_reached(), True
-        for first, last in self._pieces(emission.n_states):
-            if possible:
-                table, rows = tables.of(first, last)
-                before, possible = reach(ranked, slices, self.begins, table, rows, first, before)
-                pieces.append((first, before))
-            if self.begins[last]:
-                for start, reached in reversed(pieces if possible else []):
-                    walk_back(moves, slices, self.begins, reached, self.key, sweep, start, states)
-                pieces, possible = [], True
+        """All states anew, sequences side by side on all cores; those without a possible path keep theirs."""
+        states, ranked, tables = self.states.copy(), rank(moves), _Tables(self, emission, temperature)
+
+        def draw(pieces: list[tuple[int, int]]) -> None:
+            before, possible = nothing_reached(), True
+            filtered: list[tuple[int, Reached]] = []
+            for first, last in pieces:
+                if possible:
+                    table, rows = tables.of(first, last)
+                    before, possible = reach(ranked, slices, self.begins, table, rows, first, before)
+                    filtered.append((first, before))
+            for start, reached in reversed(filtered if possible else []):
+                walk_back(moves, slices, self.begins, reached, self.key, sweep, start, states)
+
+        parts = self._parts(emission.n_states)
+        if len(states) < SMALL:
+            for part in parts:
+                draw(part)
+        else:
+            self.setting.chains.engine.map(draw, parts)
         return states
 
-    def _pieces(self, n_states: int) -> list[tuple[int, int]]:
-        """Neighbouring positions that are filtered at a time: whole sequences where these are short enough."""
+    def _parts(self, n_states: int) -> list[list[tuple[int, int]]]:
+        """Neighbouring positions that are filtered at a time: whole sequences, or all pieces of a long one."""
         size, found, first = max(min(PIECE, PIECE_VALUES // n_states), 1), [], 0
-        ends = self.data.offsets[1:]
+        ends, pieces = self.data.offsets[1:], []
         while first < len(self.states):
             last = int(ends[np.searchsorted(ends, first + size, side="right") - 1])
             last = last if last > first else min(first + size, len(self.states))
-            found.append((first, last))
+            pieces.append((first, last))
+            if self.begins[last]:
+                found.append(pieces)
+                pieces = []
             first = last
         return found
 

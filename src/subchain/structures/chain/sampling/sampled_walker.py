@@ -19,7 +19,7 @@ from subchain.engines.statistics import HMMStatistics
 from subchain.engines.surrogate import Surrogate
 from subchain.structures.base import Moved
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
-from subchain.structures.chain.sampling.walkers import Walker
+from subchain.structures.chain.sampling.walkers import PathWalker
 from subchain.transitions.base import Chain, ChainLaw
 from subchain.transitions.dirichlet import DirichletChain
 from subchain.transitions.operators import Dense
@@ -28,10 +28,8 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 
-class SampledSequences(Walker):
+class SampledSequences(PathWalker):
     """Parameters given the states, then all states given the parameters."""
-
-    side_by_side = False
 
     def begin(self, point: Point) -> None:
         self.point = cast(HMMPoint, point)

@@ -13,6 +13,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
@@ -298,6 +299,31 @@ class Walker(ABC):
             self.setting.rng(self.number, sweep, 3)
         )
         return found
+
+
+class PathWalker(Walker):
+    """A walker that draws all paths anew: what it counted is right until new states take the place of the old ones."""
+
+    def __init__(self, setting: Setting, number: int, states: States) -> None:
+        super().__init__(setting, number, states)
+        self._counted_of: tuple[Any, ...] = ()
+        self._counted: dict[str, Any] = {}
+
+    def moves(self) -> tuple[Array, Array]:
+        found: tuple[Array, Array] = self._once("moves", super().moves)
+        return found
+
+    def sums(self) -> Any:
+        return self._once("sums", super().sums)
+
+    def _once(self, name: str, count: Callable[[], Any]) -> Any:
+        """Return what was counted in the present states, or count it."""
+        present = self.states, self.values, self.reference
+        if any(one is not other for one, other in zip_longest(present, self._counted_of)):
+            self._counted_of, self._counted = present, {}
+        if name not in self._counted:
+            self._counted[name] = count()
+        return self._counted[name]
 
 
 @linked()
