@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from subchain import EM, HMM, VI, Categorical, Cpu, DiagonalGaussian, Gaussian, Poisson
+from subchain import EM, HMM, VI, Categorical, Cpu, DiagonalGaussian, Gaussian, Poisson, Product
 from subchain.core.components import clone
 from subchain.data.sequences import Sequences
 from subchain.emissions.categorical import CategoricalParameters
@@ -28,6 +28,10 @@ FAMILIES: dict[str, tuple[Any, Any]] = {
     "symbols": (Categorical(), SYMBOLS),
     "Gaussian": (Gaussian(), REAL),
     "diagonal Gaussian": (DiagonalGaussian(), REAL),
+    "a product": (
+        Product(a=Gaussian(columns=[0, 2]), b=Categorical(columns=[3])),
+        np.column_stack((REAL, SYMBOLS.astype(np.float64))),
+    ),
     "large counts": (Poisson(), RNG.poisson(1000.0 * np.exp(0.1 * MEANS[STATES] + 1.0))),
 }
 SHAPES = {
@@ -113,6 +117,13 @@ def test_no_tile_of_usual_data_is_left_over(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(fused.FusedPass, "run", watched)
     Cpu(1, "single").statistics(surrogate, Part(data))
     assert done == [(np.float32, True)]
+
+
+def test_paths_are_drawn_in_double_precision() -> None:
+    data = Sequences(SYMBOLS, SHAPES["many"])
+    surrogate, seed = surrogate_of(Categorical(), data), np.random.SeedSequence(1)
+    ours, theirs = (engine.sample_paths(surrogate, Part(data), 2, seed) for engine in (Cpu(1, "single"), Cpu(1)))
+    np.testing.assert_array_equal(ours, theirs)
 
 
 # ---- what singles cannot do ------------------------------------------------------------------------------------------

@@ -131,7 +131,7 @@ def pass_memory(data: Sequences, transition: TransitionOperator, sums_bytes: int
     n_states = transition.n_states
     is_wide = n_states >= MANY_STATES and not isinstance(transition, Banded)
     cut = partition(data.offsets, np.arange(data.n_sequences), piece, n_states, sums_bytes, is_wide=is_wide)
-    columns, _ = cut.largest_tile
+    columns = cut.most_columns(0)
     value_bytes = 8 * data.n_features
     tile_bytes = columns * (3 * 8 * n_states + TILE_VECTORS * 8 + 2 * value_bytes)
     per_piece = 3 * 26 + 5 * 8 + 8 + (9 * 8 * n_states if cut.is_cut else 0)

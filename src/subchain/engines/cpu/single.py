@@ -40,8 +40,8 @@ LOGGER = logging.getLogger("subchain")
 LARGEST_DEVIATION, OF_SAMPLES = 1e-5, 2e-6
 #: One tile of so many is checked, and no more than so many tiles; of each, so many lanes and so many of their steps.
 SHARE, MOST, LANES, STEPS = 128, 4, 16, 256
-#: Entries are compared with the largest of their row, or with this share of the largest of all; with the second share if
-#: any are negative, since sums of both signs may cancel.
+#: Entries are compared with the largest of their row, or with this share of the largest of all; with the second share
+#: if any are negative, since sums of both signs may cancel.
 FAINT, FAINT_OF_BOTH_SIGNS = 1e-6, 1e-2
 
 
