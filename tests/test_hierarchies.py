@@ -110,9 +110,11 @@ def test_a_uniform_parent_is_a_symmetric_dirichlet_prior_to_the_bit(inference: A
     assert np.array_equal(one.transition_, other.transition_)
 
 
-def test_the_compiled_updates_of_words_do_what_those_of_any_family_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiled_updates_do_what_single_ones_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    from subchain.engines.cpu import updates
     from subchain.structures.chain.fused_updates import FusedUpdates
 
+    monkeypatch.setattr(updates, "LARGE", 0)
     hierarchy = {"concentration": "learned", "top_concentration": "learned", "merges": False, "splits": False}
     data = Sequences(np.concatenate([example("categorical", "many", seed)[1].values for seed in range(3)]))
     for kind in (SVI, SCVI):

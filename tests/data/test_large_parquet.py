@@ -13,7 +13,7 @@ import pytest
 from subchain import HMM, SVI
 from subchain.data import as_sequences, large_parquet
 from subchain.data.sequences import is_memory_mapped
-from subchain.engines.cpu.word_updates import update_words
+from subchain.engines.cpu import update_kernels, updates
 
 
 @pytest.fixture(autouse=True)
@@ -49,13 +49,14 @@ def test_what_is_not_plain_numbers_is_read_as_ever(tmp_path: Path, column: Any) 
     assert not is_memory_mapped(as_sequences(write(tmp_path / "x.parquet", a=column)).values)
 
 
-def test_a_model_learns_from_it(tmp_path: Path) -> None:
+def test_a_model_learns_from_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(updates, "LARGE", 0)
     x = np.random.default_rng(1).integers(4, size=3000)
     path = write(tmp_path / "x.parquet", a=x)
     inference = SVI(length=10, batch=10, max_updates=20)
     models, compiled = [], []
     for data in (path, x):
         models.append(HMM(2, "categorical", inference=inference, random_state=0).fit(data))
-        compiled.append(len(update_words.signatures))
+        compiled.append(len(update_kernels.run_updates.signatures))
     assert np.array_equal(models[0].transition_, models[1].transition_)
     assert compiled[0] == compiled[1] > 0, "mapped data need a kernel of their own"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from stochastic_examples import BOUNDARIES, text, words
 
-from subchain import EM, HMM, SCVI, SVI, VI, Buffer, Categorical, GrowBuffer, Guards, HoldOut, as_sequences
+from subchain import EM, HMM, SCVI, SVI, VI, Buffer, GrowBuffer, Guards, HoldOut, as_sequences
 from subchain.datasets import bernoulli_chain, categorical_chain, gaussian_chain, poisson_chain
 from subchain.engines.subchains import Grid
 from subchain.errors import InputError
@@ -60,33 +60,6 @@ def test_one_update_by_hand(algorithm: type[SVI], monkeypatch: pytest.MonkeyPatc
     np.testing.assert_allclose(
         found.emission.arrays()["counts"], (1 - rate) * before.emission.counts + rate * scale * counts, rtol=1e-8
     )
-
-
-@pytest.mark.parametrize("boundary", [name for name in BOUNDARIES if name != "growing"])
-@pytest.mark.parametrize("inference", [SVI, SCVI, EM])
-@pytest.mark.parametrize("concentration", [1.0, 0.2])
-def test_many_updates_at_one_go_are_the_same_updates(
-    boundary: str, inference: Any, concentration: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if inference is EM and concentration < 1.0:
-        pytest.skip("EM needs a concentration of at least one")
-
-    def fit() -> HMM:
-        algorithm = inference(length=4, batch=30, boundary=BOUNDARIES[boundary], max_updates=150, report_every=40)
-        return HMM(3, Categorical(concentration, n_categories=7), inference=algorithm, random_state=1).fit(text(1999))
-
-    at_one_go = fit()
-    done: list[int] = []
-    run = FusedUpdates.run
-    monkeypatch.setattr(FusedUpdates, "run", lambda *given: done.append(run(*given)) or done[-1])
-    assert np.array_equal(fit().transition_, at_one_go.transition_)
-    assert sum(done) > 100
-    monkeypatch.setattr(FusedUpdates, "_can_run", lambda self, batches: False)
-    one_by_one = fit()
-    np.testing.assert_allclose(at_one_go.transition_, one_by_one.transition_, rtol=1e-10)
-    np.testing.assert_allclose(at_one_go.initial_, one_by_one.initial_, rtol=1e-10)
-    np.testing.assert_allclose(at_one_go.emission_.weights, one_by_one.emission_.weights, rtol=1e-10)  # type: ignore[attr-defined]
-    np.testing.assert_allclose(at_one_go.trace_.objective, one_by_one.trace_.objective, rtol=1e-10)
 
 
 @pytest.mark.parametrize("boundary", BOUNDARIES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.data.mapped import MappedFile
+from subchain.data.mapped import MIN_PREFETCH, MappedFile
 
 Index = NDArray[np.int64]
 
@@ -27,6 +27,10 @@ class Prefetch:
         self.file = file
         self._row_bytes = row_bytes
         self._bytes_read = MAPPED_BYTES  # release pages of earlier reads at the first call
+
+    def is_worth(self, length: int) -> bool:
+        """Return whether subchains of this length are long enough to be prefetched."""
+        return self._row_bytes * length >= MIN_PREFETCH
 
     def read(self, starts: Index, lengths: Index, next_starts: Index, next_lengths: Index) -> None:
         """Prefetch the subchains of the next minibatch, (M,), and release pages now and then.

@@ -29,6 +29,7 @@ from subchain.emissions.hyperparameters import check_mode, per_column, state_tab
 
 if TYPE_CHECKING:
     from subchain.emissions.collapsed.counts import EmissionCounts
+    from subchain.emissions.steps.base import EmissionSteps
 
 #: Both parameters of Jeffreys' prior, which weighs as much as one observation.
 JEFFREYS = 0.5
@@ -148,6 +149,11 @@ class BetaTable(Conjugate):
     def log_density(self, parameters: BernoulliParameters) -> float:
         p = parameters.probabilities
         return float((xlogy(self.successes - 1.0, p) + xlog1py(self.failures - 1.0, -p)).sum())
+
+    def steps(self, sums: CountSums, kind: str, values: Values) -> EmissionSteps | None:
+        from subchain.emissions.steps.counts import flag_steps
+
+        return flag_steps(self, sums, kind, values)
 
     def counts(self, sums: CountSums, values: Values) -> EmissionCounts:
         from subchain.emissions.collapsed.bernoulli import bernoulli_counts

@@ -30,18 +30,16 @@ from subchain.emissions.moments import (
     data_moments,
     mean_table,
 )
-from subchain.emissions.normal_kernels import centered, separate_moments, separate_products, separate_squares
+from subchain.emissions.normal_kernels import TOGETHER, centered, separate_moments, separate_products, separate_squares
 from subchain.errors import InferenceError, InputError
 from subchain.numerics.special import log_rising
 
 if TYPE_CHECKING:
     from subchain.emissions.collapsed.counts import EmissionCounts
     from subchain.emissions.compiled.normal import SeparateNormal
+    from subchain.emissions.steps.base import EmissionSteps
 
 Array = NDArray[np.float64]
-
-#: Number of Student t factors 1 + z² / ν that are multiplied before one logarithm is taken.
-TOGETHER = 8
 
 
 @dataclasses.dataclass
@@ -312,6 +310,11 @@ class NormalInverseGamma(Conjugate):
         distance = (parameters.means - self.location) ** 2
         per_variance = (self.scale + 0.5 * self.strength * distance) / parameters.variances
         return -float(((self.shape + 1.5) * np.log(parameters.variances) + per_variance).sum()) + 0.0
+
+    def steps(self, sums: DiagonalGaussianSums, kind: str, values: Values) -> EmissionSteps | None:
+        from subchain.emissions.steps.normal import separate_steps
+
+        return separate_steps(self, sums, kind, values)
 
     def counts(self, sums: DiagonalGaussianSums, values: Values) -> EmissionCounts:
         from subchain.emissions.collapsed.diagonal_gaussian import diagonal_gaussian_counts

@@ -37,6 +37,7 @@ from subchain.errors import InferenceError, InputError
 
 if TYPE_CHECKING:
     from subchain.emissions.collapsed.counts import EmissionCounts
+    from subchain.emissions.steps.base import EmissionSteps
 
 Array = NDArray[np.float64]
 
@@ -233,6 +234,11 @@ class NormalInverseWishart(Conjugate):
         log_density += np.einsum("kij,kji->k", self.scale, precision)
         log_density += self.strength * np.einsum("ki,kij,kj->k", distance, precision, distance)
         return float(-0.5 * log_density.sum()) + 0.0
+
+    def steps(self, sums: GaussianSums, kind: str, values: Values) -> EmissionSteps | None:
+        from subchain.emissions.steps.normal import normal_steps
+
+        return normal_steps(self, sums, kind, values)
 
     def counts(self, sums: GaussianSums, values: Values) -> EmissionCounts:
         from subchain.emissions.collapsed.gaussian import gaussian_counts

@@ -40,6 +40,19 @@ class Incremental:
         """Let fresh sums, made by a surrogate of this object, enter the old ones."""
         self._sums = self._sums.scale(keep) + fresh.scale(gain)
 
+    def steps(self, kind: str, values: Any) -> Any:
+        """Return this posterior as compiled updates change it (`emissions.steps`); None where there is no such form.
+
+        A family of the user's own may replace methods that the compiled form, which it inherits, stands for.
+        """
+        is_own = type(self.prior).__module__.partition(".")[0] == __name__.partition(".")[0]
+        make = getattr(self.prior, "steps", None) if is_own else None
+        return None if make is None else make(self._sums, kind, values)
+
+    def take(self, steps: Any) -> None:
+        """Go on from where compiled updates have led."""
+        self._sums = steps.sums()
+
     def adopt(self, prior: Any) -> None:
         """Go on under another prior with the same sums."""
         self.prior = prior

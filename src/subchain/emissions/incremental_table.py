@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import deque
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,9 @@ from subchain.errors import FileFormatError, InputError
 from subchain.numerics.linking import linked
 from subchain.numerics.special import SMALL_TOTAL, exp_digamma, small_dirichlet_weight
 
+if TYPE_CHECKING:
+    from subchain.emissions.steps.symbols import TableSteps
+
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
@@ -43,13 +46,15 @@ LEAST_WEIGHT = float(np.exp(SMALLEST_LOG))
 def distinct_symbols(symbols, place, distinct, local):
     """Number the symbols that occur in the order of their first occurrence; return how many there are.
 
+    Return −1 if a code is beyond the symbols of the table.
+
     Symbol `distinct[i]` has the number i; `local` (n,) are the symbols so numbered, −1 where missing. `place` (W,) may
     hold anything: an entry counts only if the symbol it leads to leads back.
     """
     n, fetched = 0, 0
     for position in range(symbols.shape[0]):  # a loop that only touches has many memory accesses under way at a time
         if not -1 <= symbols[position] < place.shape[0]:
-            raise InputError("the data hold a code beyond the symbols of the categorical emission; check the data.")
+            return -1
         fetched += place[symbols[position]]
     if symbols.shape[0]:
         local[0] = fetched
@@ -80,6 +85,37 @@ def _divisors(kind, totals, n_symbols):
 
 
 @linked(error_model="numpy")
+def _fill_rows(kind, counts, factor, concentration, divisors, symbols, rows):
+    """Write the rows of the given symbols, weighed; for `EXPECTED_LOG` their concentrations."""
+    same = concentration.shape[0] == 1
+    for i in range(symbols.shape[0]):
+        row, own, prior = rows[i], counts[symbols[i]], concentration[0 if same else symbols[i]]
+        if kind == EXPECTED_LOG:
+            for k in range(row.shape[0]):
+                row[k] = factor * own[k] + prior[k]
+        elif kind == MODE:
+            for k in range(row.shape[0]):
+                row[k] = max(factor * own[k] + prior[k] - 1.0, 0.0) * divisors[k]
+        else:
+            for k in range(row.shape[0]):
+                row[k] = (factor * own[k] + prior[k]) * divisors[k]
+
+
+@linked(error_model="numpy")
+def _expect_logs(counts, factor, concentration, divisors, totals, symbols, rows):
+    """Replace rows of concentrations by the weights e^E[log p]."""
+    same = concentration.shape[0] == 1
+    exp_digamma(rows.reshape(1, -1))
+    for i in range(symbols.shape[0]):
+        for k in range(rows.shape[1]):
+            value = rows[i, k] * divisors[k]
+            if totals[k] < SMALL_TOTAL:
+                value = factor * counts[symbols[i], k] + concentration[0 if same else symbols[i], k]
+                value = small_dirichlet_weight(value, totals[k])
+            rows[i, k] = max(value, LEAST_WEIGHT)
+
+
+@linked(error_model="numpy")
 def weigh_rows(kind, counts, factor, concentration, totals, symbols, rows, shift):
     """Weights of the given symbols in all states into `rows` (n, K); return whether any row had to be scaled.
 
@@ -88,39 +124,25 @@ def weigh_rows(kind, counts, factor, concentration, totals, symbols, rows, shift
 
     A row whose largest weight is very small is divided by it, and `shift` is its logarithm.
     """
-    any_scaled = False
+    any_scaled, n = False, symbols.shape[0]
     fetched = 0.0  # a loop that only touches the rows has many memory accesses under way at a time
-    for i in range(symbols.shape[0]):
+    for i in range(n):
         fetched += counts[symbols[i], 0] + counts[symbols[i], -1]
-    if symbols.shape[0]:
+    if n:
         shift[0] = fetched
-    n_states, same = counts.shape[1], concentration.shape[0] == 1
-    for i in range(symbols.shape[0]):
-        symbol = symbols[i]
-        prior = concentration[0 if same else symbol]
-        for k in range(n_states):
-            rows[i, k] = factor * counts[symbol, k] + prior[k]
     divisors = _divisors(kind, totals, counts.shape[0])
+    _fill_rows(kind, counts, factor, concentration, divisors, symbols, rows)
     if kind == EXPECTED_LOG:
-        exp_digamma(rows.reshape(1, -1))
-    for i in range(symbols.shape[0]):
-        largest, prior = 0.0, concentration[0 if same else symbols[i]]
-        for k in range(n_states):
-            value = rows[i, k]
-            if kind == MODE:
-                value = max(value - 1.0, 0.0)
-            value *= divisors[k]
-            if kind == EXPECTED_LOG:
-                if totals[k] < SMALL_TOTAL:
-                    value = small_dirichlet_weight(factor * counts[symbols[i], k] + prior[k], totals[k])
-                value = max(value, LEAST_WEIGHT)
-            rows[i, k] = value
-            largest = max(largest, value)
+        _expect_logs(counts, factor, concentration, divisors, totals, symbols, rows[:n])
+    for i in range(n):
+        usual = False
+        for k in range(rows.shape[1]):
+            usual |= rows[i, k] >= SMALL
         shift[i] = 0.0
-        if 0.0 < largest < SMALL:
-            any_scaled = True
+        if not usual and rows[i].max() > 0.0:
+            any_scaled, largest = True, rows[i].max()
             shift[i] = np.log(largest)
-            for k in range(n_states):
+            for k in range(rows.shape[1]):
                 rows[i, k] /= largest
     return any_scaled
 
@@ -215,7 +237,23 @@ class IncrementalTable(Incremental):
         found, local = np.empty(len(symbols), dtype=np.int64), np.empty(len(symbols), dtype=np.int64)
         n = distinct_symbols(symbols, place, found, local)
         self._places.append(place)
+        if n < 0:
+            raise InputError("the data hold a code beyond the symbols of the categorical emission; check the data.")
         return found[:n], local
+
+    def place(self, number: int) -> NDArray[np.int32]:
+        """Return scratch for `distinct_symbols` that belongs to one of several threads."""
+        while len(self._places) <= number:
+            self._places.append(np.zeros(len(self.counts), dtype=np.int32))
+        return self._places[number]
+
+    def steps(self, kind: str, values: Values) -> TableSteps | None:
+        from subchain.emissions.steps.symbols import TableSteps
+
+        return TableSteps(self, values) if values.ndim == 1 and values.dtype.kind in "iu" else None
+
+    def take(self, steps: TableSteps) -> None:
+        steps.finish()
 
     def surrogate(self, kind: str) -> LazyTable:
         return LazyTable(self, KINDS[kind], self.totals + self.prior_totals)

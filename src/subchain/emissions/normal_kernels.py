@@ -24,6 +24,10 @@ STRIP = 320
 FASTMATH = {"contract", "reassoc", "nsz", "arcp", "afn"}  # without nnan and ninf: nan marks missing values
 
 
+#: Number of Student t factors 1 + z² / ν that are multiplied before one logarithm is taken.
+TOGETHER = 8
+
+
 def even(n_features: int) -> int:
     """Round D up to an even number: the kernels of full covariances work on pairs of coordinates, padded with zeros."""
     return n_features + n_features % 2

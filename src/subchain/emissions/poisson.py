@@ -35,6 +35,7 @@ from subchain.numerics.special import log_factorial, log_rising
 
 if TYPE_CHECKING:
     from subchain.emissions.collapsed.counts import EmissionCounts
+    from subchain.emissions.steps.base import EmissionSteps
 
 
 class PoissonLikelihood(CountLikelihood):
@@ -169,6 +170,11 @@ class GammaRates(Conjugate):
 
     def log_density(self, parameters: PoissonParameters) -> float:
         return float((xlogy(self.shape - 1.0, parameters.rates) - self.rate * parameters.rates).sum())
+
+    def steps(self, sums: CountSums, kind: str, values: Values) -> EmissionSteps | None:
+        from subchain.emissions.steps.counts import rate_steps
+
+        return rate_steps(self, sums, kind, values)
 
     def counts(self, sums: CountSums, values: Values) -> EmissionCounts:
         from subchain.emissions.collapsed.poisson import poisson_counts

@@ -169,6 +169,9 @@ class IncrementalProduct(Incremental):
         self.layout = prior.layout
         self.parts = {name: part.incremental(sums.parts[name]) for name, part in prior.parts.items()}
 
+    def steps(self, kind: str, values: Any) -> None:
+        """Return None: parts are asked one after the other."""
+
     def surrogate(self, kind: str) -> ProductTable:
         return ProductTable({name: part.surrogate(kind) for name, part in self.parts.items()}, self.layout)
 

@@ -194,7 +194,7 @@ def check_engine(given: object) -> Engine:
 # ---- an optional verb ------------------------------------------------------------------------------------------------
 
 
-class WordChain(NamedTuple):
+class ChainSteps(NamedTuple):
     """Counts of the hidden chain; `pairs` and `first` are changed in place.
 
     Attributes
@@ -210,79 +210,84 @@ class WordChain(NamedTuple):
     first: Array
 
 
-class WordTable(NamedTuple):
-    """Counts of symbols, as in `IncrementalTable`; `counts`, `factor` and `totals` are changed in place.
+class BoundarySteps(NamedTuple):
+    """What subchains know of the rest of their chain: nothing, buffers, guards, or buffers that grow.
 
     Attributes
     ----------
-    counts : (W, K), to be multiplied by `factor` (1,)
-    concentration : the prior's, as `IncrementalTable` keeps it
-    totals, prior_totals : (K,)
-    place : (W,) scratch, zeros
-    """
-
-    counts: Array
-    factor: Array
-    concentration: Array
-    totals: Array
-    prior_totals: Array
-    place: NDArray[np.int32]
-
-
-class WordBoundary(NamedTuple):
-    """What subchains know of the rest of their chain: nothing, buffers of `size`, or guards.
-
-    Attributes
-    ----------
-    kind : 0 for nothing, 1 for buffers, 2 for guards
-    size : positions of a buffer
+    kind : 0 for nothing, 1 for buffers, 2 for guards, 3 for growing buffers
+    state : (3,) the kind at the present update, the size of buffers and the number of updates, changed in place
+    tolerance, step, limit, every : settings of growing buffers, see `GrowBuffer`
     firsts, lasts : (subchains, K) guards, changed in place
     keeps_marginals : whether guards are marginals instead of messages
     """
 
     kind: int
-    size: int
+    state: Index
+    tolerance: float
+    step: int
+    limit: int
+    every: int
     firsts: NDArray[np.float32]
     lasts: NDArray[np.float32]
     keeps_marginals: bool
 
 
-class WordMinibatches(NamedTuple):
-    """Minibatches of subchains of one sequence of symbols.
+class Units(NamedTuple):
+    """Minibatches of subchains.
 
     Attributes
     ----------
-    values : (N,) codes
-    length : positions of a subchain
-    pieces : (updates, M) numbers of the subchains of each update
-    n_whole : number of subchains that are not cut short by the end of the sequence
-    rates : (updates,) step sizes
-    gains : (3,) scale factors of first states, transitions and symbols
+    pieces : (U, M) numbers of the subchains of each update
+    offsets, firsts : (S + 1,) position of each sequence's first observation, and number of its first subchain
+    length, stride : positions of a subchain that its sequence does not cut short, and between two beginnings
+    weights : (S,) how often first states count; (0,) if all count once
+    each, each_move : (S,) how often observations and transitions count; (0,) if all count once
+    rates : (U,) step sizes
+    gains : (3,) scale factors of first states, transitions and emissions
     """
 
-    values: NDArray[Any]
-    length: int
     pieces: Index
-    n_whole: int
+    offsets: Index
+    firsts: Index
+    length: int
+    stride: int
+    weights: Array
+    each: Array
+    each_move: Array
     rates: Array
     gains: Array
 
 
-@runtime_checkable
-class FusesWordUpdates(Protocol):
-    """An engine that does many stochastic updates of symbols in one call; others are asked for one after the other."""
+class UpdatesFound(NamedTuple):
+    """What updates have found.
 
-    def can_fuse(self, n_states: int, columns: int) -> bool:
-        """Whether minibatches with so many positions are worth it."""
+    Attributes
+    ----------
+    since : (2,) log normalisers and observations, added up
+    growths : (U,) how far each update looked beyond its subchains, on the average
+    done : (1,) how many updates were done
+    """
+
+    since: Array
+    growths: Array
+    done: Index
+
+
+@runtime_checkable
+class FusesUpdates(Protocol):
+    """An engine that does many stochastic updates in one call; others are asked for one after the other."""
+
+    def can_fuse(self, n_states: int, n_observations: int, length: int) -> bool:
+        """Whether updates of data with so many positions, cut into subchains of this length, are worth it."""
         ...
 
-    def update_words(
-        self, kind: int, minibatches: WordMinibatches, chain: WordChain, table: WordTable, boundary: WordBoundary,
-        since: Array,
-    ) -> int:  # fmt: skip
-        """Do one update after the other; return how many were done before one that needs the general method.
+    def run_updates(
+        self, kind: int, emission: Any, chain: ChainSteps, units: Units, boundary: BoundarySteps, found: UpdatesFound
+    ) -> None:
+        """Do one update after the other, up to one that needs the general method.
 
-        `kind` says how posteriors become weights (`core.parts.KINDS`); log normalisers and observations
-        are added to `since` (2,).
+        `kind` says how posteriors become weights (`core.parts.KINDS`); `emission` is the posterior of the family
+        (`emissions.steps`).
         """
         ...

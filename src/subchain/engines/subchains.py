@@ -60,14 +60,32 @@ class Gains(NamedTuple):
     emission: float
 
 
+class SequenceScales(NamedTuple):
+    """How often first states, observations and transitions of each sequence count, (S,); None where all count once."""
+
+    first: Array | None
+    each: Array | None
+    each_move: Array | None
+
+
 class Subchains(Protocol):
-    """All subchains that can be drawn."""
+    """All subchains that can be drawn.
+
+    Attributes
+    ----------
+    offsets, firsts : (S + 1,) position of each sequence's first observation, and number of its first subchain
+    size : number of subchains
+    length, stride : positions of a subchain that its sequence does not cut short, and between two beginnings
+    """
 
     offsets: Index
+    firsts: Index
     size: int
     length: int
+    stride: int
 
     def gains(self, size: int) -> Gains: ...
+    def scales(self, weights: Array | None) -> SequenceScales: ...
     def batch(self, pieces: Index, weights: Array | None = None) -> Minibatch: ...
 
 
@@ -80,7 +98,7 @@ class Grid:
     def __init__(self, offsets: Index, length: int | None) -> None:
         self.offsets = offsets
         lengths = np.diff(offsets)
-        self.length = int(length) if length is not None else max(int(lengths.max(initial=1)), 1)
+        self.length = self.stride = int(length) if length is not None else max(int(lengths.max(initial=1)), 1)
         self.firsts = np.concatenate(([0], np.cumsum(-(-lengths // self.length))))
         self.size = int(self.firsts[-1])
         #: Transitions between stretches are seen by none of them; those inside stand for them, each for so many.
@@ -89,6 +107,9 @@ class Grid:
     def gains(self, size: int) -> Gains:
         scale = self.size / size
         return Gains(scale, scale * _common(self._for_each_move), scale)
+
+    def scales(self, weights: Array | None) -> SequenceScales:
+        return _scales(weights, None, self._for_each_move)
 
     def batch(self, pieces: Index, weights: Array | None = None) -> Minibatch:
         """The stretches with these numbers; `weights` (n_sequences,) says how often each sequence counts."""
@@ -114,7 +135,7 @@ class Anywhere:
 
     def __init__(self, offsets: Index, length: int) -> None:
         self.offsets = offsets
-        self.length = length
+        self.length, self.stride = length, 1
         lengths = np.diff(offsets)
         starts = np.maximum(lengths - length + 1, 0)
         self.firsts = np.concatenate(([0], np.cumsum(starts)))
@@ -125,6 +146,9 @@ class Anywhere:
     def gains(self, size: int) -> Gains:
         scale = self.size / size
         return Gains(scale, scale * _common(self._for_each_move), scale * _common(self._for_each))
+
+    def scales(self, weights: Array | None) -> SequenceScales:
+        return _scales(weights, self._for_each, self._for_each_move)
 
     def batch(self, pieces: Index, weights: Array | None = None) -> Minibatch:
         sequences = np.searchsorted(self.firsts, pieces, side="right") - 1
@@ -150,6 +174,11 @@ def _weighed(weights: Array | None, ratios: Array | None, sequences: Index) -> A
         return None if weights is None else weights[sequences]
     assert ratios is not None
     return ratios[sequences] if weights is None else (ratios * weights)[sequences]
+
+
+def _scales(weights: Array | None, ratios: Array | None, pair_ratios: Array) -> SequenceScales:
+    every = np.arange(len(pair_ratios))
+    return SequenceScales(weights, _weighed(weights, ratios, every), _weighed(weights, pair_ratios, every))
 
 
 def _batch(

@@ -30,7 +30,7 @@ class SCVI(Stochastic):
     def update(self, model: IncrementalPosterior, draw: Draw) -> None:
         """Move the expected counts towards those of the minibatch, scaled to all the data (equations 11 and 12).
 
-        For symbols along one long chain a compiled call does the same, several updates at a time (`run_updates`).
+        For large data a compiled call does the same, several updates at a time (`run_updates`).
         """
         weights = model.weights("predictive")  # E[θ] under the present counts, (9) and (10)
         fresh = draw.expected_statistics(weights)  # forward-backward between the boundary's messages

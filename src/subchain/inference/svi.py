@@ -28,7 +28,7 @@ class SVI(Stochastic):
     def update(self, model: IncrementalPosterior, draw: Draw) -> None:
         """Take a natural-gradient step towards the parameters that the minibatch alone would give.
 
-        For symbols along one long chain a compiled call does the same, several updates at a time (`run_updates`).
+        For large data a compiled call does the same, several updates at a time (`run_updates`).
         """
         weights = model.weights("expected_log")  # exp E[log θ]
         fresh = draw.expected_statistics(weights)

@@ -76,6 +76,19 @@ def digamma_and_gammaln(x: NDArray[np.float64]) -> tuple[NDArray[np.float64], ND
     return digamma.reshape(x.shape), log_gamma.reshape(x.shape)
 
 
+@linked(fastmath={"contract"}, error_model="numpy")
+def digamma_of(x):  # type: ignore[no-untyped-def]
+    """Return ψ(x) of one positive number, for kernels."""
+    slope = 0.0
+    while x < STEPS:
+        slope += 1.0 / x
+        x += 1.0
+    r = 1.0 / x
+    s = r * r
+    tail = s * (1.0 / 12 - s * (1.0 / 120 - s * (1.0 / 252 - s * (1.0 / 240 - s * (1.0 / 132 - s * (691.0 / 32760))))))
+    return np.log(x) - 0.5 * r - tail - slope
+
+
 #: Steps of the recurrence, and the coefficients of 1/y, 1/y³, … in e^ψ(½ + y) − y.
 _SHIFT = 10
 _EXPANSION = np.array([1.0 / 24, -37.0 / 5760, 10313.0 / 2903040, -5509121.0 / 1393459200])[:, None]

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.emissions.collapsed.gamma_ratios import log_rising
 from subchain.emissions.normal_kernels import STRIP
-from subchain.emissions.scaling import exponentiate_strip
+from subchain.emissions.scaling import exponentiate_columns, exponentiate_strip
 from subchain.propagation.compiled import kernel, small_kernel
 from subchain.propagation.lanes.observing import (
     add_observations,
@@ -41,6 +42,24 @@ class LinearCounts(NamedTuple):
     log_factorials: Array
 
 
+class RisingCounts(NamedTuple):
+    """As `LinearCounts`, plus log Γ(shape_d + x_d) − log Γ(shape_d): counts whose rates are integrated out.
+
+    Attributes
+    ----------
+    values, slopes, constants, log_factorials : as in `LinearCounts`, all finite
+    shapes : (K, D)
+    rising : (D, n, K) the last terms of counts below n
+    """
+
+    values: NDArray[Any]
+    slopes: Array
+    constants: Array
+    log_factorials: Array
+    shapes: Array
+    rising: Array
+
+
 class Amounts(NamedTuple):
     """Room for the counts of a tile, ones where they are known, and the numbers of columns and of unknown counts."""
 
@@ -55,6 +74,7 @@ def _part(room, rows, n):
 
 
 @implements(observation_room, LinearCounts)
+@implements(observation_room, RisingCounts)
 def _room(family, columns):
     size = family.slopes.shape[1] * columns
     return Amounts(np.empty(size), np.empty(size), np.zeros(2, dtype=np.int64))
@@ -77,6 +97,7 @@ def _read(values, positions, amounts, known):
 
 
 @implements(observe, LinearCounts)
+@implements(observe, RisingCounts)
 def _observe(family, positions, seen):
     n, rows = positions.shape[0], family.slopes.shape[1]
     seen.n[0] = n
@@ -153,6 +174,46 @@ def _logs(family, seen, out):
             out[k, i] += common[i]
 
 
+@kernel
+def _add_rising(amounts, shapes, rising, out):
+    """Add log Γ(shape + count) − log Γ(shape) to `out` (K, n); unknown counts are zeros."""
+    for d in range(amounts.shape[0]):
+        for i in range(amounts.shape[1]):
+            count = amounts[d, i]
+            if count < rising.shape[1]:
+                row = rising[d, np.int64(count)]
+                for k in range(out.shape[0]):
+                    out[k, i] += row[k]
+            else:
+                for k in range(out.shape[0]):
+                    out[k, i] += log_rising(shapes[k, d], count)
+
+
+@small_kernel
+def _rising_logs(family, seen, out):
+    n, rows = seen.n[0], family.slopes.shape[1]
+    amounts, known = _part(seen.amounts, rows, n), _part(seen.known, rows, n)
+    _linear(amounts, known, seen.n[1], family.slopes, family.constants, out)
+    _add_rising(amounts, family.shapes, family.rising, out)
+    return amounts
+
+
+@implements(likelihoods, RisingCounts)
+def _rising_likelihoods(family, seen, out, shift):
+    amounts = _rising_logs(family, seen, out)
+    exponentiate_columns(out, shift.reshape(1, shift.shape[0]))
+    _take_factorials(amounts, family.log_factorials, shift)
+
+
+@implements(log_likelihoods, RisingCounts)
+def _rising_log_likelihoods(family, seen, out):
+    amounts, common = _rising_logs(family, seen, out), np.zeros(seen.n[0])
+    _take_factorials(amounts, family.log_factorials, common)
+    for k in range(out.shape[0]):
+        for i in range(common.shape[0]):
+            out[k, i] += common[i]
+
+
 @small_kernel
 def _weighted(weights, values):
     """Σ weight · value."""
@@ -192,6 +253,7 @@ def _add_linear(x, known, n_missing, marginals, weight, total):
 
 
 @implements(add_observations, LinearCounts)
+@implements(add_observations, RisingCounts)
 def _add(family, seen, marginals, sums):
     n, rows = seen.n[0], family.slopes.shape[1]
     amounts, known = _part(seen.amounts, rows, n), _part(seen.known, rows, n)

@@ -14,16 +14,19 @@ from numpy.typing import NDArray
 
 from subchain.emissions.normal_kernels import (
     STRIP,
+    TOGETHER,
     add_moments,
     center_at,
     quadratic,
     quadratic_strip,
     separate_moments,
+    separate_products,
     separate_squares,
     separate_strip,
 )
-from subchain.emissions.scaling import exponentiate_strip
-from subchain.propagation.compiled import small_kernel
+from subchain.emissions.scaling import exponentiate_columns, exponentiate_strip
+from subchain.numerics.vectors import WIDTH, load, logarithm, spread, store, times
+from subchain.propagation.compiled import ordered_kernel, small_kernel
 from subchain.propagation.lanes.observing import (
     add_observations,
     likelihoods,
@@ -70,6 +73,28 @@ class SeparateNormal(NamedTuple):
     constants: Array
 
 
+class FullStudent(NamedTuple):
+    """Likelihoods exp{c − p log(1 + |F (x − origin) − e|²)}: as in `FullNormal`, with powers p (K,)."""
+
+    values: NDArray[Any]
+    origin: Array
+    factors: Array
+    offsets: Array
+    constants: Array
+    powers: Array
+
+
+class SeparateStudent(NamedTuple):
+    """Likelihoods exp{c − Σ_d p_d log(1 + (s_d (x_d − origin_d) − e_d)²)}: as in `SeparateNormal`, with p (K, D)."""
+
+    values: NDArray[Any]
+    origin: Array
+    scales: Array
+    offsets: Array
+    constants: Array
+    powers: Array
+
+
 class Vectors(NamedTuple):
     """Room for the coordinates of a tile's observations minus the origin, and how many observations there are."""
 
@@ -85,12 +110,16 @@ def _in_use(seen, rows):
 
 @implements(observation_room, FullNormal)
 @implements(observation_room, SeparateNormal)
+@implements(observation_room, FullStudent)
+@implements(observation_room, SeparateStudent)
 def _room(family, columns):
     return Vectors(np.empty(family.offsets.shape[1] * columns), np.zeros(1, dtype=np.int64))
 
 
 @implements(observe, FullNormal)
 @implements(observe, SeparateNormal)
+@implements(observe, FullStudent)
+@implements(observe, SeparateStudent)
 def _observe(family, positions, seen):
     seen.n[0] = positions.shape[0]
     return not center_at(family.values, positions, family.origin, _in_use(seen, family.offsets.shape[1]))
@@ -112,6 +141,7 @@ def _logs(family, seen, out):
 
 
 @implements(add_observations, FullNormal)
+@implements(add_observations, FullStudent)
 def _add(family, seen, marginals, sums):
     n_states, n_features = marginals.shape[0], family.origin.shape[0]
     weight, first, second = (
@@ -141,6 +171,7 @@ def _separate_logs(family, seen, out):
 
 
 @implements(add_observations, SeparateNormal)
+@implements(add_observations, SeparateStudent)
 def _add_separately(family, seen, marginals, sums):
     moments = sums.reshape(3, family.offsets.shape[0], family.offsets.shape[1])
     separate_moments(_in_use(seen, family.offsets.shape[1]), marginals, moments[1], moments[2])
@@ -149,3 +180,66 @@ def _add_separately(family, seen, marginals, sums):
         for i in range(marginals.shape[1]):
             total += marginals[k, i]
         moments[0, k] += total
+
+
+@ordered_kernel
+def _take_logarithms(table, k, factor, power, constant):
+    """Replace row k, of numbers a, by constant − power · log(factor · a)."""
+    n, constants = table.shape[1], np.full((1, 1), constant)
+    whole = n - n % WIDTH
+    for at in range(0, whole, WIDTH):
+        logs = logarithm(times(load(table, k, at, None), factor))
+        store(table, k, at, None, times(logs, -power) + spread(constants, 0, 0))
+    for at in range(whole, n):
+        table[k, at] = constant - power * np.log(factor * table[k, at])
+
+
+@small_kernel
+def _student_logs(family, seen, out):
+    x, halves = _in_use(seen, family.offsets.shape[1]), np.full(family.constants.shape[0], -0.5)
+    quadratic(x, family.factors, family.offsets, halves, out)  # −½ (1 + distance)
+    for k in range(out.shape[0]):
+        _take_logarithms(out, k, -2.0, family.powers[k], family.constants[k])
+
+
+@implements(likelihoods, FullStudent)
+def _student_likelihoods(family, seen, out, shift):
+    _student_logs(family, seen, out)
+    exponentiate_columns(out, shift.reshape(1, shift.shape[0]))
+
+
+@implements(log_likelihoods, FullStudent)
+def _student_log_likelihoods(family, seen, out):
+    _student_logs(family, seen, out)
+
+
+@small_kernel
+def _separate_student_logs(family, seen, out):
+    """Columns with the same power share a logarithm, some at a time."""
+    n_states, n_features = family.scales.shape
+    x, factors = _in_use(seen, n_features), np.empty_like(out)
+    for k in range(n_states):
+        out[k] = family.constants[k]
+    first = 0
+    while first < n_features:
+        last = first + 1
+        while last < min(first + TOGETHER, n_features) and (family.powers[:, last] == family.powers[:, first]).all():
+            last += 1
+        scales, offsets = family.scales[:, first:last].copy(), family.offsets[:, first:last].copy()
+        separate_products(x[first:last], scales, offsets, factors)
+        for k in range(n_states):
+            _take_logarithms(factors, k, 1.0, family.powers[k, first], 0.0)
+            for i in range(out.shape[1]):
+                out[k, i] += factors[k, i]
+        first = last
+
+
+@implements(likelihoods, SeparateStudent)
+def _separate_student_likelihoods(family, seen, out, shift):
+    _separate_student_logs(family, seen, out)
+    exponentiate_columns(out, shift.reshape(1, shift.shape[0]))
+
+
+@implements(log_likelihoods, SeparateStudent)
+def _separate_student_log_likelihoods(family, seen, out):
+    _separate_student_logs(family, seen, out)

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,7 +16,7 @@ from subchain.engines.cpu.workspace import Workspace
 from subchain.engines.results import Approach
 from subchain.engines.subchains import Minibatch
 from subchain.numerics.linking import linked
-from subchain.propagation.lanes.growing import Buffers, grow_lane, into_and_out_of, multiply_through
+from subchain.propagation.lanes.growing import grow_lane, into_and_out_of, multiply_through, no_buffers
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -99,11 +101,9 @@ def grow(messages: Messages, batch: Minibatch, outside: Array, growth: BufferGro
     n_states, size = messages.surrogate.n_states, batch.size
     offsets, stops = messages.data.offsets, batch.starts + batch.lengths
     ends = np.stack((batch.starts - offsets[batch.sequences], offsets[batch.sequences + 1] - stops), axis=1)
-    left, core, right = (np.empty((size, n_states, n_states)) for _ in range(3))
-    left[:] = right[:] = np.eye(n_states)
-    _cores(messages, batch, core)
     grown = np.zeros((size, 2), dtype=np.int64)
-    buffers, starts = Buffers(left, core, right, grown, ends), (outside, messages.surrogate.initial)
+    buffers, starts = no_buffers(messages.operator.dense(), grown, ends), (outside, messages.surrogate.initial)
+    _cores(messages, batch, buffers)
     growing, look = np.arange(size), max(FIRST_LOOK, growth.step)
     while len(growing):
         room = np.minimum(ends[growing] - grown[growing], look)
@@ -115,27 +115,27 @@ def grow(messages: Messages, batch: Minibatch, outside: Array, growth: BufferGro
             messages.likelihood(at.ravel(), table)
             tables.append(table)
         enough = np.empty(len(growing), dtype=np.bool_)
-        _grow_all(growing, buffers, messages.operator.dense(), starts, tuple(tables), look, room, growth, enough)
+        _grow_all(growing, buffers, starts, tuple(tables), look, room, growth, enough)
         growing, look = growing[~enough], 2 * look
     start, stop = np.empty((n_states, size)), np.empty((n_states, size))
     _messages(buffers, starts, start, stop)
     return Approach(start, stop, grown)
 
 
-def _cores(messages: Messages, batch: Minibatch, core: Array) -> None:
+def _cores(messages: Messages, batch: Minibatch, buffers: Any) -> None:
     """Products over the subchains themselves."""
     begins = np.cumsum(batch.lengths) - batch.lengths
     positions = np.arange(batch.n_observations) + np.repeat(batch.starts - begins, batch.lengths)
     likelihood = messages.table(len(positions))
     messages.likelihood(positions, likelihood)
-    _multiply_all(likelihood, messages.operator.dense(), begins, batch.lengths, core)
+    _multiply_all(likelihood, begins, batch.lengths, buffers)
 
 
 @linked()
-def _multiply_all(likelihood, transition, begins, lengths, core):
+def _multiply_all(likelihood, begins, lengths, buffers):
     for lane in range(begins.shape[0]):
-        columns = np.arange(begins[lane], begins[lane] + lengths[lane])
-        multiply_through(likelihood, transition, columns, core[lane])
+        core, turned = buffers.core[lane], buffers.turned[lane]
+        multiply_through(likelihood, buffers.transition, begins[lane], lengths[lane], core, turned)
 
 
 @linked()
@@ -150,6 +150,6 @@ def _messages(buffers, starts, start, stop):
 
 
 @linked()
-def _grow_all(growing, buffers, transition, starts, tables, look, room, growth, enough):
+def _grow_all(growing, buffers, starts, tables, look, room, growth, enough):
     for i in range(growing.shape[0]):
-        enough[i] = grow_lane(growing[i], buffers, transition, starts, tables, i * look, room[i], growth)
+        enough[i] = grow_lane(growing[i], buffers, starts, tables, i * look, room[i], growth)

@@ -15,16 +15,15 @@ from numpy.typing import NDArray
 
 from subchain.core.components import Component
 from subchain.data.sequences import Sequences
-from subchain.engines.base import BufferGrowth, WordBoundary, WordChain, WordMinibatches, WordTable
-from subchain.engines.cpu import buffers, decode, in_order, left_out, passes, paths, word_updates
+from subchain.engines.base import BoundarySteps, BufferGrowth, ChainSteps, Units, UpdatesFound
+from subchain.engines.cpu import buffers, decode, in_order, left_out, passes, paths, updates
 from subchain.engines.cpu.blas import single_threaded
 from subchain.engines.cpu.consumers import Collect, Filter, Nothing, Smooth
 from subchain.engines.cpu.cuts import Cuts, pass_memory
-from subchain.engines.cpu.kernels import MANY_STATES, needs_matrix
+from subchain.engines.cpu.kernels import needs_matrix
 from subchain.engines.cpu.messages import Messages
 from subchain.engines.cpu.minibatches import run_minibatch
 from subchain.engines.cpu.occurrence import occurrence
-from subchain.engines.cpu.partition import TABLE_BYTES
 from subchain.engines.cpu.single import LARGEST_DEVIATION, Checks
 from subchain.engines.cpu.workspace import Workers
 from subchain.engines.part import Part
@@ -187,14 +186,13 @@ class Cpu(Component):
     def distances(self, surrogate: Surrogate, part: Part, starts: Index, steps: int) -> Array:
         return self._messages(surrogate, part).distances(starts, steps)
 
-    def can_fuse(self, n_states: int, columns: int) -> bool:
-        return n_states < MANY_STATES and 8 * columns * n_states <= 16 * TABLE_BYTES
+    def can_fuse(self, n_states: int, n_observations: int, length: int) -> bool:
+        return updates.can_fuse(n_states, n_observations, length)
 
-    def update_words(
-        self, kind: int, minibatches: WordMinibatches, chain: WordChain, table: WordTable, boundary: WordBoundary,
-        since: Array,
-    ) -> int:  # fmt: skip
-        return int(word_updates.update_words(kind, minibatches, chain, table, boundary, since))
+    def run_updates(
+        self, kind: int, emission: Any, chain: ChainSteps, units: Units, boundary: BoundarySteps, found: UpdatesFound
+    ) -> None:
+        updates.run_updates(self.workers, kind, emission, chain, units, boundary, found)
 
     # ---- the run -----------------------------------------------------------------------------------------------------
 

@@ -5,8 +5,8 @@
     fresh     = expected statistics of the units between messages           Minibatches.run
     S         = (1 − ρ) S + ρ · scale · fresh                               IncrementalPosterior.blend
 
-The update itself is written in the algorithms' own files (`svi.py`, `scvi.py`, `em.py`). Updates of symbols along one
-long chain are done by one compiled call that does the same (`Minibatches.run_updates`). An iteration of the loop is
+The update itself is written in the algorithms' own files (`svi.py`, `scvi.py`, `em.py`). Updates of large
+data are done by one compiled call that does the same (`Minibatches.run_updates`). An iteration of the loop is
 `report_every` updates: then the trace is written, the held-out score taken, and a checkpoint if it is time. Searches
 over the number of states follow the updates, not the reports.
 """

@@ -30,12 +30,13 @@ from subchain.numerics.vectors import (
     first,
     load,
     load_doubles,
+    logarithm,
     reciprocal,
     store,
     width,
     zeros,
 )
-from subchain.propagation.compiled import kernel, part, small_kernel
+from subchain.propagation.compiled import kernel, ordered_kernel, part, small_kernel
 from subchain.propagation.lanes.panels import mix_four, panels_of, strip_of
 from subchain.propagation.precision import LARGEST, by_precision
 
@@ -157,7 +158,10 @@ def forward(likelihood, transition, start, offsets, alpha, scale):
 
 @small_kernel
 def _log_total(scale, shift, offsets, lane, first_step, product):
-    """Logarithm of a product of normalisers and of those of one lane from `first_step` on, their shifts added."""
+    """Logarithm of a product of normalisers and of those of one lane from `first_step` on, their shifts added.
+
+    It comes in two parts, a product whose logarithm has not been taken yet, and the rest.
+    """
     out = 0.0
     for step in range(first_step, offsets.shape[0] - 1):
         if offsets[step] + lane >= offsets[step + 1]:
@@ -167,7 +171,21 @@ def _log_total(scale, shift, offsets, lane, first_step, product):
         if not LEAST_PRODUCT <= product <= LARGEST_PRODUCT:
             out += np.log(product)
             product = 1.0
-    return out + np.log(product)
+    return product, out
+
+
+@ordered_kernel
+def _add_logarithms(products, out):
+    """Add the logarithms of products, of a vector of lanes at a time, to `out`; both are (1, n)."""
+    lane = np.int64(0)
+    while lane + WIDTH <= out.shape[1]:
+        product = load(products, 0, lane, None)
+        if not all_within(product, LEAST_PRODUCT, LARGEST_PRODUCT):
+            break
+        store(out, 0, lane, None, load(out, 0, lane, None) + logarithm(product))
+        lane += WIDTH
+    for rest in range(lane, out.shape[1]):
+        out[0, rest] += np.log(products[0, rest])
 
 
 @kernel
@@ -177,29 +195,31 @@ def log_totals(scale, shift, offsets, out):
     Normalisers are multiplied as long as their product is well within the doubles: few logarithms are taken.
     """
     lanes, steps = out.shape[0], offsets.shape[0] - 1
-    scales, shifts = scale.reshape(1, -1), shift.reshape(1, -1)
-    products, sums = np.empty((1, WIDTH)), np.empty((1, WIDTH))
+    scales, shifts, sums = scale.reshape(1, -1), shift.reshape(1, -1), out.reshape(1, -1)
+    products, logs = np.empty((1, lanes)), np.empty((1, WIDTH))
     for begin in range(0, lanes - lanes % WIDTH, WIDTH):
         product = load_doubles(scales, 0, begin, None)
         summed = load(shifts, 0, begin, None)
-        logs = zeros()
         step = 1
         while step < steps and offsets[step] + begin + WIDTH <= offsets[step + 1]:
             if not all_within(product, LEAST_PRODUCT, LARGEST_PRODUCT):
-                store(products, 0, 0, None, product)
+                store(products, 0, begin, None, product)
                 for i in range(WIDTH):
-                    sums[0, i], products[0, i] = np.log(products[0, i]), 1.0
-                logs += load(sums, 0, 0, None)
-                product = load(products, 0, 0, None)
+                    logs[0, i], products[0, begin + i] = np.log(products[0, begin + i]), 1.0
+                summed += load(logs, 0, 0, None)
+                product = load(products, 0, begin, None)
             product *= load_doubles(scales, 0, offsets[step] + begin, None)
             summed += load(shifts, 0, offsets[step] + begin, None)
             step += 1
-        store(products, 0, 0, None, product)
-        store(sums, 0, 0, None, logs + summed)
-        for i in range(WIDTH):
-            out[begin + i] = sums[0, i] + _log_total(scale, shift, offsets, begin + i, step, products[0, i])
+        store(products, 0, begin, None, product)
+        store(sums, 0, begin, None, summed)
+        if step < steps:
+            for lane in range(begin, begin + WIDTH):
+                products[0, lane], rest = _log_total(scale, shift, offsets, lane, step, products[0, lane])
+                out[lane] += rest
     for lane in range(lanes - lanes % WIDTH, lanes):
-        out[lane] = _log_total(scale, shift, offsets, lane, np.int64(0), 1.0)
+        products[0, lane], out[lane] = _log_total(scale, shift, offsets, lane, np.int64(0), 1.0)
+    _add_logarithms(products, sums)
 
 
 # ---- backward --------------------------------------------------------------------------------------------------------

@@ -72,36 +72,57 @@ def _tell(alpha, weighted, marginals, lengths, offsets, a, totals, told):
 @small_kernel
 def _all_meet(alpha, scale, stop, lengths, offsets):
     """Whether no message from the right contradicts what the lanes know."""
-    for lane in range(lengths.shape[0]):
-        column, meeting = offsets[lengths[lane] - 1] + lane, 0.0
-        for k in range(alpha.shape[0]):
-            meeting += alpha[k, column] * stop[k, lane]
-        if not meeting * scale[column] >= LEAST_MARGINAL:
-            return False
-    return True
+    lanes = lengths.shape[0]
+    columns, meeting = np.empty(lanes, dtype=np.int64), np.zeros(lanes)
+    for lane in range(lanes):
+        columns[lane] = offsets[lengths[lane] - 1] + lane
+    for k in range(alpha.shape[0]):
+        for lane in range(lanes):
+            meeting[lane] += alpha[k, columns[lane]] * stop[k, lane]
+    meet = 0
+    for lane in range(lanes):
+        meet += meeting[lane] * scale[columns[lane]] >= LEAST_MARGINAL
+    return meet == lanes
 
 
 @family_rare
-def _run_tile(family, seen, lanes, a, b, ways, tables, told, sums):
-    """Run the lanes `a` to `b` of a tile; return whether that could be done."""
-    n_states, lengths = lanes.start.shape[0], lanes.lengths[a:b]
-    offsets, totals = step_offsets(lengths), np.empty(b - a)
-    start, stop = lanes.start[:, a:b].copy(), lanes.stop[:, a:b].copy()
+def run_tile(family, seen, lanes, a, b, offsets, start, stop, ways, tables, totals):
+    """Run the lanes `a` to `b` between messages; return whether that could be done, and their log likelihoods."""
     if not run_lanes(family, seen, lanes.starts[a:b], offsets, start, stop, ways, True, tables, totals):
         return False
+    alpha = messages_of(tables, start.shape[0], offsets[-1])[1]
+    return np.isfinite(totals).all() and _all_meet(alpha, tables.scale, stop, lanes.lengths[a:b], offsets)
+
+
+@family_rare
+def add_tile(family, seen, lanes, a, b, offsets, tables, sums):
+    """Add the statistics of lanes `a` to `b`, which have been run."""
+    n_states = sums.initial.shape[0]
     weighted, alpha, marginals = messages_of(tables, n_states, offsets[-1])
-    if not (np.isfinite(totals).all() and _all_meet(alpha, tables.scale, stop, lengths, offsets)):
-        return False
-    _tell(alpha, weighted, marginals, lengths, offsets, a, totals, told)
     for lane in range(b - a):
-        for k in range(n_states):
-            sums.initial[k] += lanes.first_weights[a + lane] * marginals[k, lane]
+        weight = lanes.first_weights[a + lane]
+        if weight != 0.0:
+            for k in range(n_states):
+                sums.initial[k] += weight * marginals[k, lane]
     if lanes.weights.shape[0] > 0:
         weigh(marginals, offsets, lanes.weights[a:b])
     if lanes.pair_weights.shape[0] > 0:
         weigh(weighted, offsets, lanes.pair_weights[a:b])
     pair_sums(alpha, weighted, offsets, sums.pairs)
     add_observations(family, seen, marginals, sums.emission)
+
+
+@family_rare
+def _run_and_add(family, seen, lanes, a, b, ways, tables, told, sums):
+    """Run the lanes `a` to `b` of a tile and add what they give; return whether that could be done."""
+    lengths, totals = lanes.lengths[a:b], np.empty(b - a)
+    offsets = step_offsets(lengths)
+    start, stop = lanes.start[:, a:b].copy(), lanes.stop[:, a:b].copy()
+    if not run_tile(family, seen, lanes, a, b, offsets, start, stop, ways, tables, totals):
+        return False
+    weighted, alpha, marginals = messages_of(tables, start.shape[0], offsets[-1])
+    _tell(alpha, weighted, marginals, lengths, offsets, a, totals, told)
+    add_tile(family, seen, lanes, a, b, offsets, tables, sums)
     return True
 
 
@@ -124,6 +145,6 @@ def run_subchains(family, lanes, claims, ways, tables, told, rows, done):
         sums = cleared(rows[group], lanes.start.shape[0])
         for tile in range(claims.groups[group], claims.groups[group + 1]):
             a, b = lanes.tiles[tile], lanes.tiles[tile + 1]
-            done[tile] = _run_tile(family, seen, lanes, a, b, ways, tables, told, sums)
+            done[tile] = _run_and_add(family, seen, lanes, a, b, ways, tables, told, sums)
         group = next_group(claims)
     restore_subnormals(control)

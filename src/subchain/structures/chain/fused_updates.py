@@ -1,4 +1,4 @@
-"""Many updates in one call, where the engine offers that: categorical emissions, one chain, subchains on a grid."""
+"""Many updates in one call, where the engine offers that."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.parts import KINDS, IncrementalPosterior
-from subchain.emissions.incremental_table import IncrementalTable
-from subchain.engines.base import FusesWordUpdates, WordBoundary, WordChain, WordMinibatches, WordTable
-from subchain.engines.subchains import Grid
+from subchain.engines.base import BoundarySteps, ChainSteps, FusesUpdates, Units, UpdatesFound
+from subchain.engines.subchains import Anywhere, Grid
 from subchain.structures.chain.boundaries import OpenBoundary, OpenBuffer
+from subchain.structures.chain.growing_buffer import GrowBuffer, OpenGrowBuffer
 from subchain.structures.chain.guards import OpenGuards
 from subchain.transitions.incremental import IncrementalDirichlet
 
@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-#: What is known of the rest of a chain: `WordBoundary.kind`.
-NOTHING, BUFFERS, GUARDS = 0, 1, 2
+#: What is known of the rest of a chain: `BoundarySteps.kind`.
+KNOWN: dict[type[OpenBoundary], int] = {OpenBoundary: 0, OpenBuffer: 1, OpenGuards: 2, OpenGrowBuffer: 3}
+#: Observations of the updates of one call: interruptions and time limits wait for it.
+MOST_OBSERVATIONS = 1 << 20
 
 
 class FusedUpdates:
-    """Does updates of categorical emissions in one call of the engine, where both can.
+    """Does updates in one call of the engine, where the engine and the parts of the model can.
 
     Parameters
     ----------
@@ -36,62 +38,65 @@ class FusedUpdates:
     def __init__(self, minibatches: ChainMinibatches, model: IncrementalPosterior) -> None:
         self.model = model
         self.chain: Any = model.parts["chain"]
-        self.table: Any = model.parts["emission"]
+        self.emission: Any = model.parts["emission"]
         self.can_run = self._can_run(minibatches)
+        self.most = max(int(MOST_OBSERVATIONS / max(minibatches.plan.n_observations, 1)), 1)
         if self.can_run:
-            table: Any = self.table
-            self.place = np.zeros(len(table.counts), dtype=np.int32)
-            self.n_whole = minibatches.chains.n_observations // minibatches.subchains.length
+            scales = minibatches.subchains.scales(minibatches.chains.weights)
+            self._first, self._each, self._each_move = (np.empty(0) if own is None else own for own in scales)
 
     def _can_run(self, batches: ChainMinibatches) -> bool:
-        """Whether the run is of the kind that the compiled update covers."""
-        chain = self.chain
-        chains, boundary, values = batches.chains, batches.boundary, batches.chains.data.values
+        """Whether the run is of the kind that compiled updates cover."""
+        chain, chains, engine = self.chain, batches.chains, batches.chains.engine
         fits = (
-            type(self.table) is IncrementalTable
+            hasattr(self.emission, "steps")
             and type(chain) is IncrementalDirichlet
             and chain.learns_first
-            and isinstance(batches.subchains, Grid)
-            and type(boundary) in (OpenBoundary, OpenBuffer, OpenGuards)
+            and type(batches.subchains) in (Grid, Anywhere)
+            and type(batches.boundary) in KNOWN
             and chains.evidence is None
-            and chains.weights is None
-            and chains.data.n_sequences == 1
-            and values.ndim == 1
-            and values.dtype.kind in "iu"
+            and chains.hidden is None
         )
-        engine = chains.engine
-        if not fits or not isinstance(engine, FusesWordUpdates):
+        if not fits or not isinstance(engine, FusesUpdates):
             return False
-        reach = boundary.size if isinstance(boundary, OpenBuffer) else 0
-        columns = batches.plan.size * (batches.subchains.length + 2 * reach)
-        return engine.can_fuse(len(chain.initial), columns)
+        return engine.can_fuse(len(chain.initial), chains.n_observations, batches.subchains.length)
 
     def run(self, batches: ChainMinibatches, pieces: NDArray[np.int64], rates: Array, since: Array) -> int:
         """Do updates whose minibatches are `pieces` (updates, M); return how many were done."""
-        if not self.can_run:
+        values = batches.chains.data.values
+        steps = self.emission.steps(batches.kind, values) if self.can_run else None
+        if steps is None:
             return 0
-        chain: Any = self.chain
-        table: Any = self.table
-        boundary = batches.boundary
-        nothing: NDArray[np.float32] = np.empty((0, 2, len(chain.initial)), dtype=np.float32)[:, 0]
-        how, size, firsts, lasts, keeps = NOTHING, 0, nothing, nothing, False
-        if isinstance(boundary, OpenGuards):
-            how, firsts, lasts, keeps = GUARDS, boundary.firsts, boundary.lasts, boundary.store == "marginals"
-        elif isinstance(boundary, OpenBuffer):
-            how, size = BUFFERS, boundary.size
-        factor, initial = np.array([table.factor]), chain.initial[None]
-        values = batches.chains.data.values.view()
-        values.flags.writeable = False  # as mapped files are: one kernel serves both
-        engine: Any = batches.chains.engine
-        done: int = engine.update_words(
-            KINDS[batches.kind],
-            WordMinibatches(
-                values, batches.subchains.length, pieces, self.n_whole, rates, np.array(batches.gains)
-            ),
-            WordChain(chain.prior_rows, chain.fixed, chain.pairs, chain.prior_first, initial),
-            WordTable(table.counts, factor, table.concentration, table.totals, table.prior_totals, self.place),
-            WordBoundary(how, size, firsts, lasts, keeps),
-            since,
+        pieces, rates = pieces[: self.most], rates[: self.most]
+        chain, subchains, boundary = self.chain, batches.subchains, batches.boundary
+        batches.fetch(pieces)
+        units = Units(
+            pieces, subchains.offsets, subchains.firsts, subchains.length, subchains.stride, self._first, self._each,
+            self._each_move, rates, np.array(batches.gains),
         )  # fmt: skip
-        table.factor = float(factor[0])
+        counts = ChainSteps(chain.prior_rows, chain.fixed, chain.pairs, chain.prior_first, chain.initial[None])
+        found = UpdatesFound(since, np.empty(len(pieces)), np.zeros(1, dtype=np.int64))
+        around = _boundary_steps(boundary, len(chain.initial))
+        engine: Any = batches.chains.engine
+        engine.run_updates(KINDS[batches.kind], steps, counts, units, around, found)
+        done = int(found.done[0])
+        self.emission.take(steps)
+        if isinstance(boundary, OpenGrowBuffer):
+            boundary.size, boundary.updates = int(around.state[1]), int(around.state[2])
+        if done and isinstance(boundary, OpenBuffer):
+            batches.note_growth(found.growths[:done])
         return done
+
+
+def _boundary_steps(boundary: OpenBoundary, n_states: int) -> BoundarySteps:
+    """Return a boundary as compiled updates take it."""
+    kind = KNOWN[type(boundary)]
+    table: NDArray[np.float32] = np.empty((0, 2, n_states), dtype=np.float32)
+    keeps_marginals, settings = False, GrowBuffer()
+    state = np.array([kind, getattr(boundary, "size", 0), getattr(boundary, "updates", 0)])
+    if isinstance(boundary, OpenGuards):
+        table, keeps_marginals = boundary.table, boundary.store == "marginals"
+    if isinstance(boundary, OpenGrowBuffer):
+        settings = boundary.settings
+    growth = float(settings.tolerance), int(settings.step), int(settings.limit), int(settings.every)
+    return BoundarySteps(kind, state, *growth, table[:, 0], table[:, 1], keeps_marginals)

@@ -93,6 +93,7 @@ class OpenGuards(OpenBoundary):
 
     def __init__(self, store: str, table: Store) -> None:
         self.store = store
+        self.table = table
         self.firsts, self.lasts = table[:, 0], table[:, 1]
 
     def enter(

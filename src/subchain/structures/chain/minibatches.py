@@ -128,6 +128,16 @@ class ChainMinibatches:
         found.chain.pairs *= gains.pairs
         return Fresh(found, {"chain": 1.0, "emission": gains.emission})
 
+    def fetch(self, units: Index) -> None:
+        """Have long subchains of a file, those of several updates, read before they are used."""
+        if self.prefetch.file is not None and self.prefetch.is_worth(self.subchains.length):
+            batch = self.subchains.batch(units.ravel())
+            self.prefetch.read(batch.starts, batch.lengths, batch.starts, batch.lengths)
+
+    def note_growth(self, growths: Array) -> None:
+        """Remember how far the minibatches of some updates looked beyond their subchains."""
+        self._growths.extend(growths.tolist())
+
     def run_updates(self, units: Index, rates: Array, model: IncrementalPosterior, since: Array) -> int:
         self.chains.data.check_file()
         if self._fused is None or self._fused.model is not model:

@@ -1,0 +1,137 @@
+"""Stochastic updates in one compiled call: the same numbers as update by update, and used wherever they can be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from stochastic_examples import BOUNDARIES
+
+from subchain import EM, HMM, SCVI, SVI, Bernoulli, Categorical, DiagonalGaussian, Gaussian, Guards, Poisson
+from subchain.data.sequences import Sequences
+from subchain.engines.cpu import updates
+from subchain.numerics.special import digamma_of
+from subchain.structures.chain.fused_updates import FusedUpdates
+
+RNG = np.random.default_rng(5)
+N = 6000
+STATES = np.repeat(RNG.integers(0, 3, N // 10), 10)
+MEANS = np.array([[0.0, 1.0, -1.0], [3.0, -2.0, 0.0], [-3.0, 0.0, 2.0]])
+REAL = MEANS[STATES] + RNG.normal(size=(N, 3))
+WORDS = STATES * 3 + RNG.integers(0, 5, N)
+COUNTS = RNG.poisson(np.exp(0.5 * MEANS[STATES] + 1.0))
+FAMILIES: dict[str, tuple[Any, Any]] = {
+    "symbols": (Categorical(), WORDS),
+    "Gaussian": (Gaussian(), REAL),
+    "diagonal Gaussian": (DiagonalGaussian(), REAL),
+    "counts": (Poisson(), COUNTS),
+    "large counts": (Poisson(), 100 * COUNTS),
+    "flags": (Bernoulli(), (RNG.random((N, 5)) < 0.2 + 0.3 * STATES[:, None]).astype(np.int64)),
+}
+SHAPES = {
+    "one chain": np.array([0, N]),
+    "ragged": np.concatenate(([0, 0], np.sort(RNG.choice(N - 1, 150, replace=False)) + 1, [N])),
+}
+UPDATES = 40
+
+
+@pytest.fixture(autouse=True)
+def _small_data_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(updates, "LARGE", 0)
+
+
+def fit(name: str, shape: str, inference: Any, **settings: Any) -> HMM:
+    family, values = FAMILIES[name]
+    weights = settings.pop("sample_weight", None)
+    settings = {"init": "exponential" if name == "symbols" else "kmeans", "random_state": 1, "n_jobs": 1} | settings
+    model = HMM(3, family, inference=inference, **settings)
+    data = Sequences(settings.pop("values", values), SHAPES[shape])
+    return model.fit(data) if weights is None else model.fit(data, sample_weight=weights)
+
+
+def check(monkeypatch: pytest.MonkeyPatch, *case: Any, done: int | None = UPDATES, **settings: Any) -> None:
+    """Compare the two methods; `done` is how many updates are expected of the compiled one, None for any number."""
+    counted: list[int] = []
+    run = FusedUpdates.run
+    with monkeypatch.context() as patch:
+        patch.setattr(FusedUpdates, "run", lambda *given: counted.append(run(*given)) or counted[-1])
+        ours = fit(*case, **settings)
+        patch.setattr(FusedUpdates, "_can_run", lambda self, batches: False)
+        theirs = fit(*case, **settings)
+    assert done is None or sum(counted) == done
+    for key, array in ours.statistics_.arrays().items():
+        expected = theirs.statistics_.arrays()[key]
+        np.testing.assert_allclose(array, expected, rtol=1e-10, atol=1e-11 * np.abs(expected).max(), err_msg=key)
+    np.testing.assert_allclose(ours.trace_.objective, theirs.trace_.objective, rtol=1e-11)
+    if "growth" in theirs.trace_.measures:
+        np.testing.assert_allclose(ours.trace_.measures["growth"], theirs.trace_.measures["growth"], rtol=1e-12)
+
+
+def algorithm(kind: Any, boundary: Any, **settings: Any) -> Any:
+    settings = {"length": 8, "batch": 20, "max_updates": UPDATES, "report_every": 20, "search": False} | settings
+    return kind(boundary=boundary, **settings)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize("kind", [SVI, SCVI, EM])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_many_updates_at_one_go_are_the_same_updates(
+    name: str, kind: Any, boundary: str, shape: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check(monkeypatch, name, shape, algorithm(kind, BOUNDARIES[boundary]))
+
+
+@pytest.mark.parametrize("settings", [{"length": None}, {"starts": "anywhere", "length": 5}])
+def test_whole_sequences_and_subchains_anywhere(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    shape = "ragged" if settings["length"] is None else "one chain"
+    check(monkeypatch, "symbols", shape, algorithm(SVI, BOUNDARIES["buffer"], **settings))
+
+
+@pytest.mark.parametrize("kind", [SVI, SCVI])
+def test_large_minibatches_give_the_same_bits_on_any_number_of_threads(
+    kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(updates, "SHARED", 0)
+    monkeypatch.setattr(updates, "LEAST_COLUMNS", 64)
+    for name in ("symbols", "Gaussian"):
+        inference = algorithm(kind, Guards(), batch=150)
+        check(monkeypatch, name, "ragged", inference)
+        ours = [fit(name, "ragged", inference, n_jobs=jobs) for jobs in (1, 2, 3, 16)]
+        for other in ours[1:]:
+            for key, array in ours[0].statistics_.arrays().items():
+                np.testing.assert_array_equal(array, other.statistics_.arrays()[key], err_msg=key)
+
+
+@pytest.mark.parametrize("name", ["Gaussian", "symbols"])
+def test_what_is_out_of_the_ordinary_is_left_to_the_general_method(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = FAMILIES[name][1].copy()
+    values[1000:1010] = np.nan if name == "Gaussian" else -1
+    if name == "Gaussian":
+        values[3000:3004] += 1e4  # each state all but excludes these
+    monkeypatch.setitem(FAMILIES, name, (FAMILIES[name][0], values))
+    check(monkeypatch, name, "one chain", algorithm(SVI, Guards(), batch=30), done=None)
+
+
+def test_a_run_goes_on_in_the_same_bits(tmp_path: Path) -> None:
+    def inference(limit: int) -> Any:
+        return algorithm(SCVI, Guards(), max_updates=limit, report_every=10)
+
+    for name in ("Gaussian", "symbols"):
+        family, values = FAMILIES[name]
+        settings: Any = {"init": "exponential", "random_state": 1}
+        whole = HMM(3, family, inference=inference(60), **settings).fit(values)
+        HMM(3, family, inference=inference(30), **settings).fit(values, checkpoint=tmp_path / name)
+        resumed = HMM(3, family, inference=inference(60), **settings).fit(
+            values, checkpoint=tmp_path / name, resume=True
+        )
+        assert np.array_equal(whole.transition_, resumed.transition_)
+
+
+def test_digamma_of_one_number_is_that_of_scipy() -> None:
+    from scipy.special import digamma
+
+    x = np.geomspace(1e-3, 1e6, 200)
+    np.testing.assert_allclose([digamma_of(value) for value in x], digamma(x), rtol=1e-12, atol=1e-14)
