@@ -32,7 +32,7 @@ def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
-def differences(found: Mapping[str, Any], expected: Mapping[str, Any]) -> list[str]:
+def differences(found: Mapping[str, Any], expected: Mapping[str, Any], relative: float = RELATIVE) -> list[str]:
     """Say where results are not those expected, one line for each name; empty if all agree."""
     lines = [f"{name}: not found" for name in expected if name not in found]
     for name in [name for name in expected if name in found]:
@@ -41,7 +41,7 @@ def differences(found: Mapping[str, Any], expected: Mapping[str, Any]) -> list[s
             continue
         if now.shape != before.shape:
             lines.append(f"{name}: shape {now.shape}, expected {before.shape}")
-        elif not np.allclose(now, before, rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True):
+        elif not np.allclose(now, before, rtol=relative, atol=ABSOLUTE, equal_nan=True):
             lines.append(f"{name}: {_worst(now, before)}")
     return lines
 
