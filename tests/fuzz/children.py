@@ -147,7 +147,11 @@ def report(found: Iterable[Verdict], describe: Callable[[int], str]) -> bool:
 
 
 def command(
-    description: str, attacks: Mapping[str, Callable[[int], Verdict]], describe: Callable[[int], str], given: Any = None
+    description: str,
+    attacks: Mapping[str, Callable[[int], Verdict]],
+    describe: Callable[[int], str],
+    given: Any = None,
+    limit: float = 120.0,
 ) -> int:
     """Run as many cases of an attack as the command line asks for; return 1 if there is a violation."""
     parser = argparse.ArgumentParser(description=description)
@@ -159,4 +163,4 @@ def command(
     options = parser.parse_args()
     work = attacks[options.attack] if len(attacks) > 1 else next(iter(attacks.values()))
     seeds = range(options.seed, options.seed + options.number)
-    return 0 if report(verdicts(seeds, work, options.jobs, given=given), describe) else 1
+    return 0 if report(verdicts(seeds, work, options.jobs, limit, given), describe) else 1

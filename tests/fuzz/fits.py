@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from fuzz.cases import Case, allow_small_shards, draw_case
 from fuzz.children import PASSED, REFUSED, VIOLATION, Verdict, command
 from subchain import HDP, HMM
+from subchain.core.components import clone
 from subchain.engines.cpu import fused
 from subchain.errors import ConvergenceWarning, ImpossibleSequenceError, InputError, SubchainError
 from subchain.inference.batch.passes import Batch
@@ -179,10 +180,17 @@ def threads_change_no_bit(case: Case, model: HMM) -> None:
         same_bits(model, fit(case, n_jobs=2), "two threads")
 
 
-def the_naive_engine_agrees(case: Case, model: HMM) -> None:
-    """Only where rounding decides nothing: of equal restarts, of buffers that grow until a change is small enough.
+def _is_stationary(case: Case) -> bool:
+    initial = getattr(case.settings["transition"], "initial", None)
+    return isinstance(initial, str) and initial == "stationary"
 
-    Nor where a hierarchy asks how surely transitions occur: the fast engine neglects up to 0.5 % of that.
+
+def the_naive_engine_agrees(case: Case, model: HMM) -> None:
+    """Only where rounding decides nothing: neither between equal restarts, nor when a search begins and which of two
+    equal proposals it takes, nor how far buffers grow.
+
+    Nor where a hierarchy asks how surely transitions occur: the fast engine neglects up to 0.5 % of that. Of stationary
+    chains, whose mode is found by a numerical search that ends on flat ground anywhere, the objective is compared alone.
     """
     inference = case.settings["inference"]
     if case.may_be_impossible and isinstance(inference, Stochastic):
@@ -190,14 +198,19 @@ def the_naive_engine_agrees(case: Case, model: HMM) -> None:
     has_thresholds = isinstance(getattr(inference, "boundary", None), GrowBuffer) or getattr(inference, "adapt", False)
     if case.seed % 4 != 3 or has_thresholds or isinstance(case.settings["transition"], HDP):
         return
-    model, other = fit(case, n_init=1), fit(case, n_init=1, engine=NaiveEngine())
+    settings: dict[str, Any] = {"n_init": 1}
+    if "search" in inference.get_params(deep=False):
+        settings["inference"] = clone(inference).set_params(search=False)
+    model, other = fit(case, **settings), fit(case, **settings, engine=NaiveEngine())
     first, second = model.point_.arrays(), other.point_.arrays()
-    for key in first:
+    is_numerical = _is_stationary(case) and inference.flat
+    for key in first if not is_numerical else ():
         room = 1e-5 * float(np.abs(second[key]).max(initial=0.0)) + _cancelled(case, key)
         require(np.abs(first[key] - second[key]) <= room, f"naive engine: {key} differs")
     one, two = np.array(model.trace_.objective), np.array(other.trace_.objective)
     known = slice(0, min(len(one), len(two)))  # by rounding a run may end a step later
-    close = np.isclose(one[known], two[known], rtol=1e-6, atol=1e-6, equal_nan=True)
+    room = 1e-5 if is_numerical else 1e-6
+    close = np.isclose(one[known], two[known], rtol=room, atol=room, equal_nan=True)
     require(close, f"naive engine: objectives {one} and {two}")
 
 
