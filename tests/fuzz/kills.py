@@ -25,7 +25,7 @@ from subchain.inference.stochastic.settings import Stochastic
 
 #: So many times the iterations of a case of `fuzz.fits`, so that there is time to be killed in.
 LONGER = 8
-#: Seconds that a case may take: kernels of a user's own family are compiled in every process, which takes most of them.
+#: Seconds that a case may take; most of them compile kernels of a family of the user's own, in every process.
 LIMIT = 400.0
 
 
