@@ -9,6 +9,7 @@ from subchain.data.evidence import Evidence
 from subchain.data.held_out import HoldOut
 from subchain.data.missing import check_finite, empty_columns, is_missing, missing_rows
 from subchain.data.new_data import as_sequences_like
+from subchain.data.parallel_text import ParallelText
 from subchain.data.reading import read
 from subchain.data.sequences import Sequences
 from subchain.data.tables import read_parquet
@@ -23,6 +24,7 @@ __all__ = [
     "Ambiguity",
     "Evidence",
     "HoldOut",
+    "ParallelText",
     "Sequences",
     "TagDictionary",
     "TaggedText",
