@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.data.coding import CodedLines
+from subchain.data.vocabulary import SymbolTable
 from subchain.errors import InputError
 
 #: A sentence: its tokens, or one line of text in which white space separates them.
@@ -80,7 +81,7 @@ class ParallelText:
         >>> new.source_tokens, new.source_words, new.target_words
         (array([1, 2], dtype=int32), ['a', 'b', 'c'], ['x'])
         """
-        sides = []
+        sides: list[CodedLines] = []
         for name, sentences, known in (
             ("source", source, () if like is None else like.source_words),
             ("target", target, () if like is None else like.target_words),
@@ -91,7 +92,7 @@ class ParallelText:
             for number, sentence in enumerate(sentences):
                 coded.append(_tokens(sentence, lowercase, name, number))
             sides.append(coded)
-        return cls.from_coded(*sides)
+        return cls.from_coded(sides[0], sides[1])
 
     @classmethod
     def from_coded(cls, source: CodedLines, target: CodedLines, names: tuple[str, str] | None = None) -> ParallelText:
@@ -148,6 +149,20 @@ class ParallelText:
             self.target_words, self.source_words,
         )  # fmt: skip
 
+    def recoded(self, like: ParallelText) -> ParallelText:
+        """Return the same text with the codes of another one; words that it lacks get the codes after its words.
+
+        Examples
+        --------
+        >>> from subchain.data import ParallelText
+        >>> seen = ParallelText.from_sentences(["a b"], ["x"])
+        >>> ParallelText.from_sentences(["b c"], ["x"]).recoded(seen).source_tokens
+        array([1, 2], dtype=int32)
+        """
+        source, source_words = _recoded(self.source_tokens, self.source_words, like.source_words)
+        target, target_words = _recoded(self.target_tokens, self.target_words, like.target_words)
+        return ParallelText(source, self.source_offsets, target, self.target_offsets, source_words, target_words)
+
     def __repr__(self) -> str:
         return (
             f"ParallelText({len(self):,} sentence pairs, {len(self.source_tokens):,} and {len(self.target_tokens):,} "
@@ -171,6 +186,15 @@ def _tokens(sentence: Any, lowercase: bool, side: str, number: int) -> list[str]
                 f"{side} sentence {number} holds {token!r} of type {type(token).__name__}; tokens are strings."
             )
     return [token.lower() for token in tokens] if lowercase else tokens
+
+
+def _recoded(tokens: NDArray[np.int32], words: list[str], known: list[str]) -> tuple[NDArray[np.int32], list[str]]:
+    """Return codes for `known` words, followed by the new ones among `words`, and all of these words."""
+    if words is known:
+        return tokens, words
+    table = SymbolTable(known)
+    codes = np.fromiter(map(table.__getitem__, words), dtype=np.int32, count=len(words))
+    return (codes[tokens] if len(words) else tokens), table.symbols
 
 
 def _words(tokens: NDArray[np.int32], offsets: NDArray[np.int64], words: list[str], number: int) -> list[str]:
