@@ -4,6 +4,7 @@ from subchain.data.links import GoldLinks, Links, read_gold, read_links, write_l
 from subchain.data.parallel_reading import read_parallel
 from subchain.data.parallel_text import ParallelText
 from subchain.metrics.alignment import AlignmentReport, alignment_report
+from subchain.models.aligner import WordAligner
 from subchain.tasks.symmetrization import product_links, symmetrize
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "GoldLinks",
     "Links",
     "ParallelText",
+    "WordAligner",
     "alignment_report",
     "product_links",
     "read_gold",

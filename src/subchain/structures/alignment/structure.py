@@ -67,6 +67,10 @@ class Alignments(ClusterStructure):
         jumps = JumpSums(counts.jumps, exposures)
         return AlignmentStatistics(translation, jumps, log_normalizer=log_normalizer, n_observations=n)
 
+    def nothing(self, n_buckets: int) -> AlignmentStatistics:
+        """Return statistics of no data."""
+        return self.record(self.tables(n_buckets)[0], np.zeros((2, n_buckets)), 0.0, 0.0)
+
     def posteriors(
         self, weights: AlignmentPoint, pairs: Index, shares: Shares, with_exposures: bool = False
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
