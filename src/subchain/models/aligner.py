@@ -48,7 +48,8 @@ class WordAligner(Component):
     inference : str or Algorithm
         "cvi", "em", "vi", "scvi", "gibbs", or an object with settings. `iterations` takes the place of its `max_iter`.
     agreement : bool
-        Whether both directions are trained to agree; samplers draw each direction by itself.
+        Whether "em", "cvi" and "scvi" train both directions to agree. "vi" and "gibbs" train each by itself: the
+        geometric means of "vi" give words to NULL on which the directions disagree.
     symmetrize : str
         How links of both directions are combined: "product" keeps those whose posteriors have a geometric mean above
         `threshold`; or "grow-diag-final-and", "grow-diag-final", "grow-diag", "intersection", "union".

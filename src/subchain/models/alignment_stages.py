@@ -103,7 +103,7 @@ class StageFit:
         self, stage: str, algorithm: Algorithm, checkpoint: str | os.PathLike[str] | None, resume: bool | None
     ) -> Stage:
         """Run one stage and return how it ended."""
-        agrees = bool(self.settings["agreement"]) and not isinstance(algorithm, Gibbs)
+        agrees = bool(self.settings["agreement"]) and not isinstance(algorithm, (VI, Gibbs))
         model = Model(STAGES[stage], float(self.settings["null_probability"]), agrees)
         start = self.shares if isinstance(algorithm, CVI) else None
         structure = Alignments(self.data, model, self.settings["n_jobs"], start)

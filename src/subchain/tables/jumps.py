@@ -2,8 +2,9 @@
 
 The probability of a jump is c(d) / Σ over the positions of the sentence of their c, so counts alone do not determine
 the c of largest likelihood. Of a bound that touches the log likelihood (minorisation, Hunter 2004) the maximum is
-counts / exposures, where the exposure of a width is the slope of the log normalisers; EM never falls with it. Other
-kinds of weights take the counts as those of a plain Dirichlet distribution, as Liang et al. (2006) do.
+counts / exposures, where the exposure of a width is the slope of the log normalisers; EM never falls with it. Where no
+exposures are given, and for other kinds of weights, the counts are taken as those of a plain Dirichlet distribution, as
+Liang et al. (2006) do.
 """
 
 from __future__ import annotations
@@ -76,11 +77,13 @@ class JumpWidths(FixedHyperparameters, Record):
 
     def mode(self) -> JumpWeights:
         """Return the weights that maximise the bound; all alike where no jump was seen."""
-        seen = self.counts > 0.0
-        rates = np.divide(self.counts, self.exposures, out=np.zeros_like(self.counts), where=seen & (self.exposures > 0))
+        counts, exposures = np.maximum(self.counts, 0.0), self.exposures
+        rates = counts
+        if exposures.any():
+            rates = np.divide(counts, exposures, out=np.zeros_like(counts), where=exposures > 0.0)
         totals = rates.sum(axis=1, keepdims=True)
-        even = np.full_like(rates, 1.0 / rates.shape[1])
-        return JumpWeights(np.where(totals > 0.0, np.maximum(rates / np.maximum(totals, LEAST), LEAST), even))
+        shares = np.divide(rates, totals, out=np.full_like(rates, 1.0 / rates.shape[1]), where=totals > 0.0)
+        return JumpWeights(np.maximum(shares, LEAST))
 
     def expected_log(self) -> JumpWeights:
         logs = digamma_and_gammaln(self.shape)[0] - digamma_and_gammaln(self.shape.sum(axis=1))[0][:, None]

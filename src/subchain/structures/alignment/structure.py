@@ -61,7 +61,9 @@ class Alignments(ClusterStructure):
         counts = Table(pairs, np.zeros(n_targets), np.zeros(n_sources), np.zeros((2, n_buckets)))
         return counts, Totals(np.zeros(n_sources + 1), np.zeros(n_targets + 1))
 
-    def record(self, counts: Table, exposures: NDArray[np.float64], log_normalizer: float, n: float) -> AlignmentStatistics:
+    def record(
+        self, counts: Table, exposures: NDArray[np.float64], log_normalizer: float, n: float
+    ) -> AlignmentStatistics:
         """Return counts as statistics."""
         translation = TranslationSums(counts.pairs, counts.null_target, counts.null_source)
         jumps = JumpSums(counts.jumps, exposures)
@@ -103,10 +105,11 @@ class Alignments(ClusterStructure):
         for pairs in self.blocks(clusters):
             sizes = np.diff(cells.starts)[pairs]
             shares = Shares(np.empty((int(sizes.sum()), 2)), np.empty((len(pairs), 2, n_buckets)))
-            of_pairs, logs = self.posteriors(weights, pairs, shares, with_exposures=True)
+            of_pairs, logs = self.posteriors(weights, pairs, shares, with_exposures=not self.model.agrees)
             places, rows = np.cumsum(sizes) - sizes, np.arange(len(pairs))
             add_shares(cells, pairs, places, rows, shares, self.model.agrees, counts, totals, self.data.sizes)
-            exposures += of_pairs.sum(axis=0)
+            if of_pairs.shape[2]:
+                exposures += of_pairs.sum(axis=0)
             found += float(logs.sum())
         return self.record(counts, exposures, found, float(self.lengths[clusters].sum()))
 
