@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from subchain.inference.run.progress import Progress
 from subchain.inference.run.trace import Trace
 from subchain.models.settings import describe
 from subchain.propagation.alignment.pair import Model, Shares
-from subchain.structures.alignment.model import AlignmentPosterior, AlignmentStatistics
+from subchain.structures.alignment.model import AlignmentPoint, AlignmentPosterior, AlignmentStatistics
 from subchain.structures.alignment.structure import Alignments
 from subchain.structures.alignment.text import AlignedText
 from subchain.tables import JumpWidths
@@ -128,14 +128,15 @@ class StageFit:
         """Return what makes the start: the statistics of the stage before, or words that are all alike."""
         seed = int(self.root.generate_state(1, np.uint32)[0])
         structure, prior = problem.structure, problem.prior
-        assert isinstance(structure, Alignments) and isinstance(prior, AlignmentPosterior)
+        assert isinstance(structure, Alignments)
+        assert isinstance(prior, AlignmentPosterior)
 
         def begin() -> RunState:
             statistics, point = self.statistics, prior.mean()
             if statistics is None and isinstance(algorithm, CVI):
                 statistics = structure.nothing(prior.jumps.counts.shape[1])
             elif statistics is None and isinstance(algorithm, SCVI):
-                statistics = structure.statistics(point)  # type: ignore[assignment]
+                statistics = structure.expected(cast(AlignmentPoint, point), np.arange(structure.n_clusters))
             elif statistics is not None:
                 point, _ = algorithm.point(prior.update(statistics), statistics, None)
             return RunState(Known(statistics, point), seed=seed)
@@ -144,7 +145,8 @@ class StageFit:
 
     def _ended(self, journey: Journey, prior: AlignmentPosterior, algorithm: Algorithm) -> Stage:
         state = journey.best
-        assert state is not None and isinstance(state.results.reported, AlignmentStatistics)
+        assert state is not None
+        assert isinstance(state.results.reported, AlignmentStatistics)
         self.statistics = state.results.reported
         if isinstance(algorithm, CVI):
             kept = getattr(state.results, "shares", None)
@@ -154,7 +156,7 @@ class StageFit:
         posterior = prior.update(self.statistics)
         return Stage(posterior, kind, state.trace, state.status or "max_iter", self.shares)
 
-    def _fingerprint(self) -> str:
+    def _fingerprint(self) -> str | None:
         text = self.data.text
         return digest([text.source_tokens, text.source_offsets, text.target_tokens, text.target_offsets])
 

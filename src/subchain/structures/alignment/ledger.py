@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from subchain.core.parts import Memory, Point, Posterior
 from subchain.core.ranges import FINITE, SINCE, SUM_TOLERANCE, Range, stored, stored_cursor
 from subchain.core.records import Record
+from subchain.core.statistics import Statistics
 from subchain.errors import FileFormatError, InputError
 from subchain.propagation.alignment.pair import Shares, Table, Totals
 from subchain.propagation.alignment.passes import add_shares, visit_pairs
-from subchain.structures.alignment.model import AlignmentPosterior, AlignmentStatistics
+from subchain.structures.alignment.model import AlignmentPosterior
 from subchain.structures.base import NO_PASS
 from subchain.structures.settings import CollapsedSettings
 
@@ -50,7 +51,7 @@ class AlignmentLedger:
             raise InputError("CVI: cluster_size= and storage= are for chains, not for alignments.")
         assert isinstance(prior, AlignmentPosterior)
         self.structure = structure
-        self.current_prior: AlignmentPosterior = prior
+        self._prior = prior
         self.size, self.n_marginals = structure.n_clusters, structure.data.n_cells
         self.cursor, self.iteration, self.measures, self.since = 0, 0, True, np.zeros(2)
         self.last_pass = NO_PASS
@@ -61,9 +62,13 @@ class AlignmentLedger:
             np.zeros((self.n_marginals, 2), dtype=np.float32), np.zeros((self.size, 2, n_buckets), dtype=np.float32)
         )
 
+    @property
+    def current_prior(self) -> AlignmentPosterior:
+        return self._prior
+
     # ---- counts ------------------------------------------------------------------------------------------------------
 
-    def _set_counts(self, statistics: AlignmentStatistics | None) -> None:
+    def _set_counts(self, statistics: Statistics | None) -> None:
         """Let the counts be those of the prior and of statistics."""
         of = self.current_prior if statistics is None else self.current_prior.update(statistics)
         table = of.translation
@@ -83,7 +88,7 @@ class AlignmentLedger:
         starts, agrees = data.cells.starts[:-1], self.structure.model.agrees
         add_shares(data.cells, pairs, starts, pairs, self.shares, agrees, self.counts, self.totals, data.sizes)
 
-    def check_sum(self, statistics: AlignmentStatistics) -> None:  # type: ignore[override]
+    def check_sum(self, statistics: Statistics) -> None:
         kept = self.counts, self.totals
         self.add_up()
         mine, parts = self.statistics, self.current_prior.parts()
@@ -95,9 +100,9 @@ class AlignmentLedger:
 
     def adopt(self, prior: Posterior) -> None:
         assert isinstance(prior, AlignmentPosterior)
-        self.current_prior = prior
+        self._prior = prior
 
-    def begin(self, statistics: AlignmentStatistics) -> None:  # type: ignore[override]
+    def begin(self, statistics: Statistics) -> None:
         """Begin with the shares of an earlier stage or, if there was none, with those under the statistics."""
         if self.structure.start is None:
             self._set_counts(statistics)
@@ -144,7 +149,7 @@ class AlignmentLedger:
         return [self.statistics]
 
     @property
-    def statistics(self) -> AlignmentStatistics:
+    def statistics(self) -> Statistics:
         given = self.current_prior
         counts = Table(
             self.counts.pairs - given.translation.pairs,
@@ -176,7 +181,7 @@ class AlignmentLedger:
             "last_pass": self.last_pass,
         }
 
-    def restore(self, memory: Memory, statistics: AlignmentStatistics) -> None:  # type: ignore[override]
+    def restore(self, memory: Memory, statistics: Statistics) -> None:
         self.cursor, self.iteration = stored_cursor(memory, self.size)
         self.since = np.array(stored(memory, "since", SINCE, (2,)))
         self.last_pass = stored(memory, "last_pass", SINCE, (3,))
