@@ -13,6 +13,7 @@ from subchain import CVI, EM, SCVI, VI, Gibbs
 from subchain.alignment import ParallelText, WordAligner
 from subchain.errors import FileFormatError, InputError, NotFittedError
 from subchain.propagation.alignment.pair import Model, Shares
+from subchain.structures.alignment.ledger import AlignmentLedger
 from subchain.structures.alignment.model import AlignmentPoint, AlignmentPosterior
 from subchain.structures.alignment.structure import Alignments
 from subchain.structures.alignment.text import AlignedText
@@ -104,10 +105,21 @@ def test_draws_have_the_frequencies_of_the_posterior(is_chain: bool) -> None:
     drawn = np.array([structure.draw(point, pair, rng)[0] for _ in range(n)])
     (_, links, _), (_, reverse, _) = naive(structure, point, 0)
     found = np.array([[(drawn[:, j] == i).mean() for i in range(3)] for j in range(2)])
-    n_target = len(structure.data.cells.target)
-    backward = np.array([[(drawn[:, n_target + i] == j).mean() for j in range(2)] for i in range(3)])
+    backward = np.array([[(drawn[:, 2 + i] == j).mean() for j in range(2)] for i in range(3)])
     np.testing.assert_allclose(found, links, atol=0.04)
     np.testing.assert_allclose(backward, reverse, atol=0.04)
+
+
+def test_collapsed_draws_put_whole_links_into_the_counts() -> None:
+    structure, prior = structure_of(is_chain=True)
+    walkers = structure.walkers(Gibbs("sequence", "collapsed"), prior, 3)
+    walker = walkers.walker(0, walkers.start(1, prior.mean(), {})[0])
+    walker.begin(prior.mean())
+    walker.sweeps(0, np.ones(4))
+    found: Any = walker.statistics()
+    np.testing.assert_allclose(found.translation.pairs, np.round(found.translation.pairs), atol=1e-12)
+    n_linked = (walker.hidden >= 0).sum()
+    assert found.translation.pairs.sum() == found.jumps.counts.sum() == n_linked
 
 
 @pytest.mark.parametrize("stages", [("ibm1",), ("hmm",)])
@@ -123,7 +135,7 @@ def test_the_likelihood_of_em_never_falls(stages: Any) -> None:
 @pytest.mark.parametrize("is_chain", [False, True])
 def test_counts_after_a_pass_are_the_sum_of_the_stored_posteriors(is_chain: bool, agrees: bool) -> None:
     structure, prior = structure_of(is_chain=is_chain, agrees=agrees)
-    ledger = structure.ledger(CVI(), prior)
+    ledger = AlignmentLedger(structure, prior)
     ledger.begin(structure.nothing(2 * MAX_JUMP + 1))
     for _ in range(3):
         ledger.visit(np.arange(6), excludes=True, puts_back=True)
@@ -145,13 +157,13 @@ def test_counts_after_a_pass_are_the_sum_of_the_stored_posteriors(is_chain: bool
 
 def test_a_visit_takes_the_sentence_pair_out_first() -> None:
     structure, prior = structure_of(is_chain=True)
-    ledger = structure.ledger(CVI(), prior)
+    ledger = AlignmentLedger(structure, prior)
     ledger.begin(structure.nothing(2 * MAX_JUMP + 1))
     others = np.array([1, 2, 5])
     without = Shares(ledger.shares.links.copy(), ledger.shares.jumps.copy())
     ledger.visit(np.array([0]), excludes=True, puts_back=True)
     visited = ledger.shares.links[: structure.data.cells.starts[1]].copy()
-    alone = structure.ledger(CVI(), prior)
+    alone = AlignmentLedger(structure, prior)
     alone.shares = without
     alone.shares.links[: structure.data.cells.starts[1]] = 0.0
     alone.add_up()
@@ -173,6 +185,7 @@ ALGORITHMS = {
     "batch cvi": CVI(order="batch"),
     "scvi": SCVI(batch=20, max_passes=5.0),
     "gibbs": Gibbs(n_samples=10, burn_in=10, n_chains=2),
+    "gibbs with drawn parameters": Gibbs(parameters="sampled", n_samples=10, burn_in=10, n_chains=2),
 }
 
 
@@ -189,12 +202,16 @@ def test_every_algorithm_finds_word_by_word_translations(name: str) -> None:
     assert sum(one[1:] == other[1:] for one, other in zip(best["source"], best["target"], strict=True)) >= 28
 
 
-@pytest.mark.parametrize("name", ["em", "cvi", "shuffled cvi", "scvi"])
+@pytest.mark.parametrize("name", ["em", "cvi", "shuffled cvi", "scvi", "gibbs"])
 def test_an_interrupted_fit_resumes_in_the_same_bits(name: str, tmp_path: Any) -> None:
     source, target = generated(60)
-    algorithm = ALGORITHMS[name]
-    settings: dict[str, Any] = {"inference": algorithm, "progress": False, "random_state": 3}
-    short, long = ({"iterations": 2}, {"iterations": 5}) if name != "scvi" else ({}, {})
+    long: dict[str, Any] = {"inference": ALGORITHMS[name]}
+    short = long
+    if name == "gibbs":
+        short = {"inference": Gibbs(n_samples=4, burn_in=10, n_chains=2)}
+    elif name != "scvi":
+        short, long = long | {"iterations": 2}, long | {"iterations": 5}
+    settings: dict[str, Any] = {"progress": False, "random_state": 3}
     whole = WordAligner(**settings, **long).fit(source, target)
     stage = ("ibm1",)
     WordAligner(stage, **settings, **short).fit(source, target, checkpoint=tmp_path / "c")

@@ -23,6 +23,7 @@ from subchain.propagation.alignment.pair import Model, Shares
 from subchain.structures.alignment.model import AlignmentPoint, AlignmentPosterior, AlignmentStatistics
 from subchain.structures.alignment.structure import Alignments
 from subchain.structures.alignment.text import AlignedText
+from subchain.structures.alignment.walkers import averaged_shares
 from subchain.tables import JumpWidths
 
 #: Stages by name, and whether positions depend on the last one.
@@ -50,7 +51,9 @@ def stage_algorithm(given: str | Algorithm, iterations: int | None) -> Algorithm
         raise InputError(f"WordAligner: inference={found.name!r} does not align words; use {', '.join(ITERATIONS)}.")
     n = ITERATIONS[found.name] if iterations is None else iterations
     if isinstance(found, Gibbs):
-        settings: dict[str, Any] = {"block": "sequence", "parameters": "sampled"}
+        settings: dict[str, Any] = {"block": "sequence"}
+        if found.parameters == "auto":
+            settings["parameters"] = "collapsed"
         if isinstance(given, str) or iterations is not None:
             settings |= {"n_samples": n, "burn_in": n, "n_chains": CHAINS}
         found.set_params(**settings)
@@ -152,6 +155,8 @@ class StageFit:
             kept = getattr(state.results, "shares", None)
             memory = {} if kept is not None else state.results.memory  # a finished run that was only read
             self.shares = kept or Shares(memory["links"].copy(), memory["jumps"].copy())
+        if isinstance(algorithm, Gibbs):
+            self.shares = averaged_shares(state.results.memory, algorithm.n_chains)
         kind = "mode" if isinstance(algorithm, EM) else "expected_log" if isinstance(algorithm, VI) else "predictive"
         posterior = prior.update(self.statistics)
         return Stage(posterior, kind, state.trace, state.status or "max_iter", self.shares)

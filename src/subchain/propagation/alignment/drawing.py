@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
-from subchain.propagation.alignment.pair import rooms, weigh
+import numpy as np
+
+from subchain.propagation.alignment.pair import Shares, add_share, keep, rooms, weigh
 from subchain.propagation.alignment.sentence import fill_transition, padded, run_forward
 from subchain.propagation.compiled import kernel
 
@@ -62,43 +64,53 @@ def draw_chain(room, n_words, n_positions, uniforms, out):
 
 
 @kernel
-def draw_pairs(cells, pairs, table, model, uniforms, hidden, counts, sizes):
-    """Draw the positions of all words of sentence pairs, and add their links and jumps to `counts`.
+def draw_pair(model, jumps, n_source, n_target, both, uniforms, positions, expected):
+    """Draw an alignment in each direction; write it as links, which are 0 or 1, and as numbers of jumps.
 
-    `hidden` (tokens,) has the source position of every target token of the text, then the target position of every
-    source token, −1 for NULL; `uniforms` is (tokens, 2).
+    `positions` has the source position of every target word, then the target position of every source word, −1 for
+    NULL; `uniforms` (n_target + n_source, 2) are random numbers.
     """
-    both = rooms(sizes[0], sizes[1], sizes[2])
-    reach, n_targets = (counts.jumps.shape[1] - 1) // 2, cells.target.shape[0]
+    expected[:] = 0.0
+    reach = (expected.shape[1] - 1) // 2
+    for direction in range(2):
+        room = both[direction]
+        n_words, n_positions = (n_target, n_source) if direction == 0 else (n_source, n_target)
+        first, width = 0 if direction == 0 else n_target, padded(n_positions)
+        drawn, random = positions[first : first + n_words], uniforms[first : first + n_words]
+        if model.is_chain:
+            rows = room.transition[: (n_positions + 1) * width].reshape(n_positions + 1, width)
+            fill_transition(jumps[direction], 1.0 - model.null_probability, n_positions, rows)
+            run_forward(room, model.null_probability, n_words, n_positions)
+            draw_chain(room, n_words, n_positions, random, drawn)
+        else:
+            draw_model1(room, n_words, n_positions, random, drawn)
+        room.links[: n_words * width] = 0.0
+        last = -1
+        for word in range(n_words):
+            if drawn[word] < 0:
+                continue
+            room.links[word * width + drawn[word]] = 1.0
+            if model.is_chain:
+                expected[direction, min(max(drawn[word] - last, -reach), reach) + reach] += 1.0
+                last = drawn[word]
+
+
+@kernel
+def draw_pairs(cells, pairs, table, model, uniforms, hidden, counts, totals, sizes):
+    """Draw alignments of sentence pairs under a table of weights, and add their links and jumps to `counts`.
+
+    `hidden` (tokens,) and `uniforms` (tokens, 2) have the target words of each pair, then its source words.
+    """
+    both, expected = rooms(sizes[0], sizes[1], sizes[2]), np.zeros((2, counts.jumps.shape[1]))
+    share = Shares(np.zeros((sizes[0] * sizes[1], 2)), np.zeros((1, 2, counts.jumps.shape[1])))
     for pair in pairs:
         if cells.starts[pair] == cells.starts[pair + 1]:
             continue
-        first_source, first_target = cells.source_starts[pair], cells.target_starts[pair]
-        n_source, n_target = cells.source_starts[pair + 1] - first_source, cells.target_starts[pair + 1] - first_target
+        first = cells.source_starts[pair] + cells.target_starts[pair]
+        last = cells.source_starts[pair + 1] + cells.target_starts[pair + 1]
+        n_source = cells.source_starts[pair + 1] - cells.source_starts[pair]
+        n_target = cells.target_starts[pair + 1] - cells.target_starts[pair]
         weigh(cells, pair, table, both)
-        for direction in range(2):
-            room = both[direction]
-            n_words, n_positions = (n_target, n_source) if direction == 0 else (n_source, n_target)
-            first = first_target if direction == 0 else n_targets + first_source
-            drawn, random = hidden[first : first + n_words], uniforms[first : first + n_words]
-            if model.is_chain:
-                width = padded(n_positions)
-                rows = room.transition[: (n_positions + 1) * width].reshape(n_positions + 1, width)
-                fill_transition(table.jumps[direction], 1.0 - model.null_probability, n_positions, rows)
-                run_forward(room, model.null_probability, n_words, n_positions)
-                draw_chain(room, n_words, n_positions, random, drawn)
-            else:
-                draw_model1(room, n_words, n_positions, random, drawn)
-            last = -1
-            for at in range(n_words):
-                if drawn[at] < 0:
-                    if direction == 0:
-                        counts.null_target[cells.target[first_target + at]] += 1.0
-                    else:
-                        counts.null_source[cells.source[first_source + at]] += 1.0
-                    continue
-                j, i = (at, drawn[at]) if direction == 0 else (drawn[at], at)
-                counts.pairs[cells.entries[cells.starts[pair] + j * n_source + i], direction] += 1.0
-                if model.is_chain:
-                    counts.jumps[direction, min(max(drawn[at] - last, -reach), reach) + reach] += 1.0
-                    last = drawn[at]
+        draw_pair(model, table.jumps, n_source, n_target, both, uniforms[first:last], hidden[first:last], expected)
+        keep(both, expected, n_source, n_target, 0, 0, share)
+        add_share(cells, pair, 0, 0, share, 1.0, False, counts, totals, both)

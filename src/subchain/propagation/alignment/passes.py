@@ -4,14 +4,28 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from subchain.numerics.claiming import claim
+from subchain.propagation.alignment.drawing import draw_pair
 from subchain.propagation.alignment.pair import add_share, keep, predict, rooms, run_pair, weigh
 from subchain.propagation.compiled import kernel
 
 #: Sentence pairs that a thread claims at a time.
 CLAIMED = 16
+
+
+class Drawing(NamedTuple):
+    """Random numbers (tokens, 2) for draws, and what is drawn (tokens,), as in `draw_pairs`; none for expectations."""
+
+    uniforms: NDArray[np.float64]
+    hidden: NDArray[np.int64]
+
+
+NO_DRAWING = Drawing(np.zeros((0, 2)), np.zeros(0, dtype=np.int64))
 
 
 @kernel
@@ -58,11 +72,13 @@ def add_shares(cells, pairs, places, rows, shares, agrees, counts, totals, sizes
 
 
 @kernel
-def visit_pairs(cells, pairs, counts, totals, prior, model, shares, excludes, puts_back, sizes):
+def visit_pairs(cells, pairs, counts, totals, prior, model, shares, excludes, puts_back, sizes, drawing):
     """Update sentence pairs one after the other under the counts, without their own shares if `excludes`.
 
     Their new shares take the place of the old ones in the counts if `puts_back`. Row and cells of a pair's share are
     its own. `prior` is the concentration of words, and that of jump widths. Return the sum of log normalisers.
+
+    `drawing` is a `Drawing`: where it has random numbers, alignments are drawn instead of expected.
     """
     both = rooms(sizes[0], sizes[1], sizes[2])
     expected, no_exposures = np.zeros((2, counts.jumps.shape[1])), np.zeros((2, 0))
@@ -80,7 +96,13 @@ def visit_pairs(cells, pairs, counts, totals, prior, model, shares, excludes, pu
             for bucket in range(jumps.shape[1]):
                 jumps[direction, bucket] = max(counts.jumps[direction, bucket], 0.0) + prior[1]
         predict(cells, pair, counts, totals, prior[0], both)
-        found += run_pair(model, jumps, n_source, n_target, both, expected, no_exposures)
+        if drawing.uniforms.shape[0]:
+            first = cells.source_starts[pair] + cells.target_starts[pair]
+            last = cells.source_starts[pair + 1] + cells.target_starts[pair + 1]
+            uniforms, hidden = drawing.uniforms[first:last], drawing.hidden[first:last]
+            draw_pair(model, jumps, n_source, n_target, both, uniforms, hidden, expected)
+        else:
+            found += run_pair(model, jumps, n_source, n_target, both, expected, no_exposures)
         if excludes != puts_back:
             add_share(cells, pair, cell, pair, shares, 1.0 if excludes else -1.0, agrees, counts, totals, both)
         keep(both, expected, n_source, n_target, cell, pair, shares)

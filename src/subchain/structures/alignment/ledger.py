@@ -19,10 +19,9 @@ from subchain.core.records import Record
 from subchain.core.statistics import Statistics
 from subchain.errors import FileFormatError, InputError
 from subchain.propagation.alignment.pair import Shares, Table, Totals
-from subchain.propagation.alignment.passes import add_shares, visit_pairs
+from subchain.propagation.alignment.passes import NO_DRAWING, Drawing, add_shares, visit_pairs
 from subchain.structures.alignment.model import AlignmentPosterior
 from subchain.structures.base import NO_PASS
-from subchain.structures.settings import CollapsedSettings
 
 if TYPE_CHECKING:
     from subchain.structures.alignment.structure import Alignments
@@ -44,11 +43,7 @@ class AlignmentLedger:
     is_compiled = True
     log_scale = 0.0
 
-    def __init__(self, structure: Alignments, algorithm: CollapsedSettings, prior: Posterior) -> None:
-        if algorithm.cluster not in ("auto", "sequence"):
-            raise InputError(f"CVI: cluster={algorithm.cluster!r} is for chains; alignments have cluster='sequence'.")
-        if algorithm.cluster_size != 1 or algorithm.storage is not None:
-            raise InputError("CVI: cluster_size= and storage= are for chains, not for alignments.")
+    def __init__(self, structure: Alignments, prior: Posterior) -> None:
         assert isinstance(prior, AlignmentPosterior)
         self.structure = structure
         self._prior = prior
@@ -68,7 +63,7 @@ class AlignmentLedger:
 
     # ---- counts ------------------------------------------------------------------------------------------------------
 
-    def _set_counts(self, statistics: Statistics | None) -> None:
+    def set_counts(self, statistics: Statistics | None) -> None:
         """Let the counts be those of the prior and of statistics."""
         of = self.current_prior if statistics is None else self.current_prior.update(statistics)
         table = of.translation
@@ -83,7 +78,7 @@ class AlignmentLedger:
 
     def add_up(self) -> None:
         """Sum all shares afresh."""
-        self._set_counts(None)
+        self.set_counts(None)
         data, pairs = self.structure.data, np.arange(self.size)
         starts, agrees = data.cells.starts[:-1], self.structure.model.agrees
         add_shares(data.cells, pairs, starts, pairs, self.shares, agrees, self.counts, self.totals, data.sizes)
@@ -105,7 +100,7 @@ class AlignmentLedger:
     def begin(self, statistics: Statistics) -> None:
         """Begin with the shares of an earlier stage or, if there was none, with those under the statistics."""
         if self.structure.start is None:
-            self._set_counts(statistics)
+            self.set_counts(statistics)
             self.visit(np.arange(self.size), excludes=False, puts_back=False)
         self.since = np.zeros(2)
         self.add_up()
@@ -113,12 +108,13 @@ class AlignmentLedger:
     def draw(self, kind: str, seed: int) -> None:
         raise InputError(f"init={kind!r} draws hidden states of a chain; alignments have none.")
 
-    def visit(self, clusters: Index, *, excludes: bool, puts_back: bool) -> None:
+    def visit(self, clusters: Index, *, excludes: bool, puts_back: bool, drawing: Drawing = NO_DRAWING) -> None:
         data, model = self.structure.data, self.structure.model
         prior = np.array([self.current_prior.translation.concentration, self.current_prior.jumps.concentration])
         self.since[0] += visit_pairs(
-            data.cells, clusters, self.counts, self.totals, prior, model, self.shares, excludes, puts_back, data.sizes
-        )
+            data.cells, clusters, self.counts, self.totals, prior, model, self.shares, excludes, puts_back, data.sizes,
+            drawing,
+        )  # fmt: skip
 
     @contextlib.contextmanager
     def writing(self, in_place: bool) -> Iterator[None]:
@@ -187,6 +183,6 @@ class AlignmentLedger:
         self.last_pass = stored(memory, "last_pass", SINCE, (3,))
         links = stored(memory, "links", _SHARES, self.shares.links.shape)
         self.shares = Shares(links.copy(), stored(memory, "jumps", _SHARES, self.shares.jumps.shape).copy())
-        self._set_counts(statistics)
+        self.set_counts(statistics)
         for name, array in self._exact().items():
             array[:] = stored(memory, name, FINITE, array.shape)

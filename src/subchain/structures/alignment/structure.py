@@ -10,15 +10,18 @@ from numpy.typing import NDArray
 
 from subchain.core.parts import Posterior
 from subchain.engines.threads import share
+from subchain.errors import InputError
 from subchain.propagation.alignment.drawing import draw_pairs
 from subchain.propagation.alignment.pair import Model, Shares, Table, Totals
 from subchain.propagation.alignment.passes import add_shares, expect_pairs
 from subchain.structures.alignment.ledger import AlignmentLedger
 from subchain.structures.alignment.model import AlignmentPoint, AlignmentStatistics
 from subchain.structures.alignment.text import AlignedText
+from subchain.structures.alignment.walkers import AlignmentWalkers
 from subchain.structures.base import Plan
+from subchain.structures.cluster_walkers import ClusterWalkers
 from subchain.structures.clusters import BATCH_OBSERVATIONS, ClusterStructure
-from subchain.structures.settings import CollapsedSettings, StochasticSettings
+from subchain.structures.settings import CollapsedSettings, SamplingSettings, StochasticSettings
 from subchain.tables import JumpSums, TranslationSums
 
 Index = NDArray[np.int64]
@@ -116,14 +119,23 @@ class Alignments(ClusterStructure):
     def draw(  # type: ignore[override]
         self, weights: AlignmentPoint, clusters: Index, rng: np.random.Generator
     ) -> tuple[Index, AlignmentStatistics]:
-        """Draw the position of every target word, then of every source word, of all pairs; −1 is NULL."""
+        """Draw the position of every target word, then of every source word, of each pair; −1 is NULL."""
         cells, of = self.data.cells, weights.translation
-        counts, _ = self.tables(weights.jumps.weights.shape[1])
+        counts, totals = self.tables(weights.jumps.weights.shape[1])
         table = Table(np.ascontiguousarray(of.pairs), of.null_target, of.null_source, weights.jumps.weights)
-        hidden = np.full(len(cells.target) + len(cells.source), -1, dtype=np.int64)
-        draw_pairs(cells, clusters, table, self.model, rng.random((len(hidden), 2)), hidden, counts, self.data.sizes)
+        hidden, uniforms = self.nothing_drawn(), rng.random((self.n_tokens, 2))
+        draw_pairs(cells, clusters, table, self.model, uniforms, hidden, counts, totals, self.data.sizes)
         exposures = np.zeros_like(counts.jumps)
         return hidden, self.record(counts, exposures, 0.0, float(self.lengths[clusters].sum()))
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of tokens of both sides, those of pairs that are left out included."""
+        return len(self.data.cells.source) + len(self.data.cells.target)
+
+    def nothing_drawn(self) -> Index:
+        """Return an alignment of all words to NULL, (n_tokens,)."""
+        return np.full(self.n_tokens, -1, dtype=np.int64)
 
     # ---- algorithms --------------------------------------------------------------------------------------------------
 
@@ -134,4 +146,15 @@ class Alignments(ClusterStructure):
         return Plan(self.n_clusters, size, int(self.lengths.max(initial=1)), mean * size)
 
     def ledger(self, algorithm: CollapsedSettings, prior: Posterior) -> AlignmentLedger:  # type: ignore[override]
-        return AlignmentLedger(self, algorithm, prior)
+        if algorithm.cluster not in ("auto", "sequence"):
+            raise InputError(f"CVI: cluster={algorithm.cluster!r} is for chains; alignments have cluster='sequence'.")
+        if algorithm.cluster_size != 1 or algorithm.storage is not None:
+            raise InputError("CVI: cluster_size= and storage= are for chains, not for alignments.")
+        return AlignmentLedger(self, prior)
+
+    def walkers(self, algorithm: SamplingSettings, prior: Posterior, seed: int) -> ClusterWalkers:
+        if algorithm.parameters == "sampled":
+            return super().walkers(algorithm, prior, seed)
+        if algorithm.block != "sequence" or (algorithm.temperatures() != 1.0).any():
+            raise InputError("Gibbs: alignments are drawn with block='sequence' and without annealing=.")
+        return AlignmentWalkers(self, algorithm, prior, seed)
