@@ -273,6 +273,14 @@ def test_counts_of_a_fitted_aligner_are_the_prior_of_another() -> None:
     assert len(carried.source_words_) == len(known.source_words_) + 1
 
 
+def test_a_single_sentence_pair_is_aligned_by_the_prior() -> None:
+    known = WordAligner(progress=False).fit(*generated(150))
+    alone = WordAligner(progress=False).fit([["s4", "s5"]], [["t4", "t5"]], prior=known)
+    assert alone.align()[0].tolist() == [[0, 0], [1, 1]]
+    for table in WordAligner(progress=False).fit([["a", "b"]], [["x"]]).posterior(direction="backward"):
+        np.testing.assert_allclose(table, table[0, 0] * np.ones((2, 1)), rtol=1e-6)
+
+
 def test_kl_and_evidence_of_the_sparse_table_are_those_of_dense_rows() -> None:
     from scipy.special import digamma, gammaln
 
@@ -322,7 +330,7 @@ def test_bad_input_is_refused() -> None:
 def test_a_sentence_of_ten_thousand_words_is_left_out_with_a_warning() -> None:
     source, target = generated(20)
     with pytest.warns(UserWarning, match="pair 20; split them"):
-        aligner = WordAligner(progress=False).fit([*source, ["a"] * 10_000], [*target, ["b"] * 10_000])
+        aligner = WordAligner(progress=False).fit([*source, ["a"] * 10_000], [*target, ["b"] * 3])
     assert aligner.align()[20].shape == (0, 2)
 
 

@@ -29,7 +29,7 @@ from subchain.numerics.seeds import seed_sequence
 from subchain.propagation.alignment.pair import Model, Shares
 from subchain.structures.alignment.model import AlignmentPosterior
 from subchain.structures.alignment.structure import Alignments
-from subchain.structures.alignment.text import AlignedText
+from subchain.structures.alignment.text import MOST_WORDS, AlignedText
 from subchain.tasks.linking import PRODUCT, links_of
 from subchain.tasks.symmetrization import METHODS
 
@@ -62,8 +62,8 @@ class WordAligner(Component):
     max_jump : int
         Jumps between positions that are longer count as this long.
     iterations : int or sequence of int, optional
-        Iterations of each stage; by default 3 for "cvi", 5 for "em", "vi" and "scvi" (passes), and 20 sweeps of burn-in
-        and 20 draws for "gibbs".
+        Iterations of each stage; by default 2 of model 1 and 3 of the hidden Markov model for "cvi", 5 of each for "em"
+        and "vi", 3 passes for "scvi", and 20 sweeps of burn-in and 20 draws for "gibbs".
     random_state : int, numpy Generator or None
         Seed.
     n_jobs : int, optional
@@ -143,8 +143,8 @@ class WordAligner(Component):
             raise InputError("there is no sentence pair with words on both sides to learn from.")
         if len(data.left_out()):
             warnings.warn(
-                f"{len(data.left_out())} sentence pairs are too long and aligned to nothing, the first of them pair "
-                f"{data.left_out()[0]}; split them.",
+                f"{len(data.left_out())} sentence pairs have a sentence of more than {MOST_WORDS} words and are aligned to "
+                f"nothing, the first of them pair {data.left_out()[0]}; split them.",
                 stacklevel=2,
             )
         known = None if prior is None else prior._fitted()
@@ -187,7 +187,7 @@ class WordAligner(Component):
         if given is not None and not isinstance(given, (int, np.integer)) and len(given) != len(self.stages):
             raise InputError(f"iterations has {len(given)} numbers for {len(self.stages)} stages.")
         n = given if given is None or isinstance(given, (int, np.integer)) else given[number]
-        return stage_algorithm(self.inference, None if n is None else int(n))
+        return stage_algorithm(self.inference, self.stages[number], None if n is None else int(n))
 
     def _jobs(self) -> int:
         return n_cores() if self.n_jobs is None else max(int(self.n_jobs), 1)

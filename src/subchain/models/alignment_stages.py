@@ -28,8 +28,14 @@ from subchain.tables import JumpWidths
 
 #: Stages by name, and whether positions depend on the last one.
 STAGES = {"ibm1": False, "hmm": True}
-#: Iterations of a stage, if nothing else was said: collapsed inference over-commits with more.
-ITERATIONS = {"cvi": 3, "em": 5, "vi": 5, "scvi": 5, "gibbs": 20}
+#: Iterations of each stage, if nothing else was said: collapsed inference over-commits with more.
+ITERATIONS = {
+    "cvi": {"ibm1": 2, "hmm": 3},
+    "em": {"ibm1": 5, "hmm": 5},
+    "vi": {"ibm1": 5, "hmm": 5},
+    "scvi": {"ibm1": 3, "hmm": 3},
+    "gibbs": {"ibm1": 20, "hmm": 20},
+}
 #: Chains of a sampler that was given by its name.
 CHAINS = 2
 
@@ -44,12 +50,12 @@ class Stage(NamedTuple):
     shares: Shares | None
 
 
-def stage_algorithm(given: str | Algorithm, iterations: int | None) -> Algorithm:
+def stage_algorithm(given: str | Algorithm, stage: str, iterations: int | None) -> Algorithm:
     """Return the algorithm of one stage with its number of iterations."""
     found: Algorithm = clone(resolve_inference(given))
     if found.name not in ITERATIONS:
         raise InputError(f"WordAligner: inference={found.name!r} does not align words; use {', '.join(ITERATIONS)}.")
-    n = ITERATIONS[found.name] if iterations is None else iterations
+    n = ITERATIONS[found.name][stage] if iterations is None else iterations
     if isinstance(found, Gibbs):
         settings: dict[str, Any] = {"block": "sequence"}
         if found.parameters == "auto":

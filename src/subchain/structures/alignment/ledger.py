@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from subchain.structures.alignment.structure import Alignments
 
 Index = NDArray[np.int64]
+
+#: Sentence pairs between two checks for an interruption.
+AT_ONCE = 4096
 _SHARES = Range("float32", least=0.0)
 
 
@@ -39,8 +42,7 @@ class AlignmentLedger:
     shares : posteriors of all cells, and expected jumps of all pairs
     """
 
-    at_once = 4096
-    is_compiled = True
+    is_compiled, needs_others = True, False
     log_scale = 0.0
 
     def __init__(self, structure: Alignments, prior: Posterior) -> None:
@@ -115,6 +117,11 @@ class AlignmentLedger:
             data.cells, clusters, self.counts, self.totals, prior, model, self.shares, excludes, puts_back, data.sizes,
             drawing,
         )  # fmt: skip
+
+    def visit_next(self, order: Index, *, excludes: bool, puts_back: bool) -> None:
+        some = order[self.cursor : self.cursor + AT_ONCE]
+        self.visit(some, excludes=excludes, puts_back=puts_back)
+        self.cursor += len(some)
 
     @contextlib.contextmanager
     def writing(self, in_place: bool) -> Iterator[None]:

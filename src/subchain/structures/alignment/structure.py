@@ -29,7 +29,7 @@ Index = NDArray[np.int64]
 #: Cells whose posteriors are computed before they are added to the sums.
 BLOCK_CELLS = 1 << 19
 #: Minibatches of a pass, at most, if their size was left open: an update takes time for every word pair.
-MOST_BATCHES = 50
+MOST_BATCHES = 20
 
 
 class Alignments(ClusterStructure):

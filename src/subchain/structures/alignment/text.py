@@ -15,8 +15,9 @@ from subchain.tables import TranslationTable
 
 Index = NDArray[np.int64]
 
-#: Cells of the largest sentence pair that is aligned; larger ones are left out, and aligned to nothing.
-MOST_CELLS = 1 << 20
+#: Words of the longest sentence that is aligned: time grows with their third power, and room with their square. Longer
+#: ones are left out, and aligned to nothing.
+MOST_WORDS = 1000
 
 
 @dataclasses.dataclass
@@ -39,9 +40,9 @@ class AlignedText:
 
     @classmethod
     def of(cls, text: ParallelText) -> Self:
-        """Return the prepared text; pairs with an empty sentence or too many cells have no cells."""
+        """Return the prepared text; pairs with an empty or too long sentence have no cells."""
         source, target = text.source_lengths, text.target_lengths
-        n_cells = np.where(source * target <= MOST_CELLS, source * target, 0)
+        n_cells = np.where(np.maximum(source, target) <= MOST_WORDS, source * target, 0)
         starts = np.concatenate([[0], np.cumsum(n_cells)])
         cells = Cells(
             np.ascontiguousarray(text.source_tokens, dtype=np.int32),
@@ -72,9 +73,8 @@ class AlignedText:
         return int(self.cells.starts[-1])
 
     def left_out(self) -> Index:
-        """Return the numbers of the sentence pairs that are too large, (n,)."""
-        too_large = self.text.source_lengths * self.text.target_lengths > MOST_CELLS
-        return np.flatnonzero(too_large)
+        """Return the numbers of the sentence pairs that are too long, (n,)."""
+        return np.flatnonzero(np.maximum(self.text.source_lengths, self.text.target_lengths) > MOST_WORDS)
 
     def prior(self, concentration: float, known: TranslationTable | None = None) -> TranslationTable:
         """Return the prior over this text's word pairs, with the counts of a `known` table whose codes are the same."""
