@@ -128,7 +128,8 @@ def _delimited(source: TextSource) -> Iterator[tuple[list[str], list[str]]]:
                 continue
             raise FileFormatError(
                 f"line {number} of {name_of_source(source)} has {tokens.count(SEPARATOR)} separators "
-                f"{SEPARATOR!r}, but needs one, as in 'the house {SEPARATOR} das Haus'; for text in two files, give both."
+                f"{SEPARATOR!r}, but needs one, as in 'the house {SEPARATOR} das Haus'; if the text is in two files, "
+                "give both."
             )
         middle = tokens.index(SEPARATOR)
         yield tokens[:middle], tokens[middle + 1 :]
