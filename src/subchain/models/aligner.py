@@ -143,8 +143,8 @@ class WordAligner(Component):
             raise InputError("there is no sentence pair with words on both sides to learn from.")
         if len(data.left_out()):
             warnings.warn(
-                f"{len(data.left_out())} sentence pairs have a sentence of more than {MOST_WORDS} words and are aligned "
-                f"to nothing, the first of them pair {data.left_out()[0]}; split them.",
+                f"{len(data.left_out())} sentence pairs have a sentence of more than {MOST_WORDS} words and are "
+                f"aligned to nothing, the first of them pair {data.left_out()[0]}; split them.",
                 stacklevel=2,
             )
         known = None if prior is None else prior._fitted()
