@@ -3,8 +3,8 @@
 The probability of a jump is c(d) / Σ over the positions of the sentence of their c, so counts alone do not determine
 the c of largest likelihood. Of a bound that touches the log likelihood (minorisation, Hunter 2004) the maximum is
 counts / exposures, where the exposure of a width is the slope of the log normalisers; EM never falls with it. Where no
-exposures are given, and for other kinds of weights, the counts are taken as those of a plain Dirichlet distribution, as
-Liang et al. (2006) do.
+exposures are given, and for other kinds of weights, the counts are taken as those of a plain Dirichlet distribution,
+which is an approximation.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Collapsed Gibbs sampling of alignments: each sentence pair is drawn given the counts of all others.
 
 Parameters are summed out, and a pair is drawn from the posterior predictive of the counts without it, as if these did
-not change within the pair (no correction is made for words that occur twice in it, which are rare).
+not change within the pair. They do where a pair has several jumps of one width, or a word twice. There is no Metropolis
+step that would correct for this, so the draws are approximately those of the posterior.
 """
 
 from __future__ import annotations
