@@ -7,8 +7,11 @@ from subchain.data.convert import as_sequences
 from subchain.data.delimited import read_csv
 from subchain.data.evidence import Evidence
 from subchain.data.held_out import HoldOut
+from subchain.data.links import GoldLinks, Links, read_gold, read_links, write_links
 from subchain.data.missing import check_finite, empty_columns, is_missing, missing_rows
 from subchain.data.new_data import as_sequences_like
+from subchain.data.parallel_reading import as_parallel_text, read_parallel
+from subchain.data.parallel_text import ParallelText
 from subchain.data.reading import read
 from subchain.data.sequences import Sequences
 from subchain.data.tables import read_parquet
@@ -22,11 +25,15 @@ read_alike = renamed_function("read_alike", as_sequences_like)
 __all__ = [
     "Ambiguity",
     "Evidence",
+    "GoldLinks",
     "HoldOut",
+    "Links",
+    "ParallelText",
     "Sequences",
     "TagDictionary",
     "TaggedText",
     "Vocabulary",
+    "as_parallel_text",
     "as_sequences",
     "as_sequences_like",
     "check_finite",
@@ -37,7 +44,11 @@ __all__ = [
     "read_alike",
     "read_conllu",
     "read_csv",
+    "read_gold",
+    "read_links",
+    "read_parallel",
     "read_parquet",
     "read_tagged",
     "read_text",
+    "write_links",
 ]

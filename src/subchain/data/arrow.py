@@ -59,18 +59,19 @@ def _values(cells: ArrowColumn, name: str, vocabulary: Vocabulary | None) -> tup
     from pyarrow import types
 
     if types.is_dictionary(cells.type):
-        if not _is_text(cells.type.value_type):
+        if not is_text(cells.type.value_type):
             return _values(cells.dictionary_decode(), name, vocabulary)
         symbols = cells.dictionary.to_pylist()
         vocabulary = Vocabulary(symbols) if vocabulary is None else vocabulary
         return recode(_codes(cells.indices), symbols, vocabulary), vocabulary
-    if _is_text(cells.type):
+    if is_text(cells.type):
         encoded = cells.cast(pyarrow.large_string()).dictionary_encode()
         return code_symbols(encoded.dictionary.to_pylist(), _codes(encoded.indices), vocabulary)
     return _numbers(cells, name), vocabulary
 
 
-def _is_text(kind: Any) -> bool:
+def is_text(kind: Any) -> bool:
+    """Return whether columns of this Arrow type hold strings."""
     from pyarrow import types
 
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))

@@ -13,12 +13,15 @@ from subchain.data.vocabulary import MISSING, SymbolTable, Vocabulary, recode
 
 
 class CodedLines:
-    """Lines of symbols as one array of codes, numbered in order of first appearance, and the ends of the lines."""
+    """Lines of symbols as one array of codes, numbered in order of first appearance, and the ends of the lines.
 
-    def __init__(self) -> None:
-        self._table = SymbolTable()
+    `known` symbols have the first codes, whether they occur or not.
+    """
+
+    def __init__(self, known: Iterable[str] = ()) -> None:
+        self._table = SymbolTable(known)
         self._codes = array("i")
-        self._ends = [0]
+        self._ends = array("q", [0])
 
     def append(self, symbols: Iterable[str | None]) -> None:
         """Append one line; ``None`` is a missing symbol."""
@@ -32,6 +35,15 @@ class CodedLines:
     def n_lines(self) -> int:
         """Number of lines."""
         return len(self._ends) - 1
+
+    @property
+    def symbols(self) -> list[str]:
+        """Symbols in the order of the codes that `codes` has."""
+        return self._table.symbols
+
+    def codes(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Return the codes of all lines, (N,), and the offsets of the lines, (n_lines + 1,)."""
+        return self._flat().astype(np.int32), np.array(self._ends, dtype=np.int64)
 
     def build_vocabulary(
         self, min_count: int = 1, max_size: int | None = None, unknown: str | None = None

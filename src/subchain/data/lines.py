@@ -42,7 +42,7 @@ def numbered_lines(source: TextSource) -> Iterator[tuple[int, str]]:
                 text = _decoded(line, number, source) if isinstance(line, bytes) else line
                 yield number, text.rstrip("\r\n")
     except (UnicodeDecodeError, OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        raise FileFormatError(f"{_name(source)} cannot be read after line {number}: {error}.") from error
+        raise FileFormatError(f"{name_of_source(source)} cannot be read after line {number}: {error}.") from error
 
 
 def _decoded(line: bytes, number: int, source: TextSource) -> str:
@@ -50,7 +50,7 @@ def _decoded(line: bytes, number: int, source: TextSource) -> str:
         return line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
         raise FileFormatError(
-            f"line {number} of {_name(source)} is not UTF-8 text (byte {line[error.start]:#04x}); "
+            f"line {number} of {name_of_source(source)} is not UTF-8 text (byte {line[error.start]:#04x}); "
             "convert the file to UTF-8 first."
         ) from error
 
@@ -64,5 +64,6 @@ def _opened(source: TextSource) -> Any:
     return open_unpacked(existing_file(source))
 
 
-def _name(source: TextSource) -> str:
+def name_of_source(source: TextSource) -> str:
+    """Return the path of a source in quotes, or the name of an open file, for messages."""
     return repr(str(source)) if isinstance(source, (str, PathLike)) else str(getattr(source, "name", "the open file"))

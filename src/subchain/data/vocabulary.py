@@ -18,11 +18,12 @@ MISSING = -1
 class SymbolTable(dict[str | None, int]):
     """Dictionary of codes in which looking up a new symbol adds it with the next code.
 
-    ``None``, a missing symbol, has code -1.
+    ``None``, a missing symbol, has code -1. `known` symbols, each once, have the first codes.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, known: Iterable[str] = ()) -> None:
         super().__init__({None: MISSING})
+        self.update((symbol, code) for code, symbol in enumerate(known))
 
     def __missing__(self, symbol: str) -> int:
         code = self[symbol] = len(self) - 1

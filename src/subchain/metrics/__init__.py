@@ -1,6 +1,7 @@
-"""Metrics of predicted states against gold tags, all computed from one contingency table."""
+"""Metrics of predicted states against gold tags, from one contingency table, and of word alignments."""
 
 from subchain.metrics.agreement import adjusted_rand
+from subchain.metrics.alignment import AlignmentReport, AlignmentScores, alignment_report
 from subchain.metrics.confusions import Confusion, confusions
 from subchain.metrics.contingency import Contingency
 from subchain.metrics.information import (
@@ -28,11 +29,14 @@ from subchain.metrics.mapping import (
 from subchain.metrics.tagging import TaggingReport, tagging_report
 
 __all__ = [
+    "AlignmentReport",
+    "AlignmentScores",
     "Confusion",
     "Contingency",
     "TaggingReport",
     "accuracy",
     "adjusted_rand",
+    "alignment_report",
     "completeness",
     "confusions",
     "cross_validated_many_to_one",

@@ -130,6 +130,7 @@ class Ledger(Protocol):
     ----------
     size : number of clusters
     is_compiled : whether visits are compiled, which makes them about a thousand times as fast
+    needs_others : whether data that are a single cluster are refused: nothing would be left to know it by
     cursor, iteration : clusters of the present pass that have been visited; passes done
     current_prior : the prior, whose hyperparameters may be learned
     measures : whether entropies are wanted
@@ -151,6 +152,8 @@ class Ledger(Protocol):
     def log_scale(self) -> float: ...
     @property
     def is_compiled(self) -> bool: ...
+    @property
+    def needs_others(self) -> bool: ...
     @property
     def current_prior(self) -> Posterior: ...
 

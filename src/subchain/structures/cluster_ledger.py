@@ -31,7 +31,7 @@ class ClusterLedger:
     arrays : by name, what each cluster has contributed, (n_clusters, …)
     """
 
-    is_compiled = False
+    is_compiled, needs_others = False, True
     log_scale = 0.0
 
     def __init__(self, structure: ClusterStructure, algorithm: CollapsedSettings, prior: Posterior) -> None:

@@ -47,7 +47,8 @@ class Visits:
         self.problem = problem
         self.algorithm = algorithm
         self.ledger: Ledger = problem.structure.ledger(algorithm, state.results.prior or problem.prior)
-        if algorithm.exclude and self.ledger.size <= 1 and problem.structure.n_observations > 1:
+        is_alone = self.ledger.size <= 1 and problem.structure.n_observations > 1
+        if algorithm.exclude and self.ledger.needs_others and is_alone:
             raise InputError(
                 "CVI: all the data are one cluster, and without it nothing is left to know it by; use "
                 "cluster='subchain' with a smaller length, or a smaller cluster_size."

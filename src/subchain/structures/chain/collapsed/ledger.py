@@ -65,6 +65,8 @@ class ChainLedger:
     last_pass : (3,) see `structures.base.Ledger`
     """
 
+    needs_others = True
+
     def __init__(self, chains: Chains, settings: CollapsedSettings, prior: HMMPosterior) -> None:
         self.chains = chains
         self.settings = settings

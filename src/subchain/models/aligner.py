@@ -1,0 +1,307 @@
+"""The estimator `WordAligner`: which words of two sentences translate each other.
+
+IBM model 1 and the hidden Markov aligner in both directions, by any of the algorithms of `subchain.inference`. In
+agreement training (Liang, Taskar & Klein 2006) both directions of a sentence pair are updated together, and a link
+counts as the product of its two posteriors. Collapsed variational inference updates one pair after the other under the
+counts of all others (Wang 2016, section 3.8.3).
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.core.components import Component
+from subchain.data.links import Links
+from subchain.data.parallel_text import ParallelText
+from subchain.engines.threads import n_cores
+from subchain.errors import InputError, NotFittedError, unknown_name
+from subchain.inference import Algorithm
+from subchain.models.alignment_files import load_aligner, save_aligner
+from subchain.models.alignment_stages import STAGES, StageFit, stage_algorithm
+from subchain.numerics.seeds import seed_sequence
+from subchain.propagation.alignment.pair import Model, Shares
+from subchain.structures.alignment.model import AlignmentPosterior
+from subchain.structures.alignment.structure import Alignments
+from subchain.structures.alignment.text import MOST_WORDS, AlignedText
+from subchain.tasks.linking import PRODUCT, links_of
+from subchain.tasks.symmetrization import METHODS
+
+DIRECTIONS = {"forward": 0, "backward": 1}
+#: Expected links from which on a word pair is in the lexicon.
+LEAST_LINKS = 0.5
+
+
+class WordAligner(Component):
+    """Align the words of sentence pairs that translate each other.
+
+    Parameters
+    ----------
+    stages : sequence of "ibm1" and "hmm"
+        Models that are fitted one after the other; links are those of the last.
+    inference : str or Algorithm
+        "cvi", "em", "vi", "scvi", "gibbs", or an object with settings. `iterations` takes the place of its `max_iter`.
+    agreement : bool
+        Whether "em", "cvi" and "scvi" train both directions to agree. "vi" and "gibbs" train each by itself: the
+        geometric means of "vi" give words to NULL on which the directions disagree.
+    symmetrize : str
+        How links of both directions are combined: "product" keeps those whose posteriors have a geometric mean above
+        `threshold`; or "grow-diag-final-and", "grow-diag-final", "grow-diag", "intersection", "union".
+    threshold : float
+        For "product"; a higher one gives fewer and safer links.
+    concentration : float
+        Concentration β of the prior over the translations of a word; `EM` has a flat prior.
+    null_probability : float
+        Probability that a word has no counterpart, in the hidden Markov model.
+    max_jump : int
+        Jumps between positions that are longer count as this long.
+    iterations : int or sequence of int, optional
+        Iterations of each stage; by default 2 of model 1 and 3 of the hidden Markov model for "cvi", 5 of each for "em"
+        and "vi", 3 passes for "scvi", and 20 sweeps of burn-in and 20 draws for "gibbs".
+    random_state : int, numpy Generator or None
+        Seed.
+    n_jobs : int, optional
+        Number of threads, all cores by default. Results do not depend on it.
+    progress : bool or "auto"
+        Whether to show progress; "auto" shows it on a terminal only.
+
+    Attributes
+    ----------
+    posterior_ : AlignmentPosterior
+        Distribution over translation tables and jump widths given the text.
+    source_words_, target_words_ : list of str
+        The words in the order of their codes.
+    trace_, status_ : history of the last stage, and why it ended
+    traces_ : history of every stage
+
+    Examples
+    --------
+    >>> from subchain.alignment import WordAligner
+    >>> source = ["the house", "the book", "a book", "a house"] * 5
+    >>> target = ["das Haus", "das Buch", "ein Buch", "ein Haus"] * 5
+    >>> aligner = WordAligner(progress=False).fit(source, target)
+    >>> aligner.align(["the book"], ["das Buch"])[0].tolist()
+    [[0, 0], [1, 1]]
+    """
+
+    def __init__(
+        self,
+        stages: Sequence[str] = ("ibm1", "hmm"),
+        inference: str | Algorithm = "cvi",
+        agreement: bool = True,
+        symmetrize: str = PRODUCT,
+        threshold: float = 0.4,
+        concentration: float = 1e-3,
+        null_probability: float = 0.2,
+        max_jump: int = 20,
+        iterations: int | Sequence[int] | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        progress: bool | str = "auto",
+    ) -> None:
+        self.stages = stages
+        self.inference = inference
+        self.agreement = agreement
+        self.symmetrize = symmetrize
+        self.threshold = threshold
+        self.concentration = concentration
+        self.null_probability = null_probability
+        self.max_jump = max_jump
+        self.iterations = iterations
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.progress = progress
+
+    # ---- learning ----------------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        source: Any,
+        target: Any = None,
+        *,
+        prior: WordAligner | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        resume: bool | None = None,
+    ) -> Self:
+        """Learn from sentence pairs.
+
+        Parameters
+        ----------
+        source, target : lists of sentences (lists of tokens, or strings), or a `ParallelText` as `source`
+        prior : a fitted aligner whose counts of links and jumps are added to the prior
+        checkpoint, resume : as in `HMM.fit`; every stage has a file of its own, `checkpoint` with its number behind
+        """
+        self._check()
+        data = AlignedText.of(self._text(source, target, prior))
+        if not data.n_cells:
+            raise InputError("there is no sentence pair with words on both sides to learn from.")
+        if len(data.left_out()):
+            warnings.warn(
+                f"{len(data.left_out())} sentence pairs have a sentence of more than {MOST_WORDS} words and are "
+                f"aligned to nothing, the first of them pair {data.left_out()[0]}; split them.",
+                stacklevel=2,
+            )
+        known = None if prior is None else prior._fitted()
+        names = ("concentration", "null_probability", "max_jump", "agreement")
+        settings = {name: getattr(self, name) for name in names} | {"n_jobs": self._jobs()}
+        fit = StageFit(data, known, settings, seed_sequence(self.random_state), self.progress)
+        self.traces_ = []
+        for number, stage in enumerate(self.stages):
+            path = None if checkpoint is None else Path(f"{os.fspath(checkpoint)}.{number + 1}")
+            again = None if resume and path is not None and not path.exists() else resume
+            found = fit.run(stage, self._algorithm(number), path, again)
+            self.traces_.append(found.trace)
+            if found.status == "interrupted":
+                break
+        self.posterior_, self.kind_, self.trace_, self.status_ = found.posterior, found.kind, found.trace, found.status
+        self.source_words_, self.target_words_ = data.text.source_words, data.text.target_words
+        self.is_chain_ = STAGES[stage]
+        self._data, self._shares = data, found.shares
+        return self
+
+    def _check(self) -> None:
+        """Raise an `InputError` if a setting is out of range."""
+        if isinstance(self.stages, str) or not self.stages:
+            raise InputError(f"stages must be names such as ('ibm1', 'hmm'), not {self.stages!r}.")
+        for stage in self.stages:
+            if stage not in STAGES:
+                raise unknown_name("stage", stage, STAGES)
+        if self.symmetrize not in (PRODUCT, *METHODS):
+            raise unknown_name("method of symmetrisation", self.symmetrize, (PRODUCT, *METHODS))
+        for name, least, most in (("threshold", 0.0, 1.0), ("null_probability", 0.0, 1.0)):
+            if not least <= getattr(self, name) < most:
+                raise InputError(f"{name} must be at least {least:g} and below {most:g}, not {getattr(self, name)!r}.")
+        if not 0.0 < self.concentration < np.inf:
+            raise InputError(f"concentration must be positive and finite, not {self.concentration!r}.")
+        if not isinstance(self.max_jump, (int, np.integer)) or self.max_jump < 1:
+            raise InputError(f"max_jump must be a whole number of at least 1, not {self.max_jump!r}.")
+
+    def _algorithm(self, number: int) -> Algorithm:
+        given = self.iterations
+        if given is not None and not isinstance(given, (int, np.integer)) and len(given) != len(self.stages):
+            raise InputError(f"iterations has {len(given)} numbers for {len(self.stages)} stages.")
+        n = given if given is None or isinstance(given, (int, np.integer)) else given[number]
+        return stage_algorithm(self.inference, self.stages[number], None if n is None else int(n))
+
+    def _jobs(self) -> int:
+        return n_cores() if self.n_jobs is None else max(int(self.n_jobs), 1)
+
+    def _text(self, source: Any, target: Any, known: WordAligner | None = None) -> ParallelText:
+        """Return sentences of any kind as text, with the codes of a fitted aligner."""
+        like = None
+        if known is not None:
+            known._fitted()
+            nothing = np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
+            like = ParallelText(*nothing, *nothing, known.source_words_, known.target_words_)
+        if isinstance(source, ParallelText):
+            if target is not None:
+                raise InputError("target must be left out where source is a ParallelText, which has both sides.")
+            return source if like is None else source.recoded(like)
+        if target is None:
+            raise InputError("target is missing: give the translations of the source sentences, or a ParallelText.")
+        return ParallelText.from_sentences(source, target, like=like)
+
+    def _fitted(self) -> AlignmentPosterior:
+        found: AlignmentPosterior | None = getattr(self, "posterior_", None)
+        if found is None:
+            raise NotFittedError("this WordAligner is not fitted; call fit first, or load a file.")
+        return found
+
+    # ---- alignments --------------------------------------------------------------------------------------------------
+
+    def _posteriors(self, source: Any, target: Any) -> tuple[AlignedText, NDArray[np.float32], float]:
+        """Return text, posteriors (n_cells, 2) and log likelihood; without text those of the training text.
+
+        Collapsed inference has kept the posteriors of the training text, each under the counts of all other pairs.
+        """
+        known = self._fitted()
+        data: AlignedText | None = getattr(self, "_data", None)
+        if source is not None:
+            data = AlignedText.of(self._text(source, target, self))
+        elif data is None:
+            raise InputError("a model file has no training text; give source and target.")
+        elif self._shares is not None:
+            return data, self._shares.links, np.nan
+        table = known.translation if source is None else data.prior(known.translation.concentration, known.translation)
+        model = Model(self.is_chain_, float(self.null_probability), bool(self.agreement))
+        structure = Alignments(data, model, self._jobs())
+        weights = AlignmentPosterior(table, known.jumps).weights(self.kind_)
+        n_buckets = known.jumps.counts.shape[1]
+        links = np.zeros((data.n_cells, 2), dtype=np.float32)
+        shares = Shares(links, np.zeros((data.n_pairs, 2, n_buckets), dtype=np.float32))
+        _, logs = structure.posteriors(weights, np.arange(data.n_pairs), shares)  # type: ignore[arg-type]
+        return data, links, float(logs.sum())
+
+    def posterior(
+        self, source: Any = None, target: Any = None, direction: str | None = None
+    ) -> list[NDArray[np.float32]]:
+        """Return the posterior probability of every link, an array (I, J) for each sentence pair.
+
+        Parameters
+        ----------
+        source, target : sentence pairs as in `fit`; the training text without them
+        direction : "forward", p(target | source), "backward", or None for the geometric mean of both
+        """
+        if direction is not None and direction not in DIRECTIONS:
+            raise unknown_name("direction", direction, DIRECTIONS)
+        data, links, _ = self._posteriors(source, target)
+        flat = np.sqrt(links[:, 0] * links[:, 1]) if direction is None else links[:, DIRECTIONS[direction]]
+        starts, found = data.cells.starts, []
+        for pair, (n_source, n_target) in enumerate(
+            zip(data.text.source_lengths.tolist(), data.text.target_lengths.tolist(), strict=True)
+        ):
+            cells = flat[starts[pair] : starts[pair + 1]]
+            is_empty = not len(cells)
+            table = np.zeros((n_source, n_target), np.float32) if is_empty else cells.reshape(n_target, n_source).T
+            found.append(table)
+        return found
+
+    def links(self, source: Any = None, target: Any = None) -> Links:
+        """Return the links of sentence pairs, or of the training text, as flat arrays."""
+        data, posteriors, _ = self._posteriors(source, target)
+        return links_of(data.cells, posteriors, self.symmetrize, self.threshold)
+
+    def align(self, source: Any = None, target: Any = None) -> list[NDArray[np.int32]]:
+        """Return the links of each sentence pair, or of the training text: (n, 2) source and target positions."""
+        return list(self.links(source, target))
+
+    def score(self, source: Any, target: Any = None) -> float:
+        """Return the log probability of each side given the other, added up over both directions and all pairs."""
+        return self._posteriors(source, target)[2]
+
+    @property
+    def lexicon_(self) -> NDArray[Any]:
+        """Word pairs with at least half an expected link, those with most links first.
+
+        A structured array with fields `source`, `target`, `links` (their expected number), `forward`, the probability
+        of the target word given the source word, and `backward`, the reverse.
+        """
+        table = self._fitted().translation
+        links = table.pairs.mean(axis=1)
+        kept = np.flatnonzero(links >= LEAST_LINKS)
+        kept = kept[np.argsort(-links[kept], kind="stable")]
+        means = table.mean().pairs[kept]
+        kinds = [("source", object), ("target", object), ("links", float), ("forward", float), ("backward", float)]
+        found = np.empty(len(kept), dtype=kinds)
+        found["source"] = [self.source_words_[word] for word in table.sources()[kept].tolist()]
+        found["target"] = [self.target_words_[word] for word in table.targets[kept].tolist()]
+        found["links"], found["forward"], found["backward"] = links[kept], means[:, 0], means[:, 1]
+        return found
+
+    # ---- files -------------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the aligner to a file, exactly and atomically, without the training text; `load` reads it."""
+        self._fitted()
+        save_aligner(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Return the aligner of a file."""
+        return load_aligner(cls, path)

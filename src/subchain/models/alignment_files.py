@@ -1,0 +1,74 @@
+"""Files of word aligners: the posterior, the words, the settings and the history of the fit; no pickle."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+import subchain
+from subchain.core.files import read_arrays, reading, write_arrays
+from subchain.core.parts import KINDS
+from subchain.core.stored_records import RecordReader
+from subchain.errors import FileFormatError
+from subchain.inference.run.trace import Trace, status_of
+from subchain.models.settings import build, describe
+from subchain.structures.alignment.model import AlignmentPosterior
+
+if TYPE_CHECKING:
+    from subchain.models.aligner import WordAligner
+
+    Model = TypeVar("Model", bound=WordAligner)
+
+KIND, VERSION = "word aligner", 1
+
+
+def save_aligner(aligner: WordAligner, path: str | os.PathLike[str]) -> None:
+    """Write a fitted aligner."""
+    given = aligner.get_params(deep=False)
+    settings = {name: describe(value, 0) for name, value in given.items() if name not in ("random_state", "progress")}
+    seed = aligner.random_state
+    settings["random_state"] = int(seed) if isinstance(seed, (int, np.integer)) else None
+    header = {
+        "kind": KIND,
+        "version": VERSION,
+        "subchain": subchain.__version__,
+        "settings": settings,
+        "schema": aligner.posterior_.schema(),
+        "weights": aligner.kind_,
+        "is_chain": aligner.is_chain_,
+        "source_words": list(aligner.source_words_),
+        "target_words": list(aligner.target_words_),
+        "status": aligner.status_,
+        "traces": [trace.to_json() for trace in aligner.traces_],
+    }
+    arrays = {f"posterior_.{name}": array for name, array in aligner.posterior_.arrays().items()}
+    write_arrays(path, arrays, header)
+
+
+def load_aligner(kind: type[Model], path: str | os.PathLike[str]) -> Model:
+    """Return the aligner of a file, as an object of class `kind`."""
+    arrays, header = read_arrays(path, KIND)
+    if not isinstance(header.get("version"), int) or header["version"] > VERSION:
+        raise FileFormatError(f"{path} was written by a newer version of subchain; update the package to read it.")
+    with reading(path):
+        aligner = kind(**{name: build(value) for name, value in header["settings"].items()})
+        aligner.posterior_ = RecordReader(arrays).read(header["schema"], "posterior_", kind=AlignmentPosterior)
+        if header["weights"] not in KINDS or not isinstance(header["is_chain"], bool):
+            raise FileFormatError("the file does not say how text is aligned")
+        aligner.kind_, aligner.is_chain_ = header["weights"], header["is_chain"]
+        aligner.source_words_, aligner.target_words_ = _words(header["source_words"]), _words(header["target_words"])
+        table = aligner.posterior_.translation
+        if (len(aligner.source_words_), len(aligner.target_words_)) != (len(table.null_source), len(table.null_target)):
+            raise FileFormatError("the words are not those of the translation table")
+        aligner.status_ = status_of(header["status"])
+        aligner.traces_ = [Trace.from_json(trace) for trace in header["traces"]]
+        aligner.trace_ = aligner.traces_[-1]
+        return aligner
+
+
+def _words(plain: Any) -> list[str]:
+    if not isinstance(plain, list) or not all(isinstance(word, str) for word in plain):
+        raise FileFormatError("the words of the file are no list of texts")
+    return plain

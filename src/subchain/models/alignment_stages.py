@@ -1,0 +1,177 @@
+"""One fit of a word aligner: a run of the same algorithm for each stage, each started from the one before."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from subchain.core.components import clone
+from subchain.data.digest import digest
+from subchain.errors import InputError
+from subchain.inference import CVI, EM, SCVI, VI, Algorithm, Gibbs, resolve_inference
+from subchain.inference.run.checkpoint import Journey
+from subchain.inference.run.fit import fit_problem
+from subchain.inference.run.loop import Known, RunState
+from subchain.inference.run.problem import Problem
+from subchain.inference.run.progress import Progress
+from subchain.inference.run.trace import Trace
+from subchain.models.settings import describe
+from subchain.propagation.alignment.pair import Model, Shares
+from subchain.structures.alignment.model import AlignmentPoint, AlignmentPosterior, AlignmentStatistics
+from subchain.structures.alignment.structure import Alignments
+from subchain.structures.alignment.text import AlignedText
+from subchain.structures.alignment.walkers import averaged_shares
+from subchain.tables import JumpWidths
+
+#: Stages by name, and whether positions depend on the last one.
+STAGES = {"ibm1": False, "hmm": True}
+#: Iterations of each stage, if nothing else was said: collapsed inference over-commits with more.
+ITERATIONS = {
+    "cvi": {"ibm1": 2, "hmm": 3},
+    "em": {"ibm1": 5, "hmm": 5},
+    "vi": {"ibm1": 5, "hmm": 5},
+    "scvi": {"ibm1": 3, "hmm": 3},
+    "gibbs": {"ibm1": 20, "hmm": 20},
+}
+#: Chains of a sampler that was given by its name.
+CHAINS = 2
+
+
+class Stage(NamedTuple):
+    """How one stage ended: the posterior, the kind of its weights, the course of the run, and kept shares, if any."""
+
+    posterior: AlignmentPosterior
+    kind: str
+    trace: Trace
+    status: str
+    shares: Shares | None
+
+
+def stage_algorithm(given: str | Algorithm, stage: str, iterations: int | None) -> Algorithm:
+    """Return the algorithm of one stage with its number of iterations."""
+    found: Algorithm = clone(resolve_inference(given))
+    if found.name not in ITERATIONS:
+        raise InputError(f"WordAligner: inference={found.name!r} does not align words; use {', '.join(ITERATIONS)}.")
+    n = ITERATIONS[found.name][stage] if iterations is None else iterations
+    if isinstance(found, Gibbs):
+        settings: dict[str, Any] = {"block": "sequence"}
+        if found.parameters == "auto":
+            settings["parameters"] = "collapsed"
+        if isinstance(given, str) or iterations is not None:
+            settings |= {"n_samples": n, "burn_in": n, "n_chains": CHAINS}
+        found.set_params(**settings)
+    elif isinstance(found, SCVI):
+        if found.max_updates is None and found.max_passes is None:
+            found.set_params(max_passes=float(n))
+    else:
+        found.set_params(max_iter=n, tolerance=0.0)
+    found.check()
+    return found
+
+
+class StageFit:
+    """One call of `WordAligner.fit`, stage after stage.
+
+    Parameters
+    ----------
+    data : the text
+    known : posterior of an earlier aligner over the same codes, whose counts the prior has; None for none
+    settings : agreement, null_probability, concentration, max_jump and n_jobs of the aligner
+    root : where random numbers come from
+    """
+
+    def __init__(
+        self,
+        data: AlignedText,
+        known: AlignmentPosterior | None,
+        settings: dict[str, Any],
+        root: np.random.SeedSequence,
+        progress: bool | str,
+    ) -> None:
+        self.data = data
+        self.known = known
+        self.settings = settings
+        self.root = root
+        self.progress = progress
+        self.statistics: AlignmentStatistics | None = None
+        self.shares: Shares | None = None
+
+    def prior(self, algorithm: Algorithm) -> AlignmentPosterior:
+        """Return the prior, flat for point estimates, with the counts of an earlier aligner."""
+        concentration = 1.0 if algorithm.flat else float(self.settings["concentration"])
+        jumps = JumpWidths.prior(self.settings["max_jump"])
+        if self.known is not None:
+            jumps = self.known.jumps
+        table = self.data.prior(concentration, None if self.known is None else self.known.translation)
+        return AlignmentPosterior(table, jumps)
+
+    def run(
+        self, stage: str, algorithm: Algorithm, checkpoint: str | os.PathLike[str] | None, resume: bool | None
+    ) -> Stage:
+        """Run one stage and return how it ended."""
+        agrees = bool(self.settings["agreement"]) and not isinstance(algorithm, (VI, Gibbs))
+        model = Model(STAGES[stage], float(self.settings["null_probability"]), agrees)
+        start = self.shares if isinstance(algorithm, CVI) else None
+        structure = Alignments(self.data, model, self.settings["n_jobs"], start)
+        prior = self.prior(algorithm)
+        is_exact = not agrees and (not model.is_chain or isinstance(algorithm, EM)) and self.known is None
+        problem = Problem(structure, prior, exact=is_exact)
+        identity = {
+            "stage": stage,
+            "data": self._fingerprint(),
+            "inference": _plain(algorithm.identity()),
+            "settings": {name: value for name, value in self.settings.items() if name != "n_jobs"},
+        }
+        begin = self._start(problem, algorithm)
+        with Progress(self.progress) as line:
+            journey = fit_problem(
+                problem, algorithm, [begin], self.root,
+                identity=identity, checkpoint=checkpoint, resume=resume, progress=line,
+            )  # fmt: skip
+        return self._ended(journey, prior, algorithm)
+
+    def _start(self, problem: Problem, algorithm: Algorithm) -> Callable[[], RunState]:
+        """Return what makes the start: the statistics of the stage before, or words that are all alike."""
+        seed = int(self.root.generate_state(1, np.uint32)[0])
+        structure, prior = problem.structure, problem.prior
+        assert isinstance(structure, Alignments)
+        assert isinstance(prior, AlignmentPosterior)
+
+        def begin() -> RunState:
+            statistics, point = self.statistics, prior.mean()
+            if statistics is None and isinstance(algorithm, CVI):
+                statistics = structure.nothing(prior.jumps.counts.shape[1])
+            elif statistics is None and isinstance(algorithm, SCVI):
+                statistics = structure.expected(cast(AlignmentPoint, point), np.arange(structure.n_clusters))
+            elif statistics is not None:
+                point, _ = algorithm.point(prior.update(statistics), statistics, None)
+            return RunState(Known(statistics, point), seed=seed)
+
+        return begin
+
+    def _ended(self, journey: Journey, prior: AlignmentPosterior, algorithm: Algorithm) -> Stage:
+        state = journey.best
+        assert state is not None
+        assert isinstance(state.results.reported, AlignmentStatistics)
+        self.statistics = state.results.reported
+        if isinstance(algorithm, CVI):
+            kept = getattr(state.results, "shares", None)
+            memory = {} if kept is not None else state.results.memory  # a finished run that was only read
+            self.shares = kept or Shares(memory["links"].copy(), memory["jumps"].copy())
+        if isinstance(algorithm, Gibbs):
+            self.shares = averaged_shares(state.results.memory, algorithm.n_chains)
+        kind = "mode" if isinstance(algorithm, EM) else "expected_log" if isinstance(algorithm, VI) else "predictive"
+        posterior = prior.update(self.statistics)
+        return Stage(posterior, kind, state.trace, state.status or "max_iter", self.shares)
+
+    def _fingerprint(self) -> str | None:
+        text = self.data.text
+        return digest([text.source_tokens, text.source_offsets, text.target_tokens, text.target_offsets])
+
+
+def _plain(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings as JSON values."""
+    return {name: describe(value, 0) for name, value in settings.items()}

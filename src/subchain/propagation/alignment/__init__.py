@@ -1,0 +1,1 @@
+"""Kernels of word alignment: co-occurring words, one sentence pair, passes over pairs, collapsed visits."""

@@ -1,0 +1,116 @@
+"""Draws of alignments: every word's position given weights, in both directions of sentence pairs."""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+
+from __future__ import annotations
+
+import numpy as np
+
+from subchain.propagation.alignment.pair import Shares, add_share, keep, rooms, weigh
+from subchain.propagation.alignment.sentence import fill_transition, padded, run_forward
+from subchain.propagation.compiled import kernel
+
+
+@kernel
+def draw_model1(room, n_words, n_positions, uniforms, out):
+    """Draw each word's position from model 1, −1 for NULL; `uniforms` is (words, 2)."""
+    width = padded(n_positions)
+    weights = room.weights[: n_words * width].reshape(n_words, width)
+    for j in range(n_words):
+        left = uniforms[j, 0] * (room.null[j] + weights[j].sum()) - room.null[j]
+        out[j] = -1
+        for i in range(n_positions):
+            if left < 0.0:
+                break
+            out[j] = i
+            left -= weights[j, i]
+
+
+@kernel
+def _draw_memory(weights, of_start, transition, following, n_positions, uniform):
+    """Draw the position remembered before a jump to `following`, or at the end if it is −1; n is the start."""
+    total = of_start * (transition[n_positions, following] if following >= 0 else 1.0)
+    left = -total
+    for m in range(n_positions):
+        total += weights[m] * (transition[m, following] if following >= 0 else 1.0)
+    left += uniform * total
+    chosen = n_positions
+    for m in range(n_positions):
+        if left < 0.0:
+            break
+        weight = weights[m] * (transition[m, following] if following >= 0 else 1.0)
+        if weight > 0.0:
+            chosen = m
+        left -= weight
+    return chosen
+
+
+@kernel
+def draw_chain(room, n_words, n_positions, uniforms, out):
+    """Draw all positions given forward weights, from the last word to the first; see `draw_model1`."""
+    width = padded(n_positions)
+    links = room.links[: n_words * width].reshape(n_words, width)
+    forward = room.forward[: (n_words + 1) * width].reshape(n_words + 1, width)
+    transition = room.transition[: (n_positions + 1) * width].reshape(n_positions + 1, width)
+    starts = room.scalars[1]
+    memory = _draw_memory(forward[n_words], starts[n_words], transition, -1, n_positions, uniforms[n_words - 1, 0])
+    for j in range(n_words - 1, -1, -1):
+        out[j] = -1
+        if memory < n_positions and uniforms[j, 1] * forward[j + 1, memory] < links[j, memory]:
+            out[j] = memory
+            if j > 0:
+                uniform = uniforms[j - 1, 0]
+                memory = _draw_memory(forward[j], starts[j], transition, memory, n_positions, uniform)
+
+
+@kernel
+def draw_pair(model, jumps, n_source, n_target, both, uniforms, positions, expected):
+    """Draw an alignment in each direction; write it as links, which are 0 or 1, and as numbers of jumps.
+
+    `positions` has the source position of every target word, then the target position of every source word, −1 for
+    NULL; `uniforms` (n_target + n_source, 2) are random numbers.
+    """
+    expected[:] = 0.0
+    reach = (expected.shape[1] - 1) // 2
+    for direction in range(2):
+        room = both[direction]
+        n_words, n_positions = (n_target, n_source) if direction == 0 else (n_source, n_target)
+        first, width = 0 if direction == 0 else n_target, padded(n_positions)
+        drawn, random = positions[first : first + n_words], uniforms[first : first + n_words]
+        if model.is_chain:
+            rows = room.transition[: (n_positions + 1) * width].reshape(n_positions + 1, width)
+            fill_transition(jumps[direction], 1.0 - model.null_probability, n_positions, rows)
+            run_forward(room, model.null_probability, n_words, n_positions)
+            draw_chain(room, n_words, n_positions, random, drawn)
+        else:
+            draw_model1(room, n_words, n_positions, random, drawn)
+        room.links[: n_words * width] = 0.0
+        last = -1
+        for word in range(n_words):
+            if drawn[word] < 0:
+                continue
+            room.links[word * width + drawn[word]] = 1.0
+            if model.is_chain:
+                expected[direction, min(max(drawn[word] - last, -reach), reach) + reach] += 1.0
+                last = drawn[word]
+
+
+@kernel
+def draw_pairs(cells, pairs, table, model, uniforms, hidden, counts, totals, sizes):
+    """Draw alignments of sentence pairs under a table of weights, and add their links and jumps to `counts`.
+
+    `hidden` (tokens,) and `uniforms` (tokens, 2) have the target words of each pair, then its source words.
+    """
+    both, expected = rooms(sizes[0], sizes[1], sizes[2]), np.zeros((2, counts.jumps.shape[1]))
+    share = Shares(np.zeros((sizes[0] * sizes[1], 2)), np.zeros((1, 2, counts.jumps.shape[1])))
+    for pair in pairs:
+        if cells.starts[pair] == cells.starts[pair + 1]:
+            continue
+        first = cells.source_starts[pair] + cells.target_starts[pair]
+        last = cells.source_starts[pair + 1] + cells.target_starts[pair + 1]
+        n_source = cells.source_starts[pair + 1] - cells.source_starts[pair]
+        n_target = cells.target_starts[pair + 1] - cells.target_starts[pair]
+        weigh(cells, pair, table, both)
+        draw_pair(model, table.jumps, n_source, n_target, both, uniforms[first:last], hidden[first:last], expected)
+        keep(both, expected, n_source, n_target, 0, 0, share)
+        add_share(cells, pair, 0, 0, share, 1.0, False, counts, totals, both)

@@ -1,0 +1,210 @@
+"""Both directions of one sentence pair: weights in, posterior links and jumps out, and shares added to counts.
+
+Direction 0 lets every target word choose a source position, p(target | source); direction 1 is the reverse.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.propagation.alignment.sentence import (
+    LEAST,
+    add_jumps,
+    expect_model1,
+    fill_transition,
+    make_room,
+    padded,
+    run_backward,
+    run_forward,
+)
+from subchain.propagation.compiled import kernel
+
+Array = NDArray[np.float64]
+
+
+class Model(NamedTuple):
+    """What distinguishes models and ways to train them.
+
+    Attributes
+    ----------
+    is_chain : whether positions depend on the last one (hidden Markov model) or not (model 1)
+    null_probability : probability of NULL in the hidden Markov model
+    agrees : whether a link counts as the product of both directions' posteriors, in both of them (Liang et al. 2006)
+    """
+
+    is_chain: bool
+    null_probability: float
+    agrees: bool
+
+
+class Table(NamedTuple):
+    """Counts or weights of both directions.
+
+    Attributes
+    ----------
+    pairs : (E, 2) of word pairs
+    null_target, null_source : (T,), (S,) of words given NULL in direction 0, and in direction 1
+    jumps : (2, 2 D + 1) of jump widths
+    """
+
+    pairs: Array
+    null_target: Array
+    null_source: Array
+    jumps: Array
+
+
+class Totals(NamedTuple):
+    """Sums of counts over all words: (S + 1,) for each source word and NULL in direction 0, (T + 1,) in direction 1."""
+
+    source: Array
+    target: Array
+
+
+class Shares(NamedTuple):
+    """What sentence pairs have put into the counts: posterior links (cells, 2) and expected jumps (pairs, 2, 2 D + 1).
+
+    Links are those of each direction, not multiplied; NULL has the rest of each word.
+    """
+
+    links: NDArray[np.floating]
+    jumps: NDArray[np.floating]
+
+
+@kernel
+def rooms(longest_source, longest_target, n_cells):
+    """Return room for both directions of the longest sentence pairs."""
+    return make_room(longest_target, longest_source, n_cells), make_room(longest_source, longest_target, n_cells)
+
+
+@kernel
+def weigh(cells, pair, table, both):
+    """Fill the weights of both directions from a table of weights."""
+    first_source, first_target = cells.source_starts[pair], cells.target_starts[pair]
+    n_source, n_target = cells.source_starts[pair + 1] - first_source, cells.target_starts[pair + 1] - first_target
+    wide, high = padded(n_source), padded(n_target)
+    forward = both[0].weights[: n_target * wide].reshape(n_target, wide)
+    backward = both[1].weights[: n_source * high].reshape(n_source, high)
+    cell = cells.starts[pair]
+    for j in range(n_target):
+        both[0].null[j] = max(table.null_target[cells.target[first_target + j]], LEAST)
+        for i in range(n_source):
+            entry = cells.entries[cell + i]
+            forward[j, i] = max(table.pairs[entry, 0], LEAST)
+            backward[i, j] = max(table.pairs[entry, 1], LEAST)
+        forward[j, n_source:] = 0.0
+        cell += n_source
+    for i in range(n_source):
+        both[1].null[i] = max(table.null_source[cells.source[first_source + i]], LEAST)
+        backward[i, n_target:] = 0.0
+
+
+@kernel
+def predict(cells, pair, counts, totals, concentration, both):
+    """Fill the weights of both directions from counts: (C + β) / (C of all words + V β)."""
+    first_source, first_target = cells.source_starts[pair], cells.target_starts[pair]
+    n_source, n_target = cells.source_starts[pair + 1] - first_source, cells.target_starts[pair + 1] - first_target
+    wide, high = padded(n_source), padded(n_target)
+    forward = both[0].weights[: n_target * wide].reshape(n_target, wide)
+    backward = both[1].weights[: n_source * high].reshape(n_source, high)
+    of_targets, of_sources = counts.null_target.shape[0] * concentration, counts.null_source.shape[0] * concentration
+    scales = both[0].vectors[0]
+    for i in range(n_source):
+        word = cells.source[first_source + i]
+        scales[i] = 1.0 / (max(totals.source[word], 0.0) + of_targets)
+        both[1].null[i] = (max(counts.null_source[word], 0.0) + concentration) / (totals.target[-1] + of_sources)
+        backward[i, n_target:] = 0.0
+    cell = cells.starts[pair]
+    for j in range(n_target):
+        word = cells.target[first_target + j]
+        both[0].null[j] = (max(counts.null_target[word], 0.0) + concentration) / (totals.source[-1] + of_targets)
+        scale = 1.0 / (max(totals.target[word], 0.0) + of_sources)
+        for i in range(n_source):
+            entry = cells.entries[cell + i]
+            forward[j, i] = (max(counts.pairs[entry, 0], 0.0) + concentration) * scales[i]
+            backward[i, j] = (max(counts.pairs[entry, 1], 0.0) + concentration) * scale
+        forward[j, n_source:] = 0.0
+        cell += n_source
+
+
+@kernel
+def run_pair(model, jumps, n_source, n_target, both, expected, exposures):
+    """Compute the posterior links of both directions; write expected jumps, add exposures; return the log likelihood.
+
+    `jumps` (2, 2 D + 1) are weights; `expected` has the same shape, `exposures` too, or (2, 0) if they are not wanted.
+    """
+    expected[:] = 0.0
+    if not model.is_chain:
+        return expect_model1(both[0], n_target, n_source) + expect_model1(both[1], n_source, n_target)
+    found, jump_probability = 0.0, 1.0 - model.null_probability
+    for direction in range(2):
+        room = both[direction]
+        n_words, n_positions = (n_target, n_source) if direction == 0 else (n_source, n_target)
+        width = padded(n_positions)
+        table = room.transition[: (n_positions + 1) * width].reshape(n_positions + 1, width)
+        fill_transition(jumps[direction], jump_probability, n_positions, table)
+        found += run_forward(room, model.null_probability, n_words, n_positions)
+        run_backward(room, model.null_probability, n_words, n_positions)
+        add_jumps(room, jumps[direction], n_positions, expected[direction], exposures[direction])
+    return found
+
+
+@kernel
+def keep(both, expected, n_source, n_target, cell, row, shares):
+    """Write the posterior links and jumps of one sentence pair to its shares, from cell `cell` on and at row `row`."""
+    wide, high = padded(n_source), padded(n_target)
+    forward = both[0].links[: n_target * wide].reshape(n_target, wide)
+    backward = both[1].links[: n_source * high].reshape(n_source, high)
+    for j in range(n_target):
+        for i in range(n_source):
+            shares.links[cell, 0] = forward[j, i]
+            shares.links[cell, 1] = backward[i, j]
+            cell += 1
+    shares.jumps[row] = expected
+
+
+@kernel
+def add_share(cells, pair, cell, row, shares, sign, agrees, counts, totals, both):
+    """Add `sign` times what one sentence pair has put into the counts; its share is at cell `cell` and row `row`.
+
+    NULL has what the links of a word leave, which is computed from them, so that what is taken out is what was put in.
+    """
+    first_source, first_target = cells.source_starts[pair], cells.target_starts[pair]
+    n_source, n_target = cells.source_starts[pair + 1] - first_source, cells.target_starts[pair + 1] - first_target
+    of_source, left_source = both[0].vectors[0], both[0].vectors[1]
+    of_source[:n_source] = 0.0
+    left_source[:n_source] = 1.0
+    at = cells.starts[pair]
+    for j in range(n_target):
+        word, of_target, left = cells.target[first_target + j], 0.0, 1.0
+        for i in range(n_source):
+            one, other = np.float64(shares.links[cell, 0]), np.float64(shares.links[cell, 1])
+            left -= one
+            left_source[i] -= other
+            if agrees:
+                one *= other
+                other = one
+            entry = cells.entries[at]
+            counts.pairs[entry, 0] += sign * one
+            counts.pairs[entry, 1] += sign * other
+            of_source[i] += one
+            of_target += other
+            cell += 1
+            at += 1
+        totals.target[word] += sign * of_target
+        left = sign * max(left, 0.0)
+        counts.null_target[word] += left
+        totals.source[-1] += left
+    for i in range(n_source):
+        word = cells.source[first_source + i]
+        totals.source[word] += sign * of_source[i]
+        left = sign * max(left_source[i], 0.0)
+        counts.null_source[word] += left
+        totals.target[-1] += left
+    for direction in range(2):
+        for bucket in range(counts.jumps.shape[1]):
+            counts.jumps[direction, bucket] += sign * shares.jumps[row, direction, bucket]

@@ -1,0 +1,1 @@
+"""Sentence pairs whose word alignments are hidden."""

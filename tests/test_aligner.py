@@ -1,0 +1,345 @@
+"""Word alignment: both models against enumeration, every algorithm, exact exclusion, resuming, files, new text."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+from naive_alignment import enumerate_alignments
+
+from subchain import CVI, EM, SCVI, VI, Gibbs
+from subchain.alignment import ParallelText, WordAligner
+from subchain.errors import FileFormatError, InputError, NotFittedError
+from subchain.propagation.alignment.pair import Model, Shares
+from subchain.structures.alignment.ledger import AlignmentLedger
+from subchain.structures.alignment.model import AlignmentPoint, AlignmentPosterior
+from subchain.structures.alignment.structure import Alignments
+from subchain.structures.alignment.text import AlignedText
+from subchain.tables import JumpSums, JumpWeights, JumpWidths, TranslationSums, TranslationTable, TranslationWeights
+
+SOURCE = ["a b c", "b a", "c c a b", "", "d", "a d b"]
+TARGET = ["x y", "y z x", "x x z y", "y", "", "z w x"]
+MAX_JUMP = 2
+
+
+def generated(n_pairs: int, seed: int = 0, n_words: int = 30) -> tuple[list[list[str]], list[list[str]]]:
+    """Sentences, and word by word translations of them, with neighbours exchanged now and then."""
+    rng, source, target = np.random.default_rng(seed), [], []
+    for _ in range(n_pairs):
+        words = rng.integers(n_words, size=rng.integers(1, 9))
+        order = np.arange(len(words))
+        for at in range(len(words) - 1):
+            if rng.random() < 0.2:
+                order[[at, at + 1]] = order[[at + 1, at]]
+        source.append([f"s{word}" for word in words])
+        target.append([f"t{words[at]}" for at in order])
+    return source, target
+
+
+def structure_of(*, is_chain: bool, agrees: bool = False, n_jobs: int = 1) -> tuple[Alignments, AlignmentPosterior]:
+    data = AlignedText.of(ParallelText.from_sentences(SOURCE, TARGET))
+    structure = Alignments(data, Model(is_chain, 0.3, agrees), n_jobs)
+    return structure, AlignmentPosterior(data.prior(0.4), JumpWidths.prior(MAX_JUMP))
+
+
+def random_point(structure: Alignments, seed: int = 0) -> AlignmentPoint:
+    rng = np.random.default_rng(seed)
+    counts, _ = structure.tables(2 * MAX_JUMP + 1)
+    tables = [rng.random(array.shape) for array in counts]
+    return AlignmentPoint(TranslationWeights(*tables[:3]), JumpWeights(tables[3]))
+
+
+def naive(structure: Alignments, point: AlignmentPoint, pair: int) -> list[tuple[float, Any, Any]]:
+    """Both directions of one sentence pair by enumeration."""
+    cells, table, model = structure.data.cells, point.translation, structure.model
+    source = cells.source[cells.source_starts[pair] : cells.source_starts[pair + 1]]
+    target = cells.target[cells.target_starts[pair] : cells.target_starts[pair + 1]]
+    entries = cells.entries[cells.starts[pair] : cells.starts[pair + 1]].reshape(len(target), len(source))
+    jumps = point.jumps.weights if model.is_chain else [None, None]
+    forward = enumerate_alignments(table.pairs[entries, 0], table.null_target[target], jumps[0], model.null_probability)
+    weights, null = table.pairs[entries.T, 1], table.null_source[source]
+    return [forward, enumerate_alignments(weights, null, jumps[1], model.null_probability)]
+
+
+@pytest.mark.parametrize("is_chain", [False, True])
+def test_posteriors_likelihood_and_jumps_equal_sums_over_all_alignments(is_chain: bool) -> None:
+    structure, _ = structure_of(is_chain=is_chain)
+    point, pairs = random_point(structure), np.arange(6)
+    shares = Shares(np.zeros((structure.data.n_cells, 2)), np.zeros((6, 2, 2 * MAX_JUMP + 1)))
+    _, logs = structure.posteriors(point, pairs, shares)
+    for pair in (0, 1, 2, 5):
+        (one, links, jumps), (other, reverse, reverse_jumps) = naive(structure, point, pair)
+        first, last = structure.data.cells.starts[pair : pair + 2]
+        found = shares.links[first:last].reshape(*links.shape, 2)
+        assert logs[pair] == pytest.approx(one + other, rel=1e-12)
+        np.testing.assert_allclose(found[..., 0], links, rtol=1e-10)
+        np.testing.assert_allclose(found[..., 1], reverse.T, rtol=1e-10)
+        if is_chain:
+            np.testing.assert_allclose(shares.jumps[pair], [jumps, reverse_jumps], rtol=1e-10, atol=1e-12)
+    assert (logs[[3, 4]] == 0.0).all()
+
+
+@pytest.mark.parametrize("agrees", [False, True])
+def test_statistics_are_the_posteriors_of_all_cells_by_word_pair(agrees: bool) -> None:
+    structure, _ = structure_of(is_chain=True, agrees=agrees)
+    point = random_point(structure)
+    found, cells = structure.statistics(point), structure.data.cells
+    counts, nulls = np.zeros_like(point.translation.pairs), np.zeros_like(point.translation.null_target)
+    for pair in (0, 1, 2, 5):
+        (_, links, _), (_, reverse, _) = naive(structure, point, pair)
+        share = links * reverse.T if agrees else links
+        np.add.at(counts[:, 0], cells.entries[cells.starts[pair] : cells.starts[pair + 1]], share.ravel())
+        target = cells.target[cells.target_starts[pair] : cells.target_starts[pair + 1]]
+        np.add.at(nulls, target, 1.0 - links.sum(axis=1))
+    np.testing.assert_allclose(found.translation.pairs[:, 0], counts[:, 0], atol=1e-12)  # type: ignore[attr-defined]
+    np.testing.assert_allclose(found.translation.null_target, nulls, atol=1e-12)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("is_chain", [False, True])
+def test_draws_have_the_frequencies_of_the_posterior(is_chain: bool) -> None:
+    structure, _ = structure_of(is_chain=is_chain)
+    point, pair = random_point(structure), np.array([0])
+    rng, n = np.random.default_rng(1), 4000
+    drawn = np.array([structure.draw(point, pair, rng)[0] for _ in range(n)])
+    (_, links, _), (_, reverse, _) = naive(structure, point, 0)
+    found = np.array([[(drawn[:, j] == i).mean() for i in range(3)] for j in range(2)])
+    backward = np.array([[(drawn[:, 2 + i] == j).mean() for j in range(2)] for i in range(3)])
+    np.testing.assert_allclose(found, links, atol=0.04)
+    np.testing.assert_allclose(backward, reverse, atol=0.04)
+
+
+def test_collapsed_draws_put_whole_links_into_the_counts() -> None:
+    structure, prior = structure_of(is_chain=True)
+    walkers = structure.walkers(Gibbs("sequence", "collapsed"), prior, 3)
+    walker = walkers.walker(0, walkers.start(1, prior.mean(), {})[0])
+    walker.begin(prior.mean())
+    walker.sweeps(0, np.ones(4))
+    found: Any = walker.statistics()
+    np.testing.assert_allclose(found.translation.pairs, np.round(found.translation.pairs), atol=1e-12)
+    n_linked = (walker.hidden >= 0).sum()
+    assert found.translation.pairs.sum() == found.jumps.counts.sum() == n_linked
+
+
+@pytest.mark.parametrize("stages", [("ibm1",), ("hmm",)])
+def test_the_likelihood_of_em_never_falls(stages: Any) -> None:
+    source, target = generated(60)
+    aligner = WordAligner(stages, EM(), agreement=False, iterations=40, progress=False).fit(source, target)
+    objective = np.array(aligner.trace_.objective)
+    assert (np.diff(objective) >= -1e-9 * np.abs(objective[-1])).all()
+    assert aligner.score(source, target) >= objective[-1] - 1e-6 * abs(objective[-1])
+
+
+@pytest.mark.parametrize("agrees", [False, True])
+@pytest.mark.parametrize("is_chain", [False, True])
+def test_counts_after_a_pass_are_the_sum_of_the_stored_posteriors(is_chain: bool, agrees: bool) -> None:
+    structure, prior = structure_of(is_chain=is_chain, agrees=agrees)
+    ledger = AlignmentLedger(structure, prior)
+    ledger.begin(structure.nothing(2 * MAX_JUMP + 1))
+    for _ in range(3):
+        ledger.visit(np.arange(6), excludes=True, puts_back=True)
+    counts, totals = ledger.counts, ledger.totals
+    links, cells = ledger.shares.links.astype(float), structure.data.cells
+    share = links[:, :1] * links[:, 1:] if agrees else links
+    expected = np.zeros_like(counts.pairs)
+    np.add.at(expected, cells.entries, share)
+    np.testing.assert_allclose(counts.pairs, expected, atol=1e-13)
+    np.testing.assert_allclose(counts.jumps, ledger.shares.jumps.sum(axis=0), atol=1e-6)
+    table = TranslationTable.prior(structure.data.rows, structure.data.targets, len(counts.null_target), 0.4)
+    after = table.update(TranslationSums(*counts[:3]))
+    np.testing.assert_allclose(totals.source, after.totals_source, atol=1e-12)
+    np.testing.assert_allclose(totals.target, after.totals_target, atol=1e-12)
+    n_target = sum(len(target.split()) for target, source in zip(TARGET, SOURCE, strict=True) if source and target)
+    if not agrees:
+        assert totals.source.sum() == pytest.approx(n_target)
+
+
+def test_a_visit_takes_the_sentence_pair_out_first() -> None:
+    structure, prior = structure_of(is_chain=True)
+    ledger = AlignmentLedger(structure, prior)
+    ledger.begin(structure.nothing(2 * MAX_JUMP + 1))
+    others = np.array([1, 2, 5])
+    without = Shares(ledger.shares.links.copy(), ledger.shares.jumps.copy())
+    ledger.visit(np.array([0]), excludes=True, puts_back=True)
+    visited = ledger.shares.links[: structure.data.cells.starts[1]].copy()
+    alone = AlignmentLedger(structure, prior)
+    alone.shares = without
+    alone.shares.links[: structure.data.cells.starts[1]] = 0.0
+    alone.add_up()
+    sums = TranslationSums(alone.counts.pairs, alone.counts.null_target, alone.counts.null_source)
+    sums.null_target[structure.data.cells.target[:2]] -= 1.0  # zero links are NULL links, which are taken out too
+    sums.null_source[structure.data.cells.source[:3]] -= 1.0
+    jumps = JumpSums(without.jumps[others].sum(axis=0).astype(float), np.zeros((2, 2 * MAX_JUMP + 1)))
+    point = AlignmentPosterior(prior.translation.update(sums), prior.jumps.update(jumps)).predictive()
+    (_, links, _), (_, reverse, _) = naive(structure, point, 0)  # type: ignore[arg-type]
+    np.testing.assert_allclose(visited.reshape(2, 3, 2)[..., 0], links, rtol=1e-5)
+    np.testing.assert_allclose(visited.reshape(2, 3, 2)[..., 1], reverse.T, rtol=1e-5)
+
+
+ALGORITHMS = {
+    "em": EM(),
+    "vi": VI(),
+    "cvi": CVI(),
+    "shuffled cvi": CVI(order="shuffled"),
+    "batch cvi": CVI(order="batch"),
+    "scvi": SCVI(batch=20, max_passes=5.0),
+    "gibbs": Gibbs(n_samples=10, burn_in=10, n_chains=2),
+    "gibbs with drawn parameters": Gibbs(parameters="sampled", n_samples=10, burn_in=10, n_chains=2),
+}
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_every_algorithm_finds_word_by_word_translations(name: str) -> None:
+    source, target = generated(150)
+    aligner = WordAligner(inference=ALGORITHMS[name], progress=False, random_state=0).fit(source, target)
+    right = total = 0
+    for links, one, other in zip(aligner.align(), source, target, strict=True):
+        right += sum(one[i][1:] == other[j][1:] for i, j in links.tolist())
+        total += max(len(links), len(one))
+    assert right / total > 0.9
+    best = aligner.lexicon_[:30]
+    assert sum(one[1:] == other[1:] for one, other in zip(best["source"], best["target"], strict=True)) >= 28
+
+
+@pytest.mark.parametrize("name", ["em", "cvi", "shuffled cvi", "scvi", "gibbs"])
+def test_an_interrupted_fit_resumes_in_the_same_bits(name: str, tmp_path: Any) -> None:
+    source, target = generated(60)
+    long: dict[str, Any] = {"inference": ALGORITHMS[name]}
+    short = long
+    if name == "gibbs":
+        short = {"inference": Gibbs(n_samples=4, burn_in=10, n_chains=2)}
+    elif name != "scvi":
+        short, long = long | {"iterations": 2}, long | {"iterations": 5}
+    settings: dict[str, Any] = {"progress": False, "random_state": 3}
+    whole = WordAligner(**settings, **long).fit(source, target)
+    stage = ("ibm1",)
+    WordAligner(stage, **settings, **short).fit(source, target, checkpoint=tmp_path / "c")
+    resumed = WordAligner(**settings, **long).fit(source, target, checkpoint=tmp_path / "c", resume=True)
+    for key, array in whole.posterior_.arrays().items():
+        np.testing.assert_array_equal(resumed.posterior_.arrays()[key], array, err_msg=key)
+    np.testing.assert_array_equal(resumed.links().source, whole.links().source)
+
+
+@pytest.mark.parametrize("name", ["em", "vi", "cvi", "scvi"])
+def test_results_do_not_depend_on_the_number_of_threads(name: str) -> None:
+    source, target = generated(100)
+    one, three = (
+        WordAligner(inference=ALGORITHMS[name], progress=False, random_state=0, n_jobs=n).fit(source, target)
+        for n in (1, 3)
+    )
+    for key, array in one.posterior_.arrays().items():
+        np.testing.assert_array_equal(three.posterior_.arrays()[key], array)
+    for first, second in zip(one.posterior(), three.posterior(), strict=True):
+        np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("name", ["em", "cvi"])
+def test_exchanging_source_and_target_transposes_everything(name: str) -> None:
+    source, target = generated(40)
+    there, back = (
+        WordAligner(inference=ALGORITHMS[name], progress=False).fit(*sides)
+        for sides in ((source, target), (target, source))
+    )
+    for one, other in zip(there.posterior(), back.posterior(), strict=True):
+        np.testing.assert_allclose(one, other.T, atol=1e-4)
+    forward, backward = there.posterior(direction="forward"), back.posterior(direction="backward")
+    for one, other in zip(forward, backward, strict=True):
+        np.testing.assert_allclose(one, other.T, atol=1e-4)
+
+
+def test_new_text_is_aligned_without_refitting_and_files_keep_everything(tmp_path: Any) -> None:
+    source, target = generated(150)
+    aligner = WordAligner(progress=False).fit(source, target)
+    aligner.save(tmp_path / "aligner.safetensors")
+    loaded = WordAligner.load(tmp_path / "aligner.safetensors")
+    new = [["s3", "unseen", "s7"], [], ["s1"]], [["t3", "t7"], ["t1"], ["t1"]]
+    for found in (aligner, loaded):
+        assert [links.tolist() for links in found.align(*new)] == [[[0, 0], [2, 1]], [], [[0, 0]]]
+        assert [table.shape for table in found.posterior(*new)] == [(3, 2), (0, 1), (1, 1)]
+    assert loaded.score(*new) == aligner.score(*new)
+    assert loaded.lexicon_.tolist() == aligner.lexicon_.tolist()
+    with pytest.raises(InputError, match="training text"):
+        loaded.align()
+
+
+def test_counts_of_a_fitted_aligner_are_the_prior_of_another() -> None:
+    source, target = generated(150)
+    known = WordAligner(progress=False).fit(source, target)
+    few = [["s4", "s5", "new"], ["s9"]], [["t5", "new", "t4"], ["t9"]]
+    carried = WordAligner(progress=False).fit(*few, prior=known)
+    assert {(0, 2), (1, 0)} <= {tuple(link) for link in carried.align()[0].tolist()}
+    assert carried.posterior_.translation.totals_source.sum() > known.posterior_.translation.totals_source.sum()
+    assert len(carried.source_words_) == len(known.source_words_) + 1
+
+
+def test_a_single_sentence_pair_is_aligned_by_the_prior() -> None:
+    known = WordAligner(progress=False).fit(*generated(150))
+    alone = WordAligner(progress=False).fit([["s4", "s5"]], [["t4", "t5"]], prior=known)
+    assert alone.align()[0].tolist() == [[0, 0], [1, 1]]
+    for table in WordAligner(progress=False).fit([["a", "b"]], [["x"]]).posterior(direction="backward"):
+        np.testing.assert_allclose(table, table[0, 0] * np.ones((2, 1)), rtol=1e-6)
+
+
+def test_kl_and_evidence_of_the_sparse_table_are_those_of_dense_rows() -> None:
+    from scipy.special import digamma, gammaln
+
+    structure, prior = structure_of(is_chain=False)
+    sums: Any = structure.statistics(random_point(structure)).part("translation")
+    table, after = prior.translation, prior.translation.update(sums)
+    divergence = evidence = 0.0
+    for direction, (n_rows, n_words) in enumerate(((4, 4), (4, 4))):
+        counts = np.zeros((n_rows + 1, n_words))
+        rows, columns = table.sources(), table.targets
+        counts[(rows, columns) if direction == 0 else (columns, rows)] = sums.pairs[:, direction]
+        counts[-1] = sums.null_target if direction == 0 else sums.null_source
+        own, given = counts + 0.4, np.full_like(counts, 0.4)
+        total, before = own.sum(axis=1), given.sum(axis=1)
+        evidence += (gammaln(before) - gammaln(total)).sum() + (gammaln(own) - gammaln(given)).sum()
+        slope = ((own - given) * (digamma(own) - digamma(total)[:, None])).sum()
+        divergence += (gammaln(total) - gammaln(before)).sum() - (gammaln(own) - gammaln(given)).sum() + slope
+        mean = own / total[:, None]
+        found = after.mean().pairs[:, direction]
+        np.testing.assert_allclose(found, mean[(rows, columns) if direction == 0 else (columns, rows)], rtol=1e-12)
+    assert after.kl(table) == pytest.approx(divergence, rel=1e-10)
+    assert table.log_evidence(sums) == pytest.approx(evidence, rel=1e-10)
+
+
+def test_bad_input_is_refused() -> None:
+    source, target = generated(5)
+    refused: list[tuple[str, WordAligner, Any, Any]] = [
+        ("stage", WordAligner(("ibm7",)), source, target),
+        ("symmetris", WordAligner(symmetrize="grow"), source, target),
+        ("threshold", WordAligner(threshold=1.5), source, target),
+        ("concentration", WordAligner(concentration=0.0), source, target),
+        ("max_jump", WordAligner(max_jump=0), source, target),
+        ("does not align", WordAligner(inference="beam"), source, target),
+        ("iterations", WordAligner(iterations=[1]), source, target),
+        ("cluster", WordAligner(inference=CVI(cluster="state")), source, target),
+        ("5 sentences", WordAligner(), source, target[:4]),
+        ("no sentence pair", WordAligner(), [[]], [["a"]]),
+        ("target is missing", WordAligner(), source, None),
+    ]
+    for message, aligner, one, other in refused:
+        with pytest.raises(InputError, match=message):
+            aligner.set_params(progress=False).fit(one, other)
+    with pytest.raises(NotFittedError):
+        WordAligner().align(source, target)
+
+
+def test_a_sentence_of_ten_thousand_words_is_left_out_with_a_warning() -> None:
+    source, target = generated(20)
+    with pytest.warns(UserWarning, match="pair 20; split them"):
+        aligner = WordAligner(progress=False).fit([*source, ["a"] * 10_000], [*target, ["b"] * 3])
+    assert aligner.align()[20].shape == (0, 2)
+
+
+def test_a_damaged_file_is_refused(tmp_path: Any) -> None:
+    source, target = generated(20)
+    aligner = WordAligner(progress=False).fit(source, target)
+    aligner.posterior_ = dataclasses.replace(
+        aligner.posterior_, translation=dataclasses.replace(aligner.posterior_.translation, concentration=-1.0)
+    )
+    aligner.save(tmp_path / "bad")
+    with pytest.raises(FileFormatError, match="concentration"):
+        WordAligner.load(tmp_path / "bad")
