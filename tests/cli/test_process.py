@@ -42,7 +42,7 @@ def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     return process.returncode, output, errors
 
 
-@pytest.mark.parametrize("command", [[], ["fit"], ["report"]])
+@pytest.mark.parametrize("command", [[], ["fit"], ["report"], ["align"]])
 def test_help_does_not_wait_for_numerical_libraries(command: list[str]) -> None:
     program = (
         "import sys; from subchain.cli import main\n"
