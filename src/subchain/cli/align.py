@@ -5,18 +5,13 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from subchain.cli import options
+from subchain.cli import align_options, options
 from subchain.cli.output import command_output, number_of
 
 if TYPE_CHECKING:
     from subchain.data import Links, ParallelText
-
-MODEL = "The model"
-RUN = "The run"
 
 #: Stages of fitting, by the model that links are taken from.
 STAGES = {"ibm1": ("ibm1",), "hmm": ("ibm1", "hmm")}
@@ -25,88 +20,22 @@ SYMMETRIZATIONS = ("product", "grow-diag-final-and", "grow-diag-final", "grow-di
 
 
 def align(
-    source: Annotated[
-        Path,
-        typer.Argument(metavar="SOURCE", help="Text with one tokenised sentence per line; or both sides, see TARGET."),
-    ],
-    target: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[TARGET]",
-            help="Its translation, line by line. Without it SOURCE has lines `source ||| target`, or is a Parquet file "
-            "with two columns.",
-            show_default=False,
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="LINKS", help="Output file; standard output without it.")
-    ] = None,
-    format: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            metavar="NAME",
-            help="pharaoh or moses: both write i-j, source and target position, counted from 0. pharaoh sorts the "
-            "links of a line by source position, moses by target position.",
-        ),
-    ] = "pharaoh",
-    symmetrize: Annotated[
-        str | None,
-        typer.Option(
-            "--symmetrize",
-            metavar="METHOD",
-            help="How the two directions are combined: product (of their posteriors, over --threshold), "
-            "grow-diag-final-and, grow-diag-final, grow-diag, intersection or union.",
-        ),
-    ] = None,
-    threshold: Annotated[
-        float | None, typer.Option("--threshold", metavar="P", help="Smallest posterior of a link, for product.")
-    ] = None,
-    lowercase: Annotated[bool, typer.Option("--lowercase", help="Convert both sides to lower case.")] = False,
-    columns: Annotated[
-        str | None, typer.Option("--columns", metavar="A,B", help="The columns of a Parquet file: source, target.")
-    ] = None,
-    model: Annotated[
-        str,
-        typer.Option(
-            "--model", metavar="NAME", rich_help_panel=MODEL, help="ibm1, or hmm, which starts from IBM model 1."
-        ),
-    ] = "hmm",
-    inference: Annotated[
-        str | None,
-        typer.Option(
-            "--inference",
-            metavar="ALGORITHM",
-            rich_help_panel=MODEL,
-            help="cvi, em, vi, scvi or gibbs, or a call such as 'CVI(max_iter=5)'.",
-        ),
-    ] = None,
-    agreement: Annotated[
-        bool,
-        typer.Option(
-            "--agreement/--no-agreement", rich_help_panel=MODEL, help="Whether the two directions are fitted together."
-        ),
-    ] = True,
-    priors: Annotated[
-        Path | None,
-        typer.Option(
-            "--priors", metavar="ALIGNER", rich_help_panel=MODEL, help="Start from the counts of a fitted aligner."
-        ),
-    ] = None,
-    fitted: Annotated[
-        Path | None,
-        typer.Option(
-            "--fitted", metavar="ALIGNER", rich_help_panel=MODEL, help="Align with a fitted aligner; fit nothing."
-        ),
-    ] = None,
-    save: Annotated[
-        Path | None,
-        typer.Option("--save", metavar="ALIGNER", rich_help_panel=RUN, help="Write the fitted aligner to this file."),
-    ] = None,
+    source: align_options.Source,
+    target: align_options.Target = None,
+    output: align_options.LinksTarget = None,
+    format: align_options.Format = "pharaoh",
+    symmetrize: align_options.Symmetrize = None,
+    threshold: align_options.Threshold = None,
+    lowercase: align_options.Lowercase = False,
+    columns: align_options.Columns = None,
+    model: align_options.Model = "hmm",
+    inference: align_options.Inference = None,
+    agreement: align_options.Agreement = True,
+    priors: align_options.Priors = None,
+    fitted: align_options.Fitted = None,
+    save: align_options.Save = None,
     seed: options.Seed = 0,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", metavar="N", rich_help_panel=RUN, help="Number of threads; all by default.")
-    ] = None,
+    jobs: align_options.Jobs = None,
     log: options.Log = None,
     verbose: options.Verbose = False,
     quiet: options.Quiet = False,
