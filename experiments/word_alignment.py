@@ -38,8 +38,6 @@ from subchain.metrics.alignment import link_counts, scores_of
 Array = NDArray[np.float64]
 
 SIZES = (1_000, 10_000, 50_000, 100_000)
-#: Numbers of hand-aligned pairs, for development and for the test.
-DEV, TEST = 37, 447
 THRESHOLDS = np.arange(0.05, 0.65, 0.05)
 GROWN, PRODUCT = "grow-diag-final-and", "product"
 DEFAULT = "CVI 2, agreement"
@@ -58,11 +56,19 @@ TARGETS = {10_000: 8.6, 50_000: 7.8}
 
 
 class Corpus(NamedTuple):
-    """Text of which the first pairs have gold links."""
+    """Text of which the first pairs have gold links: those for development, then those of the test."""
 
     text: ParallelText
     dev: GoldLinks
     test: GoldLinks
+
+    @property
+    def n_dev(self) -> int:
+        return len(self.dev.sure)
+
+    @property
+    def n_gold(self) -> int:
+        return len(self.dev.sure) + len(self.test.sure)
 
 
 @lru_cache(maxsize=1)
@@ -175,11 +181,11 @@ def _aligned(corpus: Corpus, settings: dict[str, Any], seed: int) -> Iterable[Ro
     began = time.process_time()
     aligner.fit(corpus.text)
     seconds = time.process_time() - began
-    posteriors = [aligner.posterior(direction=side)[: DEV + TEST] for side in ("forward", "backward")]
+    posteriors = [aligner.posterior(direction=side)[: corpus.n_gold] for side in ("forward", "backward")]
     forward, backward = (_best(side, axis) for side, axis in zip(posteriors, (0, 1), strict=True))
     yield _scores(corpus, symmetrize(forward, backward, GROWN), GROWN, seconds)
     by_threshold = {float(t): Links.from_pairs(product_links(*posteriors, t)) for t in THRESHOLDS}
-    chosen = min(by_threshold, key=lambda t: _error_rate(by_threshold[t].between(0, DEV), corpus.dev))
+    chosen = min(by_threshold, key=lambda t: _error_rate(by_threshold[t].between(0, corpus.n_dev), corpus.dev))
     yield _scores(corpus, by_threshold[chosen], PRODUCT, seconds) | {"threshold": chosen}
 
 
@@ -202,7 +208,7 @@ def _error_rate(links: Links, gold: GoldLinks) -> float:
 
 
 def _scores(corpus: Corpus, links: Links, how: str, seconds: float) -> Row:
-    report = alignment_report(links.between(DEV, DEV + TEST), *corpus.test)
+    report = alignment_report(links.between(corpus.n_dev, corpus.n_gold), *corpus.test)
     shares = {"aer": report.scores.aer, "low": report.low.aer, "high": report.high.aer}
     shares |= {"precision": report.scores.precision, "recall": report.scores.recall}
     return {"links": how, "seconds": seconds} | {name: 100.0 * share for name, share in shares.items()}

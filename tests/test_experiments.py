@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import lzma
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ from experiments.tagging import Task, block, cell, penn_sample, table, with_dict
 from experiments.tagging_convergence import TaggingConvergence
 from experiments.tagging_ingredients import TaggingIngredients
 from experiments.unsupervised_tagging import MEASURES, UnsupervisedTagging
+from experiments.word_alignment import METHODS, WordAlignment
 
 
 class Tiny(Experiment):
@@ -283,3 +285,29 @@ def test_errors_in_text_do_without_the_journal(tmp_path: Path, monkeypatch: pyte
     corpora = list(OccurrenceInText(quick=True, tell=told.append)._corpora())
     assert [corpus.name for corpus in corpora] == ["Alice"]
     assert "Wall Street Journal" in told[0]
+
+
+# ---- word alignment --------------------------------------------------------------------------------------------------
+
+
+def test_word_alignment_runs_from_the_text_to_the_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUBCHAIN_DATA", str(tmp_path))
+    rng = np.random.default_rng(0)
+    (tmp_path / "hansards").mkdir()
+    for name, n_pairs in (("dev37", 5), ("test447", 20), ("train", 80)):
+        sentences = [rng.permutation(12)[: rng.integers(1, 7)] for _ in range(n_pairs)]
+        for side in "ef":
+            text = "".join(" ".join(f"{side}{word}" for word in sentence) + "\n" for sentence in sentences)
+            path = tmp_path / "hansards" / f"{name}.{side}"
+            path.write_text(text) if name != "train" else Path(f"{path}.xz").write_bytes(lzma.compress(text.encode()))
+        gold = [" ".join(f"{i}-{i}" for i in range(len(sentence))) for sentence in sentences]
+        (tmp_path / "hansards" / f"{name}.a").write_text("\n".join(gold) + "\n")
+    WordAlignment(quick=True, tell=lambda text: None).run(tmp_path)
+    with open(tmp_path / "word_alignment.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    ours = [row for row in rows if row["algorithm"] in METHODS]
+    assert {row["algorithm"] for row in ours} == set(METHODS)
+    assert len(ours) == 2 * len(METHODS)
+    assert all(0.0 <= float(row["low"]) <= float(row["aer"]) <= float(row["high"]) <= 100.0 for row in rows)
+    best = [float(row["aer"]) for row in ours if row["algorithm"] == "CVI 2, agreement"]
+    assert max(best) < 10.0  # every word has one translation, at the same position

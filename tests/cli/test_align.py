@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from subchain import alignment
-from subchain.data import ParallelText, as_parallel_text
+from subchain.data import Links, ParallelText, as_parallel_text
 
 SOURCE = "the house\n\nthe green house\na house\n"
 TARGET = "das Haus\nnichts\ndas grüne Haus\nein Haus\n"
@@ -40,9 +40,9 @@ class Diagonal:
         self.calls.append(("fit", prior))
         return self
 
-    def align(self, source: ParallelText | None = None, target: Any = None) -> list[Any]:
+    def links(self, source: ParallelText | None = None, target: Any = None) -> Links:
         text = self.text if source is None else source
-        return [np.repeat(np.arange(min(len(s), len(t))), 2).reshape(-1, 2) for s, t in text]
+        return Links.from_pairs(np.repeat(np.arange(min(len(s), len(t))), 2).reshape(-1, 2) for s, t in text)
 
     def save(self, path: Path) -> None:
         Path(path).write_text("aligner")

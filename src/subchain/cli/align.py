@@ -64,10 +64,10 @@ def align(
         with logging_to(log, verbose):
             if fitted is not None:
                 aligner = _load(fitted).set_params(**_given(symmetrize=symmetrize, threshold=threshold, n_jobs=jobs))
-                links = _aligned(aligner, text)
+                links = aligner.links(text)
             else:
                 aligner = _fit(text, inference, priors, progress, settings)
-                links = _aligned(aligner)
+                links = aligner.links()
         if save is not None:
             aligner.save(save)
         if output is not None or not as_json:
@@ -155,12 +155,6 @@ def _fit(
     if getattr(aligner, "status_", None) == "interrupted":
         raise KeyboardInterrupt
     return aligner
-
-
-def _aligned(aligner: Any, *text: ParallelText) -> Links:
-    from subchain.data import Links
-
-    return Links.from_pairs(aligner.align(*text))
 
 
 def _write(output: Path | None, links: Links, format: str) -> None:
