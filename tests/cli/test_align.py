@@ -96,14 +96,15 @@ class TestAlign:
     def test_options_reach_the_aligner(self, run: Any) -> None:
         run(
             "align", "a.en", "a.de", "-q", "-o", "l.txt", "--symmetrize", "union", "--model", "ibm1", "--no-agreement",
-            "--inference", "CVI(max_iter=4)", "--seed", 7, "--jobs", 1, "--threshold", 0.3, "--lowercase",
+            "--inference", "CVI(max_iter=4)", "--iterations", 2, "--seed", 7, "--jobs", 1, "--threshold", 0.3,
+            "--lowercase",
         )  # fmt: skip
         (aligner,) = Diagonal.made
         inference = aligner.settings.pop("inference")
         assert (type(inference).__name__, inference.max_iter) == ("CVI", 4)
         assert aligner.settings == {
             "symmetrize": "union", "stages": ("ibm1",), "agreement": False, "random_state": 7, "n_jobs": 1,
-            "threshold": 0.3, "progress": False,
+            "iterations": 2, "threshold": 0.3, "progress": False,
         }  # fmt: skip
         assert aligner.text.target_words == ["das", "haus", "nichts", "grüne", "ein"]
 

@@ -30,6 +30,7 @@ def align(
     columns: align_options.Columns = None,
     model: align_options.Model = "hmm",
     inference: align_options.Inference = None,
+    iterations: align_options.Iterations = None,
     agreement: align_options.Agreement = True,
     priors: align_options.Priors = None,
     fitted: align_options.Fitted = None,
@@ -52,7 +53,7 @@ def align(
 
         settings = {
             "symmetrize": symmetrize, "threshold": threshold, "stages": STAGES.get(model), "random_state": seed,
-            "agreement": agreement, "n_jobs": jobs,
+            "agreement": agreement, "iterations": iterations, "n_jobs": jobs,
         }  # fmt: skip
         _check(format, symmetrize, model, inference, priors, fitted, save)
         for path in (output, save):

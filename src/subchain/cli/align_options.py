@@ -64,6 +64,10 @@ Inference = Annotated[
         help="cvi, em, vi, scvi or gibbs, or a call such as 'CVI(max_iter=5)'.",
     ),
 ]
+Iterations = Annotated[
+    int | None,
+    typer.Option("--iterations", metavar="N", rich_help_panel=MODEL, help="Iterations of each model; 3 for cvi."),
+]
 Agreement = Annotated[
     bool,
     typer.Option(
