@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from subchain import alignment
+from subchain.alignment import WordAligner
 from subchain.data import Links, ParallelText, as_parallel_text
 
 SOURCE = "the house\n\nthe green house\na house\n"
@@ -224,3 +225,55 @@ class TestScore:
     def test_mistakes_are_told_in_json(self, run: Any) -> None:
         found = json.loads(run("align-score", "links.txt", "none.a", "--json", status=3).stdout)
         assert found["exit_code"] == 3
+
+
+class TestRealAligner:
+    @pytest.fixture(autouse=True)
+    def real(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(alignment, "WordAligner", WordAligner)
+        rng = np.random.default_rng(0)
+        sentences = [rng.permutation(8)[: rng.integers(1, 6)] for _ in range(60)]
+        sentences[7] = sentences[7][:0]
+        for side in ("en", "de"):
+            order = slice(None) if side == "en" else slice(None, None, -1)
+            lines = [" ".join(f"{side}{word}" for word in sentence[order]) + "\n" for sentence in sentences]
+            Path(f"b.{side}").write_text("".join(lines))
+        self.expected = ["".join(f"{i}-{len(s) - 1 - i} " for i in range(len(s))).strip() for s in sentences]
+
+    def test_words_in_reverse_order_are_linked(self, run: Any) -> None:
+        run("align", "b.en", "b.de", "-o", "links.txt", "--save", "b.safetensors")
+        links = Path("links.txt").read_text().splitlines()
+        assert len(links) == 60
+        assert links[7] == ""
+        agreed = sum(found == wanted for found, wanted in zip(links, self.expected, strict=True))
+        assert agreed >= 57
+        again = run("align", "b.en", "b.de", "--fitted", "b.safetensors").stdout.splitlines()
+        assert sum(found == wanted for found, wanted in zip(again, self.expected, strict=True)) >= 57
+        Path("c.en").write_text("en1 en2\n\nen3 unseen\n")
+        Path("c.de").write_text("de2 de1\nde1\nde3\n")
+        for option in ("--fitted", "--priors"):
+            found = run("align", "c.en", "c.de", option, "b.safetensors").stdout.splitlines()
+            assert found[:2] == ["0-1 1-0", ""]
+
+    def test_results_do_not_depend_on_threads(self, run: Any) -> None:
+        one, two = (run("align", "b.en", "b.de", "--jobs", n).stdout for n in (1, 2))
+        assert one == two
+
+    @pytest.mark.parametrize("inference", ["em", "vi", "scvi", "gibbs", "CVI(max_iter=2)"])
+    def test_every_algorithm_aligns(self, run: Any, inference: str) -> None:
+        links = run("align", "b.en", "b.de", "--inference", inference).stdout.splitlines()
+        assert len(links) == 60
+        assert links[7] == ""
+
+    def test_a_model_of_another_kind_is_refused(self, run: Any) -> None:
+        run("fit", "walk.csv", "--columns", "speed", "--states", 2, "-q", "-o", "hmm.safetensors")
+        told = run("align", "b.en", "b.de", "--fitted", "hmm.safetensors", status=3).stderr
+        assert "hmm.safetensors" in told
+        assert told.count("\n") == 1
+
+    def test_very_long_sentences_are_read_and_noted(self, run: Any) -> None:
+        Path("long.en").write_text(Path("b.en").read_text() + "en1 " * 10_000 + "\n")
+        Path("long.de").write_text(Path("b.de").read_text() + "de1 " * 10_000 + "\n")
+        result = run("align", "long.en", "long.de", "-o", "links.txt")
+        assert "1 sentence pairs are too long and aligned to nothing, the first of them pair 60" in result.stderr
+        assert Path("links.txt").read_text().splitlines()[-1] == ""
