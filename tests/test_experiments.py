@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import gzip
 import lzma
+import os
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from experiments import other_aligners
 from experiments.alice_chapters import AliceChapters
 from experiments.alice_chunks import chapter, whole_book
 from experiments.alice_truncations import AliceTruncations
@@ -36,6 +39,7 @@ from experiments.tagging_convergence import TaggingConvergence
 from experiments.tagging_ingredients import TaggingIngredients
 from experiments.unsupervised_tagging import MEASURES, UnsupervisedTagging
 from experiments.word_alignment import METHODS, WordAlignment
+from subchain.alignment import ParallelText
 
 
 class Tiny(Experiment):
@@ -311,3 +315,24 @@ def test_word_alignment_runs_from_the_text_to_the_verdict(tmp_path: Path, monkey
     assert all(0.0 <= float(row["low"]) <= float(row["aer"]) <= float(row["high"]) <= 100.0 for row in rows)
     best = [float(row["aer"]) for row in ours if row["algorithm"] == "CVI 2, agreement"]
     assert max(best) < 10.0  # every word has one translation, at the same position
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the stand-in for the program is a script")
+def test_other_aligners_are_run_where_they_are_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert other_aligners.installed() == []
+    program = tmp_path / "fast_align"
+    lines = [
+        f"#!{sys.executable}",
+        "import sys",
+        "print(open(sys.argv[2]).read().count('|||'), file=sys.stderr)",
+        "print('1-0' if '-r' in sys.argv else '0-0 1-0')",
+        "print()",
+    ]
+    program.write_text("\n".join(lines))
+    program.chmod(0o755)
+    assert other_aligners.installed() == ["fast_align"]
+    found = other_aligners.align("fast_align", ParallelText.from_sentences(["a b", ""], ["x", "y"]))
+    assert [pair.tolist() for pair in found.forward] == [[[0, 0], [1, 0]], []]
+    assert [pair.tolist() for pair in found.backward] == [[[1, 0]], []]
+    assert found.seconds > 0.0
