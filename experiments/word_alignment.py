@@ -45,7 +45,7 @@ DEFAULT = "CVI 2, agreement"
 METHODS: dict[str, dict[str, Any]] = {
     "EM": {"inference": "em", "agreement": False},
     "VI": {"inference": "vi", "agreement": False},
-    "CVI 2": {"inference": "cvi", "agreement": False},
+    "CVI 2": {"inference": "cvi", "agreement": False, "null_probability": 0.4},
     "Gibbs": {"inference": "gibbs", "agreement": False},
     "EM, agreement": {"inference": "em", "agreement": True},
     DEFAULT: {},
