@@ -47,6 +47,8 @@ class TestLinks:
             ([[], [(0, -1)]], r"link \(0, -1\) of sentence pair 1"),
             ([[(0, 1, 2)]], r"shape \(n, 2\)"),
             ([[(0.5, 1.0)]], "whole numbers"),
+            ([[(0, 1), (2,)]], "pairs of whole numbers"),
+            ([3], "pairs of whole numbers"),
             ([[(0, 0)]] * 10 + [[(2**31 - 1, 2**31 - 1)]], "are too large"),
         ],
     )

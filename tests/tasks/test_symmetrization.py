@@ -110,6 +110,9 @@ def test_what_does_not_fit_is_refused() -> None:
         symmetrize(np.ones((1, 2), bool), np.ones((2, 1), bool))
     with pytest.raises(InputError, match="both be Links"):
         symmetrize(one, [(0, 0)])
+    several = [np.array([[0, 0], [1, 1]]), np.array([[0, 0]])]
+    with pytest.raises(InputError, match=r"several sentence pairs are given to Links\.from_pairs"):
+        symmetrize(several, several)
 
 
 def test_the_product_keeps_links_above_the_threshold() -> None:

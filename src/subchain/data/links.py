@@ -335,7 +335,13 @@ def _check_positions(read: _Read, text: ParallelText, name: str) -> None:
 
 def _table(pair: Any, number: int) -> NDArray[Any]:
     """Return the links of a sentence pair as an array (n, 2)."""
-    table = pair if isinstance(pair, np.ndarray) else np.asarray(list(pair))
+    try:
+        table = pair if isinstance(pair, np.ndarray) else np.asarray(list(pair))
+    except (TypeError, ValueError):  # no iterable, or entries of different lengths
+        raise InputError(
+            f"links of sentence pair {number} must be pairs of whole numbers, source and target position; several "
+            "sentence pairs are given to Links.from_pairs."
+        ) from None
     if not table.size:
         return np.empty((0, 2), dtype=np.int64)
     if table.ndim != 2 or table.shape[1] != 2 or table.dtype.kind not in "iu":
