@@ -196,6 +196,11 @@ class TestScore:
             "align-score", "links.txt", "gold.a"
         )
 
+    def test_chosen_lines_are_checked_by_the_text_of_the_gold(self, run: Any) -> None:
+        Path("long.txt").write_text("9-9\n0-0\n\n0-0 1-7\n0-0\n")
+        told = run("align-score", "long.txt", "gold.a", "--lines", "2-5", "--text", "a.en", "a.de", status=3).stderr
+        assert "line 4 of 'long.txt' links target position 7, but the target sentence has 3 tokens" in told
+
     def test_gold_links_may_have_the_target_first(self, run: Any, answer: Any) -> None:
         Path("links.txt").write_text("0-1 0-2\n0-1\n")
         Path("gold.a").write_text("1-0 2-0\n1-0\n")

@@ -42,13 +42,16 @@ def align_score(
     with command_output(as_json) as out:
         from subchain.cli.inputs import existing
         from subchain.data import read_gold, read_links, read_parallel
+        from subchain.data.links import check_inside
         from subchain.metrics import alignment_report
 
         for path in (links, gold, *(text or ())):
             existing(path)
         sentences = None if text is None else read_parallel(*text)
         wanted = read_gold(gold, sentences, swap)
-        found = _chosen(read_links(links, sentences if lines is None else None), lines, links, len(wanted.sure), gold)
+        found, first_line = _chosen(read_links(links), lines, links, len(wanted.sure), gold)
+        if sentences is not None:
+            check_inside(found, sentences, repr(str(links)), first_line)
         report = alignment_report(found, *wanted, level=level, random_state=seed)
         out.add(
             **report.scores._asdict(),
@@ -60,23 +63,25 @@ def align_score(
         _note_of_order(out, found, wanted, report.scores.aer, swap)
 
 
-def _chosen(found: Links, lines: str | None, path: Path, n_gold: int, gold: Path) -> Links:
-    """Return the links of the chosen lines; raise an `InputError` unless there is one line per gold line."""
+def _chosen(found: Links, lines: str | None, path: Path, n_gold: int, gold: Path) -> tuple[Links, int]:
+    """Return the links of the chosen lines, and the first of these lines; there must be one line per gold line."""
     from subchain.errors import InputError
 
+    first_line = 1
     if lines is not None:
         first, dash, last = lines.partition("-")
         if not (dash and first.isdecimal() and last.isdecimal() and 1 <= int(first) <= int(last)):
             raise InputError(f"--lines must be a range such as 38-484, not {lines!r}.")
         if int(last) > len(found):
             raise InputError(f"--lines {lines} is outside {str(path)!r}, which has {len(found):,} lines.")
-        found = found.between(int(first) - 1, int(last))
+        first_line = int(first)
+        found = found.between(first_line - 1, int(last))
     if len(found) != n_gold:
         raise InputError(
             f"{str(path)!r} has {len(found):,} {'chosen ' if lines else ''}lines, but {str(gold)!r} has {n_gold:,}; "
             "choose the lines that the gold links belong to with --lines FROM-TO."
         )
-    return found
+    return found, first_line
 
 
 def _note_of_order(out: Output, found: Links, wanted: GoldLinks, aer: float, swap: bool) -> None:
