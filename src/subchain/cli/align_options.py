@@ -66,7 +66,7 @@ Inference = Annotated[
 ]
 Iterations = Annotated[
     int | None,
-    typer.Option("--iterations", metavar="N", rich_help_panel=MODEL, help="Iterations of each model; 3 for cvi."),
+    typer.Option("--iterations", metavar="N", rich_help_panel=MODEL, help="Iterations of each model."),
 ]
 Agreement = Annotated[
     bool,
