@@ -27,6 +27,10 @@ SOURCES = {
         "en_ewt-ud-train.conllu, packed with gzip: UD_English-EWT of Universal Dependencies "
         "(universaldependencies.org), CC BY-SA 4.0"
     ),
+    "hansards": (
+        "English and French of the Canadian parliament: train.e.xz, train.f.xz, and the hand-aligned pairs dev37 and "
+        "test447 (.e, .f, .a: French position, - or ?, English position), the sets of the HLT-NAACL 2003 shared task"
+    ),
     "audio": (
         "music_codewords.npz, arrays train and test of 50 codewords a row: spectral features of the music of SuperTux "
         "(supertux/supertux) and Xonotic (xonotic/xonotic-music.pk3dir), clustered into 256"

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import csv
 import gzip
+import lzma
+import os
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from experiments import other_aligners
 from experiments.alice_chapters import AliceChapters
 from experiments.alice_chunks import chapter, whole_book
 from experiments.alice_truncations import AliceTruncations
@@ -34,6 +38,8 @@ from experiments.tagging import Task, block, cell, penn_sample, table, with_dict
 from experiments.tagging_convergence import TaggingConvergence
 from experiments.tagging_ingredients import TaggingIngredients
 from experiments.unsupervised_tagging import MEASURES, UnsupervisedTagging
+from experiments.word_alignment import METHODS, WordAlignment
+from subchain.alignment import ParallelText
 
 
 class Tiny(Experiment):
@@ -283,3 +289,50 @@ def test_errors_in_text_do_without_the_journal(tmp_path: Path, monkeypatch: pyte
     corpora = list(OccurrenceInText(quick=True, tell=told.append)._corpora())
     assert [corpus.name for corpus in corpora] == ["Alice"]
     assert "Wall Street Journal" in told[0]
+
+
+# ---- word alignment --------------------------------------------------------------------------------------------------
+
+
+def test_word_alignment_runs_from_the_text_to_the_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUBCHAIN_DATA", str(tmp_path))
+    rng = np.random.default_rng(0)
+    (tmp_path / "hansards").mkdir()
+    for name, n_pairs in (("dev37", 5), ("test447", 20), ("train", 80)):
+        sentences = [rng.permutation(12)[: rng.integers(1, 7)] for _ in range(n_pairs)]
+        for side in "ef":
+            text = "".join(" ".join(f"{side}{word}" for word in sentence) + "\n" for sentence in sentences)
+            path = tmp_path / "hansards" / f"{name}.{side}"
+            path.write_text(text) if name != "train" else Path(f"{path}.xz").write_bytes(lzma.compress(text.encode()))
+        gold = [" ".join(f"{i}-{i}" for i in range(len(sentence))) for sentence in sentences]
+        (tmp_path / "hansards" / f"{name}.a").write_text("\n".join(gold) + "\n")
+    WordAlignment(quick=True, tell=lambda text: None).run(tmp_path)
+    with open(tmp_path / "word_alignment.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    ours = [row for row in rows if row["algorithm"] in METHODS]
+    assert {row["algorithm"] for row in ours} == set(METHODS)
+    assert len(ours) == 2 * len(METHODS)
+    assert all(0.0 <= float(row["low"]) <= float(row["aer"]) <= float(row["high"]) <= 100.0 for row in rows)
+    best = [float(row["aer"]) for row in ours if row["algorithm"] == "CVI 2, agreement"]
+    assert max(best) < 10.0  # every word has one translation, at the same position
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the stand-in for the program is a script")
+def test_other_aligners_are_run_where_they_are_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert other_aligners.installed() == []
+    program = tmp_path / "fast_align"
+    lines = [
+        f"#!{sys.executable}",
+        "import sys",
+        "print(open(sys.argv[2]).read().count('|||'), file=sys.stderr)",
+        "print('1-0' if '-r' in sys.argv else '0-0 1-0')",
+        "print()",
+    ]
+    program.write_text("\n".join(lines))
+    program.chmod(0o755)
+    assert other_aligners.installed() == ["fast_align"]
+    found = other_aligners.align("fast_align", ParallelText.from_sentences(["a b", ""], ["x", "y"]))
+    assert [pair.tolist() for pair in found.forward] == [[[0, 0], [1, 0]], []]
+    assert [pair.tolist() for pair in found.backward] == [[[1, 0]], []]
+    assert found.seconds > 0.0

@@ -49,6 +49,7 @@ _ROOMS = {
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 _MODULES = [
+    "alignment",
     "data",
     "datasets",
     "emissions",

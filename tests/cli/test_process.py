@@ -42,7 +42,7 @@ def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     return process.returncode, output, errors
 
 
-@pytest.mark.parametrize("command", [[], ["fit"], ["report"]])
+@pytest.mark.parametrize("command", [[], ["fit"], ["report"], ["align"]])
 def test_help_does_not_wait_for_numerical_libraries(command: list[str]) -> None:
     program = (
         "import sys; from subchain.cli import main\n"
@@ -73,6 +73,22 @@ def test_options_that_are_wrong_are_told_in_json_too(arguments: list[str], told:
     assert told in errors
     assert json.loads(output)["exit_code"] == 2
     assert told in json.loads(output)["error"]
+
+
+def test_an_alignment_that_is_interrupted_writes_nothing() -> None:
+    rng = np.random.default_rng(0)
+    for side in "ef":
+        lines = (
+            " ".join(f"{side}{word}" for word in sentence) for sentence in rng.integers(20_000, size=(100_000, 15))
+        )
+        Path(f"text.{side}").write_text("\n".join(lines))
+    before = set(Path.cwd().iterdir())
+    process = begin("align", "text.e", "text.f", "-o", "links.txt", "--save", "a.safetensors")
+    time.sleep(2.5)
+    process.send_signal(signal.SIGINT)
+    status, _, errors = finish(process)
+    assert (status, errors) == (130, "error: interrupted; nothing was written.\n")
+    assert set(Path.cwd().iterdir()) == before
 
 
 def test_a_run_that_is_interrupted_writes_the_model_so_far() -> None:

@@ -31,6 +31,17 @@ def model(inference, **settings):
     return HMM(3, Categorical(n_categories=5), inference=inference, random_state=0, n_jobs=1, **settings)
 
 
+def test_the_speed_is_told_in_units_of_the_user():
+    line = Progress(False, "HMM", unit=("pairs", 20.0))
+    with line:
+        line.speed = 1e6
+        assert line.line().startswith("HMM  preparing")
+        assert line.line().endswith("50,000 pairs/s")
+    with Progress(False) as line:
+        line.speed = 1e6
+        assert line.line().endswith("1.00 M obs/s")
+
+
 class TestEstimates:
     def test_what_is_left_of_one_run(self):
         outlook = Outlook(n_iterations=10)

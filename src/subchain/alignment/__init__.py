@@ -3,12 +3,13 @@
 from subchain.data.links import GoldLinks, Links, read_gold, read_links, write_links
 from subchain.data.parallel_reading import read_parallel
 from subchain.data.parallel_text import ParallelText
-from subchain.metrics.alignment import AlignmentReport, alignment_report
+from subchain.metrics.alignment import AlignmentReport, AlignmentScores, alignment_report
 from subchain.models.aligner import WordAligner
 from subchain.tasks.symmetrization import product_links, symmetrize
 
 __all__ = [
     "AlignmentReport",
+    "AlignmentScores",
     "GoldLinks",
     "Links",
     "ParallelText",

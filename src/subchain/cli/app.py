@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from subchain.cli.align import align
+from subchain.cli.align_score import align_score
 from subchain.cli.compare import compare
 from subchain.cli.demo import demo
 from subchain.cli.exit_codes import MEANINGS
@@ -100,6 +102,24 @@ app.command(
         "subchain report model.safetensors bins.npy --step 200 --step-unit bp -o report.html",
     )
 )(report)
+app.command(
+    epilog=examples(
+        "subchain align text.en text.fr -o links.txt",
+        "subchain align text.en.gz text.fr.gz --lowercase --format moses -o links.txt",
+        "subchain align joined.txt --symmetrize grow-diag-final-and > links.txt",
+        "subchain align text.en text.fr -o links.txt --save en-fr.safetensors",
+        "subchain align new.en new.fr -o new.txt --fitted en-fr.safetensors",
+        "subchain align new.en new.fr -o new.txt --priors en-fr.safetensors",
+    )
+)(align)
+app.command(
+    "align-score",
+    epilog=examples(
+        "subchain align-score links.txt gold.a",
+        "subchain align-score links.txt gold.a --swap --lines 38-484",
+        "subchain align-score links.txt gold.a --text test.en test.fr --json",
+    ),
+)(align_score)
 
 
 @app.command(hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

@@ -221,7 +221,10 @@ def read_links(source: TextSource, text: ParallelText | None = None) -> Links:
     [array([[0, 0],
            [2, 1]], dtype=int32), array([], shape=(0, 2), dtype=int32)]
     """
-    return _read(source, text, swap=False).links("-")
+    links = _read(source, swap=False).links("-")
+    if text is not None:
+        check_inside(links, text, name_of_source(source))
+    return links
 
 
 def read_gold(source: TextSource, text: ParallelText | None = None, swap: bool = False) -> GoldLinks:
@@ -243,8 +246,11 @@ def read_gold(source: TextSource, text: ParallelText | None = None, swap: bool =
     >>> read_gold(io.StringIO("0-3 1?3"), swap=True).possible[0].tolist()
     [[3, 0], [3, 1]]
     """
-    found = _read(source, text, swap)
-    return GoldLinks(found.links("-"), found.links("-?p"))
+    found = _read(source, swap)
+    gold = GoldLinks(found.links("-"), found.links("-?p"))
+    if text is not None:
+        check_inside(gold.possible, text, name_of_source(source))
+    return gold
 
 
 def write_links(path: str | PathLike[str], links: Links, format: str = "pharaoh") -> None:
@@ -273,6 +279,27 @@ def write_lines(links: Links, write: Callable[[str], object], format: str = "pha
         write("".join(" ".join(words[first:last]) + "\n" for first, last in pairwise(part.offsets.tolist())))
 
 
+def check_inside(links: Links, text: ParallelText, name: str, first_line: int = 1) -> None:
+    """Raise an error unless `text` has as many sentence pairs as `links`, which are all inside their sentences.
+
+    `name` is that of the file of the links, and `first_line` the line of the first pair, for messages.
+    """
+    if len(links) != len(text):
+        raise InputError(f"{name} has {len(links):,} lines, but the text has {len(text):,} sentence pairs.")
+    for side, positions, lengths in (
+        ("source", links.source, text.source_lengths),
+        ("target", links.target, text.target_lengths),
+    ):
+        outside = np.flatnonzero(positions >= lengths[links.pairs])
+        if outside.size:
+            pair = links.pairs[outside[0]]
+            raise FileFormatError(
+                f"line {pair + first_line} of {name} links {side} position {positions[outside[0]]}, but the {side} "
+                f"sentence has {lengths[pair]} tokens, counted from 0. Check that text and links belong together, and "
+                "which side comes first."
+            )
+
+
 class _Read(NamedTuple):
     """Links of a file: pair, positions and sign of each, (n,)."""
 
@@ -288,7 +315,7 @@ class _Read(NamedTuple):
         return Links.from_flat(self.pairs[chosen], self.source[chosen], self.target[chosen], self.n_pairs)
 
 
-def _read(file: TextSource, text: ParallelText | None, swap: bool) -> _Read:
+def _read(file: TextSource, swap: bool) -> _Read:
     found: list[tuple[str, str, str]] = []
     counts = array("q")
     for number, line in numbered_lines(file):
@@ -301,10 +328,7 @@ def _read(file: TextSource, text: ParallelText | None, swap: bool) -> _Read:
     positions = [np.fromiter(map(int, side), dtype=np.int64, count=len(found)) for side in (first, second)]
     source, target = reversed(positions) if swap else positions
     pairs = np.repeat(np.arange(len(counts)), np.frombuffer(counts, dtype=np.int64) if counts else 0)
-    read = _Read(pairs, source, target, np.array(signs, dtype="U1"), len(counts))
-    if text is not None:
-        _check_positions(read, text, name_of_source(file))
-    return read
+    return _Read(pairs, source, target, np.array(signs, dtype="U1"), len(counts))
 
 
 def _no_link(line: str, number: int, name: str) -> FileFormatError:
@@ -315,27 +339,15 @@ def _no_link(line: str, number: int, name: str) -> FileFormatError:
     )
 
 
-def _check_positions(read: _Read, text: ParallelText, name: str) -> None:
-    """Raise an error unless there is one line per sentence pair, and all links are inside their sentences."""
-    if read.n_pairs != len(text):
-        raise InputError(f"{name} has {read.n_pairs:,} lines, but the text has {len(text):,} sentence pairs.")
-    for side, positions, lengths in (
-        ("source", read.source, text.source_lengths),
-        ("target", read.target, text.target_lengths),
-    ):
-        outside = np.flatnonzero(positions >= lengths[read.pairs])
-        if outside.size:
-            pair = read.pairs[outside[0]]
-            raise FileFormatError(
-                f"line {pair + 1} of {name} links {side} position {positions[outside[0]]}, but the {side} sentence "
-                f"has {lengths[pair]} tokens, counted from 0. Check that text and links belong together, and which "
-                "side comes first."
-            )
-
-
 def _table(pair: Any, number: int) -> NDArray[Any]:
     """Return the links of a sentence pair as an array (n, 2)."""
-    table = pair if isinstance(pair, np.ndarray) else np.asarray(list(pair))
+    try:
+        table = pair if isinstance(pair, np.ndarray) else np.asarray(list(pair))
+    except (TypeError, ValueError):  # no iterable, or entries of different lengths
+        raise InputError(
+            f"links of sentence pair {number} must be pairs of whole numbers, source and target position; several "
+            "sentence pairs are given to Links.from_pairs."
+        ) from None
     if not table.size:
         return np.empty((0, 2), dtype=np.int64)
     if table.ndim != 2 or table.shape[1] != 2 or table.dtype.kind not in "iu":

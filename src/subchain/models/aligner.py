@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from subchain.core.components import Component
 from subchain.data.links import Links
+from subchain.data.parallel_reading import as_parallel_text
 from subchain.data.parallel_text import ParallelText
 from subchain.engines.threads import n_cores
 from subchain.errors import InputError, NotFittedError, unknown_name
@@ -133,7 +134,8 @@ class WordAligner(Component):
 
         Parameters
         ----------
-        source, target : lists of sentences (lists of tokens, or strings), or a `ParallelText` as `source`
+        source, target : lists of sentences (lists of tokens, or strings), or two text files; both sides may be in one
+            `ParallelText`, file of `source ||| target` lines, or Parquet file with two columns, given as `source`
         prior : a fitted aligner whose counts of links and jumps are added to the prior
         checkpoint, resume : as in `HMM.fit`; every stage has a file of its own, `checkpoint` with its number behind
         """
@@ -199,13 +201,7 @@ class WordAligner(Component):
             known._fitted()
             nothing = np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
             like = ParallelText(*nothing, *nothing, known.source_words_, known.target_words_)
-        if isinstance(source, ParallelText):
-            if target is not None:
-                raise InputError("target must be left out where source is a ParallelText, which has both sides.")
-            return source if like is None else source.recoded(like)
-        if target is None:
-            raise InputError("target is missing: give the translations of the source sentences, or a ParallelText.")
-        return ParallelText.from_sentences(source, target, like=like)
+        return as_parallel_text(source, target, like)
 
     def _fitted(self) -> AlignmentPosterior:
         found: AlignmentPosterior | None = getattr(self, "posterior_", None)

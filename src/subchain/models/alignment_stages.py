@@ -28,6 +28,8 @@ from subchain.tables import JumpWidths
 
 #: Stages by name, and whether positions depend on the last one.
 STAGES = {"ibm1": False, "hmm": True}
+#: What users call the stages.
+TITLES = {"ibm1": "IBM model 1", "hmm": "HMM"}
 #: Iterations of each stage, if nothing else was said: collapsed inference over-commits with more.
 ITERATIONS = {
     "cvi": {"ibm1": 2, "hmm": 3},
@@ -126,7 +128,8 @@ class StageFit:
             "settings": {name: value for name, value in self.settings.items() if name != "n_jobs"},
         }
         begin = self._start(problem, algorithm)
-        with Progress(self.progress) as line:
+        unit = "pairs", structure.n_observations / max(self.data.n_pairs, 1)
+        with Progress(self.progress, TITLES[stage], unit) as line:
             journey = fit_problem(
                 problem, algorithm, [begin], self.root,
                 identity=identity, checkpoint=checkpoint, resume=resume, progress=line,

@@ -56,10 +56,13 @@ class Progress:
     Parameters
     ----------
     show : True, False or "auto" (only if standard error is a terminal)
+    what : what is fitted
+    unit : name of a unit that users count in, and the number of observations in it, for the speed
     """
 
-    def __init__(self, show: bool | str) -> None:
+    def __init__(self, show: bool | str, what: str = "fit", unit: tuple[str, float] | None = None) -> None:
         self.visible = is_shown(show)
+        self.what, self.unit = what, unit
         self.outlook = Outlook()
         self.objective = math.nan
         self.visited, self.speed = 0.0, math.nan
@@ -163,7 +166,7 @@ class Progress:
         """Return the line as text: what goes on, its times, and how it goes."""
         seconds, outlook = self.seconds, self.outlook
         elapsed, left, word = seconds, outlook.remaining(seconds), "at most" if outlook.is_bound else "about"
-        what = f"fit {self._of_runs()}" if outlook.n_runs > 1 else "fit"
+        what = f"{self.what} {self._of_runs()}" if outlook.n_runs > 1 else self.what
         if self._whole is not None:
             elapsed = time.perf_counter() - self._whole.began
             what = f"{self._whole}, run {self._of_runs()}" if outlook.n_runs > 1 else str(self._whole)
@@ -177,8 +180,14 @@ class Progress:
         if not math.isnan(self.objective):
             texts.append(f"objective {self.objective:,.{4 if abs(self.objective) < 1e4 else 0}f}")
         if not math.isnan(self.speed):
-            texts.append(f"{self.speed / 1e6:.2f} M obs/s")
+            texts.append(self._speed())
         return "  ".join(texts)
+
+    def _speed(self) -> str:
+        if self.unit is None:
+            return f"{self.speed / 1e6:.2f} M obs/s"
+        name, size = self.unit
+        return f"{self.speed / size:,.0f} {name}/s"
 
     def _drawn(self) -> Any:
         """Return the line for Rich, cut to the width of the terminal; the times come before what may be cut."""

@@ -1,0 +1,95 @@
+"""Options of `subchain align`: the text, the model, and the run that fits it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+MODEL = "The model"
+RUN = "The run"
+
+Source = Annotated[
+    Path,
+    typer.Argument(metavar="SOURCE", help="Text with one tokenised sentence per line; or both sides, see TARGET."),
+]
+Target = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[TARGET]",
+        help="Its translation, line by line. Without it SOURCE has lines `source ||| target`, or is a Parquet file "
+        "with two columns.",
+        show_default=False,
+    ),
+]
+LinksTarget = Annotated[
+    Path | None, typer.Option("-o", "--output", metavar="LINKS", help="Output file; standard output without it.")
+]
+Format = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="pharaoh or moses: both write i-j, source and target position, counted from 0. pharaoh sorts the "
+        "links of a line by source position, moses by target position.",
+    ),
+]
+Symmetrize = Annotated[
+    str | None,
+    typer.Option(
+        "--symmetrize",
+        metavar="METHOD",
+        help="How the two directions are combined: product (of their posteriors, over --threshold), "
+        "grow-diag-final-and, grow-diag-final, grow-diag, intersection or union.",
+    ),
+]
+Threshold = Annotated[
+    float | None, typer.Option("--threshold", metavar="P", help="Smallest posterior of a link, for product.")
+]
+Lowercase = Annotated[bool, typer.Option("--lowercase", help="Convert both sides to lower case.")]
+Columns = Annotated[
+    str | None, typer.Option("--columns", metavar="A,B", help="The columns of a Parquet file: source, target.")
+]
+Model = Annotated[
+    str,
+    typer.Option("--model", metavar="NAME", rich_help_panel=MODEL, help="ibm1, or hmm, which starts from IBM model 1."),
+]
+Inference = Annotated[
+    str | None,
+    typer.Option(
+        "--inference",
+        metavar="ALGORITHM",
+        rich_help_panel=MODEL,
+        help="cvi, em, vi, scvi or gibbs, or a call such as 'CVI(max_iter=5)'.",
+    ),
+]
+Iterations = Annotated[
+    int | None,
+    typer.Option("--iterations", metavar="N", rich_help_panel=MODEL, help="Iterations of each model."),
+]
+Agreement = Annotated[
+    bool,
+    typer.Option(
+        "--agreement/--no-agreement", rich_help_panel=MODEL, help="Whether the two directions are fitted together."
+    ),
+]
+Priors = Annotated[
+    Path | None,
+    typer.Option(
+        "--priors", metavar="ALIGNER", rich_help_panel=MODEL, help="Start from the counts of a fitted aligner."
+    ),
+]
+Fitted = Annotated[
+    Path | None,
+    typer.Option(
+        "--fitted", metavar="ALIGNER", rich_help_panel=MODEL, help="Align with a fitted aligner; fit nothing."
+    ),
+]
+Save = Annotated[
+    Path | None,
+    typer.Option("--save", metavar="ALIGNER", rich_help_panel=RUN, help="Write the fitted aligner to this file."),
+]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", metavar="N", rich_help_panel=RUN, help="Number of threads; all by default.")
+]
