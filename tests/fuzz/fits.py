@@ -190,7 +190,7 @@ def the_naive_engine_agrees(case: Case, model: HMM) -> None:
     equal proposals it takes, nor how far buffers grow.
 
     Nor where a hierarchy asks how surely transitions occur: the fast engine neglects up to 0.5 % of that. Of stationary
-    chains, whose mode is found by a numerical search that may end anywhere on flat ground, only objectives are compared.
+    chains, whose mode is found by a numerical search that may end anywhere on flat ground, only objectives count.
     """
     inference = case.settings["inference"]
     if case.may_be_impossible and isinstance(inference, Stochastic):
