@@ -89,8 +89,10 @@ class IncrementalChain:
         self.pairs += gain * fresh.pairs
 
 
-#: Weights down to the exponential of minus this are kept as they are.
+#: Weights down to the exponential of minus this are kept as they are. Smaller ones are raised to it: what is improbable
+#: must not become impossible.
 LARGEST_EXPONENT = 690.0
+LEAST_WEIGHT = float(np.exp(-LARGEST_EXPONENT))
 
 
 @linked(error_model="numpy")
@@ -132,8 +134,9 @@ def dirichlet_rows(kind, prior, counts, fixed, out):
             for k in range(prior.shape[1]):
                 out[j, k] = 1.0 if prior[j, k] > 0.0 else 0.0
                 total += out[j, k]
+        least = LEAST_WEIGHT if kind == EXPECTED_LOG else 0.0
         for k in range(prior.shape[1]):
-            out[j, k] = share * out[j, k] / total if prior[j, k] > 0.0 else fixed[j, k]
+            out[j, k] = share * max(out[j, k] / total, least) if prior[j, k] > 0.0 else fixed[j, k]
 
 
 class IncrementalDirichlet(IncrementalChain):
