@@ -13,7 +13,8 @@ from fuzz.children import PASSED, VIOLATION, judge, verdicts
 #: rounding takes below zero, objectives whose large terms cancel, rows of weights that all underflow,
 #: drawn marginals of impossible first states, expected counts that are lost in rounding,
 #: messages from both sides that nearly contradict each other, large counts, a search among weights that underflow,
-#: a mean of observations that cancel, a search that begins by rounding, a likelihood that is flat.
+#: a mean of observations that cancel, a search that begins by rounding, a likelihood that is flat,
+#: weights of transitions that underflow to zero.
 FOUND = [
     666,
     2395,
@@ -31,6 +32,7 @@ FOUND = [
     603363,
     701547,
     708823,
+    1015089,
 ]
 #: And of kills: sums whose terms cancel, a measure that only some iterations have,
 #: an adaptive rate of data that want no change.
