@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from subchain.numerics.subnormals import IS_X86, flush_subnormals, restore_subnormals
+from subchain.numerics.subnormals import IS_X86, flush_subnormals, restore_subnormals, subnormals_after_errors
 
 TINY = np.array([1e-310, 3e-320])
 
@@ -33,4 +33,19 @@ def test_subnormal_numbers_are_zero_inside_a_kernel_and_themselves_again_afterwa
     product(1.0, outside)
     assert inside.view(np.int64).tolist() == [0, 0]
     assert (outside > 0.0).all()
+    assert (TINY * 1.0 > 0.0).all()
+
+
+@njit
+def failing_product(factor, out):
+    before = flush_subnormals()
+    product(factor, out)
+    if factor > 0.0:
+        raise ValueError("inside")
+    restore_subnormals(before)
+
+
+def test_a_kernel_that_fails_leaves_nothing_behind() -> None:
+    with pytest.raises(ValueError, match="inside"), subnormals_after_errors():
+        failing_product(1.0, TINY.copy())
     assert (TINY * 1.0 > 0.0).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -135,3 +136,17 @@ def test_digamma_of_one_number_is_that_of_scipy() -> None:
 
     x = np.geomspace(1e-3, 1e6, 200)
     np.testing.assert_allclose([digamma_of(value) for value in x], digamma(x), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_minibatches_with_sequences_far_longer_than_usual(n_jobs: int) -> None:
+    """Tiles of the longest sequences of a minibatch do not fit into the usual room; others are done in one go."""
+    lengths = np.where(np.arange(20_000) % 50 == 0, 500, 5)
+    np.random.default_rng(0).shuffle(lengths)
+    x = np.random.default_rng(1).integers(0, 4, lengths.sum())
+    inference = SVI(length=None, batch=4096, max_updates=2, search=False)
+    model = HMM(2, "categorical", inference=inference, random_state=0, n_jobs=n_jobs, progress=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit((x, lengths))
+    assert np.isfinite(model.score((x, lengths)))

@@ -195,3 +195,22 @@ def test_blocks_cover_all_clusters_and_are_two_clusters_apart(sizes):
     assert np.diff(edges).min() >= 2
     if n_shards > 1:
         assert n_rounds >= 2
+
+
+@pytest.mark.parametrize("with_gaps", [False, True])
+@pytest.mark.parametrize("n_symbols", [2, 5])
+def test_priors_that_differ_by_symbol_are_those_of_the_symbols(n_symbols, with_gaps, ledgers):
+    rng = np.random.default_rng(3)
+    x = rng.integers(0, n_symbols, int(LENGTHS.sum()))
+    x[rng.random(len(x)) < 0.1 * with_gaps] = -1
+    data = Sequences(x, np.cumsum([0, *LENGTHS]))
+    emission = Categorical(n_categories=n_symbols, concentration=np.linspace(30.0, 1.0, n_symbols))
+    for order in ("incremental", "shards"):
+        HMM(
+            3, emission, inference=CVI(order=order, max_iter=40, search=False), init="posteriors", random_state=0,
+            n_jobs=2, progress=False,
+        ).fit(data)  # fmt: skip
+    ours, theirs = (ledger.statistics.emission.counts.sum(axis=1) for ledger in ledgers[::-1])
+    np.testing.assert_allclose(ours, theirs)
+    scores = [ledger.point.emission.weights for ledger in ledgers]
+    np.testing.assert_allclose(np.sort(scores[0], axis=1), np.sort(scores[1], axis=1), atol=0.02)

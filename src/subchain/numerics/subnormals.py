@@ -2,7 +2,8 @@
 
 States that are far from an observation have such likelihoods. Kernels that lose nothing with them begin with
 `before = flush_subnormals()` and end with `restore_subnormals(before)`; nothing else that the thread computes is
-affected. Both are instructions inside the kernel, so that no interruption of Python can come between them.
+affected. Both are instructions inside the kernel, so that no interruption of Python can come between them. A kernel
+that raises an exception does not reach its end: `subnormals_after_errors` is put around the call.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, misc, import-untyped"
@@ -10,11 +11,15 @@ affected. Both are instructions inside the kernel, so that no interruption of Py
 from __future__ import annotations
 
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
+
+from subchain.numerics.linking import called
 
 #: Processors whose control register is known.
 IS_X86 = platform.machine().lower() in ("x86_64", "amd64")
@@ -63,3 +68,18 @@ def _restore(typing_context, control):
 
 flush_subnormals: Any = intrinsic(_flush)
 restore_subnormals: Any = intrinsic(_restore)
+
+
+@called()
+def _reset(control):
+    restore_subnormals(control)
+
+
+@contextmanager
+def subnormals_after_errors() -> Iterator[None]:
+    """Restore subnormal numbers if a kernel that has flushed them ends with an exception."""
+    try:
+        yield
+    except BaseException:
+        _reset(USUAL)
+        raise

@@ -102,7 +102,8 @@ class TableShards:
         found = local_symbols(kernel.codes, blocks.edges, blocks.pieces, n_symbols, codes)
         codes.flags.writeable = kernel.codes.flags.writeable  # kernels are compiled for one of both
         self.local = LocalSymbols(codes, *found)
-        room = max(int(np.diff(self.local.offsets).max(initial=0)), 1)
+        # the last row is that of missing symbols; a prior of two rows would count as one that all symbols share
+        room = max(int(np.diff(self.local.offsets).max(initial=0)) + 1, 3)
         numbers = [
             blocks.number(0, number) + blocks.n_rounds * np.arange(n_shards) for number in range(blocks.n_rounds)
         ]
@@ -112,11 +113,14 @@ class TableShards:
         ]
         self._table = np.zeros((n_shards * room, kernel.table.shape[1]))
         self._own = np.split(self._table, n_shards)
-        self._priors = [] if len(kernel.prior) == 2 else np.split(np.zeros_like(self._table), n_shards)
+        self._priors: list[NDArray[np.float64]] = []
+        self.adopt(counts)
         self._totals, self._inverse = stacked(n_shards, kernel.totals), stacked(n_shards, kernel.inverse)
 
     def adopt(self, counts: EmissionCounts) -> None:
         self.counts = counts
+        if len(counts.kernel.prior) > 2 and not self._priors:  # symbols differ, possibly since a prior was learned
+            self._priors = np.split(np.zeros_like(self._table), len(self._own))
 
     def begin(self, shard: int, round_number: int) -> Any:
         kernel, number = self.counts.kernel, self.blocks.number(shard, round_number)
@@ -125,8 +129,9 @@ class TableShards:
         np.copyto(self._totals[shard], kernel.totals)
         own = {"codes": self.local.codes, "table": self._own[shard]}
         own |= {"totals": self._totals[shard], "inverse": self._inverse[shard]}
-        if self._priors:
+        if len(kernel.prior) > 2:
             gather_rows(kernel.prior, symbols, self._priors[shard])
+            self._priors[shard][-1] = kernel.prior[-1]
             own["prior"] = self._priors[shard]
         return kernel._replace(**own)
 

@@ -193,7 +193,7 @@ def _add_rising(amounts, shapes, rising, out):
 def _rising_logs(family, seen, out):
     n, rows = seen.n[0], family.slopes.shape[1]
     amounts, known = _part(seen.amounts, rows, n), _part(seen.known, rows, n)
-    _linear(amounts, known, seen.n[1], family.slopes, family.constants, out)
+    _linear(amounts, known, seen.n[1], family.slopes, family.constants, np.int64(0), n, out, np.int64(0))
     _add_rising(amounts, family.shapes, family.rising, out)
     return amounts
 

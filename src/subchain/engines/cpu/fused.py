@@ -23,6 +23,7 @@ from subchain.engines.cpu.partition import Index, Partition
 from subchain.engines.cpu.precision import DOUBLE, SINGLE, Precision
 from subchain.engines.cpu.single import Checks, deviation, has_safe_ways, tiles_to_check
 from subchain.engines.cpu.workspace import FLOAT64, Workers, Workspace
+from subchain.numerics.subnormals import subnormals_after_errors
 from subchain.propagation.lanes.groups import Claims, Edges, Tables, TiledPieces, Ways, add_rows, run_groups
 from subchain.propagation.verbs import kernel_for
 from subchain.transitions.operators import Dense
@@ -127,10 +128,11 @@ class FusedPass:
                 if not checks.add(deviation(fused, cut, self._borders, lead, tile, outputs)):
                     self.is_precise, claims.next[0] = False, len(groups)  # the others need not go on
             space = fused.messages.workspace()
-            fused.run(
-                self._lanes, claims, self._edges, lead, fused.tables(space, cut, lead), outputs, self._rows.table,
-                self.done, smooth=fused.consumer.smooth,
-            )  # fmt: skip
+            with subnormals_after_errors():
+                fused.run(
+                    self._lanes, claims, self._edges, lead, fused.tables(space, cut, lead), outputs, self._rows.table,
+                    self.done, smooth=fused.consumer.smooth,
+                )  # fmt: skip
 
         fused.workers.share(work, len(groups))
 

@@ -16,6 +16,7 @@ from subchain.engines.results import Keep
 from subchain.engines.statistics import HMMStatistics
 from subchain.engines.subchains import Ends, Minibatch, MinibatchRun
 from subchain.errors import impossible_error
+from subchain.numerics.subnormals import subnormals_after_errors
 from subchain.propagation import lanes
 from subchain.propagation.lanes.groups import Claims
 from subchain.propagation.lanes.subchains import Subchains, Told, run_subchains
@@ -70,7 +71,8 @@ def _run_compiled(
     def work() -> None:
         space = messages.workspace()
         tables = tables_in(space, n_states, int(columns.max()))
-        run(family, lanes, claims, ways, tables, told, rows.table, done)
+        with subnormals_after_errors():
+            run(family, lanes, claims, ways, tables, told, rows.table, done)
 
     workers.share(work, len(bounds) - 1)
     rows.add_up(workers)

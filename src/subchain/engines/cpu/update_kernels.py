@@ -43,7 +43,7 @@ PATIENCE = 20_000
 class Progress(NamedTuple):
     """Counters of a run, (1,) each: work that was opened, claimed and done, and whether some failed or all is over.
 
-    The last is the number of threads that have joined.
+    The last are the number of threads that have joined, and whether one of them has ended with an exception.
     """
 
     opened: Index
@@ -52,6 +52,7 @@ class Progress(NamedTuple):
     failed: Index
     over: Index
     joined: Index
+    broken: Index
 
 
 class Minibatch(NamedTuple):
@@ -150,6 +151,8 @@ def _run_stage(family, seen, batch, tables, tile, is_second):
     """Work on one tile: what lies around its subchains, or the subchains; return whether that could be done."""
     lanes, n_states = batch.lanes, batch.ways.initial.shape[0]
     a, b = lanes.tiles[tile], lanes.tiles[tile + 1]
+    if lanes.lengths[a:b].sum() > tables.positions.shape[0]:
+        return False  # subchains far longer than usual
     start = lanes.start[n_states * a : n_states * b].reshape(n_states, b - a)
     stop = lanes.stop[n_states * a : n_states * b].reshape(n_states, b - a)
     if not is_second:
@@ -190,7 +193,8 @@ def _run_all(family, seen, batch, progress, tables, is_second):
         _run_claimed(family, seen, batch, progress, tables, number)
         number = claim_below(progress.claimed, limit)
     while raise_by(progress.done, 0) < limit:
-        pass
+        if raise_by(progress.broken, 0) > 0:
+            return False
     return raise_by(progress.failed, 0) == 0
 
 

@@ -15,6 +15,7 @@ from subchain.engines.cpu.partition import LINE
 from subchain.engines.cpu.update_kernels import Minibatch, Progress
 from subchain.engines.cpu.update_kernels import run_updates as kernel
 from subchain.engines.cpu.workspace import Workers, Workspace, empty_table
+from subchain.numerics.subnormals import subnormals_after_errors
 from subchain.propagation.lanes.groups import Ways
 from subchain.propagation.lanes.subchains import Subchains
 from subchain.propagation.lanes.surroundings import Places
@@ -57,8 +58,13 @@ def run_updates(
     numbers, run = count(), kernel_for(kernel, emission.of_thread(0))
 
     def work() -> None:
-        learned, space = emission.of_thread(next(numbers)), Workspace()
-        run(kind, learned, chain, units, batch, progress, tables_in(space, n_states, columns), found)
+        try:
+            learned, space = emission.of_thread(next(numbers)), Workspace()
+            with subnormals_after_errors():
+                run(kind, learned, chain, units, batch, progress, tables_in(space, n_states, columns), found)
+        except BaseException:
+            progress.broken[0] = progress.over[0] = 1  # the others do not wait for this thread
+            raise
 
     workers.share(work, len(tiles) - 1)
 
