@@ -204,7 +204,7 @@ def test_priors_that_differ_by_symbol_are_those_of_the_symbols(n_symbols, with_g
     x = rng.integers(0, n_symbols, int(LENGTHS.sum()))
     x[rng.random(len(x)) < 0.1 * with_gaps] = -1
     data = Sequences(x, np.cumsum([0, *LENGTHS]))
-    emission = Categorical(n_categories=n_symbols, concentration=np.linspace(30.0, 1.0, n_symbols))
+    emission = Categorical(n_categories=n_symbols, concentration=np.linspace(3000.0, 1.0, n_symbols))
     for order in ("incremental", "shards"):
         HMM(
             3, emission, inference=CVI(order=order, max_iter=40, search=False), init="posteriors", random_state=0,
