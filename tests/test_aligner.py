@@ -318,7 +318,7 @@ def test_bad_input_is_refused() -> None:
         ("cluster", WordAligner(inference=CVI(cluster="state")), source, target),
         ("5 sentences", WordAligner(), source, target[:4]),
         ("no sentence pair", WordAligner(), [[]], [["a"]]),
-        ("target is missing", WordAligner(), source, None),
+        ("there is no target", WordAligner(), source, None),
     ]
     for message, aligner, one, other in refused:
         with pytest.raises(InputError, match=message):

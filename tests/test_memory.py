@@ -75,6 +75,7 @@ import gc, os, sys, warnings
 warnings.simplefilter("ignore")
 import numpy as np
 from subchain import CVI, EM, HDP, HMM, SCVI, SVI, VI, Beam, Buffer, Categorical, Gibbs, Guards, memory_estimate
+from subchain.engines.cpu import fused, updates
 from subchain.engines.cpu.workspace import Workspace
 
 rng, TWO, FEW = np.random.default_rng(0), dict(max_iter=2, tolerance=0.0), dict(batch=100, max_updates=20)
@@ -88,11 +89,14 @@ marks = lambda n: rng.integers(0, 2, (n, 8))
 def resident(name):
     return next(1024 * int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(name))
 
-def measure(states, emission, inference, x, small):
+def measure(states, emission, inference, x, small, compiles):
+    fused.LARGE = updates.LARGE = 0  # the small fit loads all the code, which the estimate does not count
     def model():
         prior = {"transition": HDP()} if isinstance(inference, Beam) else {}
         return HMM(states, emission, inference=inference, random_state=0, n_jobs=2, **prior)
     model().fit(small)
+    if compiles:
+        return
     said = memory_estimate(model(), x).total
     Workspace._spare.clear()  # tables of the small fit, which would be used again
     gc.collect()
@@ -104,10 +108,11 @@ def measure(states, emission, inference, x, small):
 
 for name, (states, emission, inference, data, n) in eval(sys.argv[1]).items():
     x, small = (eval(data, globals() | {"n": size}) for size in (n, 2000))
-    if os.fork() == 0:
-        measure(int(states), eval(emission), eval(inference), x, small)
-        os._exit(0)
-    os.wait()
+    for compiles in (True, False):  # compilers leave memory behind, so that another process compiles
+        if os.fork() == 0:
+            measure(int(states), eval(emission), eval(inference), x, small, compiles)
+            os._exit(0)
+        os.wait()
 """
 
 

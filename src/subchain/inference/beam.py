@@ -34,7 +34,7 @@ from subchain.structures.chain.sampling.walkers import Setting, refuse_weights
 KEPT_BYTES, SWEEP_BYTES = 5, 20
 #: Bytes that a sweep takes for a position and a state, measured: where paths are filtered, for likelihoods there, and
 #: for what was filtered before in the same sequence.
-REACHING_BYTES, LIKELIHOOD_BYTES, REACHED_BYTES = 50, 64, 10
+REACHING_BYTES, LIKELIHOOD_BYTES, REACHED_BYTES = 36, 64, 60
 
 
 class Beam(Sampler):

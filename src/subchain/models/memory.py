@@ -24,7 +24,7 @@ from subchain.transitions.hdp.hierarchy import hierarchy_of
 
 #: Number of tables of the model's size that an iteration holds at once: old and new statistics, prior, posterior,
 #: parameters and look-up tables of likelihoods; OTHER_TABLES if a pass has another surrogate than the point estimate.
-POINT_TABLES, OTHER_TABLES = 6, 12
+POINT_TABLES, OTHER_TABLES = 6, 17
 #: Tables over its excerpt that a race of starts works in.
 RACE_TABLES = 4
 #: Copies of the sample that k-means works with, and bytes that moments take for each number of their sample.
