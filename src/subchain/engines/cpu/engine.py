@@ -54,7 +54,7 @@ class Cpu(Component):
         Floating type of the messages in passes over large data: statistics, log likelihoods and marginals. Single
         precision is faster. Sums and log likelihoods are added up in double precision. Some stretches of the data are
         run in both precisions in every pass; if results differ by more than 2e-6, the whole pass is made in double
-        precision, so that all results are within 1e-5 of it. `checks` says what was found.
+        precision, which is meant to keep results within 1e-5 of it. `checks` says what was found.
 
     Attributes
     ----------
