@@ -21,6 +21,9 @@ from subchain.propagation.occurrence.methods import absence_in, expected_transit
 from subchain.propagation.occurrence.pairs import absence
 from subchain.transitions.operators import Banded
 
+#: Relative error of posterior marginals that the fast engine allows where pieces of a chain meet.
+TOLERANCE = 1e-13
+
 
 @dataclasses.dataclass
 class Passed:
@@ -110,13 +113,15 @@ def uniforms(key, number, n):
 class NaiveEngine:
     """All verbs of an engine, slowly."""
 
+    run = staticmethod(run)
+
     # ---- passes over a part of the data ------------------------------------------------------------------------------
 
     def sequences(self, surrogate, part):
         """Yield number, positions and messages of every sequence that is not empty."""
         for number in np.flatnonzero(part.data.lengths):
             positions = np.arange(*part.data.offsets[number : number + 2])
-            yield int(number), positions, run(surrogate, part, positions)
+            yield int(number), positions, self.run(surrogate, part, positions)
 
     def scores(self, surrogate, part):
         totals, impossible = np.zeros(part.data.n_sequences), {}
@@ -229,7 +234,7 @@ class NaiveEngine:
         )
         for i in range(batch.size):
             positions = batch.starts[i] + np.arange(batch.lengths[i])
-            passed = run(surrogate, part, positions, start[:, i], stop[:, i])
+            passed = self.run(surrogate, part, positions, start[:, i], stop[:, i])
             if naive.log_sum(passed.both[-1]) == -np.inf:
                 sequence = int(batch.sequences[i])
                 dead = np.append(np.flatnonzero(~(passed.joint > -np.inf).any(axis=1)), len(positions) - 1)[0]
@@ -316,3 +321,33 @@ class NaiveEngine:
 
     def pass_memory(self, data, transition, sums_bytes):
         return PassMemory(3 * 8 * transition.n_states * int(data.lengths.max(initial=0)), sums_bytes, 0)
+
+
+@dataclasses.dataclass
+class RoundedPassed(Passed):
+    """A chain whose posterior marginals are off by as much as an engine's rounding may be."""
+
+    rng: np.random.Generator
+
+    def rounded(self, probabilities):
+        logs = np.abs(self.logs[np.isfinite(self.logs)]).max(initial=0.0)
+        error = TOLERANCE + 4.0 * np.finfo(np.float64).eps * logs
+        return probabilities * (1.0 + error * self.rng.uniform(-1.0, 1.0, probabilities.shape))
+
+    @property
+    def smoothed(self):
+        return self.rounded(super().smoothed)
+
+    @property
+    def pairs(self):
+        return self.rounded(super().pairs)
+
+
+class RoundedEngine(NaiveEngine):
+    """The same with other rounding errors: how far two fits by it are apart tells how much rounding decides in them."""
+
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(seed)
+
+    def run(self, *arguments):
+        return RoundedPassed(**vars(run(*arguments)), rng=self.rng)

@@ -7,6 +7,7 @@ import pytest
 from fuzz import fits, kills, mishaps
 from fuzz.cases import draw_case
 from fuzz.children import PASSED, VIOLATION, judge, verdicts
+from subchain.engines import Cpu
 
 #: Seeds that found a defect: pieces in log space with the wrong matrix, known states that contradict a mask or an
 #: initial distribution, a lane in log space whose filtered marginals are nan, large counts in log space, counts that
@@ -14,7 +15,7 @@ from fuzz.children import PASSED, VIOLATION, judge, verdicts
 #: drawn marginals of impossible first states, expected counts that are lost in rounding,
 #: messages from both sides that nearly contradict each other, large counts, a search among weights that underflow,
 #: a mean of observations that cancel, a search that begins by rounding, a likelihood that is flat,
-#: weights of transitions that underflow to zero.
+#: weights of transitions that underflow to zero, nearly equal states that amplify rounding.
 FOUND = [
     666,
     2395,
@@ -33,6 +34,7 @@ FOUND = [
     701547,
     708823,
     1015089,
+    1212291,
 ]
 #: And of kills: sums whose terms cancel, a measure that only some iterations have,
 #: an adaptive rate of data that want no change.
@@ -54,6 +56,21 @@ def test_random_fits(first):
 
 def test_fits_that_found_a_defect():
     assert not violations([judge(fits.run, seed) for seed in FOUND])
+
+
+def test_an_engine_that_is_slightly_wrong_is_noticed(monkeypatch):
+    """Counts that are off by one part in 10,000: more than the check allows, and more than rounding explains."""
+
+    def wrong(engine, surrogate, part, statistics=Cpu.statistics):
+        found = statistics(engine, surrogate, part)
+        found.chain.pairs[:, 0] *= 1.0 + 1e-4
+        return found
+
+    case = draw_case(379)  # VI of three states, each of whose transitions occurs
+    fits.the_naive_engine_agrees(case, fits.fit(case))
+    monkeypatch.setattr(Cpu, "statistics", wrong)
+    with pytest.raises(fits.Violation, match=r"differs by .* by rounding only by"):
+        fits.the_naive_engine_agrees(case, fits.fit(case))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="kills forked processes")
