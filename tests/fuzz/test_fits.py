@@ -66,7 +66,7 @@ def test_an_engine_that_is_slightly_wrong_is_noticed(monkeypatch):
         found.chain.pairs[:, 0] *= 1.0 + 1e-4
         return found
 
-    case = draw_case(379)  # VI of three states, each of whose transitions occurs
+    case = draw_case(507)  # VI of three states, each of whose transitions occurs
     fits.the_naive_engine_agrees(case, fits.fit(case))
     monkeypatch.setattr(Cpu, "statistics", wrong)
     with pytest.raises(fits.Violation, match=r"differs by .* by rounding only by"):
