@@ -116,6 +116,19 @@ def test_what_is_out_of_the_ordinary_is_left_to_the_general_method(name: str, mo
     check(monkeypatch, name, "one chain", algorithm(SVI, Guards(), batch=30), done=None)
 
 
+@pytest.mark.parametrize("n_jobs", [1, 3])
+@pytest.mark.parametrize("store", ["messages", "marginals"])
+def test_an_update_of_which_one_tile_fails_leaves_no_guards_behind(
+    store: str, n_jobs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(updates, "SHARED", 0)
+    monkeypatch.setattr(updates, "LEAST_COLUMNS", 64)
+    values = FAMILIES["Gaussian"][1].copy()
+    values[1000:1010] = np.nan
+    monkeypatch.setitem(FAMILIES, "Gaussian", (Gaussian(), values))
+    check(monkeypatch, "Gaussian", "one chain", algorithm(SCVI, Guards(store), batch=150), done=None, n_jobs=n_jobs)
+
+
 def test_a_run_goes_on_in_the_same_bits(tmp_path: Path) -> None:
     def inference(limit: int) -> Any:
         return algorithm(SCVI, Guards(), max_updates=limit, report_every=10)

@@ -28,7 +28,7 @@ from subchain.propagation.lanes.groups import Sums, Ways, messages_of
 from subchain.propagation.lanes.learning import begin_blend, blend_part, clear_sums, end_blend, weigh_family
 from subchain.propagation.lanes.observing import observation_room
 from subchain.propagation.lanes.subchains import Subchains, add_tile, run_tile
-from subchain.propagation.lanes.surroundings import BUFFERS, GROWING, Places, enter, falling_order, leave
+from subchain.propagation.lanes.surroundings import BUFFERS, GROWING, GUARDS, Places, enter, falling_order, leave
 from subchain.propagation.layout import step_offsets
 from subchain.propagation.underflow import LEAST_TRANSITION
 from subchain.transitions.incremental import dirichlet_rows
@@ -68,6 +68,7 @@ class Minibatch(NamedTuple):
     ways, outside : first states and transitions, and the stationary distribution, (K,)
     rows : (T, S) the fresh sums of each tile: first states, transitions and emissions
     totals : (M,) log likelihoods
+    guards : (M, 2 K) those that the subchains leave, until all tiles are done; (0, 2 K) where there is one tile
     blend : (2,) what the old sums and the fresh ones are multiplied by when they are added
     """
 
@@ -78,6 +79,7 @@ class Minibatch(NamedTuple):
     outside: Array
     rows: Array
     totals: Array
+    guards: NDArray[np.float32]
     blend: Array
 
 
@@ -161,10 +163,13 @@ def _fresh(batch):
 def _run_stage(learned, seen, batch, tables, tile, stage):
     """Work on one tile, or on one part of the sums; return whether that could be done."""
     family, lanes, n_states = learned.likelihood, batch.lanes, batch.ways.initial.shape[0]
+    a, b = lanes.tiles[tile], lanes.tiles[tile + 1]
     if stage == BLEND:
         blend_part(learned, batch.blend[0], batch.blend[1], _fresh(batch), tile)
+        if batch.boundary.state[0] == GUARDS and batch.rows.shape[0] > 1:
+            for lane in range(a, b):
+                batch.boundary.guards[batch.places.pieces[lane]] = batch.guards[lane]
         return True
-    a, b = lanes.tiles[tile], lanes.tiles[tile + 1]
     if lanes.lengths[a:b].sum() > tables.positions.shape[0]:
         return False  # subchains far longer than usual
     start = lanes.start[n_states * a : n_states * b].reshape(n_states, b - a)
@@ -178,7 +183,11 @@ def _run_stage(learned, seen, batch, tables, tile, stage):
     if not run_tile(family, seen, lanes, a, b, offsets, start, stop, batch.ways, tables, batch.totals[a:b]):
         return False
     weighted, alpha, marginals = messages_of(tables, n_states, offsets[-1])
-    leave(batch.boundary, batch.places.pieces[a:b], lengths, offsets, weighted, alpha, marginals)
+    if batch.boundary.state[0] == GUARDS:
+        guards, rows = batch.boundary.guards, batch.places.pieces[a:b]
+        if batch.rows.shape[0] > 1:  # another tile may fail, and the update with it
+            guards, rows = batch.guards, np.arange(a, b)
+        leave(batch.boundary, guards, rows, lengths, offsets, weighted, alpha, marginals)
     sums.initial[:] = 0.0
     sums.pairs[:] = 0.0
     clear_sums(family, sums.emission)

@@ -88,4 +88,5 @@ def _minibatch(tiles: Index, units: Units, boundary: BoundarySteps, n_states: in
     lanes = Subchains(tiles, starts, lengths, start, stop, np.empty(size), weights, pair_weights)
     around = Places(pieces, begins, ends, np.zeros((size, 2), dtype=np.int64))
     ways = Ways(np.empty(n_states), np.empty((n_states, n_states)), np.empty((n_states, n_states)))
-    return Minibatch(lanes, around, boundary, ways, np.empty(n_states), rows, np.empty(size), np.empty(2))
+    guards = np.empty((size if len(rows) > 1 else 0, 2 * n_states), dtype=np.float32)
+    return Minibatch(lanes, around, boundary, ways, np.empty(n_states), rows, np.empty(size), guards, np.empty(2))

@@ -237,17 +237,15 @@ def enter(family, seen, lanes, places, boundary, a, b, ways, outside, tables, st
 
 
 @small_kernel
-def leave(boundary, pieces, lengths, offsets, weighted, alpha, marginals):
-    """Keep what the lanes of a tile tell their neighbours."""
-    if boundary.state[0] != GUARDS:
-        return
-    n_states, lanes, is_even = alpha.shape[0], pieces.shape[0], lengths[0] == lengths[-1]
-    write_guards(boundary.guards, 0, pieces, marginals if boundary.keeps_marginals else weighted, 0)
+def leave(boundary, guards, rows, lengths, offsets, weighted, alpha, marginals):
+    """Keep what the lanes of a tile tell their neighbours in rows of a table of guards."""
+    n_states, lanes, is_even = alpha.shape[0], rows.shape[0], lengths[0] == lengths[-1]
+    write_guards(guards, 0, rows, marginals if boundary.keeps_marginals else weighted, 0)
     table = marginals if boundary.keeps_marginals else alpha
     if is_even:
-        write_guards(boundary.guards, n_states, pieces, table, offsets[-1] - lanes)
+        write_guards(guards, n_states, rows, table, offsets[-1] - lanes)
         return
     last = np.empty((n_states, lanes))
     for lane in range(lanes):
         last[:, lane] = table[:, offsets[lengths[lane] - 1] + lane]
-    write_guards(boundary.guards, n_states, pieces, last, 0)
+    write_guards(guards, n_states, rows, last, 0)
