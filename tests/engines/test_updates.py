@@ -13,6 +13,7 @@ from stochastic_examples import BOUNDARIES
 from subchain import EM, HMM, SCVI, SVI, Bernoulli, Categorical, DiagonalGaussian, Gaussian, Guards, Poisson
 from subchain.data.sequences import Sequences
 from subchain.engines.cpu import updates
+from subchain.engines.cpu.update_kernels import Progress
 from subchain.numerics.special import digamma_of
 from subchain.structures.chain.fused_updates import FusedUpdates
 
@@ -127,6 +128,23 @@ def test_an_update_of_which_one_tile_fails_leaves_no_guards_behind(
     values[1000:1010] = np.nan
     monkeypatch.setitem(FAMILIES, "Gaussian", (Gaussian(), values))
     check(monkeypatch, "Gaussian", "one chain", algorithm(SCVI, Guards(store), batch=150), done=None, n_jobs=n_jobs)
+
+
+def test_the_leader_does_not_wait_for_a_thread_that_has_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(updates, "SHARED", 0)
+    monkeypatch.setattr(updates, "LEAST_COLUMNS", 64)
+    kernel_for = updates.kernel_for
+
+    def beside_a_broken_thread(*given: Any) -> Any:
+        def run(*arguments: Any) -> None:
+            (progress,) = (argument for argument in arguments if isinstance(argument, Progress))
+            progress.claimed[0] = progress.broken[0] = 1  # another thread claimed a tile, and ended with an exception
+            kernel_for(*given)(*arguments)
+
+        return run
+
+    monkeypatch.setattr(updates, "kernel_for", beside_a_broken_thread)
+    check(monkeypatch, "symbols", "ragged", algorithm(SCVI, Guards(), batch=150), done=0)
 
 
 def test_a_run_goes_on_in_the_same_bits(tmp_path: Path) -> None:

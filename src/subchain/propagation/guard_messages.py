@@ -29,29 +29,30 @@ def _fetch(table, pieces, sink):
     sink[0, 0] = fetched
 
 
+@linked(forceinline=True)
+def _store_columns(columns, out, k, lane):
+    """Write neighbouring columns of a block as rows of `out` from row k on, as far as there are rows."""
+    for i in range(WIDTH):
+        if k + i < out.shape[0]:
+            store(out, k + i, lane, None, columns[i])
+
+
 @linked()
 def _gather(table, rows, at, skip, out):
-    """Write entries of some rows of a table, from column `at` on, as the columns of `out` (K, M); zeros where `skip`."""
+    """Write entries of rows of a table, from column `at` on, as the columns of `out` (K, M); zeros where `skip`."""
     n_states, lanes = out.shape
-    whole = lanes - lanes % WIDTH
+    whole, even = lanes - lanes % WIDTH, n_states - n_states % WIDTH
     for lane in range(0, whole, WIDTH):
-        for k in range(0, n_states - WIDTH + 1, WIDTH):
-            columns = turned_doubles(table, rows, lane, at + k, None)
-            for i in range(WIDTH):
-                store(out, k + i, lane, None, columns[i])
-        k = n_states - n_states % WIDTH
-        if k < n_states:
-            columns = turned_doubles(table, rows, lane, at + k, first(n_states - k))
-            for i in range(WIDTH):
-                if k + i < n_states:
-                    store(out, k + i, lane, None, columns[i])
+        for k in range(0, even, WIDTH):
+            _store_columns(turned_doubles(table, rows, lane, at + k, None), out, k, lane)
+        if even < n_states:
+            mask = first(n_states - even)
+            _store_columns(turned_doubles(table, rows, lane, at + even, mask), out, even, lane)
     for lane in range(lanes):
         if skip[lane]:
-            for k in range(n_states):
-                out[k, lane] = 0.0
+            out[:, lane] = 0.0
         elif lane >= whole:
-            for k in range(n_states):
-                out[k, lane] = table[rows[lane], at + k]
+            out[:, lane] = table[rows[lane], at : at + n_states]
 
 
 @linked()
@@ -104,7 +105,7 @@ def _write_some(table, row, at, messages, column, factor, k, stop):
 
 @linked()
 def write_guards(table, at, pieces, messages, begin):
-    """Keep the messages (K, n) in the columns from `begin` on, each divided by its sum, from column `at` of a table on."""
+    """Keep messages, columns of a table (K, n) from `begin` on, divided by their sums, from column `at` of rows on."""
     n_states, lanes = messages.shape[0], pieces.shape[0]
     totals, whole = _totals(messages, begin, lanes), lanes - lanes % WIDTH
     states, factors = np.minimum(np.arange(n_states + WIDTH), n_states - 1), np.empty((1, WIDTH))

@@ -104,8 +104,8 @@ class TableSteps:
     def of_thread(self, number: int) -> SymbolSteps:
         table = self._table
         likelihood = SymbolRows(
-            self._values, table.counts, self._factor, table.concentration, self._totals, self._kind, table.place(number),
-            self._added,
+            self._values, table.counts, self._factor, table.concentration, self._totals, self._kind,
+            table.place(number), self._added,
         )  # fmt: skip
         return SymbolSteps(likelihood, table.totals, table.prior_totals)
 
@@ -118,7 +118,8 @@ class TableSteps:
 def _room(family, columns):
     return FoundSymbols(
         np.empty(columns, dtype=np.int64), np.empty(columns, dtype=np.int64), np.empty(columns, dtype=np.int64),
-        np.empty(columns, dtype=np.int64), np.empty((columns, family.totals.shape[0])), np.empty(columns), np.zeros(2, dtype=np.int64),
+        np.empty(columns, dtype=np.int64), np.empty((columns, family.totals.shape[0])), np.empty(columns),
+        np.zeros(2, dtype=np.int64),
     )  # fmt: skip
 
 
@@ -217,7 +218,11 @@ def _blend(learned, keep, gain, rows, part):
     added[:] = 0.0
     for tile in range(parts):
         row = rows[tile]
-        first, last, n_found = 0 if part == 0 else np.int64(row[part - 1]), np.int64(row[part]), np.int64(row[parts - 1])
+        first, last, n_found = (
+            0 if part == 0 else np.int64(row[part - 1]),
+            np.int64(row[part]),
+            np.int64(row[parts - 1]),
+        )
         for i in range(first, last):
             symbol, at = np.int64(row[parts + i]), parts + n_found + i * n_states
             for k in range(n_states):

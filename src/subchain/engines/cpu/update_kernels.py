@@ -6,8 +6,9 @@ underflows, a missing coordinate) is left to the general method: the run of upda
 
 One thread leads: it chooses the subchains, works out the surrogate and lets the fresh sums enter the old ones. In
 between it opens the tiles of the minibatch, which other threads may help with: first what lies around the subchains,
-then the subchains, then the parts of the sums that fresh ones enter. Sums of tiles are kept apart and added in their order, so that any number of threads gives the same
-bits; they enter the old ones in as many parts. The leader waits for tiles that are being worked on, never for a thread.
+then the subchains, then the parts of the sums that fresh ones enter. Sums of tiles are kept apart and added in their
+order, so that any number of threads gives the same bits. The leader waits for tiles that are being worked on, never for
+a thread.
 """
 
 # mypy: disable-error-code="no-untyped-def"
