@@ -108,6 +108,7 @@ class Updates:
         self.interruption = Postponed()
         self.deadline = state.deadline
         self._drawn: dict[int, tuple[Index, Array]] = {}
+        self._ran_through = False  # whether the last compiled call has done all that it was given
         memory, prior = state.results.memory, state.results.prior or problem.prior
         statistics = state.statistics if state.statistics is not None else self._estimate(state.point)
         statistics.n_observations = problem.structure.total_weight
@@ -195,9 +196,11 @@ class Updates:
         """Do one update, or as many as one compiled call can do, up to `most`."""
         results = self.results
         if not self.algorithm.adapt:
-            most = min(most, max(int(AT_ONCE / max(self.plan.n_observations, 1.0)), 1))
-            units, rates = self.coming(results.update + 1, most)
+            n = min(most, max(int(AT_ONCE / max(self.plan.n_observations, 1.0)), 1))
+            n = n if self._ran_through else min(n, DRAWN - results.update % DRAWN)
+            units, rates = self.coming(results.update + 1, n)
             done = results.minibatches.run_updates(units, rates, results.model, results.since)
+            self._ran_through = done == n
             if done:
                 results.changed(done)
                 self.rate = float(rates[done - 1])
