@@ -62,6 +62,9 @@ class WordAligner(Component):
         Probability that a word has no counterpart, in the hidden Markov model.
     max_jump : int
         Jumps between positions that are longer count as this long.
+    end_jumps : bool
+        Whether the jump to the first linked word has widths of its own, and a sentence ends by a jump behind its last
+        position, which has widths of its own, too.
     iterations : int or sequence of int, optional
         Iterations of each stage; by default 2 of model 1 and 3 of the hidden Markov model for "cvi", 5 of each for "em"
         and "vi", 3 passes for "scvi", and 20 sweeps of burn-in and 20 draws for "gibbs".
@@ -101,6 +104,7 @@ class WordAligner(Component):
         concentration: float = 1e-3,
         null_probability: float = 0.2,
         max_jump: int = 20,
+        end_jumps: bool = True,
         iterations: int | Sequence[int] | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -114,6 +118,7 @@ class WordAligner(Component):
         self.concentration = concentration
         self.null_probability = null_probability
         self.max_jump = max_jump
+        self.end_jumps = end_jumps
         self.iterations = iterations
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -150,7 +155,12 @@ class WordAligner(Component):
                 stacklevel=2,
             )
         known = None if prior is None else prior._fitted()
-        names = ("concentration", "null_probability", "max_jump", "agreement")
+        if prior is not None and (prior.max_jump, prior.end_jumps) != (self.max_jump, self.end_jumps):
+            raise InputError(
+                f"the prior has max_jump={prior.max_jump} and end_jumps={prior.end_jumps}, this aligner "
+                f"max_jump={self.max_jump} and end_jumps={self.end_jumps}; give both the same."
+            )
+        names = ("concentration", "null_probability", "max_jump", "end_jumps", "agreement")
         settings = {name: getattr(self, name) for name in names} | {"n_jobs": self._jobs()}
         fit = StageFit(data, known, settings, seed_sequence(self.random_state), self.progress)
         self.traces_ = []
@@ -225,7 +235,7 @@ class WordAligner(Component):
         elif self._shares is not None:
             return data, self._shares.links, np.nan
         table = known.translation if source is None else data.prior(known.translation.concentration, known.translation)
-        model = Model(self.is_chain_, float(self.null_probability), bool(self.agreement))
+        model = Model(self.is_chain_, float(self.null_probability), bool(self.agreement), bool(self.end_jumps))
         structure = Alignments(data, model, self._jobs())
         weights = AlignmentPosterior(table, known.jumps).weights(self.kind_)
         n_buckets = known.jumps.counts.shape[1]

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
     Model = TypeVar("Model", bound=WordAligner)
 
-KIND, VERSION = "word aligner", 1
+KIND, VERSION = "word aligner", 2
+#: Settings of files that were written before these were offered.
+EARLIER: dict[str, Any] = {"end_jumps": False}
 
 
 def save_aligner(aligner: WordAligner, path: str | os.PathLike[str]) -> None:
@@ -53,7 +55,7 @@ def load_aligner(kind: type[Model], path: str | os.PathLike[str]) -> Model:
     if not isinstance(header.get("version"), int) or header["version"] > VERSION:
         raise FileFormatError(f"{path} was written by a newer version of subchain; update the package to read it.")
     with reading(path):
-        aligner = kind(**{name: build(value) for name, value in header["settings"].items()})
+        aligner = kind(**EARLIER | {name: build(value) for name, value in header["settings"].items()})
         aligner.posterior_ = RecordReader(arrays).read(header["schema"], "posterior_", kind=AlignmentPosterior)
         if header["weights"] not in KINDS or not isinstance(header["is_chain"], bool):
             raise FileFormatError("the file does not say how text is aligned")

@@ -81,7 +81,7 @@ class StageFit:
     ----------
     data : the text
     known : posterior of an earlier aligner over the same codes, whose counts the prior has; None for none
-    settings : agreement, null_probability, concentration, max_jump and n_jobs of the aligner
+    settings : agreement, null_probability, concentration, max_jump, end_jumps and n_jobs of the aligner
     root : where random numbers come from
     """
 
@@ -104,7 +104,7 @@ class StageFit:
     def prior(self, algorithm: Algorithm) -> AlignmentPosterior:
         """Return the prior, flat for point estimates, with the counts of an earlier aligner."""
         concentration = 1.0 if algorithm.flat else float(self.settings["concentration"])
-        jumps = JumpWidths.prior(self.settings["max_jump"])
+        jumps = JumpWidths.prior(self.settings["max_jump"], bool(self.settings["end_jumps"]))
         if self.known is not None:
             jumps = self.known.jumps
         table = self.data.prior(concentration, None if self.known is None else self.known.translation)
@@ -115,7 +115,8 @@ class StageFit:
     ) -> Stage:
         """Run one stage and return how it ended."""
         agrees = bool(self.settings["agreement"]) and not isinstance(algorithm, (VI, Gibbs))
-        model = Model(STAGES[stage], float(self.settings["null_probability"]), agrees)
+        has_ends = bool(self.settings["end_jumps"])
+        model = Model(STAGES[stage], float(self.settings["null_probability"]), agrees, has_ends)
         start = self.shares if isinstance(algorithm, CVI) else None
         structure = Alignments(self.data, model, self.settings["n_jobs"], start)
         prior = self.prior(algorithm)
