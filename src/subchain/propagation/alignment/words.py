@@ -47,8 +47,15 @@ class Side(NamedTuple):
     position_step: int
 
 
+class How(NamedTuple):
+    """Whether a word's share is taken out before it is visited, and whether its new share takes its place."""
+
+    excludes: bool
+    puts_back: bool
+
+
 class Around(NamedTuple):
-    """Distributions of the positions around a word.
+    """Distributions of the positions around a word, and jumps.
 
     Attributes
     ----------
@@ -56,6 +63,7 @@ class Around(NamedTuple):
     after : (words, positions + 1) of the next position after each word, the last entry that of none
     own, weights : (positions + 1,) the word's q, the last entry NULL, and its weights
     onward : (positions + 1,) expected probability of what comes next, by the position that is then remembered
+    mine, jumps : (B,) expected jumps of the sentence, and weights of the widths
     """
 
     before: Array
@@ -63,6 +71,8 @@ class Around(NamedTuple):
     own: Array
     weights: Array
     onward: Array
+    mine: Array
+    jumps: Array
 
 
 @kernel
@@ -187,11 +197,17 @@ def expect_jumps_of(side, has_ends, links, around, jumps):
 
 
 @kernel
-def weigh_jumps(jumps, model, n_positions, around, after, room):
-    """Multiply the weights of a word by the expected probabilities of the jumps to it, and from it or past it."""
+def weigh_jumps(counts, concentration, excludes, model, n_positions, around, after, room):
+    """Multiply the weights of a word by the expected probabilities of the jumps to it, and from it or past it.
+
+    `counts` are those of all other sentences if `excludes`, and else those of all.
+    """
+    for bucket in range(around.mine.shape[0]):
+        others = around.mine[bucket] if excludes else 0.0
+        around.jumps[bucket] = max(counts[bucket] + others, 0.0) + concentration
     width = padded(n_positions)
     transition = room.transition[: (n_positions + 1) * width].reshape(n_positions + 1, width)
-    fill_transition(jumps, model, n_positions, transition, room.ends)
+    fill_transition(around.jumps, model, n_positions, transition, room.ends)
     into = room.vectors[0]
     into[:width] = 0.0
     past = 0.0
@@ -219,15 +235,47 @@ def renew_word(side, word, weights, links):
 
 
 @kernel
-def keep_jumps(mine, kept, counts, excludes, puts_back):
-    """Write the jumps of a sentence over those that were kept; exchange them in the counts, too, if `puts_back`."""
+def keep_jumps(mine, kept, counts, how):
+    """Write the jumps of a sentence over those that were kept; exchange them in the counts, too, if they go back."""
     for bucket in range(mine.shape[0]):
         old = np.float64(kept[bucket])
         kept[bucket] = max(mine[bucket], 0.0)
-        if puts_back:
-            counts[bucket] += np.float64(kept[bucket]) - (0.0 if excludes else old)
-        elif excludes:
+        if how.puts_back:
+            counts[bucket] += np.float64(kept[bucket]) - (0.0 if how.excludes else old)
+        elif how.excludes:
             counts[bucket] += old
+
+
+@kernel
+def visit_side(cells, side, counts, totals, prior, model, links, kept, how, around, room):
+    """Update the words of one direction of a sentence pair; `kept` (B,) are its jumps. Return the log normaliser."""
+    n_positions, of_sides, found = side.positions.shape[0], counts.jumps[side.direction], 0.0
+    if model.is_chain:
+        expect_jumps_of(side, model.has_ends, links, around, around.mine)
+        for bucket in range(kept.shape[0] if how.excludes else 0):
+            of_sides[bucket] -= kept[bucket]
+    look_ahead(side, links, around)
+    for word in range(side.words.shape[0]):
+        after = around.after[word]
+        if how.excludes:
+            add_word(cells, side, word, links, -1.0, model.agrees, counts, totals)
+        weigh_word(cells, side, word, counts, totals, prior[0], around.weights)
+        if model.is_chain:
+            read_links(side, word, links, around.own)
+            add_jumps_of(n_positions, model.has_ends, around, after, -1.0, around.mine)
+            weigh_jumps(of_sides, prior[1], how.excludes, model, n_positions, around, after, room)
+        if how.excludes != how.puts_back:
+            add_word(cells, side, word, links, 1.0 if how.excludes else -1.0, model.agrees, counts, totals)
+        found += renew_word(side, word, around.weights, links)
+        if how.puts_back:
+            add_word(cells, side, word, links, 1.0, model.agrees, counts, totals)
+        if model.is_chain:
+            read_links(side, word, links, around.own)
+            add_jumps_of(n_positions, model.has_ends, around, after, 1.0, around.mine)
+            step_over(n_positions, around)
+    if model.is_chain:
+        keep_jumps(around.mine, kept, of_sides, how)
+    return found
 
 
 @kernel
@@ -236,42 +284,13 @@ def visit_words(cells, pairs, counts, totals, prior, model, shares, excludes, pu
 
     With `puts_back` false counts stay as they are, and neighbours are seen with their new q all the same.
     """
-    longest = max(sizes[0], sizes[1])
-    room, before = make_room(longest, longest, 0), np.zeros(longest)
-    vectors = np.zeros((4, longest + 1))
-    around = Around(vectors[0], np.zeros((longest, longest + 1)), vectors[1], vectors[2], vectors[3])
-    mine, jumps, found = np.zeros(counts.jumps.shape[1]), np.zeros(counts.jumps.shape[1]), 0.0
-    links = shares.links
+    longest, n_buckets = max(sizes[0], sizes[1]), counts.jumps.shape[1]
+    room, places, widths = make_room(longest, longest, 0), np.zeros((4, longest + 1)), np.zeros((2, n_buckets))
+    after = np.zeros((longest, longest + 1))
+    around = Around(places[0], after, places[1], places[2], places[3], widths[0], widths[1])
+    how, found = How(excludes, puts_back), 0.0
     for pair in pairs:
         for direction in range(2 if cells.starts[pair] < cells.starts[pair + 1] else 0):
-            side, of_sides = side_of(cells, pair, direction), counts.jumps[direction]
-            n_positions = side.positions.shape[0]
-            if model.is_chain:
-                expect_jumps_of(side, model.has_ends, links, around, mine)
-                for bucket in range(mine.shape[0] if excludes else 0):
-                    of_sides[bucket] -= shares.jumps[pair, direction, bucket]
-            look_ahead(side, links, around)
-            for word in range(side.words.shape[0]):
-                after = around.after[word]
-                if excludes:
-                    add_word(cells, side, word, links, -1.0, model.agrees, counts, totals)
-                weigh_word(cells, side, word, counts, totals, prior[0], around.weights)
-                if model.is_chain:
-                    read_links(side, word, links, around.own)
-                    add_jumps_of(n_positions, model.has_ends, around, after, -1.0, mine)
-                    for bucket in range(mine.shape[0]):
-                        others = mine[bucket] if excludes else 0.0
-                        jumps[bucket] = max(of_sides[bucket] + others, 0.0) + prior[1]
-                    weigh_jumps(jumps, model, n_positions, around, after, room)
-                if excludes != puts_back:
-                    add_word(cells, side, word, links, 1.0 if excludes else -1.0, model.agrees, counts, totals)
-                found += renew_word(side, word, around.weights, links)
-                if puts_back:
-                    add_word(cells, side, word, links, 1.0, model.agrees, counts, totals)
-                if model.is_chain:
-                    read_links(side, word, links, around.own)
-                    add_jumps_of(n_positions, model.has_ends, around, after, 1.0, mine)
-                    step_over(n_positions, around)
-            if model.is_chain:
-                keep_jumps(mine, shares.jumps[pair, direction], of_sides, excludes, puts_back)
+            side, kept = side_of(cells, pair, direction), shares.jumps[pair, direction]
+            found += visit_side(cells, side, counts, totals, prior, model, shares.links, kept, how, around, room)
     return found
