@@ -6,8 +6,9 @@ word is NULL with probability p0; else its position depends on that of the last 
 the jump: c(i − m) / Σ over all positions. Widths are clipped to −D … D. NULL remembers the position (Och & Ney 2003),
 so the recursion has one number for each position, and one for the start.
 
-The first jump starts at position −1 and has the widths of all others. With *end jumps* it has widths of its own, and so
-has a jump that ends the sentence: the next jump leads to one of the I positions, or behind the last word and to the end.
+The first jump starts at position −1 and has the widths of all others. With *end jumps* it has widths of its own, and
+the sentence ends by a jump that has widths of its own, too: the next jump leads to one of the I positions, or behind
+the last word and to the end.
 
 Tables have rows of `padded(n)` entries, zero behind the n-th, so that loops run over whole vectors.
 """
