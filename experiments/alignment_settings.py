@@ -58,6 +58,8 @@ class AlignmentSettings(Experiment):
 
     def rows(self) -> Iterable[Row]:
         self.counts: dict[tuple[str, str], list[Counts]] = {}
+        for inference in ("em", "cvi", BY_WORD):  # compilation is no part of the times
+            WordAligner(inference=inference, progress=False).fit(["a b"], ["c d"])
         for text, size in SIZES.items():
             for seed in range(1, self.seeds + 1):
                 corpus = hansards(size, seed) if text == HANSARDS else made_up(text, size, seed)

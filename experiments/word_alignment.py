@@ -157,7 +157,7 @@ class WordAlignment(Experiment):
 
 
 def _aligned(corpus: Corpus, settings: dict[str, Any], seed: int) -> tuple[dict[str, Links], float, float]:
-    """Links of an aligner by how they are combined, processor seconds, and the threshold chosen by development pairs."""
+    """Links of an aligner by how they are combined, processor seconds, and the threshold that was chosen."""
     aligner = WordAligner(random_state=seed, progress=False, **settings)
     began = time.process_time()
     aligner.fit(corpus.text)

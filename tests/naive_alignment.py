@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,33 @@ def enumerate_alignments(
         if has_ends:
             joint *= (1.0 - null_probability) * jump_probability(jumps, last, n_positions, n_positions, has_ends)
             seen[bucket_of(len(jumps), last, n_positions, n_positions, has_ends)] += 1
+        total += joint
+        counts += joint * seen
+        for word, position in enumerate(alignment):
+            if position >= 0:
+                links[word, position] += joint
+    return float(np.log(total)), links / total, counts / total
+
+
+def distance_of(word: int, position: int, n_words: int, n_positions: int) -> int:
+    """Return the bucket of a cell's distance from the diagonal, one of 40."""
+    return int(40 * abs(Fraction(2 * position + 1, 2 * n_positions) - Fraction(2 * word + 1, 2 * n_words)))
+
+
+def enumerate_diagonal(weights: Any, null: Any, jumps: Any, null_probability: float) -> tuple[float, Any, Any]:
+    """Return the same of the diagonal model; `jumps` (40,) are weights of distances from the diagonal."""
+    n_words, n_positions = weights.shape
+    links, counts, total = np.zeros(weights.shape), np.zeros(len(jumps)), 0.0
+    distances = [[distance_of(j, i, n_words, n_positions) for i in range(n_positions)] for j in range(n_words)]
+    for alignment in itertools.product(range(-1, n_positions), repeat=n_words):
+        joint, seen = 1.0, np.zeros_like(counts)
+        for word, position in enumerate(alignment):
+            if position < 0:
+                joint *= null_probability * null[word]
+                continue
+            share = jumps[distances[word][position]] / sum(jumps[distance] for distance in distances[word])
+            joint *= (1.0 - null_probability) * share * weights[word, position]
+            seen[distances[word][position]] += 1
         total += joint
         counts += joint * seen
         for word, position in enumerate(alignment):

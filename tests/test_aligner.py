@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import Any
 
 import numpy as np
 import pytest
-from naive_alignment import enumerate_alignments, expected_jumps, expected_weights
+from naive_alignment import distance_of, enumerate_alignments, enumerate_diagonal, expected_jumps, expected_weights
 
 from subchain import CVI, EM, SCVI, VI, Gibbs
 from subchain.alignment import ParallelText, WordAligner
@@ -22,7 +23,7 @@ from subchain.tables import JumpSums, JumpWeights, JumpWidths, TranslationSums, 
 SOURCE = ["a b c", "b a", "c c a b", "", "d", "a d b"]
 TARGET = ["x y", "y z x", "x x z y", "y", "", "z w x"]
 MAX_JUMP = 2
-MODELS = ("ibm1", "hmm", "end jumps")
+MODELS = ("ibm1", "diagonal", "hmm", "end jumps")
 
 
 def generated(n_pairs: int, seed: int = 0, n_words: int = 30) -> tuple[list[list[str]], list[list[str]]]:
@@ -40,18 +41,26 @@ def generated(n_pairs: int, seed: int = 0, n_words: int = 30) -> tuple[list[list
 
 
 def structure_of(model: str = "hmm", *, agrees: bool = False) -> tuple[Alignments, AlignmentPosterior]:
-    data, has_ends = AlignedText.of(ParallelText.from_sentences(SOURCE, TARGET)), model == "end jumps"
-    structure = Alignments(data, Model(model != "ibm1", 0.3, agrees, has_ends))
-    return structure, AlignmentPosterior(data.prior(0.4), JumpWidths.prior(MAX_JUMP, has_ends))
+    data = AlignedText.of(ParallelText.from_sentences(SOURCE, TARGET))
+    is_chain, has_ends = model in ("hmm", "end jumps"), model == "end jumps"
+    structure = Alignments(data, Model(is_chain, 0.3, agrees, has_ends, model == "diagonal"))
+    return structure, AlignmentPosterior(data.prior(0.4), jumps_of(model))
+
+
+def jumps_of(model: str) -> JumpWidths:
+    return JumpWidths.distances() if model == "diagonal" else JumpWidths.prior(MAX_JUMP, model == "end jumps")
 
 
 def n_buckets_of(model: str) -> int:
-    return JumpWidths.prior(MAX_JUMP, model == "end jumps").counts.shape[1]
+    return jumps_of(model).counts.shape[1]
 
 
 def random_point(structure: Alignments, seed: int = 0) -> AlignmentPoint:
     rng = np.random.default_rng(seed)
-    counts, _ = structure.tables(n_buckets_of("end jumps" if structure.model.has_ends else "hmm"))
+    model = structure.model
+    counts, _ = structure.tables(
+        n_buckets_of("end jumps" if model.has_ends else "diagonal" if model.is_diagonal else "hmm")
+    )
     tables = [rng.random(array.shape) for array in counts]
     return AlignmentPoint(TranslationWeights(*tables[:3]), JumpWeights(tables[3]))
 
@@ -63,6 +72,10 @@ def naive(structure: Alignments, point: AlignmentPoint, pair: int) -> list[tuple
     target = cells.target[cells.target_starts[pair] : cells.target_starts[pair + 1]]
     entries = cells.entries[cells.starts[pair] : cells.starts[pair + 1]].reshape(len(target), len(source))
     jumps = point.jumps.weights if model.is_chain else [None, None]
+    if model.is_diagonal:
+        given = table.pairs[entries, 0], table.null_target[target], point.jumps.weights[0]
+        other = table.pairs[entries.T, 1], table.null_source[source], point.jumps.weights[1]
+        return [enumerate_diagonal(*side, model.null_probability) for side in (given, other)]
     how = model.null_probability, model.has_ends
     forward = enumerate_alignments(table.pairs[entries, 0], table.null_target[target], jumps[0], *how)
     weights, null = table.pairs[entries.T, 1], table.null_source[source]
@@ -128,7 +141,7 @@ def test_collapsed_draws_put_whole_links_into_the_counts() -> None:
     assert found.translation.pairs.sum() == found.jumps.counts.sum() == n_linked
 
 
-@pytest.mark.parametrize(("stage", "end_jumps"), [("ibm1", False), ("hmm", False), ("hmm", True)])
+@pytest.mark.parametrize(("stage", "end_jumps"), [("ibm1", False), ("diagonal", False), ("hmm", False), ("hmm", True)])
 def test_the_likelihood_of_em_never_falls(stage: str, end_jumps: bool) -> None:
     source, target = generated(60)
     settings: dict[str, Any] = {"agreement": False, "end_jumps": end_jumps, "iterations": 40, "progress": False}
@@ -185,6 +198,17 @@ def test_a_visit_takes_the_sentence_pair_out_first() -> None:
     np.testing.assert_allclose(visited.reshape(2, 3, 2)[..., 1], reverse.T, rtol=1e-5)
 
 
+def naive_diagonal(q: Any, word: int, weights: Any, null: float, distances: Any) -> Any:
+    """Return the distribution of one word in the diagonal model; `distances` are those of other sentences."""
+    n_words, n_positions = q.shape
+    for number, i in itertools.product(range(n_words), range(n_positions)):
+        if number != word:
+            distances[distance_of(number, i, n_words, n_positions)] += q[number, i]
+    of = distances[[distance_of(word, i, n_words, n_positions) for i in range(n_positions)]]
+    found = np.append(0.7 * weights * of / of.sum(), 0.3 * null)
+    return found / found.sum()
+
+
 def visited_words(
     structure: Alignments, links: Any, jumps: Any, pair: int, concentration: float, of_jumps: float
 ) -> None:
@@ -218,7 +242,10 @@ def visited_words(
             predictive = (rows + concentration) / (rows.sum(axis=1, keepdims=True) + rows.shape[1] * concentration)
             null = (nulls[words[word]] + concentration) / (nulls.sum() + len(nulls) * concentration)
             weights = predictive[places(pair, 1 - direction)[1], words[word]]
-            if model.is_chain:
+            if model.is_diagonal:
+                widths = sum(jumps[other, direction] for other in (0, 1, 2, 5) if other != pair) + of_jumps
+                new = naive_diagonal(links[table, direction], word, weights, null, widths)
+            elif model.is_chain:
                 q = links[table, direction]
                 widths = sum(jumps[other, direction] for other in (0, 1, 2, 5) if other != pair) + of_jumps
                 widths = widths + expected_jumps(q, jumps.shape[2], model.has_ends, without=word)
@@ -242,7 +269,7 @@ def test_visits_of_words_are_those_by_enumeration(model: str, agrees: bool) -> N
         ledger.visit(np.array([pair]), excludes=True, puts_back=True)
         visited_words(structure, links, jumps, pair, 0.4, 1.0)
         np.testing.assert_allclose(ledger.shares.links, links, rtol=2e-6)
-        if model != "ibm1":
+        if structure.model.is_chain:
             for direction in range(2):
                 table = np.arange(*structure.data.cells.starts[pair : pair + 2])
                 n_source = np.diff(structure.data.cells.source_starts)[pair]

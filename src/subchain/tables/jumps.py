@@ -20,6 +20,7 @@ from subchain.core.ranges import COUNTS, NOT_NEGATIVE, POSITIVE
 from subchain.core.records import Record, Sums, array, number
 from subchain.emissions.incremental import Incremental
 from subchain.numerics.special import digamma_and_gammaln
+from subchain.propagation.alignment.sentence import DISTANCES
 
 Array = NDArray[np.float64]
 
@@ -61,6 +62,11 @@ class JumpWidths(FixedHyperparameters, Record):
         """Return the prior over widths from −`max_jump` to `max_jump`, and over those of end jumps if there are any."""
         n_buckets = 4 * max_jump + 2 if has_ends else 2 * max_jump + 1
         return cls(np.zeros((2, n_buckets)), np.zeros((2, n_buckets)), concentration)
+
+    @classmethod
+    def distances(cls, concentration: float = 1.0) -> Self:
+        """Return the prior over distances from the diagonal, which take the place of jumps in the diagonal model."""
+        return cls(np.zeros((2, DISTANCES)), np.zeros((2, DISTANCES)), concentration)
 
     @property
     def shape(self) -> Array:

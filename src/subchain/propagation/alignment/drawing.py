@@ -7,7 +7,15 @@ from __future__ import annotations
 import numpy as np
 
 from subchain.propagation.alignment.pair import Shares, add_share, keep, rooms, weigh
-from subchain.propagation.alignment.sentence import bucket_of, fill_transition, padded, reach_of, run_forward
+from subchain.propagation.alignment.sentence import (
+    bucket_of,
+    distance_of,
+    fill_transition,
+    padded,
+    reach_of,
+    run_forward,
+    weigh_distances,
+)
 from subchain.propagation.compiled import kernel
 
 
@@ -85,6 +93,8 @@ def draw_pair(model, jumps, n_source, n_target, both, uniforms, positions, expec
             run_forward(room, model.null_probability, n_words, n_positions)
             draw_chain(room, n_words, n_positions, random, drawn)
         else:
+            if model.is_diagonal:
+                weigh_distances(room, jumps[direction], model.null_probability, n_words, n_positions)
             draw_model1(room, n_words, n_positions, random, drawn)
         room.links[: n_words * width] = 0.0
         last = -1
@@ -92,6 +102,8 @@ def draw_pair(model, jumps, n_source, n_target, both, uniforms, positions, expec
             if drawn[word] < 0:
                 continue
             room.links[word * width + drawn[word]] = 1.0
+            if model.is_diagonal:
+                expected[direction, distance_of(word, drawn[word], n_words, n_positions)] += 1.0
             if model.is_chain:
                 expected[direction, bucket_of(last, drawn[word], n_positions, reach, has_ends)] += 1.0
                 last = drawn[word]

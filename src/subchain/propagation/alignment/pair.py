@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from subchain.propagation.alignment.sentence import (
     LEAST,
+    add_distances,
     add_jumps,
     expect_model1,
     fill_transition,
@@ -21,6 +22,7 @@ from subchain.propagation.alignment.sentence import (
     padded,
     run_backward,
     run_forward,
+    weigh_distances,
 )
 from subchain.propagation.compiled import kernel
 
@@ -36,12 +38,14 @@ class Model(NamedTuple):
     null_probability : probability of NULL in the hidden Markov model
     agrees : whether a link counts as the product of both directions' posteriors, in both of them (Liang et al. 2006)
     has_ends : whether the jump to the first word has widths of its own, and the sentence ends by a jump
+    is_diagonal : whether positions depend on their distance from the diagonal; jumps are then distances
     """
 
     is_chain: bool
     null_probability: float
     agrees: bool
     has_ends: bool = False
+    is_diagonal: bool = False
 
 
 class Table(NamedTuple):
@@ -140,12 +144,18 @@ def run_pair(model, jumps, n_source, n_target, both, expected, exposures):
     `jumps` (2, B) are weights; `expected` has the same shape, `exposures` too, or (2, 0) if they are not wanted.
     """
     expected[:] = 0.0
-    if not model.is_chain:
-        return expect_model1(both[0], n_target, n_source) + expect_model1(both[1], n_source, n_target)
     found = 0.0
     for direction in range(2):
         room = both[direction]
         n_words, n_positions = (n_target, n_source) if direction == 0 else (n_source, n_target)
+        if model.is_diagonal:
+            found += weigh_distances(room, jumps[direction], model.null_probability, n_words, n_positions)
+        if not model.is_chain:
+            found += expect_model1(room, n_words, n_positions)
+        if model.is_diagonal:
+            add_distances(room, n_words, n_positions, expected[direction], exposures[direction])
+        if not model.is_chain:
+            continue
         width = padded(n_positions)
         table = room.transition[: (n_positions + 1) * width].reshape(n_positions + 1, width)
         fill_transition(jumps[direction], model, n_positions, table, room.ends)

@@ -10,6 +10,10 @@ The first jump starts at position −1 and has the widths of all others. With *e
 the sentence ends by a jump that has widths of its own, too: the next jump leads to one of the I positions, or behind
 the last word and to the end.
 
+In the *diagonal* model, which is model 2 as fast_align has it (Dyer, Chahuneau & Smith 2013), a word that is not NULL
+depends on how far a position is from the diagonal: d(|(i + ½) / I − (j + ½) / J|) / Σ over all positions. Distances are
+in `DISTANCES` buckets with a weight each, where fast_align has weights that decrease exponentially.
+
 Tables have rows of `padded(n)` entries, zero behind the n-th, so that loops run over whole vectors.
 """
 
@@ -29,6 +33,8 @@ Array = NDArray[np.float64]
 
 #: Entries of rows are a multiple of this.
 VECTOR = 4
+#: Buckets of the distance from the diagonal, which is below 1.
+DISTANCES = 40
 #: Least weight of a word given a position: a word that no position explains does not stop the recursion.
 LEAST = 1e-100
 
@@ -100,6 +106,45 @@ def expect_model1(room, n_words, n_positions):
         for i in range(width):
             links[j, i] = weights[j, i] * scale
     return found
+
+
+@part
+def distance_of(word, position, n_words, n_positions):
+    """Return the bucket of the distance of a cell from the diagonal."""
+    return abs((2 * position + 1) * n_words - (2 * word + 1) * n_positions) * DISTANCES // (2 * n_words * n_positions)
+
+
+@kernel
+def weigh_distances(room, jumps, null_probability, n_words, n_positions):
+    """Multiply the weights of words by the probabilities of their positions in the diagonal model.
+
+    Return log(I + 1) of all words, which `expect_model1` subtracts for positions that are all alike.
+    """
+    width, totals = padded(n_positions), room.scalars[0]
+    weights = room.weights[: n_words * width].reshape(n_words, width)
+    for j in range(n_words):
+        totals[j] = 0.0
+        for i in range(n_positions):
+            totals[j] += jumps[distance_of(j, i, n_words, n_positions)]
+        scale = (1.0 - null_probability) / totals[j]
+        for i in range(n_positions):
+            weights[j, i] *= jumps[distance_of(j, i, n_words, n_positions)] * scale
+        room.null[j] *= null_probability
+    return n_words * math.log(n_positions + 1.0)
+
+
+@kernel
+def add_distances(room, n_words, n_positions, counts, exposures):
+    """Add the expected number of links of each distance to `counts`, and its exposure; see `add_jumps`."""
+    width, totals = padded(n_positions), room.scalars[0]
+    links = room.links[: n_words * width].reshape(n_words, width)
+    for j in range(n_words):
+        linked = 0.0
+        for i in range(n_positions):
+            counts[distance_of(j, i, n_words, n_positions)] += links[j, i]
+            linked += links[j, i]
+        for i in range(n_positions if exposures.shape[0] else 0):
+            exposures[distance_of(j, i, n_words, n_positions)] += linked / totals[j]
 
 
 @part

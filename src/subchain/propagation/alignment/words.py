@@ -8,6 +8,9 @@ position after it, both random under the q of the others, and t the predictive p
     q(i)    ∝  (1 − p0) p(word | i) E[t(m → i)] E[t(i → n)]
     q(NULL) ∝  p0 p(word | NULL) E[t(m → n)].
 
+In model 1 and in the diagonal model words are independent anyway, and only exclusion distinguishes these visits from
+those of whole sentences.
+
 The jumps that a word takes part in are those from m and to n. Both are products of distributions, so expected jumps of
 a sentence are exact under independent words: `expect_jumps_of`. A sentence's jumps are kept beside its links, as for
 visits of whole sentences.
@@ -23,7 +26,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.propagation.alignment.sentence import bucket_of, fill_transition, make_room, padded, reach_of
+from subchain.propagation.alignment.sentence import (
+    bucket_of,
+    distance_of,
+    fill_transition,
+    make_room,
+    padded,
+    reach_of,
+)
 from subchain.propagation.compiled import kernel
 
 Array = NDArray[np.float64]
@@ -235,6 +245,31 @@ def renew_word(side, word, weights, links):
 
 
 @kernel
+def add_distances_of(side, word, links, sign, mine):
+    """Add `sign` times the links of one word to the distances of its sentence."""
+    n_words, n_positions = side.words.shape[0], side.positions.shape[0]
+    cell = side.first + word * side.word_step
+    for position in range(n_positions):
+        mine[distance_of(word, position, n_words, n_positions)] += sign * np.float64(links[cell, side.direction])
+        cell += side.position_step
+
+
+@kernel
+def weigh_distances_of(counts, concentration, excludes, null_probability, side, word, around):
+    """Multiply the weights of a word by the probabilities of its positions in the diagonal model."""
+    n_words, n_positions, total = side.words.shape[0], side.positions.shape[0], 0.0
+    for bucket in range(around.mine.shape[0]):
+        others = around.mine[bucket] if excludes else 0.0
+        around.jumps[bucket] = max(counts[bucket] + others, 0.0) + concentration
+    for position in range(n_positions):
+        total += around.jumps[distance_of(word, position, n_words, n_positions)]
+    for position in range(n_positions):
+        of_distance = around.jumps[distance_of(word, position, n_words, n_positions)]
+        around.weights[position] *= (1.0 - null_probability) * of_distance / total
+    around.weights[n_positions] *= null_probability
+
+
+@kernel
 def keep_jumps(mine, kept, counts, how):
     """Write the jumps of a sentence over those that were kept; exchange them in the counts, too, if they go back."""
     for bucket in range(mine.shape[0]):
@@ -247,34 +282,52 @@ def keep_jumps(mine, kept, counts, how):
 
 
 @kernel
+def sum_jumps(side, model, links, around):
+    """Write the expected jumps, or distances, of a sentence to `around.mine`."""
+    if model.is_chain:
+        expect_jumps_of(side, model.has_ends, links, around, around.mine)
+        look_ahead(side, links, around)
+    else:
+        around.mine[:] = 0.0
+        for word in range(side.words.shape[0] if model.is_diagonal else 0):
+            add_distances_of(side, word, links, 1.0, around.mine)
+
+
+@kernel
+def add_part(side, word, model, links, sign, around):
+    """Add `sign` times the jumps, or distances, that a word takes part in to `around.mine`."""
+    if model.is_chain:
+        read_links(side, word, links, around.own)
+        add_jumps_of(side.positions.shape[0], model.has_ends, around, around.after[word], sign, around.mine)
+    elif model.is_diagonal:
+        add_distances_of(side, word, links, sign, around.mine)
+
+
+@kernel
 def visit_side(cells, side, counts, totals, prior, model, links, kept, how, around, room):
     """Update the words of one direction of a sentence pair; `kept` (B,) are its jumps. Return the log normaliser."""
     n_positions, of_sides, found = side.positions.shape[0], counts.jumps[side.direction], 0.0
-    if model.is_chain:
-        expect_jumps_of(side, model.has_ends, links, around, around.mine)
-        for bucket in range(kept.shape[0] if how.excludes else 0):
-            of_sides[bucket] -= kept[bucket]
-    look_ahead(side, links, around)
+    sum_jumps(side, model, links, around)
+    for bucket in range(kept.shape[0] if how.excludes else 0):
+        of_sides[bucket] -= kept[bucket]
     for word in range(side.words.shape[0]):
-        after = around.after[word]
         if how.excludes:
             add_word(cells, side, word, links, -1.0, model.agrees, counts, totals)
         weigh_word(cells, side, word, counts, totals, prior[0], around.weights)
+        add_part(side, word, model, links, -1.0, around)
         if model.is_chain:
-            read_links(side, word, links, around.own)
-            add_jumps_of(n_positions, model.has_ends, around, after, -1.0, around.mine)
-            weigh_jumps(of_sides, prior[1], how.excludes, model, n_positions, around, after, room)
+            weigh_jumps(of_sides, prior[1], how.excludes, model, n_positions, around, around.after[word], room)
+        elif model.is_diagonal:
+            weigh_distances_of(of_sides, prior[1], how.excludes, model.null_probability, side, word, around)
         if how.excludes != how.puts_back:
             add_word(cells, side, word, links, 1.0 if how.excludes else -1.0, model.agrees, counts, totals)
         found += renew_word(side, word, around.weights, links)
         if how.puts_back:
             add_word(cells, side, word, links, 1.0, model.agrees, counts, totals)
+        add_part(side, word, model, links, 1.0, around)
         if model.is_chain:
-            read_links(side, word, links, around.own)
-            add_jumps_of(n_positions, model.has_ends, around, after, 1.0, around.mine)
             step_over(n_positions, around)
-    if model.is_chain:
-        keep_jumps(around.mine, kept, of_sides, how)
+    keep_jumps(around.mine, kept, of_sides, how)
     return found
 
 
