@@ -24,6 +24,7 @@ from subchain.data.parallel_text import ParallelText
 from subchain.errors import FileFormatError, InputError, unknown_name
 
 _LINK = re.compile(r"(?<!\S)([0-9]{1,9})([-?p])([0-9]{1,9})(?!\S)")
+SIDES = ("source", "target")
 #: Pairs that are formatted at a time.
 BLOCK = 10_000
 #: Formats of link files, and the side by which the links of a line are sorted first.
@@ -96,6 +97,22 @@ class Links:
         offsets = np.searchsorted(pairs, np.arange(n_pairs + 1))
         source, target = (major, minor) if by == "source" else (minor, major)
         return cls(source.astype(np.int32), target.astype(np.int32), offsets.astype(np.int64))
+
+    @classmethod
+    def joined(cls, parts: Iterable[Links]) -> Links:
+        """Return the links of the sentence pairs of all parts, one part after the other.
+
+        Examples
+        --------
+        >>> from subchain.data import Links
+        >>> first, second = Links.from_pairs([[(0, 0)]]), Links.from_pairs([[], [(1, 2)]])
+        >>> [pair.tolist() for pair in Links.joined([first, second])]
+        [[[0, 0]], [], [[1, 2]]]
+        """
+        known = list(parts)
+        counts = np.concatenate([np.zeros(1, np.int64), *(np.diff(part.offsets) for part in known)])
+        flat = (np.concatenate([np.empty(0, np.int32), *(getattr(p, side) for p in known)]) for side in SIDES)
+        return cls(*flat, np.cumsum(counts))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

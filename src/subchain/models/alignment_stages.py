@@ -144,7 +144,7 @@ class StageFit:
         assert isinstance(prior, AlignmentPosterior)
 
         def begin() -> RunState:
-            statistics, point = self.statistics, prior.mean()
+            statistics, point = self.statistics, prior.predictive()
             if statistics is None and isinstance(algorithm, CVI):
                 statistics = structure.nothing(prior.jumps.counts.shape[1])
             elif statistics is None and isinstance(algorithm, SCVI):

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from subchain.core.parts import Posterior
 from subchain.engines.threads import share
 from subchain.errors import InputError
+from subchain.propagation.alignment.cooccurrence import Cells
 from subchain.propagation.alignment.drawing import draw_pairs
 from subchain.propagation.alignment.pair import Model, Shares, Table, Totals
-from subchain.propagation.alignment.passes import add_shares, expect_pairs
+from subchain.propagation.alignment.passes import NO_TOTALS, add_shares, expect_pairs
 from subchain.structures.alignment.ledger import AlignmentLedger
 from subchain.structures.alignment.model import AlignmentPoint, AlignmentStatistics
 from subchain.structures.alignment.text import AlignedText
@@ -22,7 +23,7 @@ from subchain.structures.base import Plan
 from subchain.structures.cluster_walkers import ClusterWalkers
 from subchain.structures.clusters import BATCH_OBSERVATIONS, ClusterStructure
 from subchain.structures.settings import CollapsedSettings, SamplingSettings, StochasticSettings
-from subchain.tables import JumpSums, TranslationSums
+from subchain.tables import JumpSums, PredictiveCounts, TranslationSums
 
 Index = NDArray[np.int64]
 
@@ -80,36 +81,50 @@ class Alignments(ClusterStructure):
         self, weights: AlignmentPoint, pairs: Index, shares: Shares, with_exposures: bool = False
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Write the shares of sentence pairs, one after the other; return exposures and log likelihoods of each."""
-        cells, jumps = self.data.cells, weights.jumps.weights
-        sizes = np.diff(cells.starts)[pairs]
+        return self._posteriors(weights, *self.data.part(pairs), shares, with_exposures)
+
+    def _posteriors(
+        self, weights: AlignmentPoint, cells: Cells, pairs: Index, shares: Shares, with_exposures: bool
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Do what `posteriors` does, for pairs of these cells."""
+        jumps = weights.jumps.weights
+        sizes = cells.starts[pairs + 1] - cells.starts[pairs]
         places = np.cumsum(sizes) - sizes
         exposures = np.zeros((len(pairs), 2, jumps.shape[1] if with_exposures else 0))
         logs, counter = np.zeros(len(pairs)), np.zeros(1, dtype=np.int64)
         of = weights.translation
         table = Table(np.ascontiguousarray(of.pairs), of.null_target, of.null_source, jumps)
+        totals, concentration = NO_TOTALS, 0.0
+        if isinstance(of, PredictiveCounts):
+            totals, concentration = Totals(of.totals_source, of.totals_target), of.concentration
 
         def work() -> None:
-            expect_pairs(cells, pairs, places, table, self.model, shares, exposures, logs, self.data.sizes, counter)
+            expect_pairs(
+                cells, pairs, places, table, totals, concentration, self.model, shares, exposures, logs,
+                self.data.sizes, counter,
+            )  # fmt: skip
 
         share(work, self.n_jobs)
         return exposures, logs
 
     def blocks(self, pairs: Index) -> list[Index]:
         """Return the pairs in blocks of about `BLOCK_CELLS` cells, whatever the number of threads."""
-        ends = np.cumsum(np.diff(self.data.cells.starts)[pairs])
+        starts = self.data.cells.starts
+        ends = np.cumsum(starts[pairs + 1] - starts[pairs])
         n_blocks = math.ceil((ends[-1] if len(ends) else 0) / BLOCK_CELLS) or 1
         cuts = np.searchsorted(ends, np.arange(1, n_blocks) * BLOCK_CELLS)
         return [block for block in np.split(pairs, cuts) if len(block)]
 
     def expected(self, weights: AlignmentPoint, clusters: Index) -> AlignmentStatistics:  # type: ignore[override]
-        cells, n_buckets = self.data.cells, weights.jumps.weights.shape[1]
+        n_buckets = weights.jumps.weights.shape[1]
         counts, totals = self.tables(n_buckets)
         exposures, found = np.zeros((2, n_buckets)), 0.0
         for pairs in self.blocks(clusters):
-            sizes = np.diff(cells.starts)[pairs]
+            cells, pairs = self.data.part(pairs)
+            sizes, rows = cells.starts[pairs + 1] - cells.starts[pairs], np.arange(len(pairs))
             shares = Shares(np.empty((int(sizes.sum()), 2)), np.empty((len(pairs), 2, n_buckets)))
-            of_pairs, logs = self.posteriors(weights, pairs, shares, with_exposures=not self.model.agrees)
-            places, rows = np.cumsum(sizes) - sizes, np.arange(len(pairs))
+            of_pairs, logs = self._posteriors(weights, cells, pairs, shares, not self.model.agrees)
+            places = np.cumsum(sizes) - sizes
             add_shares(cells, pairs, places, rows, shares, self.model.agrees, counts, totals, self.data.sizes)
             if of_pairs.shape[2]:
                 exposures += of_pairs.sum(axis=0)
