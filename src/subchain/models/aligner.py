@@ -165,10 +165,10 @@ class WordAligner(Component):
             self.traces_.append(found.trace)
             if found.status == "interrupted":
                 break
-        self.posterior_, self.kind_, self.trace_, self.status_ = found.posterior, found.kind, found.trace, found.status
+        self.posterior_, self.kind_, self.trace_, self.status_ = fit.posterior(), found.kind, found.trace, found.status
         self.source_words_, self.target_words_ = data.text.source_words, data.text.target_words
         self.is_chain_ = STAGES[stage]
-        self._data, self._shares = data, found.shares
+        self._data, self._shares = data, fit.shares
         return self
 
     def _check(self) -> None:

@@ -153,9 +153,10 @@ class AlignmentLedger:
 
     @property
     def statistics(self) -> Statistics:
+        """The counts without those of the prior; word pairs are not copied if it has none, until the next visit."""
         given = self.current_prior
         counts = Table(
-            self.counts.pairs - given.translation.pairs,
+            self.counts.pairs - given.translation.pairs if given.translation.has_counts else self.counts.pairs,
             self.counts.null_target - given.translation.null_target,
             self.counts.null_source - given.translation.null_source,
             self.counts.jumps - given.jumps.counts,

@@ -28,7 +28,7 @@ from subchain.tables import JumpSums, PredictiveCounts, TranslationSums
 Index = NDArray[np.int64]
 
 #: Cells whose posteriors are computed before they are added to the sums.
-BLOCK_CELLS = 1 << 19
+BLOCK_CELLS = 1 << 18
 #: Minibatches of a pass, at most, if their size was left open: an update takes time for every word pair.
 MOST_BATCHES = 20
 
@@ -93,7 +93,8 @@ class Alignments(ClusterStructure):
         exposures = np.zeros((len(pairs), 2, jumps.shape[1] if with_exposures else 0))
         logs, counter = np.zeros(len(pairs)), np.zeros(1, dtype=np.int64)
         of = weights.translation
-        table = Table(np.ascontiguousarray(of.pairs), of.null_target, of.null_source, jumps)
+        pairs_of = of.pairs if any(of.pairs.strides) else np.zeros(of.pairs.shape)  # zeros that are not written to
+        table = Table(np.ascontiguousarray(pairs_of), of.null_target, of.null_source, jumps)
         totals, concentration = NO_TOTALS, 0.0
         if isinstance(of, PredictiveCounts):
             totals, concentration = Totals(of.totals_source, of.totals_target), of.concentration

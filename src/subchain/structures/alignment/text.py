@@ -30,7 +30,7 @@ Index = NDArray[np.int64]
 #: ones are left out, and aligned to nothing.
 MOST_WORDS = 1000
 #: Cells of the source words that are treated together, and most such blocks, each of which reads the text again.
-BLOCK_CELLS, MOST_BLOCKS = 1 << 22, 64
+BLOCK_CELLS, MOST_BLOCKS = 1 << 20, 64
 
 
 @dataclasses.dataclass
@@ -77,7 +77,8 @@ class AlignedText:
             where = occurrences(cells, edges[block], edges[block + 1])
             n_words = int(edges[block + 1] - edges[block])
             keys = np.empty(min(sum_cells(cells, where), n_words * n_targets), dtype=np.int64)
-            keys = np.sort(keys[: list_pairs(cells, where, n_targets, keys)])
+            keys = keys[: list_pairs(cells, where, n_targets, keys)]
+            keys.sort()
             counts = np.bincount(keys // n_targets, minlength=n_words)
             found[block] = counts, (keys % n_targets).astype(np.int32)
 
