@@ -6,6 +6,7 @@ The aligner is replaced by one that links words of the same position, so that wh
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +42,9 @@ class Diagonal:
         self.calls.append(("fit", prior))
         return self
 
-    def links(self, source: ParallelText | None = None, target: Any = None) -> Links:
+    def link_blocks(self, source: ParallelText | None = None, target: Any = None) -> Iterator[Links]:
         text = self.text if source is None else source
-        return Links.from_pairs(np.repeat(np.arange(min(len(s), len(t))), 2).reshape(-1, 2) for s, t in text)
+        yield Links.from_pairs(np.repeat(np.arange(min(len(s), len(t))), 2).reshape(-1, 2) for s, t in text)
 
     def save(self, path: Path) -> None:
         Path(path).write_text("aligner")

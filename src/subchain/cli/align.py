@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from subchain.cli import align_options, options
@@ -60,30 +63,40 @@ def align(
             if path is not None:
                 check_target(path, source, target, priors, fitted)
         began = time.perf_counter()
-        text = _read(source, target, columns, lowercase)
         progress = "auto" if not (verbose or quiet or as_json) else False
-        with logging_to(log, verbose):
+        with ExitStack() as stack:
+            stack.enter_context(logging_to(log, verbose))
+            packed = None
+            if inference is not None and _algorithm(inference).name == "SCVI":
+                folder = None if output is None else output.absolute().parent
+                packed = Path(stack.enter_context(TemporaryDirectory(dir=folder, prefix=".subchain-")), "text.pairs")
+            text = _read(source, target, columns, lowercase, packed)
             if fitted is not None:
                 aligner = _load(fitted).set_params(**_given(symmetrize=symmetrize, threshold=threshold, n_jobs=jobs))
-                links = aligner.links(text)
+                blocks = aligner.link_blocks(text)
             else:
                 aligner = _fit(text, inference, priors, progress, settings)
-                links = aligner.links()
-        if save is not None:
-            aligner.save(save)
-        if output is not None or not as_json:
-            _write(output, links, format)
+                blocks = aligner.link_blocks()
+            if save is not None:
+                aligner.save(save)
+            if output is None and as_json:
+                from subchain.data import Links
+
+                links = Links.joined(blocks)
+                n_links = len(links.source)
+                out.add(links=[pair.tolist() for pair in links])
+            else:
+                n_links = _write(output, blocks, format)
+            n_pairs = len(text)
         seconds = time.perf_counter() - began
         out.add(
-            output=None if output is None else str(output), n_pairs=len(text), n_links=len(links.source),
-            seconds=seconds, pairs_per_second=len(text) / seconds,
+            output=None if output is None else str(output), n_pairs=n_pairs, n_links=n_links,
+            seconds=seconds, pairs_per_second=n_pairs / seconds,
         )  # fmt: skip
         if output is not None:
-            rate = f"{seconds:.1f} s, {len(text) / seconds:,.0f} pairs per second"
-            out.line(f"{number_of(len(links.source), 'link')} of {number_of(len(text), 'sentence pair')} ({rate})")
+            rate = f"{seconds:.1f} s, {n_pairs / seconds:,.0f} pairs per second"
+            out.line(f"{number_of(n_links, 'link')} of {number_of(n_pairs, 'sentence pair')} ({rate})")
             out.line(f"links written to {output}")
-        elif as_json:
-            out.add(links=[pair.tolist() for pair in links])
 
 
 def _check(format: str, symmetrize: str | None, model: str, inference: str | None, *files: Path | None) -> None:
@@ -118,24 +131,38 @@ def _given(**settings: Any) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value is not None}
 
 
-def _read(source: Path, target: Path | None, columns: str | None, lowercase: bool) -> ParallelText:
+def _read(
+    source: Path, target: Path | None, columns: str | None, lowercase: bool, packed: Path | None
+) -> ParallelText:
+    """Return the text: from memory or, if the name of a packed file is given, mapped from that."""
     from subchain.cli.inputs import existing
-    from subchain.data import read_parallel
+    from subchain.data import pack_parallel, read_parallel
+    from subchain.data.packed_parallel import SUFFIX
     from subchain.errors import InputError
 
     for path in (source, target):
         if path is not None:
             existing(path)
-    chosen: tuple[str, str] | None = None
-    if columns is not None:
-        first, comma, second = columns.partition(",")
-        if not comma or "," in second:
-            raise InputError(f"--columns must name two columns, as in --columns en,fr, not {columns!r}.")
-        chosen = first.strip(), second.strip()
-    text = read_parallel(source, target, lowercase=lowercase, columns=chosen)
+    chosen = chosen_columns(columns)
+    if packed is None or source.suffix == SUFFIX:
+        text = read_parallel(source, target, lowercase=lowercase, columns=chosen)
+    else:
+        text = pack_parallel(packed, source, target, lowercase=lowercase, columns=chosen)
     if not len(text.source_tokens) or not len(text.target_tokens):
         raise InputError("the text has no words on one of its sides; give files that are not empty.")
     return text
+
+
+def chosen_columns(columns: str | None) -> tuple[str, str] | None:
+    """Return the names of two columns that an option gives."""
+    from subchain.errors import InputError
+
+    if columns is None:
+        return None
+    first, comma, second = columns.partition(",")
+    if not comma or "," in second:
+        raise InputError(f"--columns must name two columns, as in --columns en,fr, not {columns!r}.")
+    return first.strip(), second.strip()
 
 
 def _load(path: Path) -> Any:
@@ -158,10 +185,12 @@ def _fit(
     return aligner
 
 
-def _write(output: Path | None, links: Links, format: str) -> None:
-    from subchain.data.links import write_lines, write_links
+def _write(output: Path | None, blocks: Iterable[Links], format: str) -> int:
+    """Write links as they come; return their number."""
+    from subchain.core.files import writing
+    from subchain.data.links import write_lines
 
     if output is None:
-        write_lines(links, sys.stdout.write, format)
-    else:
-        write_links(output, links, format)
+        return write_lines(blocks, sys.stdout.write, format)[1]
+    with writing(output) as file:
+        return write_lines(blocks, file.write, format)[1]

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from subchain.core.files import writing
+from subchain.data.link_text import MOST_BYTES, format_lines
 from subchain.data.lines import TextSource, name_of_source, numbered_lines
 from subchain.data.parallel_text import ParallelText
 from subchain.errors import FileFormatError, InputError, unknown_name
@@ -270,13 +271,14 @@ def read_gold(source: TextSource, text: ParallelText | None = None, swap: bool =
     return gold
 
 
-def write_links(path: str | PathLike[str], links: Links, format: str = "pharaoh") -> None:
+def write_links(path: str | PathLike[str], links: Links | Iterable[Links], format: str = "pharaoh") -> None:
     """Write links, one sentence pair per line; the file appears when it is complete.
 
     Parameters
     ----------
     path : path
-    links : Links
+    links : Links, or an iterable of them
+        Several are written one after the other, as they come: those of `WordAligner.link_blocks`.
     format : {"pharaoh", "moses"}
         Both write `i-j` for source position i and target position j. The links of a line are sorted by source position
         in "pharaoh", and by target position, as Moses writes them, in "moses".
@@ -285,15 +287,22 @@ def write_links(path: str | PathLike[str], links: Links, format: str = "pharaoh"
         write_lines(links, file.write, format)
 
 
-def write_lines(links: Links, write: Callable[[str], object], format: str = "pharaoh") -> None:
-    """Pass the lines of a file of links to `write`, many at a time; see :func:`write_links`."""
+def write_lines(
+    links: Links | Iterable[Links], write: Callable[[str], object], format: str = "pharaoh"
+) -> tuple[int, int]:
+    """Pass the lines of a file of links to `write`, many at a time; return how many pairs and links there were."""
     if format not in FORMATS:
         raise unknown_name("format of links", format, FORMATS)
-    ordered = links.sorted_by(FORMATS[format])
-    for start in range(0, len(ordered), BLOCK):
-        part = ordered.between(start, min(start + BLOCK, len(ordered)))
-        words = [f"{i}-{j}" for i, j in zip(part.source.tolist(), part.target.tolist(), strict=True)]
-        write("".join(" ".join(words[first:last]) + "\n" for first, last in pairwise(part.offsets.tolist())))
+    n_pairs = n_links = 0
+    for some in [links] if isinstance(links, Links) else links:
+        ordered = some.sorted_by(FORMATS[format])
+        for start in range(0, len(ordered), BLOCK):
+            part = ordered.between(start, min(start + BLOCK, len(ordered)))
+            out = np.empty(MOST_BYTES * len(part.source) + len(part), dtype=np.uint8)
+            n_bytes = format_lines(part.offsets, part.source, part.target, out)
+            write(out[:n_bytes].tobytes().decode("ascii"))
+        n_pairs, n_links = n_pairs + len(some), n_links + len(some.source)
+    return n_pairs, n_links
 
 
 def check_inside(links: Links, text: ParallelText, name: str, first_line: int = 1) -> None:

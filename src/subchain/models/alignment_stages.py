@@ -35,7 +35,7 @@ ITERATIONS = {
     "cvi": {"ibm1": 2, "hmm": 3},
     "em": {"ibm1": 5, "hmm": 5},
     "vi": {"ibm1": 5, "hmm": 5},
-    "scvi": {"ibm1": 3, "hmm": 3},
+    "scvi": {"ibm1": 1, "hmm": 1},
     "gibbs": {"ibm1": 20, "hmm": 20},
 }
 #: Chains of a sampler that was given by its name.
