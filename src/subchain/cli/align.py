@@ -38,6 +38,9 @@ def align(
     priors: align_options.Priors = None,
     fitted: align_options.Fitted = None,
     save: align_options.Save = None,
+    report: align_options.Report = None,
+    gold: align_options.Gold = None,
+    swap: align_options.Swap = False,
     seed: options.Seed = 0,
     jobs: align_options.Jobs = None,
     log: options.Log = None,
@@ -59,9 +62,10 @@ def align(
             "agreement": agreement, "iterations": iterations, "n_jobs": jobs,
         }  # fmt: skip
         _check(format, symmetrize, model, inference, priors, fitted, save)
-        for path in (output, save):
+        _check_page(report, gold, swap)
+        for path in (output, save, report):
             if path is not None:
-                check_target(path, source, target, priors, fitted)
+                check_target(path, source, target, priors, fitted, gold)
         began = time.perf_counter()
         progress = "auto" if not (verbose or quiet or as_json) else False
         with ExitStack() as stack:
@@ -88,6 +92,8 @@ def align(
             else:
                 n_links = _write(output, blocks, format)
             n_pairs = len(text)
+            if report is not None:
+                _write_page(report, aligner, text if fitted is not None else None, source, gold, swap)
         seconds = time.perf_counter() - began
         out.add(
             output=None if output is None else str(output), n_pairs=n_pairs, n_links=n_links,
@@ -97,6 +103,9 @@ def align(
             rate = f"{seconds:.1f} s, {n_pairs / seconds:,.0f} pairs per second"
             out.line(f"{number_of(n_links, 'link')} of {number_of(n_pairs, 'sentence pair')} ({rate})")
             out.line(f"links written to {output}")
+        if report is not None:
+            out.add(report=str(report))
+            out.line(f"report written to {report}")
 
 
 def _check(format: str, symmetrize: str | None, model: str, inference: str | None, *files: Path | None) -> None:
@@ -120,6 +129,30 @@ def _check(format: str, symmetrize: str | None, model: str, inference: str | Non
             existing(path)
 
 
+def _check_page(report: Path | None, gold: Path | None, swap: bool) -> None:
+    """Raise an `InputError` for options of the page that belong to others, which were not given."""
+    from subchain.cli.inputs import existing
+    from subchain.errors import InputError
+
+    if gold is not None and report is None:
+        raise InputError("--gold is for the page of --report; subchain align-score compares links with gold links.")
+    if swap and gold is None:
+        raise InputError("--swap is for the links of --gold.")
+    if gold is not None:
+        existing(gold)
+
+
+def _write_page(
+    report: Path, aligner: Any, text: ParallelText | None, source: Path, gold: Path | None, swap: bool
+) -> None:
+    """Write the page on an aligner; without a text on the one that it was fitted to."""
+    import subchain
+    from subchain.data import read_gold
+
+    links = None if gold is None else read_gold(gold, swap=swap)
+    subchain.report(aligner, text, report, title=source.name, gold=links)
+
+
 def _algorithm(text: str) -> Any:
     from subchain.cli.calls import parse
     from subchain.cli.choices import INFERENCES
@@ -131,9 +164,7 @@ def _given(**settings: Any) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value is not None}
 
 
-def _read(
-    source: Path, target: Path | None, columns: str | None, lowercase: bool, packed: Path | None
-) -> ParallelText:
+def _read(source: Path, target: Path | None, columns: str | None, lowercase: bool, packed: Path | None) -> ParallelText:
     """Return the text: from memory or, if the name of a packed file is given, mapped from that."""
     from subchain.cli.inputs import existing
     from subchain.data import pack_parallel, read_parallel

@@ -155,7 +155,9 @@ def _header(path: Path, line: bytes) -> dict[str, Any]:
 def _words(path: Path, text: NDArray[Any]) -> list[str]:
     try:
         words = json.loads(text.tobytes())
-        fits = isinstance(words, list) and all(isinstance(word, str) for word in words) and len(set(words)) == len(words)
+        fits = (
+            isinstance(words, list) and all(isinstance(word, str) for word in words) and len(set(words)) == len(words)
+        )
     except (ValueError, RecursionError):
         fits = False
     if not fits:

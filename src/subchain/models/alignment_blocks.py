@@ -91,7 +91,11 @@ class TextPosteriors:
 
     def links(self, method: str, threshold: float) -> Iterator[Links]:
         """Yield the links of each block."""
-        return self.in_turn(lambda block: links_of(block.cells, block.links, method, threshold))
+        return self.in_turn(lambda block: self.links_of_block(block, method, threshold))
+
+    def links_of_block(self, block: Block, method: str, threshold: float) -> Links:
+        """Return the links of one block."""
+        return links_of(block.cells, block.links, method, threshold)
 
     def tables(self, direction: int | None) -> Iterator[NDArray[np.float32]]:
         """Yield the posteriors of each pair, (I, J): of one direction, or the geometric mean of both."""

@@ -3,4 +3,12 @@
 from subchain.tables.jumps import JumpSums, JumpWeights, JumpWidths
 from subchain.tables.translation import PredictiveCounts, TranslationSums, TranslationTable, TranslationWeights
 
-__all__ = ["JumpSums", "JumpWeights", "JumpWidths", "PredictiveCounts", "TranslationSums", "TranslationTable", "TranslationWeights"]
+__all__ = [
+    "JumpSums",
+    "JumpWeights",
+    "JumpWidths",
+    "PredictiveCounts",
+    "TranslationSums",
+    "TranslationTable",
+    "TranslationWeights",
+]

@@ -31,9 +31,7 @@ NO_DRAWING = Drawing(np.zeros((0, 2)), np.zeros(0, dtype=np.int64))
 
 
 @kernel
-def expect_pairs(
-    cells, pairs, places, table, totals, concentration, model, shares, exposures, logs, sizes, counter
-):
+def expect_pairs(cells, pairs, places, table, totals, concentration, model, shares, exposures, logs, sizes, counter):
     """Compute the shares of sentence pairs under a table of weights; several threads may run this at once.
 
     With `totals` the table has counts, of which weights are made where they are read: nothing is kept of them.

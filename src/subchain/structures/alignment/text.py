@@ -177,4 +177,3 @@ def _blocks(cells: Cells, n_words: int) -> Index:
     most = max(BLOCK_CELLS, int(cells.starts[-1]) // MOST_BLOCKS)
     cuts = np.searchsorted(ends, np.arange(most, int(cells.starts[-1]), most)) + 1
     return np.unique(np.concatenate([[0], np.minimum(cuts, n_words), [n_words]])).astype(np.int64)
-
