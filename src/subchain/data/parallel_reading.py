@@ -1,4 +1,4 @@
-"""Readers of parallel text: two text files, one file of `source ||| target` lines, two Parquet columns, packed files."""
+"""Readers of parallel text: two text files, one of `source ||| target` lines, two Parquet columns, packed files."""
 
 from __future__ import annotations
 

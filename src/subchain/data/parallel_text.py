@@ -169,8 +169,8 @@ class ParallelText:
 def unequal_sides(what: str, first: str, n_first: int, second: str, n_second: int) -> InputError:
     """Return the error for sides that do not have the same number of sentences."""
     return InputError(
-        f"{first} has {n_first:,} {what}, but {second} has {n_second:,}; sentence n of one must translate sentence n of "
-        "the other."
+        f"{first} has {n_first:,} {what}, but {second} has {n_second:,}; sentence n of one must translate sentence n "
+        "of the other."
     )
 
 

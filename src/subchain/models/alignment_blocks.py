@@ -6,6 +6,7 @@ Room is needed for a few blocks at a time, so that a text may be larger than mem
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -104,7 +105,7 @@ class TextPosteriors:
             of = block.links
             flat = np.sqrt(of[:, 0] * of[:, 1]) if direction is None else of[:, direction]
             starts = block.cells.starts.tolist()
-            for first, last in zip(starts[:-1], starts[1:], strict=True):
+            for first, last in pairwise(starts):
                 n_source = int(self.data.text.source_offsets[number + 1] - self.data.text.source_offsets[number])
                 n_target = int(self.data.text.target_offsets[number + 1] - self.data.text.target_offsets[number])
                 table = np.zeros((n_source, n_target), np.float32)

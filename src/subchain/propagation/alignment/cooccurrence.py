@@ -78,7 +78,7 @@ def count_cells(cells, counts):
 
 @kernel
 def occurrences(cells, first, last):
-    """Return the `Occurrences` of the source words `first` … `last` − 1 in pairs with cells, in the order of the text."""
+    """Return the `Occurrences` of the source words `first` … `last` − 1 in pairs with cells, in order."""
     starts = np.zeros(last - first + 1, dtype=np.int64)
     for pair in range(cells.starts.shape[0] - 1):
         if cells.starts[pair] < cells.starts[pair + 1]:
@@ -131,7 +131,7 @@ def list_pairs(cells, where, n_targets, out):
 
 @kernel
 def number_cells(cells, where, first, rows, targets, n_targets):
-    """Write the number of the word pair of every cell of some source words, `first` and those after it, to its entry."""
+    """Write the number of its word pair to the entry of every cell of the source words `first` and after it."""
     place = np.empty(n_targets, dtype=np.int32)
     for word in range(where.starts.shape[0] - 1):
         for entry in range(rows[first + word], rows[first + word + 1]):
