@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from subchain.core.files import writing
-from subchain.data.link_text import MOST_BYTES, format_lines
 from subchain.data.lines import TextSource, name_of_source, numbered_lines
 from subchain.data.parallel_text import ParallelText
 from subchain.errors import FileFormatError, InputError, unknown_name
@@ -291,6 +290,8 @@ def write_lines(
     links: Links | Iterable[Links], write: Callable[[str], object], format: str = "pharaoh"
 ) -> tuple[int, int]:
     """Pass the lines of a file of links to `write`, many at a time; return how many pairs and links there were."""
+    from subchain.data.link_text import MOST_BYTES, format_lines  # compiled: not needed to read links
+
     if format not in FORMATS:
         raise unknown_name("format of links", format, FORMATS)
     n_pairs = n_links = 0

@@ -53,6 +53,8 @@ class Stage(NamedTuple):
 def stage_algorithm(given: str | Algorithm, stage: str, iterations: int | None) -> Algorithm:
     """Return the algorithm of one stage with its number of iterations."""
     found: Algorithm = clone(resolve_inference(given))
+    if isinstance(found, CVI) and isinstance(given, str):
+        found.set_params(order="shards")  # on all threads, and not worse: docs/guides/word-alignment.md
     if found.name not in ITERATIONS:
         raise InputError(f"WordAligner: inference={found.name!r} does not align words; use {', '.join(ITERATIONS)}.")
     n = ITERATIONS[found.name][stage] if iterations is None else iterations

@@ -17,9 +17,11 @@ from subchain.core.parts import Memory, Point, Posterior
 from subchain.core.ranges import FINITE, SINCE, SUM_TOLERANCE, Range, stored, stored_cursor
 from subchain.core.records import Record
 from subchain.core.statistics import Statistics
+from subchain.engines.threads import share
 from subchain.errors import FileFormatError, InputError
 from subchain.propagation.alignment.pair import Shares, Table, Totals
 from subchain.propagation.alignment.passes import NO_DRAWING, Drawing, add_shares, visit_pairs
+from subchain.propagation.alignment.rounds import Changes, apply_changes, visit_round
 from subchain.structures.alignment.model import AlignmentPosterior
 from subchain.structures.base import NO_PASS
 
@@ -28,9 +30,16 @@ if TYPE_CHECKING:
 
 Index = NDArray[np.int64]
 
-#: Sentence pairs between two checks for an interruption.
-AT_ONCE = 4096
+#: Sentence pairs between two checks for an interruption, and most of a round that is visited side by side.
+AT_ONCE, ROUND = 4096, 256
+#: Rounds of a pass, at least: pairs of one round do not see each other's new shares.
+FEWEST_ROUNDS = 64
 _SHARES = Range("float32", least=0.0)
+
+
+def _ends(sizes: Index) -> Index:
+    """Return where stretches of these sizes begin, one after the other, and where the last ends."""
+    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
 
 
 class AlignmentLedger:
@@ -40,14 +49,16 @@ class AlignmentLedger:
     ----------
     counts, totals : counts of both directions, those of the prior included
     shares : posteriors of all cells, and expected jumps of all pairs
+    in_rounds : whether pairs are visited side by side, a round after the other
     """
 
     is_compiled, needs_others = True, False
     log_scale = 0.0
 
-    def __init__(self, structure: Alignments, prior: Posterior) -> None:
+    def __init__(self, structure: Alignments, prior: Posterior, in_rounds: bool = False) -> None:
         assert isinstance(prior, AlignmentPosterior)
         self.structure = structure
+        self.in_rounds = in_rounds
         self._prior = prior
         self.size, self.n_marginals = structure.n_clusters, structure.data.n_cells
         self.cursor, self.iteration, self.measures, self.since = 0, 0, True, np.zeros(2)
@@ -120,8 +131,42 @@ class AlignmentLedger:
 
     def visit_next(self, order: Index, *, excludes: bool, puts_back: bool) -> None:
         some = order[self.cursor : self.cursor + AT_ONCE]
-        self.visit(some, excludes=excludes, puts_back=puts_back)
+        if self.in_rounds:
+            size = max(min(ROUND, self.size // FEWEST_ROUNDS), 1)
+            for begin in range(0, len(some), size):
+                self._visit_round(some[begin : begin + size], excludes)
+        else:
+            self.visit(some, excludes=excludes, puts_back=puts_back)
         self.cursor += len(some)
+
+    def _visit_round(self, pairs: Index, excludes: bool) -> None:
+        """Update sentence pairs side by side, on all threads."""
+        data, model, n_jobs = self.structure.data, self.structure.model, self.structure.n_jobs
+        cells, n_buckets = data.cells, self.counts.jumps.shape[1]
+        prior = np.array([self.current_prior.translation.concentration, self.current_prior.jumps.concentration])
+        places = _ends(cells.starts[pairs + 1] - cells.starts[pairs])
+        words = cells.source_starts[pairs + 1] - cells.source_starts[pairs]
+        words += cells.target_starts[pairs + 1] - cells.target_starts[pairs]
+        tokens = _ends(words)
+        fresh = Shares(
+            np.empty((places[-1], 2), dtype=np.float32), np.empty((len(pairs), 2, n_buckets), dtype=np.float32)
+        )
+        changes = Changes(fresh, places, tokens, np.empty((tokens[-1], 2)), np.empty(len(pairs)))
+        counters = np.zeros((2, 1), dtype=np.int64)
+        share(
+            lambda: visit_round(
+                cells, pairs, self.counts, self.totals, prior, model, self.shares, changes, excludes, data.sizes,
+                counters[0],
+            ),
+            n_jobs,
+        )  # fmt: skip
+        share(
+            lambda: apply_changes(
+                cells, pairs, self.shares, changes, model.agrees, self.counts, self.totals, n_jobs, counters[1]
+            ),
+            n_jobs,
+        )
+        self.since[0] += changes.logs.sum()
 
     @contextlib.contextmanager
     def writing(self, in_place: bool) -> Iterator[None]:

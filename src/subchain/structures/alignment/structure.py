@@ -166,7 +166,7 @@ class Alignments(ClusterStructure):
             raise InputError(f"CVI: cluster={algorithm.cluster!r} is for chains; alignments have cluster='sequence'.")
         if algorithm.cluster_size != 1 or algorithm.storage is not None:
             raise InputError("CVI: cluster_size= and storage= are for chains, not for alignments.")
-        return AlignmentLedger(self, prior)
+        return AlignmentLedger(self, prior, in_rounds=algorithm.order == "shards")
 
     def walkers(self, algorithm: SamplingSettings, prior: Posterior, seed: int) -> ClusterWalkers:
         if algorithm.parameters == "sampled":
