@@ -22,7 +22,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -96,14 +96,16 @@ def _both(files: Files) -> Links:
 
 
 CONTENDERS = {
-    "subchain": Contender(lambda _: [sys.executable, "-c", "import subchain"], _subchain, lambda f: read_links(f.out("links"))),
+    "subchain": Contender(
+        lambda _: [sys.executable, "-c", "import subchain"], _subchain, lambda f: read_links(f.out("links"))
+    ),
     "eflomal, HMM stage": Contender(lambda peers: [str(peers / "bin" / "eflomal-align"), "--help"], _eflomal, _both),
     "fast_align (systran-align)": Contender(
         lambda peers: [str(peers / "bin" / "python"), "-c", "import systran_align"],
         _systran,
         lambda f: read_links(f.out("links")),
     ),
-}  # fmt: skip
+}
 
 
 def is_installed(contender: Contender, peers: Path) -> bool:
@@ -118,9 +120,8 @@ def measured(contender: Contender, peers: Path, files: Files) -> Measured:
     """Run an aligner on the text."""
     path = f"{peers / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    with subprocess.Popen(
-        contender.command(peers, files), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=os.environ | {"PATH": path}
-    ) as process:  # fmt: skip
+    outputs: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    with subprocess.Popen(contender.command(peers, files), env=os.environ | {"PATH": path}, **outputs) as process:
         assert process.stderr is not None
         said = process.stderr.read().decode(errors="replace")
         _, status, used = os.wait4(process.pid, 0)

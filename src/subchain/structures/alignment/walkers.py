@@ -70,7 +70,9 @@ class AlignmentWalker(ClusterWalker):
         return Moved(float(np.mean(before != self.hidden)))
 
     def statistics(self) -> Statistics:
-        return self.ledger.statistics
+        found = self.ledger.statistics
+        found.translation.pairs = found.translation.pairs.copy()  # later draws change those of the ledger
+        return found
 
     def log_joint(self) -> float:
         found = self.prior.log_evidence(self.ledger.statistics)
