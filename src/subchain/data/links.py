@@ -24,7 +24,6 @@ from subchain.data.parallel_text import ParallelText
 from subchain.errors import FileFormatError, InputError, unknown_name
 
 _LINK = re.compile(r"(?<!\S)([0-9]{1,9})([-?p])([0-9]{1,9})(?!\S)")
-SIDES = ("source", "target")
 #: Pairs that are formatted at a time.
 BLOCK = 10_000
 #: Formats of link files, and the side by which the links of a line are sorted first.
@@ -111,8 +110,9 @@ class Links:
         """
         known = list(parts)
         counts = np.concatenate([np.zeros(1, np.int64), *(np.diff(part.offsets) for part in known)])
-        flat = (np.concatenate([np.empty(0, np.int32), *(getattr(p, side) for p in known)]) for side in SIDES)
-        return cls(*flat, np.cumsum(counts))
+        source = np.concatenate([np.empty(0, np.int32), *(part.source for part in known)])
+        target = np.concatenate([np.empty(0, np.int32), *(part.target for part in known)])
+        return cls(source, target, np.cumsum(counts))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -19,7 +19,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.core.files import writing
+from subchain.core.files import check_version, writing
 from subchain.data.lines import existing_file
 from subchain.data.parallel_text import ParallelText
 from subchain.data.vocabulary import SymbolTable
@@ -147,8 +147,7 @@ def _header(path: Path, line: bytes) -> dict[str, Any]:
         known = fits = False
     if not (known and fits):
         raise FileFormatError(f"{path} is damaged, or no packed parallel text; pack_parallel writes such files.")
-    if type(header["version"]) is not int or header["version"] > VERSION:
-        raise FileFormatError(f"{path} was written by a newer version of subchain; update the package to read it.")
+    check_version(path, header, VERSION)
     return dict(header)
 
 

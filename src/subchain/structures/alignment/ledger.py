@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.parts import Memory, Point, Posterior
-from subchain.core.ranges import FINITE, SINCE, SUM_TOLERANCE, Range, stored, stored_cursor
+from subchain.core.ranges import FINITE, SUM_TOLERANCE, Range, stored
 from subchain.core.records import Record
 from subchain.core.statistics import Statistics
 from subchain.engines.threads import share
@@ -24,7 +24,7 @@ from subchain.propagation.alignment.passes import NO_DRAWING, Drawing, add_share
 from subchain.propagation.alignment.rounds import Changes, apply_changes, visit_round
 from subchain.propagation.alignment.words import visit_words
 from subchain.structures.alignment.model import AlignmentPosterior
-from subchain.structures.base import NO_PASS
+from subchain.structures.passes import Passes
 
 if TYPE_CHECKING:
     from subchain.structures.alignment.structure import Alignments
@@ -43,7 +43,7 @@ def _ends(sizes: Index) -> Index:
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
 
 
-class AlignmentLedger:
+class AlignmentLedger(Passes):
     """The counts of sentence pairs, and the posteriors that they are the sum of; see `base.Ledger`.
 
     Attributes
@@ -62,9 +62,8 @@ class AlignmentLedger:
         self.structure = structure
         self.by_word, self.in_rounds = by_word, in_rounds
         self._prior = prior
-        self.size, self.n_marginals = structure.n_clusters, structure.data.n_cells
-        self.cursor, self.iteration, self.measures, self.since = 0, 0, True, np.zeros(2)
-        self.last_pass = NO_PASS
+        super().__init__(structure.n_clusters)
+        self.n_marginals = structure.data.n_cells
         self.counts: Table
         self.totals: Totals
         n_buckets = prior.jumps.counts.shape[1]
@@ -241,15 +240,11 @@ class AlignmentLedger:
             "links": self.shares.links.copy(),
             "jumps": self.shares.jumps.copy(),
             **{name: array.copy() for name, array in self._exact().items()},
-            "cursor": np.array([self.cursor, self.iteration]),
-            "since": self.since.copy(),
-            "last_pass": self.last_pass,
+            **self.pass_memory(),
         }
 
     def restore(self, memory: Memory, statistics: Statistics) -> None:
-        self.cursor, self.iteration = stored_cursor(memory, self.size)
-        self.since = np.array(stored(memory, "since", SINCE, (2,)))
-        self.last_pass = stored(memory, "last_pass", SINCE, (3,))
+        self.restore_passes(memory)
         links = stored(memory, "links", _SHARES, self.shares.links.shape)
         self.shares = Shares(links.copy(), stored(memory, "jumps", _SHARES, self.shares.jumps.shape).copy())
         self.set_counts(statistics)
