@@ -81,6 +81,7 @@ class AlignmentLedger(Passes):
         """Let the counts be those of the prior and of statistics."""
         of = self.current_prior if statistics is None else self.current_prior.update(statistics)
         table = of.translation
+        self.__dict__.pop("counts", None)  # released before their successors take as much room again
         copied = [array.copy() for array in (table.pairs, table.null_target, table.null_source, of.jumps.counts)]
         self.counts = Table(*copied)
         self.totals = Totals(table.totals_source.copy(), table.totals_target.copy())
