@@ -286,8 +286,8 @@ class TestRealAligner:
         assert Path("links.txt").read_text().splitlines()[-1] == ""
 
 
-class TestRealAligner:
-    """Texts that do not fit into memory, and pages."""
+class TestPagesAndLargeTexts:
+    """With the real aligner: pages, and texts that are packed first."""
 
     @pytest.fixture(autouse=True)
     def real(self, monkeypatch: pytest.MonkeyPatch, text: None) -> None:

@@ -12,9 +12,11 @@ from subchain.models.memory_parts import MemoryEstimate
 from subchain.structures.alignment.structure import BLOCK_CELLS
 from subchain.structures.alignment.text import AlignedText
 
-#: Bytes of a word pair, by algorithm: its target word, and tables of two doubles: counts, those that take their place,
-#: weights, and, for weights that are made of a whole table, what this takes.
-PAIR_BYTES = {"cvi": 4 + 2 * 16 + 2, "scvi": 4 + 2 * 16, "em": 4 + 5 * 16, "vi": 4 + 10 * 16}
+#: Bytes of a word pair during a pass, by algorithm: its target word, and tables of two doubles: counts, those that take
+#: their place, and weights, where these are kept.
+PAIR_BYTES = {"cvi": 4 + 2 * 16 + 2, "scvi": 4 + 2 * 16, "em": 4 + 3 * 16, "vi": 4 + 3 * 16}
+#: Further bytes of a word pair between two passes, when weights are made of counts.
+WEIGHING_BYTES = {"cvi": 0, "scvi": 0, "em": 2 * 16, "vi": 7 * 16 + 8}
 #: Bytes of a cell: its word pair, and posteriors in both directions.
 CELL_BYTES = {"cvi": 4 + 2 * 4, "scvi": 0, "em": 4, "vi": 4}
 #: Bytes of a sentence pair: where its cells begin, its length, and its place in minibatches.
@@ -32,12 +34,14 @@ def aligner_memory(aligner: WordAligner, x: Any) -> MemoryEstimate:
     source, target = x if isinstance(x, tuple) else (x, None)
     data = AlignedText.of(as_parallel_text(source, target), keeps_entries=False, n_jobs=aligner._jobs())
     jumps = max(stage_jumps(stage, aligner.get_params(deep=False)).counts.size for stage in aligner.stages)
+    n_pairs = len(data.targets)
     of_jumps = 4 * jumps * data.n_pairs if algorithm.name == "cvi" else 0
+    kept = CELL_BYTES[algorithm.name] * data.n_cells + of_jumps + SENTENCE_BYTES * data.n_pairs
     return MemoryEstimate(
         tables=0 if algorithm.name == "cvi" else BLOCK_BYTES * min(BLOCK_CELLS, data.n_cells),
         sums=0,
-        model=PAIR_BYTES[algorithm.name] * len(data.targets),
+        model=PAIR_BYTES[algorithm.name] * n_pairs,
         borders=0,
-        start=0,
-        kept=CELL_BYTES[algorithm.name] * data.n_cells + of_jumps + SENTENCE_BYTES * data.n_pairs,
+        start=kept + WEIGHING_BYTES[algorithm.name] * n_pairs,
+        kept=kept,
     )

@@ -15,7 +15,8 @@ class MemoryEstimate:
     sums : statistics of the groups of tiles, before they are added
     model : prior, posterior and surrogate
     borders : messages at the boundaries of divided sequences, and the list of pieces
-    start : sample for the initialisation, which is freed before the first pass
+    start : sample for the initialisation, which is freed before the first pass; for word aligners what is kept, and
+        what it takes to make weights of the counts of all word pairs
     kept : what a run keeps of every position or subchain: marginals (`CVI`, less with fewer legal states, and
         `VI(cluster="state")`), counts of draws (`Gibbs`), states (`Beam`), guards
     """

@@ -121,16 +121,22 @@ class Alignments(ClusterStructure):
         counts, totals = self.tables(n_buckets)
         exposures, found = np.zeros((2, n_buckets)), 0.0
         for pairs in self.blocks(clusters):
-            cells, pairs = self.data.part(pairs)
-            sizes, rows = cells.starts[pairs + 1] - cells.starts[pairs], np.arange(len(pairs))
-            shares = Shares(np.empty((int(sizes.sum()), 2)), np.empty((len(pairs), 2, n_buckets)))
-            of_pairs, logs = self._posteriors(weights, cells, pairs, shares, not self.model.agrees)
-            places = np.cumsum(sizes) - sizes
-            add_shares(cells, pairs, places, rows, shares, self.model.agrees, counts, totals, self.data.sizes)
-            if of_pairs.shape[2]:
-                exposures += of_pairs.sum(axis=0)
-            found += float(logs.sum())
+            found += self._add_block(weights, pairs, counts, totals, exposures)
         return self.record(counts, exposures, found, float(self.lengths[clusters].sum()))
+
+    def _add_block(
+        self, weights: AlignmentPoint, pairs: Index, counts: Table, totals: Totals, exposures: NDArray[np.float64]
+    ) -> float:
+        """Add what is expected of some sentence pairs to counts and exposures; return their log likelihood."""
+        cells, pairs = self.data.part(pairs)
+        sizes, rows = cells.starts[pairs + 1] - cells.starts[pairs], np.arange(len(pairs))
+        shares = Shares(np.empty((int(sizes.sum()), 2)), np.empty((len(pairs), 2, exposures.shape[1])))
+        of_pairs, logs = self._posteriors(weights, cells, pairs, shares, not self.model.agrees)
+        places = np.cumsum(sizes) - sizes
+        add_shares(cells, pairs, places, rows, shares, self.model.agrees, counts, totals, self.data.sizes)
+        if of_pairs.shape[2]:
+            exposures += of_pairs.sum(axis=0)
+        return float(logs.sum())
 
     def draw(  # type: ignore[override]
         self, weights: AlignmentPoint, clusters: Index, rng: np.random.Generator
