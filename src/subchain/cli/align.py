@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from subchain.cli import align_options, options
-from subchain.cli.output import command_output, number_of
+from subchain.cli.output import Output, command_output, number_of
 
 if TYPE_CHECKING:
     from subchain.data import Links, ParallelText
@@ -53,9 +53,8 @@ def align(
     Both directions are fitted to the text and combined. Line n of the output has the links of pair n. A pair with an
     empty sentence has none. An interrupted run writes nothing.
     """
-    with command_output(as_json, quiet) as out:
+    with command_output(as_json, quiet) as out, ExitStack() as stack:
         from subchain.cli.run_log import logging_to
-        from subchain.cli.targets import check_target
 
         settings = {
             "symmetrize": symmetrize, "threshold": threshold, "stages": STAGES.get(model), "random_state": seed,
@@ -63,47 +62,19 @@ def align(
         }  # fmt: skip
         _check(format, symmetrize, model, inference, priors, fitted, save)
         _check_page(report, gold, swap)
-        for path in (output, save, report):
-            if path is not None:
-                check_target(path, source, target, priors, fitted, gold)
+        _check_targets((output, save, report), (source, target, priors, fitted, gold))
         began = time.perf_counter()
+        stack.enter_context(logging_to(log, verbose))
+        text = _read(source, target, columns, lowercase, _packed(stack, inference, output))
         progress = "auto" if not (verbose or quiet or as_json) else False
-        with ExitStack() as stack:
-            stack.enter_context(logging_to(log, verbose))
-            packed = None
-            if inference is not None and _algorithm(inference).name == "SCVI":
-                folder = None if output is None else output.absolute().parent
-                packed = Path(stack.enter_context(TemporaryDirectory(dir=folder, prefix=".subchain-")), "text.pairs")
-            text = _read(source, target, columns, lowercase, packed)
-            if fitted is not None:
-                aligner = _load(fitted).set_params(**_given(symmetrize=symmetrize, threshold=threshold, n_jobs=jobs))
-                blocks = aligner.link_blocks(text)
-            else:
-                aligner = _fit(text, inference, priors, progress, settings)
-                blocks = aligner.link_blocks()
-            if save is not None:
-                aligner.save(save)
-            if output is None and as_json:
-                from subchain.data import Links
-
-                links = Links.joined(blocks)
-                n_links = len(links.source)
-                out.add(links=[pair.tolist() for pair in links])
-            else:
-                n_links = _write(output, blocks, format)
-            n_pairs = len(text)
-            if report is not None:
-                _write_page(report, aligner, text if fitted is not None else None, source, gold, swap)
-        seconds = time.perf_counter() - began
-        out.add(
-            output=None if output is None else str(output), n_pairs=n_pairs, n_links=n_links,
-            seconds=seconds, pairs_per_second=n_pairs / seconds,
-        )  # fmt: skip
-        if output is not None:
-            rate = f"{seconds:.1f} s, {n_pairs / seconds:,.0f} pairs per second"
-            out.line(f"{number_of(n_links, 'link')} of {number_of(n_pairs, 'sentence pair')} ({rate})")
-            out.line(f"links written to {output}")
+        aligner = _load(fitted, settings) if fitted else _fit(text, inference, priors, progress, settings)
+        if save is not None:
+            aligner.save(save)
+        blocks = aligner.link_blocks(text) if fitted else aligner.link_blocks()
+        n_links = _write(output, blocks, format, out, as_json)
+        _tell(out, output, len(text), n_links, time.perf_counter() - began)
         if report is not None:
+            _write_page(report, aligner, text if fitted else None, source, gold, swap)
             out.add(report=str(report))
             out.line(f"report written to {report}")
 
@@ -153,6 +124,15 @@ def _write_page(
     subchain.report(aligner, text, report, title=source.name, gold=links)
 
 
+def _check_targets(targets: Iterable[Path | None], sources: Iterable[Path | None]) -> None:
+    """Raise an `InputError` if a file cannot be written, or is one that is read."""
+    from subchain.cli.targets import check_target
+
+    for path in targets:
+        if path is not None:
+            check_target(path, *sources)
+
+
 def _algorithm(text: str) -> Any:
     from subchain.cli.calls import parse
     from subchain.cli.choices import INFERENCES
@@ -196,10 +176,21 @@ def chosen_columns(columns: str | None) -> tuple[str, str] | None:
     return first.strip(), second.strip()
 
 
-def _load(path: Path) -> Any:
+def _packed(stack: ExitStack, inference: str | None, output: Path | None) -> Path | None:
+    """Return a name for the packed text that stochastic inference works on, beside the output; it ends with `stack`."""
+    if inference is None or _algorithm(inference).name != "SCVI":
+        return None
+    folder = None if output is None else output.absolute().parent
+    return Path(stack.enter_context(TemporaryDirectory(dir=folder, prefix=".subchain-")), "text.pairs")
+
+
+def _load(path: Path, settings: dict[str, Any] | None = None) -> Any:
+    """Return the aligner of a file, with those settings that concern links."""
     from subchain import alignment
 
-    return alignment.WordAligner.load(path)
+    aligner = alignment.WordAligner.load(path)
+    given = {name: (settings or {}).get(name) for name in ("symmetrize", "threshold", "n_jobs")}
+    return aligner if settings is None else aligner.set_params(**_given(**given))
 
 
 def _fit(
@@ -216,12 +207,29 @@ def _fit(
     return aligner
 
 
-def _write(output: Path | None, blocks: Iterable[Links], format: str) -> int:
-    """Write links as they come; return their number."""
+def _write(output: Path | None, blocks: Iterable[Links], format: str, out: Output, as_json: bool) -> int:
+    """Write links as they come, or add them to what is told as JSON; return their number."""
     from subchain.core.files import writing
-    from subchain.data.links import write_lines
+    from subchain.data.links import Links, write_lines
 
-    if output is None:
+    if output is not None:
+        with writing(output) as file:
+            return write_lines(blocks, file.write, format)[1]
+    if not as_json:
         return write_lines(blocks, sys.stdout.write, format)[1]
-    with writing(output) as file:
-        return write_lines(blocks, file.write, format)[1]
+    links = Links.joined(blocks)
+    out.add(links=[pair.tolist() for pair in links])
+    return len(links.source)
+
+
+def _tell(out: Output, output: Path | None, n_pairs: int, n_links: int, seconds: float) -> None:
+    """Tell what was written, and how fast."""
+    rate = n_pairs / seconds
+    out.add(
+        output=None if output is None else str(output), n_pairs=n_pairs, n_links=n_links, seconds=seconds,
+        pairs_per_second=rate,
+    )  # fmt: skip
+    if output is not None:
+        told = f"{seconds:.1f} s, {rate:,.0f} pairs per second"
+        out.line(f"{number_of(n_links, 'link')} of {number_of(n_pairs, 'sentence pair')} ({told})")
+        out.line(f"links written to {output}")
