@@ -280,7 +280,10 @@ class WordAligner(Component):
         return list(self.links(source, target))
 
     def score(self, source: Any, target: Any = None) -> float:
-        """Return the log probability of each side given the other, added up over both directions and all pairs."""
+        """Return the log probability of each side given the other, added up over both directions and all pairs.
+
+        With end jumps it is that of the sentence and of its end, else that of a sentence of so many words.
+        """
         return self._posteriors(source, target)[2]
 
     @property
