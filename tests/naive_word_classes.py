@@ -40,3 +40,48 @@ def exchanged(sequences: Any, order: Any, classes: Any, n_classes: int, max_iter
         if found == before:
             break
     return found
+
+
+def merged(sequences: Any, order: Any, n_classes: int) -> list[int]:
+    """Let words come one by one, and merge the two classes that lower F least; every F is computed from scratch."""
+    places: list[list[int] | None] = []
+    for word in order:
+        if None in places:
+            places[places.index(None)] = [int(word)]
+        else:
+            places.append([int(word)])
+        if len(places) <= n_classes:
+            continue
+        best, least = (0, 0), math.inf
+        now = class_terms(sequences, places)
+        for x, y in itertools.combinations(range(len(places)), 2):
+            joined = [*places]
+            joined[x], joined[y] = [*(places[x] or ()), *(places[y] or ())], None
+            loss = now - class_terms(sequences, joined)
+            if loss < least - 1e-7:
+                best, least = (x, y), loss
+        x, y = best
+        places[x], places[y] = [*(places[x] or ()), *(places[y] or ())], None
+    kept = [members for members in places if members is not None]
+    return [next(number for number, members in enumerate(kept) if word in members) for word in sorted(order)]
+
+
+def class_terms(sequences: Any, places: Any) -> float:
+    """Return F of the classes in places; sums of classes have bigrams with words of no class, too."""
+    of = {word: place for place, members in enumerate(places) for word in members or ()}
+    pairs: Counter[tuple[int, int]] = Counter()
+    first: Counter[int] = Counter()
+    second: Counter[int] = Counter()
+    for sequence in sequences:
+        for a, b in itertools.pairwise(sequence):
+            if a < 0 or b < 0:
+                continue
+            if a in of:
+                first[of[a]] += 1
+            if b in of:
+                second[of[b]] += 1
+            if a in of and b in of:
+                pairs[of[a], of[b]] += 1
+    return sum(n * math.log(n) for n in pairs.values()) - sum(
+        n * math.log(n) for sums in (first, second) for n in sums.values()
+    )

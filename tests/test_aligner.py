@@ -12,6 +12,7 @@ from naive_alignment import distance_of, enumerate_alignments, enumerate_diagona
 
 from subchain import CVI, EM, SCVI, VI, Gibbs
 from subchain.alignment import ParallelText, WordAligner
+from subchain.core.files import read_arrays, write_arrays
 from subchain.errors import FileFormatError, InputError, NotFittedError
 from subchain.propagation.alignment.pair import Model, Shares
 from subchain.structures.alignment.ledger import AlignmentLedger
@@ -385,6 +386,50 @@ def test_new_text_is_aligned_without_refitting_and_files_keep_everything(tmp_pat
     assert loaded.lexicon_.tolist() == aligner.lexicon_.tolist()
     with pytest.raises(InputError, match="training text"):
         loaded.align()
+
+
+def test_files_of_the_first_version_load(tmp_path: Any) -> None:
+    source, target = generated(40)
+    aligner = WordAligner(end_jumps=False, progress=False).fit(source, target)
+    aligner.save(tmp_path / "new")
+    arrays, header = read_arrays(tmp_path / "new", "word aligner")
+    del header["stage"], header["settings"]["end_jumps"]
+    write_arrays(tmp_path / "old", arrays, header | {"version": 1, "is_chain": True})
+    old = WordAligner.load(tmp_path / "old")
+    assert (old.stage_, old.end_jumps) == ("hmm", False)
+    assert old.score(source, target) == aligner.score(source, target)
+    assert old.links(source, target).source.tolist() == aligner.links(source, target).source.tolist()
+    header["settings"]["max_jump"] = 7
+    write_arrays(tmp_path / "odd", arrays, header | {"stage": "hmm"})
+    with pytest.raises(FileFormatError, match="jumps"):
+        WordAligner.load(tmp_path / "odd")
+
+
+@pytest.mark.parametrize("name", ["em", "vi", "cvi", "cvi by word", "scvi", "gibbs"])
+def test_the_diagonal_model_aligns_by_itself_and_before_the_hidden_markov_model(name: str, tmp_path: Any) -> None:
+    source, target = generated(150)
+    for stages in (("diagonal",), ("diagonal", "hmm"), ("ibm1", "diagonal")):
+        aligner = WordAligner(stages, ALGORITHMS[name], progress=False, random_state=0).fit(source, target)
+        right = total = 0
+        for links, one, other in zip(aligner.align(), source, target, strict=True):
+            right += sum(one[i][1:] == other[j][1:] for i, j in links.tolist())
+            total += max(len(links), len(one))
+        assert right / total > 0.9
+        aligner.save(tmp_path / "aligner")
+        assert WordAligner.load(tmp_path / "aligner").score(source, target) == aligner.score(source, target)
+    near = aligner.posterior_.jumps.mean().weights
+    assert (near[:, :10].sum(axis=1) > 0.8).all()
+
+
+def test_a_prior_of_another_kind_gives_its_words_alone() -> None:
+    source, target = generated(150)
+    known = WordAligner(("diagonal",), progress=False).fit(source, target)
+    few = [["s4", "s7", "new"]], [["t7", "t4", "new"]]
+    carried = WordAligner(progress=False).fit(*few, prior=known)
+    assert carried.posterior_.jumps.counts.sum() < 10.0
+    assert carried.posterior_.translation.totals_source.sum() > known.posterior_.translation.totals_source.sum()
+    with pytest.raises(InputError, match="give both the same"):
+        WordAligner(end_jumps=False, progress=False).fit(*few, prior=known)
 
 
 def test_counts_of_a_fitted_aligner_are_the_prior_of_another() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from naive_word_classes import class_information, exchanged
+from naive_word_classes import class_information, exchanged, merged
 
 from subchain import Vocabulary, as_sequences
 from subchain.data import read_word_classes, word_classes
@@ -38,18 +38,28 @@ def test_exchanges_are_those_by_brute_force(seed: int, max_iter: int) -> None:
     assert class_information(text, found) >= class_information(text, start) - 1e-9
 
 
-def test_classes_of_a_generated_text_are_found() -> None:
+@pytest.mark.parametrize("seed", range(12))
+def test_merges_are_those_by_brute_force(seed: int) -> None:
+    text = random_text(seed)
+    flat = np.concatenate(text)
+    order = np.argsort(-np.bincount(flat[flat >= 0], minlength=12), kind="stable")
+    for n_classes in (1, 2 + seed % 4, 11, 12, 15):
+        assert word_classes(text, n_classes, "brown").tolist() == merged(text, order, n_classes)
+
+
+@pytest.mark.parametrize(("method", "least"), [("exchange", 0.97), ("brown", 0.8)])
+def test_classes_of_a_generated_text_are_found(method: str, least: float) -> None:
     rng = np.random.default_rng(3)
     truth, transition = np.repeat(np.arange(6), 20), rng.dirichlet(np.full(6, 0.15), size=6)
     text, state = [], 0
     for _ in range(40_000):
         state = rng.choice(6, p=transition[state])
         text.append(state * 20 + int(20 * rng.random() ** 2))
-    found = word_classes([np.array(text)], 6)
+    found = word_classes([np.array(text)], 6, method)
     table = np.zeros((6, 6))
     np.add.at(table, (truth[text], found[text]), 1.0)
-    assert table.max(axis=0).sum() / len(text) > 0.97
-    assert (word_classes([np.array(text)], 6) == found).all()
+    assert table.max(axis=0).sum() / len(text) > least
+    assert (word_classes([np.array(text)], 6, method) == found).all()
 
 
 def test_all_words_in_one_class_or_each_in_its_own() -> None:

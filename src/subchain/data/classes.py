@@ -12,11 +12,12 @@ from subchain.data.lines import TextSource, name_of_source, numbered_lines
 from subchain.data.sequences import Sequences
 from subchain.data.vocabulary import Vocabulary
 from subchain.errors import FileFormatError, InputError, unknown_name
+from subchain.numerics.brown import merge_all
 from subchain.numerics.exchange import Neighbours, exchange, logarithms
 
 Index = NDArray[np.int64]
 
-METHODS = ("exchange",)
+METHODS = ("exchange", "brown")
 
 
 def word_classes(x: Any, n_classes: int, method: str = "exchange", max_iter: int = 30) -> Index:
@@ -30,8 +31,10 @@ def word_classes(x: Any, n_classes: int, method: str = "exchange", max_iter: int
     x : sequences of symbols, as in :func:`as_sequences`; bigrams with a missing symbol are left out
     n_classes : number of classes
     method : "exchange" (Kneser and Ney 1993): symbols are put into the best class, one after the other, until none
-        moves. The start is the class `rank modulo n_classes` by frequency.
-    max_iter : passes over all symbols, at most
+        moves. The start is the class `rank modulo n_classes` by frequency. "brown" (Brown et al. 1992): symbols come
+        by frequency, and of one class too many the two are merged that lose least; it tends to end with less mutual
+        information, and takes longer for many classes.
+    max_iter : passes over all symbols of "exchange", at most
 
     Returns
     -------
@@ -65,9 +68,12 @@ def word_classes(x: Any, n_classes: int, method: str = "exchange", max_iter: int
     values = np.asarray(data.values)
     frequencies = np.bincount(values[values >= 0], minlength=n_symbols)
     order = np.argsort(-frequencies, kind="stable")
+    behind, before = _neighbours(first, second, counts, n_symbols), _neighbours(second, first, counts, n_symbols)
+    if method == "brown":
+        merged: Index = merge_all(behind, before, alone, order, int(n_classes), logarithms())
+        return merged
     classes = np.empty(n_symbols, dtype=np.int64)
     classes[order] = np.arange(n_symbols) % n_classes
-    behind, before = _neighbours(first, second, counts, n_symbols), _neighbours(second, first, counts, n_symbols)
     exchange(behind, before, alone, order, classes, int(n_classes), int(max_iter), logarithms())
     return classes
 

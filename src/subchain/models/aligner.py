@@ -66,7 +66,7 @@ class WordAligner(Component):
         Jumps between positions that are longer count as this long.
     end_jumps : bool
         Whether the jump to the first linked word has widths of its own, and a sentence ends by a jump behind its last
-        position, which has widths of its own, too.
+        position, which has widths of its own, too; `score` then includes that sentences end where they do.
     iterations : int or sequence of int, optional
         Iterations of each stage; by default 2 of model 1 and 3 of the hidden Markov model for "cvi", 5 of each for "em"
         and "vi", 3 passes for "scvi", and 20 sweeps of burn-in and 20 draws for "gibbs".
