@@ -240,6 +240,17 @@ class Evidence:
         found = self.lists(sequences)
         return LegalStates.of(self, sequences) if found is None else found
 
+    @property
+    def of_states(self) -> Evidence | None:
+        """The evidence without what follows from the observations by the groups of symbols; None if nothing is left.
+
+        This is what is known where an observation is left out.
+        """
+        left = [source for source in self._sources if not isinstance(source, StatesOfGroups)]
+        if len(left) == len(self._sources):
+            return self
+        return Evidence(self.n_states, left, self._order) if left else None
+
     def lists_of(self, values: NDArray[Any]) -> tuple[Index, NDArray[np.int32]] | None:
         """Return numbers of legal states, (n,), and the states, (nnz,), where groups of symbols are all that is known.
 

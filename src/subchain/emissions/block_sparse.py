@@ -273,8 +273,8 @@ def _check_rows(table: Array, blocks: Blocks) -> None:
 class BlockSparse(Emission):
     """Symbols from a finite vocabulary in groups; each state emits the symbols of one group alone.
 
-    State k belongs to group k // (K / G), with G groups of K / G states. Use it for many states: a step of the
-    recursions visits (K / G)² transitions instead of K².
+    The states are divided among the G groups in order, K / G for each: state k belongs to group ⌊k G / K⌋. Use it for
+    many states: a step of the recursions visits (K / G)² transitions instead of K².
 
     Parameters
     ----------
@@ -374,13 +374,14 @@ class BlockSparse(Emission):
 
 
 def _blocks(groups: Index, n_states: int) -> Blocks:
-    """Return the partition with K / G states, one after the other, for each group."""
+    """Return the partition with K / G states, one after the other, for each group; some have one more."""
     n_groups = int(groups.max()) + 1
-    if n_states % n_groups:
+    if n_states < n_groups:
         raise InputError(
-            f"n_states={n_states} cannot be divided among {n_groups} groups of symbols; give a multiple of {n_groups}."
+            f"n_states={n_states} is less than the {n_groups} groups of symbols, so that some symbols would have no "
+            f"state; give at least {n_groups} states, or fewer groups."
         )
-    return Blocks(groups, np.arange(n_states) // (n_states // n_groups))
+    return Blocks(groups, np.arange(n_states) * n_groups // n_states)
 
 
 def _check_codes(data: Sequences, n_symbols: int, *, trains: bool) -> None:
