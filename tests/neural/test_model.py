@@ -32,7 +32,7 @@ def model(epochs: int = 3, **settings: Any) -> NeuralHMM:
         "epochs": epochs, "streams": 4, "length": 8, "learning_rate": 1e-2, "averaging": 0.9, "precision": "double",
     }  # fmt: skip
     training |= {name: settings.pop(name) for name in list(settings) if name in Training().get_params()}
-    given = {"n_states": 12, "groups": GROUPS, "embedding": 8, "random_state": 0, "device": "cpu"} | settings
+    given = {"n_states": 12, "groups": GROUPS, "embedding": 16, "random_state": 0, "device": "cpu"} | settings
     return NeuralHMM(training=Training(**training), **given)
 
 
@@ -49,7 +49,7 @@ def test_training_comes_near_the_entropy_of_the_text(batch: str, transition: Any
     fitted = model(25, groups=groups, batch=batch, transition=transition, state_dropout=0.3).fit(
         text(), validation=text(1)
     )
-    assert fitted.perplexity(text(2)) < 2.8  # 3.5 for one state for each group; about 2.4 for the model that made it
+    assert fitted.perplexity(text(2)) < 3.4  # at best 3.0; 3.2 with one state for each group; 5.0 by frequencies
     assert fitted.trace_.train[-1] < fitted.trace_.train[0]
     assert len(fitted.trace_) == 25
 
@@ -137,7 +137,7 @@ def test_the_plain_model_scores_and_decodes_the_same(transition: Any, groups: An
     plain = fitted.to_hmm()
     assert isinstance(plain, HMM)
     assert np.isclose(plain.score(text(1)), fitted.score(text(1)), rtol=1e-10)
-    for one, other in zip(plain.predict(text(1)), fitted.predict(text(1)), strict=True):
+    for one, other in zip(plain.predict(text(1), "viterbi"), fitted.predict(text(1)), strict=True):
         np.testing.assert_array_equal(one, other)
 
 

@@ -60,9 +60,13 @@ def pieces(text: Text, n_streams: int, length: int, device: torch.device) -> lis
     places = np.where(known, places, 0)
     resets = text.begins[places] & known
     resets[:, 0] |= known[:, 0]
-    table = _stretch(text, places, resets, known, device)
-    cuts = range(0, width, length)
-    return [Batch(Stretch(*(part[:, at : at + length] for part in table)), at > 0) for at in cuts]
+    whole = _stretch(text, places, resets, known, device)
+    full = known.all(axis=0)
+    found = []
+    for at in range(0, width, length):
+        piece = whole.between(at, at + length)._replace(is_full=bool(full[at : at + length].all()))
+        found.append(Batch(piece, at > 0))
+    return found
 
 
 def _edges(text: Text, n_streams: int) -> Index:
@@ -111,4 +115,5 @@ def _stretch(
     text: Text, places: Index, resets: NDArray[np.bool_], known: NDArray[np.bool_], device: torch.device
 ) -> Stretch:
     tables = (text.words[places], resets, known)
-    return Stretch(*(torch.from_numpy(np.ascontiguousarray(table)).to(device) for table in tables))
+    words, begins, there = (torch.from_numpy(np.ascontiguousarray(table)).to(device) for table in tables)
+    return Stretch(words, begins, there, bool(known.all()))

@@ -20,11 +20,19 @@ class Stretch(NamedTuple):
     words : (B, T) codes; anything where not known
     resets : (B, T) of bool, where the state is drawn from the distribution of first states
     known : (B, T) of bool, false behind the end of a stretch
+    is_full : whether everything is known, as far as was looked for
     """
 
     words: Tensor
     resets: Tensor
     known: Tensor
+    is_full: bool = False
+
+    def between(self, start: int, stop: int) -> Stretch:
+        """Return the stretches from one column to another."""
+        here = slice(start, stop)
+        known = self.known[:, here]
+        return Stretch(self.words[:, here], self.resets[:, here], known, self.is_full)
 
 
 class Carried(NamedTuple):
@@ -56,7 +64,9 @@ def log_likelihood(weights: Weights, stretch: Stretch, carried: Carried) -> tupl
             emission_logs(weights, stretch), stretch.resets, stretch.known,
         )  # fmt: skip
     else:
-        logs, last = chain_likelihood(start, steps(weights, stretch, carried.groups), stretch.known)
+        logs, last = chain_likelihood(
+            start, steps(weights, stretch, carried.groups), None if stretch.is_full else stretch.known
+        )
     ends = stretch.known.sum(dim=1)
     of_last = torch.cat([carried.groups[:, None], groups], dim=1).gather(1, ends[:, None])[:, 0]
     whole = last.new_zeros(len(last), weights.size).scatter(1, weights.kept[of_last], last)

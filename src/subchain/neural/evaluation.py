@@ -85,7 +85,7 @@ def _stretches(weights: Weights, text: Text) -> Iterator[tuple[Index, Iterator[S
         whole = of_chains(text, chosen, device)
         length = max(1, size // len(chosen))
         cuts = range(0, whole.words.shape[1], length)
-        yield chosen, (Stretch(*(part[:, at : at + length] for part in whole)) for at in cuts)
+        yield chosen, (whole.between(at, at + length) for at in cuts)
 
 
 @torch.no_grad()

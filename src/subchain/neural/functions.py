@@ -101,27 +101,33 @@ class ChainLikelihood(torch.autograd.Function):
     """Log likelihood of B stretches of chains, by the forward algorithm on probabilities."""
 
     @staticmethod
-    def forward(context: Any, start: Tensor, steps: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(context: Any, start: Tensor, steps: Tensor, known: Tensor | None) -> tuple[Tensor, Tensor]:
         """Return log likelihoods (B,) and the marginals after the last position, (B, S).
 
         Parameters
         ----------
         start : (B, S) marginals before the first position; no gradient
         steps : (B, T, S, S) log weights: the transition into each position times the likelihood there
-        known : (B, T) of bool, false behind the end of a stretch, where steps are not taken
+        known : (B, T) of bool, false behind the end of a stretch, where steps are not taken; None if there are no such
         """
         shift = steps.amax(dim=(2, 3), keepdim=True).clamp(min=-1e30)
         weights = (steps - shift).exp_()
         alpha = torch.empty(start.shape[0], steps.shape[1] + 1, start.shape[1], dtype=start.dtype, device=start.device)
-        scale = torch.ones(start.shape[0], steps.shape[1], dtype=start.dtype, device=start.device)
         alpha[:, 0] = start
+        totals, marginals = [], start
         for t in range(steps.shape[1]):
-            after = torch.bmm(alpha[:, t, None], weights[:, t])[:, 0]
-            total = after.sum(dim=1)
-            here = known[:, t]
-            scale[:, t] = torch.where(here, total, scale[:, t])
-            alpha[:, t + 1] = torch.where(here[:, None], after / total.clamp(min=LEAST)[:, None], alpha[:, t])
-        logs = torch.where(known, scale.log() + shift[:, :, 0, 0], torch.zeros_like(scale))
+            after = torch.bmm(marginals[:, None], weights[:, t])[:, 0]
+            total = after.sum(dim=1, keepdim=True)
+            after = after / total.clamp(min=LEAST)
+            if known is not None:
+                here = known[:, t, None]
+                after, total = torch.where(here, after, marginals), torch.where(here, total, torch.ones_like(total))
+            totals.append(total)
+            alpha[:, t + 1] = marginals = after
+        scale = torch.cat(totals, dim=1)
+        logs = scale.log() + shift[:, :, 0, 0]
+        if known is not None:
+            logs = torch.where(known, logs, torch.zeros_like(logs))
         context.save_for_backward(weights, alpha, scale, known)
         last = alpha[:, -1].clone()
         context.mark_non_differentiable(last)
@@ -132,15 +138,19 @@ class ChainLikelihood(torch.autograd.Function):
         weights, alpha, scale, known = context.saved_tensors
         beta = gradient[:, None].expand(-1, alpha.shape[2]).contiguous()
         messages = torch.empty_like(alpha[:, 1:])
+        inverse = 1.0 / scale.clamp(min=LEAST)
         for t in reversed(range(weights.shape[1])):
-            here = known[:, t, None]
-            messages[:, t] = torch.where(here, beta / scale[:, t, None].clamp(min=LEAST), torch.zeros_like(beta))
-            beta = torch.where(here, torch.bmm(weights[:, t], messages[:, t, :, None])[:, :, 0], beta)
+            message = beta * inverse[:, t, None]
+            before = torch.bmm(weights[:, t], message[:, :, None])[:, :, 0]
+            if known is not None:
+                here = known[:, t, None]
+                message, before = torch.where(here, message, torch.zeros_like(message)), torch.where(here, before, beta)
+            messages[:, t], beta = message, before
         pairs = weights * alpha[:, :-1, :, None]
         return None, pairs.mul_(messages[:, :, None, :]), None
 
 
-def chain_likelihood(start: Tensor, steps: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
+def chain_likelihood(start: Tensor, steps: Tensor, known: Tensor | None) -> tuple[Tensor, Tensor]:
     """Return log likelihoods (B,) of stretches and the marginals after them, (B, S); see `ChainLikelihood`."""
     logs, last = ChainLikelihood.apply(start, steps, known)
     return logs, last

@@ -79,8 +79,9 @@ class Trainer:
         self.averaged = copy.deepcopy(networks) if settings.averaging else None
         self.best = {name: value.clone() for name, value in networks.state_dict().items()}
         self.optimizer = torch.optim.AdamW(
-            networks.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
-        )
+            networks.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay,
+            fused=self.device.type == "cuda",
+        )  # fmt: skip
         self.trace = NeuralTrace()
         self.updates = 0
         self.rate = settings.learning_rate
