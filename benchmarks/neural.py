@@ -1,4 +1,4 @@
-"""`python -m benchmarks.neural`: training of a neural HMM on Penn Treebank: words a second, memory, perplexity by epoch.
+"""`python -m benchmarks.neural`: a neural HMM on Penn Treebank: words a second, memory, perplexity by epoch.
 
 It needs PyTorch; a GPU is taken where there is one. Words are divided into classes by `--groups FILE` (a word and its
 class in each line), or in the order of their frequency, which is quick to make and worse.
@@ -163,7 +163,9 @@ def main() -> None:
     options = parser.parse_args()
     found = run(options)
     if options.out is not None:
-        options.out.write_text(json.dumps(found | {"settings": {k: str(v) for k, v in vars(options).items()}}, indent=1))
+        options.out.write_text(
+            json.dumps(found | {"settings": {k: str(v) for k, v in vars(options).items()}}, indent=1)
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Slow likelihoods of neural models: the networks' distributions as dense tables, and the forward algorithm on these."""
+"""Slow likelihoods of neural models: the networks' distributions as dense tables, and the forward algorithm."""
 
 from __future__ import annotations
 

@@ -90,7 +90,12 @@ def test_a_run_that_is_killed_and_resumed_ends_in_the_same_bits(algorithm, famil
 @pytest.mark.parametrize(
     ("algorithm", "family"),
     [(name, "categorical") for name in BRIEF if not {"em", "gibbs", "beam"} & set(name.split())]
-    + [(name, family) for name in ("cvi", "svi") for family in FAMILIES if family not in ("categorical", "block_sparse")],
+    + [
+        (name, family)
+        for name in ("cvi", "svi")
+        for family in FAMILIES
+        if family not in ("categorical", "block_sparse")
+    ],
 )
 def test_and_so_does_one_that_learns_its_prior_and_searches(algorithm, family, tmp_path, monkeypatch):
     specification, data = example(family)

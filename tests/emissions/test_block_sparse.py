@@ -11,6 +11,7 @@ import pytest
 
 from subchain import CVI, EM, HDP, HMM, SCVI, SVI, VI, BlockSparse, Categorical, Gibbs
 from subchain.data import Sequences, Vocabulary, as_sequences
+from subchain.data.word_groups import word_groups
 from subchain.emissions.block_sparse import BlockDirichlet, Blocks
 from subchain.emissions.categorical import DirichletTable
 from subchain.emissions.incremental import Incremental
@@ -233,6 +234,13 @@ def test_groups_of_words_are_read_from_a_file(tmp_path: Any) -> None:
 def test_groups_that_cannot_be_used(groups: Any, n_states: int, says: str) -> None:
     with pytest.raises(InputError, match=says):
         HMM(n_states, BlockSparse(groups)).fit(np.array([0, 1, 2, 0, 1]))
+
+
+def test_unknown_words_join_the_largest_group(tmp_path: Any) -> None:
+    path = tmp_path / "groups.txt"
+    path.write_text("the 0\ndog 1\ncat 1\n")
+    vocabulary = Vocabulary(["the", "dog", "cat", "<unk>"], unknown="<unk>")
+    np.testing.assert_array_equal(word_groups(path, vocabulary), [0, 1, 1, 1])
 
 
 def test_a_word_without_a_group_is_named(tmp_path: Any) -> None:

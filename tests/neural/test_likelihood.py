@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,9 @@ def test_the_chain_has_numerical_gradients() -> None:
     start /= start.sum(dim=1, keepdim=True)
     known = torch.tensor([[True, True, True], [True, False, False]])
     for there in (known, None):
-        assert torch.autograd.gradcheck(lambda steps, there=there: chain_likelihood(start, steps, there)[0], (random(2, 3, 3, 3),))
+        assert torch.autograd.gradcheck(
+            lambda steps, there=there: chain_likelihood(start, steps, there)[0], (random(2, 3, 3, 3),)
+        )
 
 
 def test_the_factored_chain_has_numerical_gradients() -> None:
@@ -100,7 +103,9 @@ def test_the_factored_chain_has_numerical_gradients() -> None:
 
 @pytest.mark.parametrize(("transition", "groups"), cases())
 @pytest.mark.parametrize("n_kept", [4, 2])
-def test_the_likelihood_and_its_gradient_are_those_of_the_dense_model(transition: Any, groups: Any, n_kept: int) -> None:
+def test_the_likelihood_and_its_gradient_are_those_of_the_dense_model(
+    transition: Any, groups: Any, n_kept: int
+) -> None:
     model, table = networks(groups, transition)
     parameters = list(model.parameters())
     weights = model.weights(table, Noise(1, CPU), n_kept, 0.2)
@@ -194,7 +199,7 @@ def test_sequences_of_any_lengths_score_as_the_slow_version(transition: Any, gro
     found = scores(weights, Text.of(words, offsets, joined=False))
     expected = [
         slow(weights, words[a:b], [True] + [False] * (b - a - 1))
-        for a, b in zip(offsets[:-1], offsets[1:], strict=True)
+        for a, b in pairwise(offsets)
         if b > a
     ]
     np.testing.assert_allclose(found, expected, rtol=1e-12)
@@ -240,10 +245,15 @@ def test_pieces_hold_every_word_once_and_in_order(n_streams: int, joined: bool) 
     lengths = np.array([4, 1, 7, 3, 2, 9])
     text = Text.of(np.arange(26), np.concatenate(([0], np.cumsum(lengths))), joined=joined)
     batches = pieces(text, n_streams, 5, CPU)
-    streams = [torch.cat([b.stretch.words[i][b.stretch.known[i]] for b in batches]) for i in range(len(batches[0].stretch.words))]
+    streams = [
+        torch.cat([b.stretch.words[i][b.stretch.known[i]] for b in batches])
+        for i in range(len(batches[0].stretch.words))
+    ]
     assert torch.equal(torch.cat(streams), torch.arange(26))
     assert [batch.continues for batch in batches] == [False] + [True] * (len(batches) - 1)
-    resets = torch.cat([torch.cat([b.stretch.words[i][b.stretch.resets[i]] for b in batches]) for i in range(len(streams))])
+    resets = torch.cat(
+        [torch.cat([b.stretch.words[i][b.stretch.resets[i]] for b in batches]) for i in range(len(streams))]
+    )
     begins = np.flatnonzero(text.begins) if not joined else [int(stream[0]) for stream in streams]
     np.testing.assert_array_equal(resets, begins)
 

@@ -6,6 +6,7 @@ Groups are given as an array with one number for each word, or as a text file wi
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,8 @@ def word_groups(given: Any, vocabulary: Vocabulary | None) -> Index:
     ----------
     given : (W,) of whole numbers, or path
         A file has one word and the name of its group in each line, divided by a tab or blanks; groups are numbered in
-        the order of their names, as numbers if all of them are. Words that are not in the vocabulary are ignored.
+        the order of their names, as numbers if all of them are. Words that are not in the vocabulary are ignored. The
+        symbol for unknown words joins the group with most words if it is not in the file.
     vocabulary : Vocabulary, optional
         The words; a file needs it.
 
@@ -73,6 +75,10 @@ def _from_file(path: Path, vocabulary: Vocabulary | None) -> Index:
         )
     names = _names_in(path)
     words = vocabulary.to_list()
+    if vocabulary.unknown is not None and vocabulary.unknown not in names:
+        known = Counter(names[word] for word in words if word in names)
+        if known:
+            names[vocabulary.unknown] = known.most_common(1)[0][0]
     without = [word for word in words if word not in names]
     if without:
         raise InputError(

@@ -184,7 +184,7 @@ class BlockSparseParameters(BlockLikelihood, CategoricalParameters):
     """Probabilities of the symbols of each state's group; `weights` is (M, K), `probabilities` spreads them, (K, W)."""
 
     weights: NDArray[np.float64] = array("WK", probabilities(axis=0))
-    blocks: Blocks
+    blocks: Blocks  # type: ignore[misc]  # mypy takes the field before for one with a default
 
     def check_fields(self) -> None:
         _check_rows(self.weights, self.blocks)
@@ -231,12 +231,14 @@ class BlockDirichlet(DirichletTable):
     """
 
     concentration: NDArray[np.float64] = array("WK", NOT_NEGATIVE)
-    blocks: Blocks
+    blocks: Blocks  # type: ignore[misc]  # mypy takes the field before for one with a default
 
     def check_fields(self) -> None:
         _check_rows(self.concentration, self.blocks)
         if ((self.concentration > 0.0) != self.blocks.possible).any():
-            raise ValueError("concentrations must be positive for the symbols of each state's group, and zero elsewhere")
+            raise ValueError(
+                "concentrations must be positive for the symbols of each state's group, and zero elsewhere"
+            )
 
     def mean(self) -> BlockSparseParameters:
         return self._parameters(super().mean())

@@ -1,4 +1,4 @@
-"""Text cut into the stretches of updates: pieces of streams, between which marginals are carried, or whole sentences."""
+"""Text cut into the stretches of updates: pieces of streams, with marginals carried on, or whole sentences."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def pieces(text: Text, n_streams: int, length: int, device: torch.device) -> lis
     longest = int(np.diff(edges).max(initial=0))
     width = -(-longest // length) * length
     places = edges[:-1, None] + np.arange(width)
-    known = places < edges[1:, None]
+    known: NDArray[np.bool_] = places < edges[1:, None]
     places = np.where(known, places, 0)
-    resets = text.begins[places] & known
+    resets: NDArray[np.bool_] = np.asarray(text.begins[places] & known)
     resets[:, 0] |= known[:, 0]
     whole = _stretch(text, places, resets, known, device)
     full = known.all(axis=0)

@@ -1,4 +1,4 @@
-"""Likelihood of stretches of text under the weights of a model, with marginals that are carried from one to the next."""
+"""Likelihood of stretches of text under the weights of a model; marginals are carried from one to the next."""
 
 from __future__ import annotations
 

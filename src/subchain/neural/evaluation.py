@@ -11,9 +11,9 @@ from torch import Tensor
 
 from subchain.neural.batches import Text, of_chains, sentence_groups
 from subchain.neural.chain import Carried, Stretch, log_likelihood, steps
+from subchain.neural.emissions import WordTable
 from subchain.neural.networks import Noise
 from subchain.neural.parameters import Networks, Weights
-from subchain.neural.emissions import WordTable
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]

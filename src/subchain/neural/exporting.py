@@ -23,8 +23,8 @@ def plain_hmm(weights: Weights, groups: NDArray[np.int64], vocabulary: Vocabular
     n_states = weights.start.numel()
     if n_states > MOST_STATES:
         raise InputError(
-            f"a plain HMM of {n_states} states needs a transition matrix of {n_states**2 * 8 / 2**30:.1f} GiB; the most "
-            f"is {MOST_STATES} states."
+            f"a plain HMM of {n_states} states needs a transition matrix of {n_states**2 * 8 / 2**30:.1f} GiB; the "
+            f"most is {MOST_STATES} states."
         )
     every = torch.arange(n_states, device=weights.start.device)
     transition = np.concatenate([_plain(weights.transition.rows(part)) for part in every.split(1024)])

@@ -1,8 +1,8 @@
 """Functions with their own backward passes: what they save is small, and their gradients need no scattered additions.
 
-`LogNormaliser` never stores the K × K table of a softmax over states: it is recomputed in blocks of rows. `Picked` and
-`Padded` are gathers whose gradients are a matrix product and another gather. `ChainLikelihood` is the forward algorithm,
-whose gradients are posterior probabilities, by the backward algorithm.
+`LogNormaliser` never stores the K × K table of a softmax over states: it is recomputed in blocks. `Picked` and
+`Padded` are gathers whose gradients are a matrix product and another gather. `ChainLikelihood` is the forward
+algorithm, whose gradients are posterior probabilities, by the backward algorithm.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def picked(table: Tensor, index: Tensor) -> Tensor:
 
 
 class Padded(torch.autograd.Function):
-    """Rows of a table side by side for each group, zeros behind; each row has one place, so the gradient is a gather."""
+    """Rows of a table by group, zeros behind; each row has one place, so that the gradient is a gather."""
 
     @staticmethod
     def forward(context: Any, table: Tensor, members: Tensor, groups: Tensor, ranks: Tensor) -> Tensor:

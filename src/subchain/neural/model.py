@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -87,6 +87,7 @@ class NeuralHMM(Component):
     networks_: Networks
     trace_: NeuralTrace
     _vocabulary: Vocabulary | None
+    _weights_cache: Weights | None
 
     def __init__(
         self,
@@ -176,7 +177,7 @@ class NeuralHMM(Component):
         self._groups, self._table = groups, WordTable.of(groups, device)
         networks = Networks(len(groups), n_groups, n_states // n_groups, width, transition_of(self.transition))
         self.networks_ = networks.to(device=device, dtype=PRECISIONS[settings.precision][0])
-        self._weights_cache: Weights | None = None
+        self._weights_cache = None
 
     def _initialise(self, seed: int) -> None:
         """Draw the parameters, with a generator of the processor, so that they do not depend on the device."""
@@ -272,7 +273,7 @@ class NeuralHMM(Component):
         self._check_fitted()
         if self._vocabulary is None:
             raise InputError("the model was fitted to codes, so it knows no words.")
-        return cast("list[str | None]", self._vocabulary.decode(words))
+        return self._vocabulary.decode(words)
 
     def to_hmm(self) -> Any:
         """Return a plain `HMM` with the same distributions, whose transition matrix is (K, K).

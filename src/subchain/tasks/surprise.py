@@ -53,7 +53,9 @@ def score_masked(question: Question, mask: Any) -> Array:
             terms = np.log(block.table[:, columns]) + emission.log_likelihood(question.data.at(at))
         out[at] = np.logaddexp.reduce(terms, axis=0)
 
-    question.engine.smooth(question.surrogate, dataclasses.replace(question.part.unobserved, hidden=hidden), keep).checked()
+    question.engine.smooth(
+        question.surrogate, dataclasses.replace(question.part.unobserved, hidden=hidden), keep
+    ).checked()
     return out
 
 
