@@ -65,6 +65,7 @@ _MODULES = [
     "errors",
     "inference",
     "metrics",
+    "neural",
     "plot",
     "propagation",
     "reports",

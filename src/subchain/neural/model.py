@@ -74,6 +74,8 @@ class NeuralHMM(Component):
         The trained parameters.
     n_parameters_ : int
         Number of parameters.
+    vocabulary_ : Vocabulary or None
+        The words, in the order of their codes.
 
     Examples
     --------
@@ -86,7 +88,7 @@ class NeuralHMM(Component):
 
     networks_: Networks
     trace_: NeuralTrace
-    _vocabulary: Vocabulary | None
+    vocabulary_: Vocabulary | None
     _weights_cache: Weights | None
 
     def __init__(
@@ -134,7 +136,7 @@ class NeuralHMM(Component):
         settings = Training() if self.training is None else self.training
         settings.check(has_validation=validation is not None)
         data = as_sequences(x)
-        self._vocabulary = data.vocabulary
+        self.vocabulary_ = data.vocabulary
         n_words = max(int(data.value_range()[1]) + 1, 1) if data.vocabulary is None else len(data.vocabulary)
         groups = np.zeros(n_words, dtype=np.int64)
         if self.groups is not None:
@@ -205,7 +207,7 @@ class NeuralHMM(Component):
 
     def _like(self, x: Any) -> Sequences:
         """Return data coded with the vocabulary of the training data."""
-        return as_sequences_like(x, () if self._vocabulary is None else (self._vocabulary,))
+        return as_sequences_like(x, () if self.vocabulary_ is None else (self.vocabulary_,))
 
     def _text(self, data: Sequences, n_words: int) -> Text:
         """Return sequences as text; raise an `InputError` for what are not codes of words."""
@@ -271,9 +273,9 @@ class NeuralHMM(Component):
     def decode(self, words: NDArray[np.int64]) -> list[str | None]:
         """Return the words with the given codes, for data that had a vocabulary."""
         self._check_fitted()
-        if self._vocabulary is None:
+        if self.vocabulary_ is None:
             raise InputError("the model was fitted to codes, so it knows no words.")
-        return self._vocabulary.decode(words)
+        return self.vocabulary_.decode(words)
 
     def to_hmm(self) -> Any:
         """Return a plain `HMM` with the same distributions, whose transition matrix is (K, K).
@@ -281,7 +283,7 @@ class NeuralHMM(Component):
         It scores independent sequences in the same way. States keep their numbers.
         """
         self._check_fitted()
-        return plain_hmm(self._weights(), self._groups, self._vocabulary)
+        return plain_hmm(self._weights(), self._groups, self.vocabulary_)
 
     @property
     def n_parameters_(self) -> int:
@@ -307,7 +309,7 @@ class NeuralHMM(Component):
             "kind": files.MODEL, "version": files.VERSION, "n_states": int(self.n_states),
             "embedding": int(self.embedding), "joined": bool(self.joined), "precision": precision,
             "transition": files.plain_transition(transition_of(self.transition)), "end": self._end,
-            "vocabulary": files.plain_vocabulary(self._vocabulary),
+            "vocabulary": files.plain_vocabulary(self.vocabulary_),
         }  # fmt: skip
         write_arrays(path, arrays, header)
 
@@ -324,8 +326,8 @@ class NeuralHMM(Component):
                 header["n_states"], groups, files.transition_from(header["transition"]), header["embedding"], training,
                 header["joined"], device=device,
             )  # fmt: skip
-            model._vocabulary = files.vocabulary_from(header["vocabulary"])
-            if model._vocabulary is not None and len(model._vocabulary) != len(groups):
+            model.vocabulary_ = files.vocabulary_from(header["vocabulary"])
+            if model.vocabulary_ is not None and len(model.vocabulary_) != len(groups):
                 raise FileFormatError(f"{path} is damaged: its vocabulary does not fit its groups.")
             model._build(groups, training)
             files.load_into(model.networks_, arrays, "networks", path)
