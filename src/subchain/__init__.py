@@ -31,7 +31,15 @@ _ROOMS = {
         "Stationary",
     ],
     "subchain.transitions": ["HDP", "Dirichlet", "banded", "cyclic", "left_right", "stationary_distribution"],
-    "subchain.emissions": ["Bernoulli", "Categorical", "DiagonalGaussian", "Gaussian", "Poisson", "Product"],
+    "subchain.emissions": [
+        "Bernoulli",
+        "BlockSparse",
+        "Categorical",
+        "DiagonalGaussian",
+        "Gaussian",
+        "Poisson",
+        "Product",
+    ],
     "subchain.engines": ["Cpu"],
     "subchain.data": [
         "HoldOut",
@@ -57,6 +65,7 @@ _MODULES = [
     "errors",
     "inference",
     "metrics",
+    "neural",
     "plot",
     "propagation",
     "reports",
@@ -80,6 +89,7 @@ if TYPE_CHECKING:
     )
     from subchain.emissions import (
         Bernoulli,
+        BlockSparse,
         Categorical,
         DiagonalGaussian,
         Gaussian,
@@ -123,6 +133,7 @@ __all__ = [
     "VI",
     "Beam",
     "Bernoulli",
+    "BlockSparse",
     "Buffer",
     "Categorical",
     "Cpu",

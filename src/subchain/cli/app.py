@@ -15,6 +15,7 @@ from subchain.cli.fit import fit
 from subchain.cli.forecast import forecast
 from subchain.cli.impute import impute
 from subchain.cli.info import info
+from subchain.cli.lm import lm
 from subchain.cli.options import AsJson, examples
 from subchain.cli.output import command_output
 from subchain.cli.predict import predict
@@ -120,6 +121,9 @@ app.command(
         "subchain align-score links.txt gold.a --text test.en test.fr --json",
     ),
 )(align_score)
+
+
+app.add_typer(lm)
 
 
 @app.command(hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

@@ -2,6 +2,7 @@
 
 from subchain.core.renamed import renamed_function
 from subchain.data.ambiguity import Ambiguity
+from subchain.data.classes import read_word_classes, word_classes
 from subchain.data.conllu import TaggedText, read_conllu
 from subchain.data.convert import as_sequences
 from subchain.data.delimited import read_csv
@@ -10,7 +11,7 @@ from subchain.data.held_out import HoldOut
 from subchain.data.links import GoldLinks, Links, read_gold, read_links, write_links
 from subchain.data.missing import check_finite, empty_columns, is_missing, missing_rows
 from subchain.data.new_data import as_sequences_like
-from subchain.data.parallel_reading import as_parallel_text, read_parallel
+from subchain.data.parallel_reading import as_parallel_text, pack_parallel, read_parallel
 from subchain.data.parallel_text import ParallelText
 from subchain.data.reading import read
 from subchain.data.sequences import Sequences
@@ -40,6 +41,7 @@ __all__ = [
     "empty_columns",
     "is_missing",
     "missing_rows",
+    "pack_parallel",
     "read",
     "read_alike",
     "read_conllu",
@@ -50,5 +52,7 @@ __all__ = [
     "read_parquet",
     "read_tagged",
     "read_text",
+    "read_word_classes",
+    "word_classes",
     "write_links",
 ]

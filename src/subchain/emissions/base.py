@@ -47,6 +47,7 @@ from subchain.core.components import Component
 from subchain.core.frozen import freezes, frozen_states
 from subchain.core.hyperparameters import FixedHyperparameters
 from subchain.core.records import Record, Sums
+from subchain.data.evidence import Evidence
 from subchain.data.legal_states import LegalStates
 from subchain.data.missing import is_missing
 from subchain.data.sequences import Sequences
@@ -99,6 +100,14 @@ class Likelihood(ABC):
         The weights are posterior marginals γ_t(k), or those times the weight of a sequence. Missing observations add
         nothing.
         """
+
+    def evidence(self, data: Sequences, known: Evidence | None) -> Evidence | None:
+        """Return evidence about the states of sequences, with what this family itself rules out by its structure.
+
+        Families whose observations leave few states possible say so here, and passes run over these alone. By default
+        nothing is added to what is `known`.
+        """
+        return known
 
     def compiled(self, values: Values) -> Any:
         """Return what compiled passes see of this family and all observations: a tuple with verbs (`lanes.observing`).
@@ -353,6 +362,8 @@ class Emission(Component, ABC):
     parameters_type: ClassVar[type[Parameters]]
     #: Whether the family has estimates (`mode`) but no posterior of its parameters, so that only EM can learn it.
     em_only: ClassVar[bool] = False
+    #: Whether states have meanings of their own, by their numbers: they are neither merged, split nor sorted by a fit.
+    names_states: ClassVar[bool] = False
     #: Names or indices of the data columns that the family describes; None for all.
     columns: Any
     #: Whether the parameters of the start are kept, of all states or of those in a list.

@@ -119,6 +119,7 @@ class Updates:
             self.results.restore(memory, statistics)
         else:
             minibatches.begin()
+        state.results = self.results  # the statistics of the start are released
 
     def _at_most(self, updates: int, share: float) -> int:
         """Return a number of updates, at most so many and a share of the run, if its length is known."""
