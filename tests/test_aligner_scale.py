@@ -270,3 +270,14 @@ def test_the_estimate_of_memory_is_right_within_a_fifth(inference: str) -> None:
 def test_memory_of_samplers_is_not_guessed() -> None:
     with pytest.raises(InputError, match="not known"):
         memory_estimate(WordAligner(inference="gibbs"), (["a"], ["b"]))
+
+
+@pytest.mark.parametrize("agrees", [False, True])
+def test_rounds_begin_with_the_shares_that_visits_in_turn_begin_with(agrees: bool) -> None:
+    structure, prior = structure_of(prepared(60), agrees)
+    found = [AlignmentLedger(structure, prior, in_rounds=in_rounds) for in_rounds in (False, True)]
+    for ledger in found:
+        ledger.begin(structure.statistics(prior.mean()))
+    for name in ("links", "jumps"):
+        one, other = (getattr(ledger.shares, name) for ledger in found)
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-7)

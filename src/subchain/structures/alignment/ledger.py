@@ -116,9 +116,21 @@ class AlignmentLedger(Passes):
         """Begin with the shares of an earlier stage or, if there was none, with those under the statistics."""
         if self.structure.start is None:
             self.set_counts(statistics)
-            self._visit_pairs(np.arange(self.size), excludes=False, puts_back=False)
+            if self.in_rounds:
+                self._begin_in_rounds()
+            else:
+                self._visit_pairs(np.arange(self.size), excludes=False, puts_back=False)
         self.since = np.zeros(2)
         self.add_up()
+
+    def _begin_in_rounds(self) -> None:
+        """Write the shares of all pairs under the counts as they are, on all threads."""
+        starts = self.structure.data.cells.starts
+        for first in range(0, self.size, ROUND):
+            last = min(first + ROUND, self.size)
+            fresh = self._new_shares(np.arange(first, last), excludes=False).fresh
+            self.shares.links[starts[first] : starts[last]] = fresh.links
+            self.shares.jumps[first:last] = fresh.jumps
 
     def draw(self, kind: str, seed: int) -> None:
         raise InputError(f"init={kind!r} draws hidden states of a chain; alignments have none.")
@@ -157,32 +169,37 @@ class AlignmentLedger(Passes):
 
     def _visit_round(self, pairs: Index, excludes: bool) -> None:
         """Update sentence pairs side by side, on all threads."""
-        data, model, n_jobs = self.structure.data, self.structure.model, self.structure.n_jobs
+        changes, agrees, n_jobs = self._new_shares(pairs, excludes), self.structure.model.agrees, self.structure.n_jobs
+        cells, counter = self.structure.data.cells, np.zeros(1, dtype=np.int64)
+        share(
+            lambda: apply_changes(
+                cells, pairs, self.shares, changes, agrees, self.counts, self.totals, n_jobs, counter
+            ),
+            n_jobs,
+        )  # fmt: skip
+        self.since[0] += changes.logs.sum()
+
+    def _new_shares(self, pairs: Index, excludes: bool) -> Changes:
+        """Return what sentence pairs would change, each under the counts as they are."""
+        data, model, prior = self.structure.data, self.structure.model, self._concentrations
         cells, n_buckets = data.cells, self.counts.jumps.shape[1]
-        prior = self._concentrations
         places = _ends(cells.starts[pairs + 1] - cells.starts[pairs])
         words = cells.source_starts[pairs + 1] - cells.source_starts[pairs]
         words += cells.target_starts[pairs + 1] - cells.target_starts[pairs]
         tokens = _ends(words)
         fresh = Shares(
-            np.empty((places[-1], 2), dtype=np.float32), np.empty((len(pairs), 2, n_buckets), dtype=np.float32)
+            np.empty((places[-1], 2), dtype=np.float32), np.zeros((len(pairs), 2, n_buckets), dtype=np.float32)
         )
         changes = Changes(fresh, places, tokens, np.empty((tokens[-1], 2)), np.empty(len(pairs)))
-        counters = np.zeros((2, 1), dtype=np.int64)
+        counter = np.zeros(1, dtype=np.int64)
         share(
             lambda: visit_round(
                 cells, pairs, self.counts, self.totals, prior, model, self.shares, changes, excludes, data.sizes,
-                counters[0],
+                counter,
             ),
-            n_jobs,
+            self.structure.n_jobs,
         )  # fmt: skip
-        share(
-            lambda: apply_changes(
-                cells, pairs, self.shares, changes, model.agrees, self.counts, self.totals, n_jobs, counters[1]
-            ),
-            n_jobs,
-        )
-        self.since[0] += changes.logs.sum()
+        return changes
 
     @contextlib.contextmanager
     def writing(self, in_place: bool) -> Iterator[None]:
