@@ -40,6 +40,7 @@ from experiments.tagging import Task, block, cell, penn_sample, table, with_dict
 from experiments.tagging_convergence import TaggingConvergence
 from experiments.tagging_ingredients import TaggingIngredients
 from experiments.unsupervised_tagging import MEASURES, UnsupervisedTagging
+from experiments.very_large import VeryLarge
 from experiments.word_alignment import METHODS, WordAlignment
 from subchain.alignment import ParallelText
 
@@ -291,6 +292,28 @@ def test_errors_in_text_do_without_the_journal(tmp_path: Path, monkeypatch: pyte
     corpora = list(OccurrenceInText(quick=True, tell=told.append)._corpora())
     assert [corpus.name for corpus in corpora] == ["Alice"]
     assert "Wall Street Journal" in told[0]
+
+
+# ---- very large models -----------------------------------------------------------------------------------------------
+
+
+def test_very_large_models_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch", reason="subchain.neural needs PyTorch, which is not installed")
+    monkeypatch.setenv("SUBCHAIN_DATA", str(tmp_path))
+    rng = np.random.default_rng(1)
+    (tmp_path / "ptb").mkdir()
+    for part, n_sentences in (("train", 60), ("valid", 10), ("test", 10)):
+        with gzip.open(tmp_path / "ptb" / f"ptb.{part}.txt.gz", "wt", encoding="utf8") as file:
+            for _ in range(n_sentences):
+                file.write(" ".join(["<unk>", *(f"word{word}" for word in rng.integers(50, size=6))]) + "\n")
+    claims = VeryLarge(quick=True, tell=lambda text: None).run(tmp_path)
+    assert len(claims) == 3
+    with open(tmp_path / "very_large.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["model"], int(row["states"])) for row in rows] == [
+        ("softmax", 32), ("softmax", 128), ("softmax, no state dropout", 128), ("low rank", 128),
+    ]  # fmt: skip
+    assert all(1.0 < float(row["valid"]) < 1000.0 for row in rows)
 
 
 # ---- word alignment --------------------------------------------------------------------------------------------------

@@ -24,8 +24,9 @@ def commands() -> Iterator[str]:
     from subchain.cli.app import app
 
     for name, command in get_command(app).commands.items():
-        if not command.hidden:
-            yield from _command(name, command)
+        for inner, part in getattr(command, "commands", {"": command}).items():
+            if not command.hidden:
+                yield from _command(f"{name} {inner}".strip(), part)
 
 
 def _command(name: str, command: Any) -> Iterator[str]:

@@ -53,7 +53,9 @@ def test_features_make_a_low_rank_model() -> None:
 
 def test_a_run_goes_on_from_its_checkpoint() -> None:
     lm(*TRAIN, "train.txt", "-o", "lm.safetensors", "--checkpoint", "run.ckpt")
-    assert "exists already" in lm(*TRAIN, "train.txt", "-o", "lm.safetensors", "--checkpoint", "run.ckpt", code=2)["error"]
+    assert (
+        "exists already" in lm(*TRAIN, "train.txt", "-o", "lm.safetensors", "--checkpoint", "run.ckpt", code=2)["error"]
+    )
     again = lm(*TRAIN, "train.txt", "-o", "lm.safetensors", "--checkpoint", "run.ckpt", "--resume")
     assert again["epochs"] == 2
 

@@ -197,11 +197,7 @@ def test_sequences_of_any_lengths_score_as_the_slow_version(transition: Any, gro
     words, offsets = rng.integers(0, 6, sum(lengths)), np.concatenate(([0], np.cumsum(lengths)))
     weights = whole_weights(model, table)
     found = scores(weights, Text.of(words, offsets, joined=False))
-    expected = [
-        slow(weights, words[a:b], [True] + [False] * (b - a - 1))
-        for a, b in pairwise(offsets)
-        if b > a
-    ]
+    expected = [slow(weights, words[a:b], [True] + [False] * (b - a - 1)) for a, b in pairwise(offsets) if b > a]
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 

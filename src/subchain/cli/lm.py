@@ -1,4 +1,4 @@
-"""`subchain lm`: neural HMMs as language models. The commands are in `lm_train.py`, `lm_score.py` and `lm_sample.py`."""
+"""`subchain lm`: neural HMMs as language models; `lm_train.py`, `lm_score.py` and `lm_sample.py` are the commands."""
 
 from __future__ import annotations
 
