@@ -1,6 +1,17 @@
 """Conjugate tables of parameters: the parts of models that are no chains of states."""
 
 from subchain.tables.jumps import JumpSums, JumpWeights, JumpWidths
+from subchain.tables.rows import DirichletRowTable, RowSums, RowWeights
 from subchain.tables.translation import TranslationSums, TranslationTable, TranslationWeights
 
-__all__ = ["JumpSums", "JumpWeights", "JumpWidths", "TranslationSums", "TranslationTable", "TranslationWeights"]
+__all__ = [
+    "DirichletRowTable",
+    "JumpSums",
+    "JumpWeights",
+    "JumpWidths",
+    "RowSums",
+    "RowWeights",
+    "TranslationSums",
+    "TranslationTable",
+    "TranslationWeights",
+]
