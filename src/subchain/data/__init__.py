@@ -5,6 +5,7 @@ from subchain.data.ambiguity import Ambiguity
 from subchain.data.conllu import TaggedText, read_conllu
 from subchain.data.convert import as_sequences
 from subchain.data.delimited import read_csv
+from subchain.data.dependencies import Dependencies, read_dependencies
 from subchain.data.evidence import Evidence
 from subchain.data.held_out import HoldOut
 from subchain.data.links import GoldLinks, Links, read_gold, read_links, write_links
@@ -24,6 +25,7 @@ read_alike = renamed_function("read_alike", as_sequences_like)
 
 __all__ = [
     "Ambiguity",
+    "Dependencies",
     "Evidence",
     "GoldLinks",
     "HoldOut",
@@ -44,6 +46,7 @@ __all__ = [
     "read_alike",
     "read_conllu",
     "read_csv",
+    "read_dependencies",
     "read_gold",
     "read_links",
     "read_parallel",
