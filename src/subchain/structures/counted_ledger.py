@@ -68,7 +68,7 @@ class CountedLedger(ABC):
 
     @abstractmethod
     def visit(self, clusters: Index, *, excludes: bool, puts_back: bool) -> None:
-        """Update clusters, see `base.Ledger.visit`, and add their log normalisers to `since`."""
+        """Update clusters, see `base.Ledger.visit`; add log normalisers, and entropies if wanted, to `since`."""
 
     @property
     @abstractmethod
@@ -109,8 +109,9 @@ class CountedLedger(ABC):
     def update_hyperparameters(self) -> None:
         """Do nothing: no hyperparameters are learned."""
 
-    def expected_log_joint(self) -> None:
-        """Return None: entropies are not computed; the trace has the log probability of clusters given the others."""
+    @abstractmethod
+    def expected_log_joint(self) -> float | None:
+        """See `base.Ledger.expected_log_joint`."""
 
     def check_sum(self, statistics: Statistics) -> None:
         kept = self.counts

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from subchain.propagation.compiled import kernel
+from subchain.propagation.compiled import kernel, small_kernel
 from subchain.propagation.trees.charts import (
     ARC_LEFT,
     ARC_RIGHT,
     GO_LEFT,
     GO_RIGHT,
+    LEFT,
     LEFT_HALF,
     LEFT_TURNED,
     N_INSIDE,
@@ -143,7 +144,10 @@ def fill_charts(room, n):
 
 @kernel
 def expect_tree(room, n, arcs_out, childless):
-    """Write what is expected of one sentence, see `spread_outside`; return its log likelihood, perhaps −inf."""
+    """Write what is expected of one sentence, see `spread_outside`.
+
+    Return its log likelihood, perhaps −inf, and whether the weights in the room are logarithms now.
+    """
     found, total, is_log = fill_charts(room, n)
     if not is_log:
         spread_outside(room, n, total, arcs_out, childless)
@@ -152,4 +156,31 @@ def expect_tree(room, n, arcs_out, childless):
     else:
         arcs_out[:] = 0.0
         childless[:] = 0.0
+    return found, is_log
+
+
+@small_kernel
+def _log_share(expected, weight, is_log):
+    """Return an expected count times the log of its weight; nothing for what is not expected."""
+    if expected <= 0.0:
+        return 0.0
+    return expected * (weight if is_log else np.log(weight))
+
+
+@kernel
+def entropy_of(room, n, log_normalizer, is_log, arcs_out, childless):
+    """Return the entropy of the trees of one sentence: log Z minus the expected log weight."""
+    arcs, decisions = arcs_of(room, n), decisions_of(room, n)
+    found = log_normalizer
+    for h in range(n):
+        found -= _log_share(arcs_out[h, h], room.root[h], is_log)
+        for side in range(2):
+            expected, of_side = 0.0, decisions[h, 4 * side : 4 * side + 4]
+            for d in range(0 if side == LEFT else h + 1, h if side == LEFT else n):
+                found -= _log_share(arcs_out[h, d], arcs[h, d], is_log)
+                expected += arcs_out[h, d]
+            none = min(childless[h, side], 1.0)
+            found -= _log_share(none, of_side[0], is_log) + _log_share(1.0 - none, of_side[1], is_log)
+            found -= _log_share(1.0 - none, of_side[2], is_log)
+            found -= _log_share(expected - (1.0 - none), of_side[3], is_log)
     return found

@@ -17,7 +17,7 @@ from subchain.numerics.claiming import claim
 from subchain.propagation.compiled import kernel
 from subchain.propagation.trees.charts import GO_ON, LEFT, STOP, arcs_of, make_room, predict, weigh
 from subchain.propagation.trees.expanding import expand_tree, mark_tree
-from subchain.propagation.trees.inside_outside import expect_tree, fill_charts
+from subchain.propagation.trees.inside_outside import entropy_of, expect_tree, fill_charts
 from subchain.propagation.trees.log_space import fill_logs
 
 #: Sentences that a thread claims at a time.
@@ -50,7 +50,7 @@ def share_of(shares, place, row, n):
 def run_sentence(task, room, n, uniforms, heads, arcs, childless):
     """Do one task for a sentence whose weights are in the room; return its log likelihood."""
     if task == EXPECT:
-        return expect_tree(room, n, arcs, childless)
+        return expect_tree(room, n, arcs, childless)[0]
     if task == SCORE:
         return fill_charts(room, n)[0]
     if task == BEST:
@@ -152,13 +152,13 @@ def add_shares(tags, sentences, places, rows, shares, counts, totals):
 
 
 @kernel
-def visit_trees(tags, sentences, places, counts, totals, shares, excludes, puts_back, longest):
+def visit_trees(tags, sentences, places, counts, totals, shares, excludes, puts_back, measures, longest):
     """Update sentences one after the other under the counts, without their own shares if `excludes`.
 
     Counts hold those of the prior. New shares take the place of the old ones in the counts if `puts_back`. `places` are
-    those of all sentences. Return the sum of log normalisers.
+    those of all sentences. Return the sums of log normalisers and, if it `measures`, of the entropies of trees.
     """
-    room, found = make_room(longest), 0.0
+    room, found, entropy = make_room(longest), 0.0, 0.0
     for sentence in sentences:
         first, last = tags.starts[sentence], tags.starts[sentence + 1]
         n, codes = last - first, tags.codes[first:last]
@@ -170,7 +170,10 @@ def visit_trees(tags, sentences, places, counts, totals, shares, excludes, puts_
         predict(codes, counts, totals, room)
         if excludes != puts_back:
             add_share(codes, arcs, childless, 1.0 if excludes else -1.0, counts, totals)
-        found += expect_tree(room, n, arcs, childless)
+        log_normalizer, is_log = expect_tree(room, n, arcs, childless)
+        found += log_normalizer
+        if measures:
+            entropy += entropy_of(room, n, log_normalizer, is_log, arcs, childless)
         if puts_back:
             add_share(codes, arcs, childless, 1.0, counts, totals)
-    return found
+    return found, entropy

@@ -39,7 +39,7 @@ class TreeLedger(CountedLedger):
         shares: Arrays = {"arcs": np.zeros(structure.places[-1]), "childless": np.ones((n_tokens, 2))}
         super().__init__(
             prior, shares, dict.fromkeys(shares, FRACTIONS),
-            size=structure.n_clusters, n_marginals=n_tokens, hidden="dependency trees", at_once=AT_ONCE,
+            size=structure.n_clusters, n_marginals=int(structure.places[-1]), hidden="dependency trees", at_once=AT_ONCE,
         )  # fmt: skip
 
     def _shares(self) -> Shares:
@@ -63,11 +63,15 @@ class TreeLedger(CountedLedger):
         add_shares(structure.tags, everything, structure.places, starts, self._shares(), *self._counts())
 
     def visit(self, clusters: Index, *, excludes: bool, puts_back: bool) -> None:
-        tags, longest = self.structure.tags, int(self.structure.lengths.max(initial=0))
+        structure = self.structure
         counts, totals = self._counts()
-        self.since[0] += visit_trees(
-            tags, clusters, self.structure.places, counts, totals, self._shares(), excludes, puts_back, longest
-        )
+        self.since += visit_trees(
+            structure.tags, clusters, structure.places, counts, totals, self._shares(), excludes, puts_back,
+            self.measures, int(structure.lengths.max(initial=0)),
+        )  # fmt: skip
+
+    def expected_log_joint(self) -> float | None:
+        return self.current_prior.log_evidence(self.statistics)
 
     @property
     def statistics(self) -> Statistics:
