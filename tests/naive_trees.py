@@ -122,11 +122,8 @@ def inside_of_grammar(tags: list[int], rules: Rules) -> float:
             stopped = cell.get(("L", tag, has), 0.0) * rules.stop[tag, LEFT, has, STOP]
             cell["done", tag, 0] = cell.get(("done", tag, 0), 0.0) + stopped
 
-    for start, length in sorted(
-        ((s, length) for length in range(1, n + 1) for s in range(n - length + 1)), key=lambda x: x[1]
-    ):
-        end = start + length
-        cell: dict[tuple[str, int, int], float] = {("R", tags[start], 0): 1.0} if length == 1 else {}
+    for start, end in sorted(itertools.combinations(range(n + 1), 2), key=lambda span: span[1] - span[0]):
+        cell: dict[tuple[str, int, int], float] = {("R", tags[start], 0): 1.0} if end == start + 1 else {}
         for middle in range(start + 1, end):
             first, second = chart[start, middle], chart[middle, end]
             for head, child, has in itertools.product(range(n_tags), range(n_tags), range(2)):

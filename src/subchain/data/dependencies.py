@@ -125,12 +125,12 @@ def read_dependencies(source: TextSource, column: str | None = None, punctuation
     first = next((line for _, line in lines if line.strip() and not line.startswith("# ")), "")
     if first.count("\t") == len(FIELDS) - 1:
         text, universal = _read_conllu(lines, column or "upos")
-        marks, tags = UNIVERSAL_PUNCTUATION, universal
+        tags, marks = universal, set(UNIVERSAL_PUNCTUATION)
     else:
         if column is not None:
             raise InputError(f"column={column!r} is for CoNLL-U; lines of word, tag and head have one column of tags.")
         text = _read_lines(lines)
-        marks, tags = PENN_PUNCTUATION, text.tags
+        tags, marks = text.tags, set(PENN_PUNCTUATION)
     if not len(text):
         raise InputError("the treebank holds no words; give a file with at least one word.")
     return text if punctuation else text.where([[tag not in marks for tag in sentence] for sentence in tags])
@@ -196,6 +196,16 @@ def _checked_heads(given: Sequence[str], where: str) -> NDArray[np.int64]:
     return heads
 
 
+def _decoded(sequences: Sequences) -> list[list[str]]:
+    if sequences.vocabulary is None:
+        raise InputError("the sequences have no vocabulary; give lists of tags, or tags that `read_conllu` has read.")
+    found = [sequences.vocabulary.decode(sequence) for sequence in sequences]
+    for number, sentence in enumerate(found):
+        if None in sentence:
+            raise InputError(f"word {sentence.index(None)} of sentence {number} has no tag.")
+    return [[str(tag) for tag in sentence] for sentence in found]
+
+
 def as_tag_sentences(source: Any, column: str | None = None) -> list[list[str]]:
     """Return sentences as lists of tags.
 
@@ -209,7 +219,7 @@ def as_tag_sentences(source: Any, column: str | None = None) -> list[list[str]]:
     if isinstance(source, Dependencies):
         return source.tags
     if isinstance(source, Sequences):
-        return [source.vocabulary.decode(sequence) for sequence in source]
+        return _decoded(source)
     if isinstance(source, (str, PathLike)):
         names = Path(source).name.split(".")
         if "conllu" in names[-2:]:
@@ -221,7 +231,5 @@ def as_tag_sentences(source: Any, column: str | None = None) -> list[list[str]]:
     for number, sentence in enumerate(sentences):
         wrong = next((tag for tag in sentence if not isinstance(tag, str)), None)
         if wrong is not None:
-            raise InputError(
-                f"sentence {number} holds {wrong!r} of type {type(wrong).__name__}; tags are strings."
-            )
+            raise InputError(f"sentence {number} holds {wrong!r} of type {type(wrong).__name__}; tags are strings.")
     return sentences

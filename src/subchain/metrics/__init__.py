@@ -1,4 +1,4 @@
-"""Metrics of predicted states against gold tags, from one contingency table, of word alignments, and of dependency trees."""
+"""Metrics of states against gold tags, from one contingency table, of word alignments, and of dependency trees."""
 
 from subchain.metrics.agreement import adjusted_rand
 from subchain.metrics.alignment import AlignmentReport, AlignmentScores, alignment_report

@@ -113,6 +113,9 @@ class DMV(Component):
         self.n_jobs = n_jobs
         self.progress = progress
 
+    posterior_: TreePosterior
+    tags_: list[str]
+
     # ---- learning ----------------------------------------------------------------------------------------------------
 
     def fit(
@@ -141,7 +144,8 @@ class DMV(Component):
         if not sum(map(len, given)):
             raise InputError("there is no sentence with words to learn from.")
         if self.tags is None and isinstance(self.init, DMV):
-            table = SymbolTable(self.init._fitted() and self.init.tags_)
+            self.init._fitted()
+            table = SymbolTable(self.init.tags_)
         structure = self._structure(given, table.symbols, is_hard=bool(self.hard))
         fit = GrammarFit(
             structure, algorithm, self._concentrations(), self._start(table.symbols), int(self.n_init),
@@ -218,9 +222,7 @@ class DMV(Component):
 
     # ---- use ---------------------------------------------------------------------------------------------------------
 
-    def parse(
-        self, sentences: Any, method: str = MOST_PROBABLE, column: str | None = None
-    ) -> list[NDArray[np.int64]]:
+    def parse(self, sentences: Any, method: str = MOST_PROBABLE, column: str | None = None) -> list[NDArray[np.int64]]:
         """Return the heads of every sentence: positions from 0, -1 for the root.
 
         Parameters
@@ -320,8 +322,15 @@ class DMV(Component):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the grammar to a file, exactly and atomically, without the sentences; `load` reads it."""
         posterior = self._fitted()
-        facts = {"tags": list(self.tags_), "weights": self.kind_, "status": self.status_, "trace": self.trace_.to_json()}
-        kept = self if isinstance(self.init, str) else type(self)(**(self.get_params(deep=False) | {"init": "harmonic"}))
+        facts = {
+            "tags": list(self.tags_),
+            "weights": self.kind_,
+            "status": self.status_,
+            "trace": self.trace_.to_json(),
+        }
+        kept = (
+            self if isinstance(self.init, str) else type(self)(**(self.get_params(deep=False) | {"init": "harmonic"}))
+        )
         save_posterior(kept, posterior, path, KIND, VERSION, facts)
 
     @classmethod

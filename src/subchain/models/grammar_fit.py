@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,13 +13,14 @@ import numpy as np
 from subchain.core.components import clone
 from subchain.data.digest import digest
 from subchain.errors import InputError
-from subchain.inference import EM, SCVI, SVI, Algorithm, Gibbs, resolve_inference
+from subchain.inference import EM, Algorithm, Gibbs, resolve_inference
 from subchain.inference.run.checkpoint import Journey
 from subchain.inference.run.fit import fit_problem
 from subchain.inference.run.loop import Known, RunState
 from subchain.inference.run.problem import Problem
 from subchain.inference.run.progress import Progress
 from subchain.inference.run.trace import Trace
+from subchain.inference.stochastic.settings import Stochastic
 from subchain.models.settings import describe
 from subchain.numerics.seeds import seed_sequence
 from subchain.structures.trees.model import TreePosterior
@@ -25,7 +28,7 @@ from subchain.structures.trees.starts import start_statistics
 from subchain.structures.trees.structure import DependencyTrees
 
 #: Algorithms that fit grammars, and their iterations, passes, or draws (with as many of burn-in) if nothing was said.
-ITERATIONS = {"em": 40, "vi": 40, "cvi": 40, "svi": 40, "scvi": 40, "gibbs": 200}
+ITERATIONS = {"em": 40, "vi": 40, "cvi": 40, "svi": 40, "scvi": 40, "online_em": 40, "gibbs": 200}
 #: Chains of a sampler that was given by its name.
 CHAINS = 2
 
@@ -42,8 +45,8 @@ def grammar_algorithm(given: str | Algorithm, iterations: int | None) -> Algorit
         settings = {"block": "sequence", "parameters": "sampled"}
         if is_open:
             settings |= {"n_samples": n, "burn_in": n, "n_chains": CHAINS}
-    elif isinstance(found, (SVI, SCVI)) or found.get_params(deep=False).get("batch") is not None:
-        settings = {"max_passes": float(n)} if is_open else {}
+    elif isinstance(found, Stochastic):
+        settings = {"max_passes": float(n), "max_updates": None} if is_open else {}
     elif is_open:
         settings = {"max_iter": n, "tolerance": 0.0}
     found.set_params(**settings)
@@ -83,7 +86,7 @@ class GrammarFit:
         """Return the posterior of the best run, and all runs."""
         problem = Problem(self.structure, self.prior())
         seeds = seed_sequence(self.root).spawn(self.n_init)
-        starts = [lambda seed=seed: self._begin(problem, seed) for seed in seeds]
+        starts: list[Callable[[], RunState]] = [partial(self._begin, problem, seed) for seed in seeds]
         unit = "sentences", self.structure.n_observations / max(self.structure.n_clusters, 1)
         with Progress(progress, "DMV", unit) as line:
             journey = fit_problem(

@@ -106,7 +106,7 @@ class CountedLedger(ABC):
     def trying(self) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
 
-    def update_hyperparameters(self) -> None:
+    def update_hyperparameters(self) -> None:  # noqa: B027 (for priors that learn)
         """Do nothing: no hyperparameters are learned."""
 
     @abstractmethod
@@ -124,7 +124,7 @@ class CountedLedger(ABC):
 
     # ---- results -----------------------------------------------------------------------------------------------------
 
-    def marginals(self) -> None:
+    def marginals(self) -> None:  # noqa: B027 (for structures that keep some)
         """Return None: what is hidden is in `shares`."""
 
     @property

@@ -1,1 +1,1 @@
-"""Projective dependency trees of sentences: expectations, best trees and draws under the dependency model with valence."""
+"""Projective dependency trees under the dependency model with valence: expectations, best trees, draws."""

@@ -1,8 +1,8 @@
 """Weights and charts of one sentence under the dependency model with valence (Klein & Manning 2004).
 
 A head generates its dependents on either side from the inside out. Before each it decides whether to stop, given its
-tag, the side and whether it has a dependent there already; then it chooses the dependent's tag. Left and right halves of
-a head are independent (split heads, Eisner & Satta 1999), so a chart has halves of spans, and all sums take O(n³).
+tag, the side and whether it has a dependent there already; then it chooses the dependent's tag. Left and right halves
+of a head are independent (split heads, Eisner & Satta 1999), so a chart has halves of spans, and sums take O(n³).
 
 Charts are (16, n, n): eight tables of inside weights, then as many of derivatives. A right half of head i over words
 i … j is at [i, j], a left half of head j over i … j at [j, i]; transposed tables make inner loops run along rows.
@@ -113,28 +113,32 @@ def weigh(tags, rules, room):
 
 
 @kernel
-def predict(tags, counts, totals, room):
-    """Fill the weights of one sentence from counts, which hold those of the prior; `totals` (2 T,) are of `attach`."""
+def predict(tags, counts, totals, floors, room):
+    """Fill the weights of one sentence from counts, which hold those of the prior; `totals` (2 T,) are of `attach`.
+
+    `floors` (3,) are the smallest concentrations of the prior: taking shares out of counts must leave that much.
+    """
     n = tags.shape[0]
     arcs, decisions = arcs_of(room, n), decisions_of(room, n)
     for h in range(n):
         tag = np.int64(tags[h])
-        room.root[h] = max(counts.root[0, tag], 0.0)
+        room.root[h] = max(counts.root[0, tag], floors[0])
         for row in range(4):
-            stop = max(counts.stop[4 * tag + row, STOP], 0.0)
-            go_on = max(counts.stop[4 * tag + row, GO_ON], 0.0)
+            stop = max(counts.stop[4 * tag + row, STOP], floors[1])
+            go_on = max(counts.stop[4 * tag + row, GO_ON], floors[1])
             scale = 1.0 / (stop + go_on)
             decisions[h, 2 * row] = stop * scale
             decisions[h, 2 * row + 1] = go_on * scale
         left, right = counts.attach[2 * tag + LEFT], counts.attach[2 * tag + RIGHT]
-        of_left, of_right = 1.0 / totals[2 * tag + LEFT], 1.0 / totals[2 * tag + RIGHT]
+        least = floors[2] * counts.attach.shape[1]
+        of_left, of_right = 1.0 / max(totals[2 * tag + LEFT], least), 1.0 / max(totals[2 * tag + RIGHT], least)
         for d in range(h):
-            arcs[h, d] = max(left[tags[d]], 0.0) * of_left
+            arcs[h, d] = max(left[tags[d]], floors[2]) * of_left
         arcs[h, h] = 0.0
         for d in range(h + 1, n):
-            arcs[h, d] = max(right[tags[d]], 0.0) * of_right
+            arcs[h, d] = max(right[tags[d]], floors[2]) * of_right
     total = 0.0
-    for tag in range(counts.root.shape[1]):
-        total += max(counts.root[0, tag], 0.0)
+    for weight in counts.root[0]:
+        total += max(weight, floors[0])
     for h in range(n):
         room.root[h] /= total

@@ -91,7 +91,7 @@ def fill_inside(room, n):
 
 @kernel
 def spread_outside(room, n, total, arcs_out, childless):
-    """Write the posterior of every arc, with that of the root on the diagonal, and of having no child on either side."""
+    """Write the posterior of every arc, that of the root on the diagonal, and of having no child on either side."""
     arcs, decisions, charts = arcs_of(room, n), decisions_of(room, n), charts_of(room, n)
     go_right, right, right_t, arc_right = charts[GO_RIGHT], charts[RIGHT_HALF], charts[RIGHT_TURNED], charts[ARC_RIGHT]
     go_left, left, left_t, arc_left = charts[GO_LEFT], charts[LEFT_HALF], charts[LEFT_TURNED], charts[ARC_LEFT]

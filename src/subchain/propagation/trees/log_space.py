@@ -38,7 +38,7 @@ def take_logs(room, n):
 
 @ordered_kernel
 def joined(one, other, first, last, is_best):
-    """Return the largest sum one[k] + other[k], or the logarithm of the sum of their exponentials, over a range of k."""
+    """Return the largest one[k] + other[k], or the logarithm of the sum of their exponentials, over a range of k."""
     largest = -np.inf
     for k in range(first, last):
         largest = max(largest, one[k] + other[k])

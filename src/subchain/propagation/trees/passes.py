@@ -1,7 +1,7 @@
 """Passes over many sentences, on threads that claim them, and collapsed visits of one after the other.
 
-The share of a sentence of n words in the counts is what is expected of its tree: n × n posteriors of arcs, that of being
-the root on the diagonal, and for each word and side the posterior of having no dependent there.
+The share of a sentence of n words in the counts is what is expected of its tree: n × n posteriors of arcs, that of
+being the root on the diagonal, and for each word and side the posterior of having no dependent there.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
@@ -152,11 +152,12 @@ def add_shares(tags, sentences, places, rows, shares, counts, totals):
 
 
 @kernel
-def visit_trees(tags, sentences, places, counts, totals, shares, excludes, puts_back, measures, longest):
+def visit_trees(tags, sentences, places, counts, totals, floors, shares, excludes, puts_back, measures, longest):
     """Update sentences one after the other under the counts, without their own shares if `excludes`.
 
-    Counts hold those of the prior. New shares take the place of the old ones in the counts if `puts_back`. `places` are
-    those of all sentences. Return the sums of log normalisers and, if it `measures`, of the entropies of trees.
+    Counts hold those of the prior, whose smallest are `floors`, see `predict`. New shares take the place of the old ones
+    in the counts if `puts_back`. `places` are those of all sentences. Return the sums of log normalisers and, if it
+    `measures`, of the entropies of trees.
     """
     room, found, entropy = make_room(longest), 0.0, 0.0
     for sentence in sentences:
@@ -167,7 +168,7 @@ def visit_trees(tags, sentences, places, counts, totals, shares, excludes, puts_
         arcs, childless = share_of(shares, places[sentence], first, n)
         if excludes:
             add_share(codes, arcs, childless, -1.0, counts, totals)
-        predict(codes, counts, totals, room)
+        predict(codes, counts, totals, floors, room)
         if excludes != puts_back:
             add_share(codes, arcs, childless, 1.0 if excludes else -1.0, counts, totals)
         log_normalizer, is_log = expect_tree(room, n, arcs, childless)

@@ -39,7 +39,8 @@ class TreeLedger(CountedLedger):
         shares: Arrays = {"arcs": np.zeros(structure.places[-1]), "childless": np.ones((n_tokens, 2))}
         super().__init__(
             prior, shares, dict.fromkeys(shares, FRACTIONS),
-            size=structure.n_clusters, n_marginals=int(structure.places[-1]), hidden="dependency trees", at_once=AT_ONCE,
+            size=structure.n_clusters, n_marginals=int(structure.places[-1]), hidden="dependency trees",
+            at_once=AT_ONCE,
         )  # fmt: skip
 
     def _shares(self) -> Shares:
@@ -49,6 +50,12 @@ class TreeLedger(CountedLedger):
     def _counts(self) -> tuple[Rules, NDArray[np.float64]]:
         arrays: dict[str, Any] = self.counts
         return Rules(*(arrays[name] for name in Rules._fields)), arrays["totals"]
+
+    def _floors(self) -> NDArray[np.float64]:
+        """Return the smallest concentration of each part of the prior, (3,)."""
+        prior = self.current_prior
+        assert isinstance(prior, TreePosterior)
+        return np.array([table.min() for table in prior.rules()])
 
     def counted(self, statistics: Statistics | None) -> Arrays:
         prior = self.current_prior
@@ -66,8 +73,8 @@ class TreeLedger(CountedLedger):
         structure = self.structure
         counts, totals = self._counts()
         self.since += visit_trees(
-            structure.tags, clusters, structure.places, counts, totals, self._shares(), excludes, puts_back,
-            self.measures, int(structure.lengths.max(initial=0)),
+            structure.tags, clusters, structure.places, counts, totals, self._floors(), self._shares(), excludes,
+            puts_back, self.measures, int(structure.lengths.max(initial=0)),
         )  # fmt: skip
 
     def expected_log_joint(self) -> float | None:

@@ -38,7 +38,9 @@ class TreePosterior(Posterior):
     def symmetric(cls, n_tags: int, concentrations: Mapping[str, float]) -> Self:
         """Return the prior over rules of so many tags, with a concentration for each part."""
         shapes = {"root": (1, n_tags), "stop": (4 * n_tags, 2), "attach": (2 * n_tags, n_tags)}
-        return cls(**{name: DirichletRowTable.symmetric(*shape, concentrations[name]) for name, shape in shapes.items()})
+        return cls(
+            **{name: DirichletRowTable.symmetric(*shape, concentrations[name]) for name, shape in shapes.items()}
+        )
 
     def rules(self) -> Rules:
         """Return a copy of the parameters of the Dirichlet distributions, counts and prior, as kernels read them."""
