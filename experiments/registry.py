@@ -7,6 +7,7 @@ from experiments.alice_truncations import AliceTruncations
 from experiments.boundary_choice import BoundaryChoice
 from experiments.chromatin import Chromatin
 from experiments.dictionary_tagging import DictionaryTagging
+from experiments.dmv import DependencyGrammar
 from experiments.experiment import Experiment
 from experiments.hyperparameters import Hyperparameters
 from experiments.interval_coverage import IntervalCoverage
@@ -28,9 +29,9 @@ from experiments.vanilla import Vanilla
 from experiments.word_alignment import WordAlignment
 
 KINDS: list[type[Experiment]] = [
-    SubchainsOfText, Sentences, Vanilla, ReversedCycles, LongChainTable, Chromatin, JointPredictive, DictionaryTagging,
-    TaggingConvergence, UnsupervisedTagging, TaggingIngredients, WordAlignment, OccurrenceSimulated, OccurrenceInText,
-    StatesFound, AliceChapters, AliceTruncations, Music, Hyperparameters, BoundaryChoice, LocalOptima, IntervalCoverage,
-    Shards,
+    SubchainsOfText, Sentences, Vanilla, ReversedCycles, LongChainTable, Chromatin, JointPredictive,
+    DictionaryTagging, TaggingConvergence, UnsupervisedTagging, TaggingIngredients, WordAlignment, DependencyGrammar,
+    OccurrenceSimulated, OccurrenceInText, StatesFound, AliceChapters, AliceTruncations, Music, Hyperparameters,
+    BoundaryChoice, LocalOptima, IntervalCoverage, Shards,
 ]  # fmt: skip
 EXPERIMENTS = {kind.name: kind for kind in KINDS}

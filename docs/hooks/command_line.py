@@ -24,7 +24,10 @@ def commands() -> Iterator[str]:
     from subchain.cli.app import app
 
     for name, command in get_command(app).commands.items():
-        if not command.hidden:
+        inner = getattr(command, "commands", {})
+        for part, one in inner.items():
+            yield from _command(f"{name} {part}", one)
+        if not inner and not command.hidden:
             yield from _command(name, command)
 
 

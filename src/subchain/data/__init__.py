@@ -6,6 +6,7 @@ from subchain.data.conllu import TaggedText, read_conllu
 from subchain.data.convert import as_sequences
 from subchain.data.delimited import read_csv
 from subchain.data.dependencies import Dependencies, read_dependencies
+from subchain.data.dependency_writing import drawn_tree, write_dependencies
 from subchain.data.evidence import Evidence
 from subchain.data.held_out import HoldOut
 from subchain.data.links import GoldLinks, Links, read_gold, read_links, write_links
@@ -39,6 +40,7 @@ __all__ = [
     "as_sequences",
     "as_sequences_like",
     "check_finite",
+    "drawn_tree",
     "empty_columns",
     "is_missing",
     "missing_rows",
@@ -53,5 +55,6 @@ __all__ = [
     "read_parquet",
     "read_tagged",
     "read_text",
+    "write_dependencies",
     "write_links",
 ]

@@ -121,7 +121,10 @@ def read_dependencies(source: TextSource, column: str | None = None, punctuation
     >>> read_dependencies(io.StringIO(text), punctuation=False).tags
     [['NNS', 'VBP']]
     """
-    lines = list(numbered_lines(source))
+    return _read(list(numbered_lines(source)), column, punctuation)
+
+
+def _read(lines: list[tuple[int, str]], column: str | None, punctuation: bool) -> Dependencies:
     first = next((line for _, line in lines if line.strip() and not line.startswith("# ")), "")
     if first.count("\t") == len(FIELDS) - 1:
         text, universal = _read_conllu(lines, column or "upos")
@@ -206,25 +209,28 @@ def _decoded(sequences: Sequences) -> list[list[str]]:
     return [[str(tag) for tag in sentence] for sentence in found]
 
 
-def as_tag_sentences(source: Any, column: str | None = None) -> list[list[str]]:
-    """Return sentences as lists of tags.
+def as_dependencies(source: Any, column: str | None = None, punctuation: bool = True) -> Dependencies:
+    """Return sentences of tags of any kind, with their words and heads if they have any.
 
     Parameters
     ----------
     source : a `Dependencies`, `Sequences` with a vocabulary (such as tags that `read_conllu` has read), a list of
-        sentences (lists of tags, or strings with white space between them), or the path of a file: CoNLL-U (.conllu),
-        or text with one sentence a line
-    column : the field of a CoNLL-U file, see `read_dependencies`
+        sentences (lists of tags, or strings with white space between them), or the path of a file: CoNLL-U (its name
+        has .conllu), lines of word, tag and head (separated by tabs), or text with one sentence of tags a line
+    column, punctuation : for files with words, see `read_dependencies`
     """
-    if isinstance(source, Dependencies):
-        return source.tags
-    if isinstance(source, Sequences):
-        return _decoded(source)
     if isinstance(source, (str, PathLike)):
-        names = Path(source).name.split(".")
-        if "conllu" in names[-2:]:
-            return read_dependencies(source, column).tags
-        return [line.split() for _, line in numbered_lines(source)]
+        lines = list(numbered_lines(source))
+        is_treebank = "conllu" in Path(source).name.split(".")[-2:] or any("\t" in line for _, line in lines[:100])
+        if is_treebank:
+            return _read(lines, column, punctuation)
+        if column is not None or not punctuation:
+            raise InputError(f"{str(source)!r} is plain text: it has tags alone, no columns and no words.")
+        source = [line for _, line in lines]
+    if isinstance(source, Dependencies):
+        return source
+    if isinstance(source, Sequences):
+        source = _decoded(source)
     if not isinstance(source, (list, tuple)):
         raise InputError(f"sentences must be a list, a file or Dependencies, not a {type(source).__name__}.")
     sentences = [sentence.split() if isinstance(sentence, str) else list(sentence) for sentence in source]
@@ -232,4 +238,4 @@ def as_tag_sentences(source: Any, column: str | None = None) -> list[list[str]]:
         wrong = next((tag for tag in sentence if not isinstance(tag, str)), None)
         if wrong is not None:
             raise InputError(f"sentence {number} holds {wrong!r} of type {type(wrong).__name__}; tags are strings.")
-    return sentences
+    return Dependencies(sentences, sentences, None)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.components import Component
-from subchain.data.dependencies import Dependencies, as_tag_sentences
+from subchain.data.dependencies import Dependencies, as_dependencies
 from subchain.data.vocabulary import SymbolTable
 from subchain.engines.threads import n_cores
 from subchain.errors import FileFormatError, InputError, NotFittedError, unknown_name
@@ -131,12 +131,13 @@ class DMV(Component):
         Parameters
         ----------
         sentences : list of sentences (lists of tags, or strings with white space between them), `Dependencies`,
-            `Sequences` with a vocabulary, or a file: CoNLL-U (.conllu), or text with one sentence a line
+            `Sequences` with a vocabulary, or a file: CoNLL-U (.conllu), lines of word, tag and head, or text with one
+            sentence of tags a line
         column : "upos" or "xpos", the tags of a CoNLL-U file; "upos" by default
         checkpoint, resume : as in `HMM.fit`
         """
         algorithm = self._algorithm()
-        given = as_tag_sentences(sentences, column)
+        given = as_dependencies(sentences, column).tags
         table = SymbolTable(self.tags or ())
         for sentence in given:
             for tag in sentence:
@@ -237,7 +238,7 @@ class DMV(Component):
         if method not in METHODS:
             raise unknown_name("method of parsing", method, METHODS)
         point = self._point()
-        structure = self._structure(as_tag_sentences(sentences, column), self.tags_)
+        structure = self._structure(as_dependencies(sentences, column).tags, self.tags_)
         heads, impossible = trees_of(structure, point, method)
         self._warn(impossible, "their trees use as few of the missing rules as possible")
         return np.split(heads, structure.tags.starts[1:-1]) if structure.n_clusters else []
@@ -249,7 +250,7 @@ class DMV(Component):
         sentence that the grammar cannot derive all are zero, and a warning names it.
         """
         point = self._point()
-        structure = self._structure(as_tag_sentences(sentences, column), self.tags_)
+        structure = self._structure(as_dependencies(sentences, column).tags, self.tags_)
         found: list[NDArray[np.float64]] = []
         impossible: list[int] = []
         for some in structure.blocks(np.arange(structure.n_clusters)):
@@ -264,7 +265,7 @@ class DMV(Component):
     def score_samples(self, sentences: Any, column: str | None = None) -> NDArray[np.float64]:
         """Return the log probability of every sentence; -inf, with a warning, where the grammar cannot derive it."""
         point = self._point()
-        structure = self._structure(as_tag_sentences(sentences, column), self.tags_)
+        structure = self._structure(as_dependencies(sentences, column).tags, self.tags_)
         logs = structure.run(SCORE, point.rules(), np.arange(structure.n_clusters)).logs
         self._warn(np.flatnonzero(np.isneginf(logs)).tolist(), "their log probability is -inf")
         return logs
@@ -289,7 +290,7 @@ class DMV(Component):
     ) -> list[NDArray[np.int64]]:
         """Return a tree of every sentence drawn from its posterior, as `parse` does; heads of -2 if it has none."""
         point = self._point()
-        structure = self._structure(as_tag_sentences(sentences, column), self.tags_)
+        structure = self._structure(as_dependencies(sentences, column).tags, self.tags_)
         uniforms = np.random.default_rng(seed_sequence(random_state)).random(2 * structure.n_observations)
         found = structure.run(DRAW, point.rules(), np.arange(structure.n_clusters), uniforms)
         self._warn(np.flatnonzero(np.isneginf(found.logs)).tolist(), "they have no tree")

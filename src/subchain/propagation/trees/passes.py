@@ -155,7 +155,7 @@ def add_shares(tags, sentences, places, rows, shares, counts, totals):
 def visit_trees(tags, sentences, places, counts, totals, floors, shares, excludes, puts_back, measures, longest):
     """Update sentences one after the other under the counts, without their own shares if `excludes`.
 
-    Counts hold those of the prior, whose smallest are `floors`, see `predict`. New shares take the place of the old ones
+    Counts hold those of the prior; its smallest are `floors`, see `predict`. New shares take the place of the old ones
     in the counts if `puts_back`. `places` are those of all sentences. Return the sums of log normalisers and, if it
     `measures`, of the entropies of trees.
     """
