@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from experiments.alice_chapters import AliceChapters
 from experiments.alice_truncations import AliceTruncations
+from experiments.alignment_settings import AlignmentSettings
 from experiments.boundary_choice import BoundaryChoice
 from experiments.chromatin import Chromatin
 from experiments.dictionary_tagging import DictionaryTagging
@@ -29,9 +30,9 @@ from experiments.vanilla import Vanilla
 from experiments.word_alignment import WordAlignment
 
 KINDS: list[type[Experiment]] = [
-    SubchainsOfText, Sentences, Vanilla, ReversedCycles, LongChainTable, Chromatin, JointPredictive,
-    DictionaryTagging, TaggingConvergence, UnsupervisedTagging, TaggingIngredients, WordAlignment, DependencyGrammar,
-    OccurrenceSimulated, OccurrenceInText, StatesFound, AliceChapters, AliceTruncations, Music, Hyperparameters,
-    BoundaryChoice, LocalOptima, IntervalCoverage, Shards,
+    SubchainsOfText, Sentences, Vanilla, ReversedCycles, LongChainTable, Chromatin, JointPredictive, DictionaryTagging,
+    TaggingConvergence, UnsupervisedTagging, TaggingIngredients, WordAlignment, OccurrenceSimulated, OccurrenceInText,
+    StatesFound, AliceChapters, AliceTruncations, Music, Hyperparameters, BoundaryChoice, LocalOptima, IntervalCoverage,
+    Shards, AlignmentSettings, DependencyGrammar,
 ]  # fmt: skip
 EXPERIMENTS = {kind.name: kind for kind in KINDS}

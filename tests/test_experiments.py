@@ -311,7 +311,7 @@ def test_word_alignment_runs_from_the_text_to_the_verdict(tmp_path: Path, monkey
         rows = list(csv.DictReader(file))
     ours = [row for row in rows if row["algorithm"] in METHODS]
     assert {row["algorithm"] for row in ours} == set(METHODS)
-    assert len(ours) == 2 * len(METHODS)
+    assert len(ours) == 3 * len(METHODS)
     assert all(0.0 <= float(row["low"]) <= float(row["aer"]) <= float(row["high"]) <= 100.0 for row in rows)
     best = [float(row["aer"]) for row in ours if row["algorithm"] == "CVI 2, agreement"]
     assert max(best) < 10.0  # every word has one translation, at the same position

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from subchain.data import Links, ParallelText
 
 #: Stages of fitting, by the model that links are taken from.
-STAGES = {"ibm1": ("ibm1",), "hmm": ("ibm1", "hmm")}
+STAGES = {"ibm1": ("ibm1",), "diagonal": ("diagonal",), "hmm": ("ibm1", "hmm")}
 #: Methods by which the two directions are combined.
 SYMMETRIZATIONS = ("product", "grow-diag-final-and", "grow-diag-final", "grow-diag", "intersection", "union")
 

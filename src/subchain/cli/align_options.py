@@ -53,7 +53,12 @@ Columns = Annotated[
 ]
 Model = Annotated[
     str,
-    typer.Option("--model", metavar="NAME", rich_help_panel=MODEL, help="ibm1, or hmm, which starts from IBM model 1."),
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        rich_help_panel=MODEL,
+        help="ibm1, diagonal (model 2 of fast_align), or hmm, which starts from IBM model 1.",
+    ),
 ]
 Inference = Annotated[
     str | None,

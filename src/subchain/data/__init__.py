@@ -2,6 +2,7 @@
 
 from subchain.core.renamed import renamed_function
 from subchain.data.ambiguity import Ambiguity
+from subchain.data.classes import read_word_classes, word_classes
 from subchain.data.conllu import TaggedText, read_conllu
 from subchain.data.convert import as_sequences
 from subchain.data.delimited import read_csv
@@ -55,6 +56,8 @@ __all__ = [
     "read_parquet",
     "read_tagged",
     "read_text",
+    "read_word_classes",
+    "word_classes",
     "write_dependencies",
     "write_links",
 ]

@@ -25,9 +25,9 @@ from subchain.engines.threads import n_cores
 from subchain.errors import InputError, NotFittedError, unknown_name
 from subchain.inference import Algorithm
 from subchain.models.alignment_files import load_aligner, save_aligner
-from subchain.models.alignment_stages import STAGES, StageFit, stage_algorithm
+from subchain.models.alignment_stages import STAGES, StageFit, stage_algorithm, stage_model
 from subchain.numerics.seeds import seed_sequence
-from subchain.propagation.alignment.pair import Model, Shares
+from subchain.propagation.alignment.pair import Shares
 from subchain.structures.alignment.model import AlignmentPosterior
 from subchain.structures.alignment.structure import Alignments
 from subchain.structures.alignment.text import MOST_WORDS, AlignedText
@@ -44,8 +44,9 @@ class WordAligner(Component):
 
     Parameters
     ----------
-    stages : sequence of "ibm1" and "hmm"
-        Models that are fitted one after the other; links are those of the last.
+    stages : sequence of "ibm1", "diagonal" and "hmm"
+        Models that are fitted one after the other; links are those of the last. "diagonal" is IBM model 2 with
+        positions that depend on their distance from the diagonal, as in fast_align.
     inference : str or Algorithm
         "cvi", "em", "vi", "scvi", "gibbs", or an object with settings. `iterations` takes the place of its `max_iter`.
     agreement : bool
@@ -59,9 +60,12 @@ class WordAligner(Component):
     concentration : float
         Concentration β of the prior over the translations of a word; `EM` has a flat prior.
     null_probability : float
-        Probability that a word has no counterpart, in the hidden Markov model.
+        Probability that a word has no counterpart, in the hidden Markov and in the diagonal model.
     max_jump : int
         Jumps between positions that are longer count as this long.
+    end_jumps : bool
+        Whether the jump to the first linked word has widths of its own, and a sentence ends by a jump behind its last
+        position, which has widths of its own, too.
     iterations : int or sequence of int, optional
         Iterations of each stage; by default 2 of model 1 and 3 of the hidden Markov model for "cvi", 5 of each for "em"
         and "vi", 3 passes for "scvi", and 20 sweeps of burn-in and 20 draws for "gibbs".
@@ -101,6 +105,7 @@ class WordAligner(Component):
         concentration: float = 1e-3,
         null_probability: float = 0.2,
         max_jump: int = 20,
+        end_jumps: bool = True,
         iterations: int | Sequence[int] | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -114,6 +119,7 @@ class WordAligner(Component):
         self.concentration = concentration
         self.null_probability = null_probability
         self.max_jump = max_jump
+        self.end_jumps = end_jumps
         self.iterations = iterations
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -150,9 +156,15 @@ class WordAligner(Component):
                 stacklevel=2,
             )
         known = None if prior is None else prior._fitted()
-        names = ("concentration", "null_probability", "max_jump", "agreement")
+        if prior is not None and (prior.max_jump, prior.end_jumps) != (self.max_jump, self.end_jumps):
+            raise InputError(
+                f"the prior has max_jump={prior.max_jump} and end_jumps={prior.end_jumps}, this aligner "
+                f"max_jump={self.max_jump} and end_jumps={self.end_jumps}; give both the same."
+            )
+        names = ("concentration", "null_probability", "max_jump", "end_jumps", "agreement")
         settings = {name: getattr(self, name) for name in names} | {"n_jobs": self._jobs()}
-        fit = StageFit(data, known, settings, seed_sequence(self.random_state), self.progress)
+        known_stage = None if prior is None else prior.stage_
+        fit = StageFit(data, known, known_stage, settings, seed_sequence(self.random_state), self.progress)
         self.traces_ = []
         for number, stage in enumerate(self.stages):
             path = None if checkpoint is None else Path(f"{os.fspath(checkpoint)}.{number + 1}")
@@ -161,9 +173,9 @@ class WordAligner(Component):
             self.traces_.append(found.trace)
             if found.status == "interrupted":
                 break
+        self.stage_: str = stage
         self.posterior_, self.kind_, self.trace_, self.status_ = found.posterior, found.kind, found.trace, found.status
         self.source_words_, self.target_words_ = data.text.source_words, data.text.target_words
-        self.is_chain_ = STAGES[stage]
         self._data, self._shares = data, found.shares
         return self
 
@@ -225,7 +237,7 @@ class WordAligner(Component):
         elif self._shares is not None:
             return data, self._shares.links, np.nan
         table = known.translation if source is None else data.prior(known.translation.concentration, known.translation)
-        model = Model(self.is_chain_, float(self.null_probability), bool(self.agreement))
+        model = stage_model(self.stage_, self.get_params(deep=False), bool(self.agreement))
         structure = Alignments(data, model, self._jobs())
         weights = AlignmentPosterior(table, known.jumps).weights(self.kind_)
         n_buckets = known.jumps.counts.shape[1]

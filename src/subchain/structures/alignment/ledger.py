@@ -20,6 +20,7 @@ from subchain.core.statistics import Statistics
 from subchain.errors import FileFormatError, InputError
 from subchain.propagation.alignment.pair import Shares, Table, Totals
 from subchain.propagation.alignment.passes import NO_DRAWING, Drawing, add_shares, visit_pairs
+from subchain.propagation.alignment.words import visit_words
 from subchain.structures.alignment.model import AlignmentPosterior
 from subchain.structures.base import NO_PASS
 
@@ -38,6 +39,7 @@ class AlignmentLedger:
 
     Attributes
     ----------
+    by_word : whether single words are visited (CVI 1), not whole sentence pairs (CVI 2)
     counts, totals : counts of both directions, those of the prior included
     shares : posteriors of all cells, and expected jumps of all pairs
     """
@@ -45,9 +47,10 @@ class AlignmentLedger:
     is_compiled, needs_others = True, False
     log_scale = 0.0
 
-    def __init__(self, structure: Alignments, prior: Posterior) -> None:
+    def __init__(self, structure: Alignments, prior: Posterior, by_word: bool = False) -> None:
         assert isinstance(prior, AlignmentPosterior)
         self.structure = structure
+        self.by_word = by_word
         self._prior = prior
         self.size, self.n_marginals = structure.n_clusters, structure.data.n_cells
         self.cursor, self.iteration, self.measures, self.since = 0, 0, True, np.zeros(2)
@@ -103,7 +106,7 @@ class AlignmentLedger:
         """Begin with the shares of an earlier stage or, if there was none, with those under the statistics."""
         if self.structure.start is None:
             self.set_counts(statistics)
-            self.visit(np.arange(self.size), excludes=False, puts_back=False)
+            self._visit_pairs(np.arange(self.size), excludes=False, puts_back=False)
         self.since = np.zeros(2)
         self.add_up()
 
@@ -111,12 +114,26 @@ class AlignmentLedger:
         raise InputError(f"init={kind!r} draws hidden states of a chain; alignments have none.")
 
     def visit(self, clusters: Index, *, excludes: bool, puts_back: bool, drawing: Drawing = NO_DRAWING) -> None:
+        if not self.by_word:
+            self._visit_pairs(clusters, excludes, puts_back, drawing)
+            return
         data, model = self.structure.data, self.structure.model
-        prior = np.array([self.current_prior.translation.concentration, self.current_prior.jumps.concentration])
-        self.since[0] += visit_pairs(
-            data.cells, clusters, self.counts, self.totals, prior, model, self.shares, excludes, puts_back, data.sizes,
-            drawing,
+        self.since[0] += visit_words(
+            data.cells, clusters, self.counts, self.totals, self._concentrations, model, self.shares, excludes,
+            puts_back, data.sizes,
         )  # fmt: skip
+
+    def _visit_pairs(self, clusters: Index, excludes: bool, puts_back: bool, drawing: Drawing = NO_DRAWING) -> None:
+        data, model = self.structure.data, self.structure.model
+        self.since[0] += visit_pairs(
+            data.cells, clusters, self.counts, self.totals, self._concentrations, model, self.shares, excludes,
+            puts_back, data.sizes, drawing,
+        )  # fmt: skip
+
+    @property
+    def _concentrations(self) -> NDArray[np.float64]:
+        """Concentrations of words and of jump widths."""
+        return np.array([self.current_prior.translation.concentration, self.current_prior.jumps.concentration])
 
     def visit_next(self, order: Index, *, excludes: bool, puts_back: bool) -> None:
         some = order[self.cursor : self.cursor + AT_ONCE]

@@ -146,11 +146,15 @@ class Alignments(ClusterStructure):
         return Plan(self.n_clusters, size, int(self.lengths.max(initial=1)), mean * size)
 
     def ledger(self, algorithm: CollapsedSettings, prior: Posterior) -> AlignmentLedger:  # type: ignore[override]
-        if algorithm.cluster not in ("auto", "sequence"):
-            raise InputError(f"CVI: cluster={algorithm.cluster!r} is for chains; alignments have cluster='sequence'.")
+        if algorithm.cluster not in ("auto", "sequence", "state"):
+            raise InputError(
+                f"CVI: cluster={algorithm.cluster!r} is for chains; alignments have 'sequence', or 'state' for words."
+            )
         if algorithm.cluster_size != 1 or algorithm.storage is not None:
             raise InputError("CVI: cluster_size= and storage= are for chains, not for alignments.")
-        return AlignmentLedger(self, prior)
+        if algorithm.neighbour_weighting is not None or not algorithm.corrections:
+            raise InputError("CVI: neighbour_weighting= and corrections= are for chains, not for alignments.")
+        return AlignmentLedger(self, prior, by_word=algorithm.cluster == "state")
 
     def walkers(self, algorithm: SamplingSettings, prior: Posterior, seed: int) -> ClusterWalkers:
         if algorithm.parameters == "sampled":
