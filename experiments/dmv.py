@@ -1,9 +1,10 @@
 """Wang (2016), figure 4.1 (right): the dependency model with valence by EM, VI and collapsed inference.
 
 Sentences of 2 to 10 (or 15) words without punctuation are learned from, and those of 1 to 10 words are parsed. Each run
-is fitted, from the harmonic start, to a random 80 per cent of the training sentences. The Penn sample is a tenth of the treebank and is parsed itself, since it has no
-section 23; UD English has a test part. Accuracy counts every word, the root included. The ladder of collapsed inference
-takes its two ingredients apart: whether a sentence is excluded, and whether counts change after every sentence.
+is fitted, from the harmonic start, to a random 80 per cent of the training sentences. The Penn sample is a tenth of the
+treebank and is parsed itself, since it has no section 23; UD English has a test part. Accuracy counts every word, the
+root included. The ladder of collapsed inference takes its two ingredients apart: whether a sentence is excluded, and
+whether counts change after every sentence.
 """
 
 from __future__ import annotations
