@@ -8,6 +8,7 @@ from experiments.alignment_settings import AlignmentSettings
 from experiments.boundary_choice import BoundaryChoice
 from experiments.chromatin import Chromatin
 from experiments.dictionary_tagging import DictionaryTagging
+from experiments.dmv import DependencyGrammar
 from experiments.experiment import Experiment
 from experiments.hyperparameters import Hyperparameters
 from experiments.interval_coverage import IntervalCoverage
@@ -33,6 +34,6 @@ KINDS: list[type[Experiment]] = [
     SubchainsOfText, Sentences, Vanilla, ReversedCycles, LongChainTable, Chromatin, JointPredictive, DictionaryTagging,
     TaggingConvergence, UnsupervisedTagging, TaggingIngredients, WordAlignment, OccurrenceSimulated, OccurrenceInText,
     StatesFound, AliceChapters, AliceTruncations, Music, Hyperparameters, BoundaryChoice, LocalOptima, IntervalCoverage,
-    Shards, AlignmentSettings, VeryLarge,
+    Shards, AlignmentSettings, VeryLarge, DependencyGrammar,
 ]  # fmt: skip
 EXPERIMENTS = {kind.name: kind for kind in KINDS}

@@ -20,6 +20,8 @@ from experiments.alice_chunks import chapter, whole_book
 from experiments.alice_truncations import AliceTruncations
 from experiments.alignment_settings import AlignmentSettings
 from experiments.dictionary_tagging import DictionaryTagging
+from experiments.dmv import METHODS as GRAMMARS
+from experiments.dmv import DependencyGrammar
 from experiments.experiment import Claim, Experiment, Row, mean_of
 from experiments.hierarchies import (
     SEARCH,
@@ -314,6 +316,34 @@ def test_very_large_models_are_compared(tmp_path: Path, monkeypatch: pytest.Monk
         ("softmax", 32), ("softmax", 128), ("softmax, no state dropout", 128), ("low rank", 128),
     ]  # fmt: skip
     assert all(1.0 < float(row["valid"]) < 1000.0 for row in rows)
+
+
+# ---- grammars --------------------------------------------------------------------------------------------------------
+
+
+def test_the_grammar_runs_from_the_treebanks_to_the_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUBCHAIN_DATA", str(tmp_path))
+    (tmp_path / "treebank").mkdir()
+    (tmp_path / "ud-ewt").mkdir()
+    words = [("a", "DT", 2), ("dog", "NN", 3), ("sees", "VB", 0), ("a", "DT", 5), ("cat", "NN", 3), (".", ".", 3)]
+    few = [("dogs", "NN", 2), ("see", "VB", 0)]
+    plain = "\n\n".join("\n".join(f"{w}\t{t}\t{h}" for w, t, h in own) for own in [words, few] * 10)
+    (tmp_path / "treebank" / "wsj-sample.dependencies.tsv.gz").write_bytes(gzip.compress(plain.encode()))
+    rows = [[(n, *row) for n, row in enumerate(own, 1)] for own in ([words, few] * 10)]
+    conllu = "\n\n".join(
+        "\n".join(f"{n}\t{w}\t_\t{'PUNCT' if t == '.' else t}\t{t}x\t_\t{h}\t_\t_\t_" for n, w, t, h in own)
+        for own in rows
+    )
+    for part in ("train", "test"):
+        (tmp_path / "ud-ewt" / f"en_ewt-ud-{part}.conllu.gz").write_bytes(gzip.compress(conllu.encode()))
+    claims = DependencyGrammar(seeds=1, tell=lambda text: None).run(tmp_path)
+    assert any("UD English, 16 tags" in claim.text for claim in claims)
+    with open(tmp_path / "dmv.csv", newline="") as file:
+        found = list(csv.DictReader(file))
+    assert len(found) == 1 + 4 * (2 + len(GRAMMARS))
+    better = [float(row["directed"]) for row in found if row["algorithm"] == "head is the next word"]
+    # of five words the first, second and fourth; both of two, since the last word is the root
+    assert better == pytest.approx([100.0 * 5 / 7] * 4)
 
 
 # ---- word alignment --------------------------------------------------------------------------------------------------

@@ -6,6 +6,8 @@ from subchain.data.classes import read_word_classes, word_classes
 from subchain.data.conllu import TaggedText, read_conllu
 from subchain.data.convert import as_sequences
 from subchain.data.delimited import read_csv
+from subchain.data.dependencies import Dependencies, read_dependencies
+from subchain.data.dependency_writing import drawn_tree, write_dependencies
 from subchain.data.evidence import Evidence
 from subchain.data.held_out import HoldOut
 from subchain.data.links import GoldLinks, Links, read_gold, read_links, write_links
@@ -25,6 +27,7 @@ read_alike = renamed_function("read_alike", as_sequences_like)
 
 __all__ = [
     "Ambiguity",
+    "Dependencies",
     "Evidence",
     "GoldLinks",
     "HoldOut",
@@ -38,6 +41,7 @@ __all__ = [
     "as_sequences",
     "as_sequences_like",
     "check_finite",
+    "drawn_tree",
     "empty_columns",
     "is_missing",
     "missing_rows",
@@ -46,6 +50,7 @@ __all__ = [
     "read_alike",
     "read_conllu",
     "read_csv",
+    "read_dependencies",
     "read_gold",
     "read_links",
     "read_parallel",
@@ -54,5 +59,6 @@ __all__ = [
     "read_text",
     "read_word_classes",
     "word_classes",
+    "write_dependencies",
     "write_links",
 ]
