@@ -36,6 +36,8 @@ class ZeroTable(DirichletTable):
 class Zeros(Categorical):
     """A categorical family whose prior has structural zeros outside the groups."""
 
+    name = "zeros"
+
     def prior(self, data: Sequences, n_states: int, *, flat: bool) -> Any:
         table = super().prior(data, n_states, flat=flat)
         return ZeroTable(np.where(blocks(n_states).legal, table.concentration, 0.0))

@@ -56,12 +56,12 @@ def pieces(text: Text, n_streams: int, length: int, device: torch.device) -> lis
     longest = int(np.diff(edges).max(initial=0))
     width = -(-longest // length) * length
     places = edges[:-1, None] + np.arange(width)
-    known: NDArray[np.bool_] = places < edges[1:, None]
+    known: NDArray[np.bool_] = np.asarray(places < edges[1:, None])
     places = np.where(known, places, 0)
     resets: NDArray[np.bool_] = np.asarray(text.begins[places] & known)
     resets[:, 0] |= known[:, 0]
     whole = _stretch(text, places, resets, known, device)
-    full = known.all(axis=0)
+    full: NDArray[np.bool_] = np.asarray(known.all(axis=0))
     found = []
     for at in range(0, width, length):
         piece = whole.between(at, at + length)._replace(is_full=bool(full[at : at + length].all()))
