@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from subchain.cli import grammar_options, options
-from subchain.cli.grammar_options import MODEL, RUN
 from subchain.cli.output import command_output, number_of
 
 #: Grammars that can be fitted.
@@ -19,55 +15,21 @@ ALGORITHMS = ("em", "vi", "cvi", "svi", "scvi", "gibbs")
 
 def grammar_fit(
     sentences: grammar_options.Sentences,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="GRAMMAR", help="File of the fitted grammar.")],
-    model: Annotated[
-        str,
-        typer.Option("--model", metavar="NAME", rich_help_panel=MODEL, help="dmv, the dependency model with valence."),
-    ] = "dmv",
-    inference: Annotated[
-        str,
-        typer.Option(
-            "--inference",
-            metavar="ALGORITHM",
-            rich_help_panel=MODEL,
-            help="em, vi, cvi, svi, scvi or gibbs, or a call such as 'CVI(max_iter=20)'.",
-        ),
-    ] = "em",
-    init: Annotated[
-        str, typer.Option("--init", metavar="NAME", rich_help_panel=MODEL, help="harmonic, random or uniform.")
-    ] = "harmonic",
-    hard: Annotated[
-        bool, typer.Option("--hard", rich_help_panel=MODEL, help="Count the best trees instead of expectations (em).")
-    ] = False,
-    concentration: Annotated[
-        float, typer.Option("--concentration", metavar="A", rich_help_panel=MODEL, help="Of the priors of all rules.")
-    ] = 0.1,
-    stop_concentration: Annotated[
-        float | None, typer.Option("--stop-concentration", metavar="A", rich_help_panel=MODEL, help="Of stopping.")
-    ] = None,
-    root_concentration: Annotated[
-        float | None, typer.Option("--root-concentration", metavar="A", rich_help_panel=MODEL, help="Of the root.")
-    ] = None,
+    output: grammar_options.Output,
+    model: grammar_options.Kind = "dmv",
+    inference: grammar_options.Inference = "em",
+    init: grammar_options.Init = "harmonic",
+    hard: grammar_options.Hard = False,
+    concentration: grammar_options.Concentration = 0.1,
+    stop_concentration: grammar_options.StopConcentration = None,
+    root_concentration: grammar_options.RootConcentration = None,
     column: grammar_options.Column = None,
     punctuation: grammar_options.Punctuation = True,
     max_length: grammar_options.MaxLength = None,
-    iterations: Annotated[
-        int | None,
-        typer.Option(
-            "--iterations", metavar="N", rich_help_panel=RUN, help="Iterations, passes or draws: 40, for gibbs 200."
-        ),
-    ] = None,
-    restarts: Annotated[
-        int, typer.Option("--restarts", metavar="N", rich_help_panel=RUN, help="Starts, with --init random.")
-    ] = 1,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option("--checkpoint", metavar="FILE", rich_help_panel=RUN, help="Keep the state of the run in a file."),
-    ] = None,
-    resume: Annotated[
-        bool | None,
-        typer.Option("--resume/--restart", rich_help_panel=RUN, help="Continue from the checkpoint, or begin again."),
-    ] = None,
+    iterations: grammar_options.Iterations = None,
+    restarts: grammar_options.Restarts = 1,
+    checkpoint: grammar_options.Checkpoint = None,
+    resume: grammar_options.Resume = None,
     seed: options.Seed = 0,
     jobs: grammar_options.Jobs = None,
     log: options.Log = None,

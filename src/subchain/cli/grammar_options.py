@@ -42,6 +42,53 @@ Jobs = Annotated[
     int | None, typer.Option("--jobs", metavar="N", rich_help_panel=RUN, help="Number of threads; all by default.")
 ]
 
+Output = Annotated[Path, typer.Option("-o", "--output", metavar="GRAMMAR", help="File of the fitted grammar.")]
+Kind = Annotated[
+    str,
+    typer.Option("--model", metavar="NAME", rich_help_panel=MODEL, help="dmv, the dependency model with valence."),
+]
+Inference = Annotated[
+    str,
+    typer.Option(
+        "--inference",
+        metavar="ALGORITHM",
+        rich_help_panel=MODEL,
+        help="em, vi, cvi, svi, scvi or gibbs, or a call such as 'CVI(max_iter=20)'.",
+    ),
+]
+Init = Annotated[
+    str, typer.Option("--init", metavar="NAME", rich_help_panel=MODEL, help="harmonic, random or uniform.")
+]
+Hard = Annotated[
+    bool, typer.Option("--hard", rich_help_panel=MODEL, help="Count the best trees instead of expectations (em).")
+]
+Concentration = Annotated[
+    float, typer.Option("--concentration", metavar="A", rich_help_panel=MODEL, help="Of the priors of all rules.")
+]
+StopConcentration = Annotated[
+    float | None, typer.Option("--stop-concentration", metavar="A", rich_help_panel=MODEL, help="Of stopping.")
+]
+RootConcentration = Annotated[
+    float | None, typer.Option("--root-concentration", metavar="A", rich_help_panel=MODEL, help="Of the root.")
+]
+Iterations = Annotated[
+    int | None,
+    typer.Option(
+        "--iterations", metavar="N", rich_help_panel=RUN, help="Iterations, passes or draws: 40, for gibbs 200."
+    ),
+]
+Restarts = Annotated[
+    int, typer.Option("--restarts", metavar="N", rich_help_panel=RUN, help="Starts, with --init random.")
+]
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option("--checkpoint", metavar="FILE", rich_help_panel=RUN, help="Keep the state of the run in a file."),
+]
+Resume = Annotated[
+    bool | None,
+    typer.Option("--resume/--restart", rich_help_panel=RUN, help="Continue from the checkpoint, or begin again."),
+]
+
 
 def read_sentences(path: Path, column: str | None, punctuation: bool, max_length: int | None) -> Dependencies:
     """Return the sentences of a file; raise an `InputError` if none is left."""
