@@ -55,6 +55,7 @@ _MODULES = [
     "emissions",
     "engines",
     "errors",
+    "grammar",
     "inference",
     "metrics",
     "plot",
