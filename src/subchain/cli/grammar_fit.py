@@ -16,7 +16,7 @@ ALGORITHMS = ("em", "vi", "cvi", "svi", "scvi", "gibbs")
 def grammar_fit(
     sentences: grammar_options.Sentences,
     output: grammar_options.Output,
-    model: grammar_options.Model = "dmv",
+    model: grammar_options.Kind = "dmv",
     inference: grammar_options.Inference = "em",
     init: grammar_options.Init = "harmonic",
     hard: grammar_options.Hard = False,

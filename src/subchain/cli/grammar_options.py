@@ -43,7 +43,7 @@ Jobs = Annotated[
 ]
 
 Output = Annotated[Path, typer.Option("-o", "--output", metavar="GRAMMAR", help="File of the fitted grammar.")]
-Model = Annotated[
+Kind = Annotated[
     str,
     typer.Option("--model", metavar="NAME", rich_help_panel=MODEL, help="dmv, the dependency model with valence."),
 ]
