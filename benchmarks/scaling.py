@@ -1,10 +1,11 @@
 """How speed grows with threads, beside as many processes of one thread each, which is what the machine can give.
 
     python -m benchmarks.scaling --cases a,b,c,d,e --threads 1,2,4,8,16 --observations 8e6 --figure scaling.png
-    python -m benchmarks.scaling --cases cvi,gibbs,chains --threads 1,2,4,8,16
+    python -m benchmarks.scaling --cases viterbi,scvi,cvi,gibbs,chains --threads 1,2,4,8,16
 
-Cases of one letter are passes of EM; `cvi` is collapsed inference in shards, `gibbs` one chain of paths with drawn
-parameters, and `chains` sixteen chains of single states.
+Cases of one letter are passes of EM; `viterbi`, `predict`, `score` and `filter` are uses of a model on the chain of case
+(a); `scvi` is stochastic collapsed inference with minibatches of 20,000 observations, `cvi` collapsed inference in shards,
+`gibbs` one chain of paths with drawn parameters, and `chains` sixteen chains of single states.
 
 The figure is what a user waits for: the difference between whole fits of many iterations and of one, median of several
 rounds. In each round every number of threads has its turn, and a fresh process. Processes begin together, and what they
@@ -29,12 +30,17 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.cases import CASES, Case, Problem, draw
+from benchmarks.contenders import Contender
 from benchmarks.machine import describe
-from benchmarks.ours import PRECISIONS, Subchain
+from benchmarks.ours import PRECISIONS, Subchain, Task
 from benchmarks.tables import wide_console
 
+#: Uses of a model.
+TASKS = ("viterbi", "predict", "score", "filter")
 #: What is run on what: passes of EM, and what else uses all cores.
 RUNS = {name: (case, "EM") for name, case in CASES.items()} | {
+    **{name: (dataclasses.replace(CASES["a"], name=name), name) for name in TASKS},
+    "scvi": (dataclasses.replace(CASES["a"], name="scvi"), "SCVI"),
     "cvi": (Case("cvi", "categorical", n_states=45, width=10_000, n_sequences=50_000, length=20), "CVI"),
     "gibbs": (dataclasses.replace(CASES["b"], name="gibbs"), "Gibbs"),
     "chains": (Case("chains", "categorical", 12, 10_000, n_sequences=5_000, length=20), "Gibbs, 16 chains"),
@@ -104,7 +110,7 @@ def _speed(work: Work, n_processes: int, n_jobs: int) -> float:
 
 def _work(work: Work, n_jobs: int, barrier: Barrier, results: Any) -> None:
     """One process: practise, wait for the others, and time two fits."""
-    problem, contender = work.problem, Subchain(work.algorithm, n_jobs, work.precision)
+    problem, contender = work.problem, _contender(work, n_jobs)
     contender.load(problem)
     contender.prepare(problem)
     barrier.wait()
@@ -114,6 +120,14 @@ def _work(work: Work, n_jobs: int, barrier: Barrier, results: Any) -> None:
         contender.iterate(n_iterations)
         seconds.append(time.perf_counter() - began)
     results.put(problem.n_observations * ITERATIONS / max(seconds[1] - seconds[0], 1e-9))
+
+
+def _contender(work: Work, n_jobs: int) -> Contender:
+    if work.algorithm == "viterbi":
+        return Task("predict", n_jobs, decoding="viterbi")
+    if work.algorithm in TASKS:
+        return Task(work.algorithm, n_jobs)
+    return Subchain(work.algorithm, n_jobs, work.precision)
 
 
 def _table(case: Case, threads: list[int], speeds: dict[str, dict[int, float]]) -> Table:
