@@ -21,7 +21,8 @@ SOURCES = {
     ),
     "treebank": (
         "wsj-sample.tagged.tsv.gz, word and tag on a line, a blank line after each sentence: from the NLTK data "
-        "package 'treebank', a tenth of the Penn Treebank, for non-commercial use"
+        "package 'treebank', a tenth of the Penn Treebank, for non-commercial use; and "
+        "wsj-sample.dependencies.tsv.gz, word, tag and head: from the package 'dependency_treebank'"
     ),
     "ud-ewt": (
         "en_ewt-ud-train.conllu, packed with gzip: UD_English-EWT of Universal Dependencies "

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from experiments.alice_chapters import AliceChapters
 from experiments.alice_truncations import AliceTruncations
+from experiments.alignment_settings import AlignmentSettings
 from experiments.boundary_choice import BoundaryChoice
 from experiments.chromatin import Chromatin
 from experiments.dictionary_tagging import DictionaryTagging
+from experiments.dmv import DependencyGrammar
 from experiments.experiment import Experiment
 from experiments.hyperparameters import Hyperparameters
 from experiments.interval_coverage import IntervalCoverage
@@ -32,6 +34,6 @@ KINDS: list[type[Experiment]] = [
     SubchainsOfText, Sentences, Vanilla, ReversedCycles, LongChainTable, Chromatin, JointPredictive, DictionaryTagging,
     TaggingConvergence, UnsupervisedTagging, TaggingIngredients, WordAlignment, OccurrenceSimulated, OccurrenceInText,
     StatesFound, AliceChapters, AliceTruncations, Music, Hyperparameters, BoundaryChoice, LocalOptima, IntervalCoverage,
-    Shards, VeryLarge,
+    Shards, AlignmentSettings, VeryLarge, DependencyGrammar,
 ]  # fmt: skip
 EXPERIMENTS = {kind.name: kind for kind in KINDS}

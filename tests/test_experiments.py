@@ -14,11 +14,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments import other_aligners
+from experiments import alignment_settings, other_aligners
 from experiments.alice_chapters import AliceChapters
 from experiments.alice_chunks import chapter, whole_book
 from experiments.alice_truncations import AliceTruncations
+from experiments.alignment_settings import AlignmentSettings
 from experiments.dictionary_tagging import DictionaryTagging
+from experiments.dmv import METHODS as GRAMMARS
+from experiments.dmv import DependencyGrammar
 from experiments.experiment import Claim, Experiment, Row, mean_of
 from experiments.hierarchies import (
     SEARCH,
@@ -32,6 +35,7 @@ from experiments.joint_predictive import JointPredictive, earlier_alike, powers_
 from experiments.music import Music
 from experiments.occurrence_in_text import OccurrenceInText
 from experiments.occurrence_simulated import errors_by_length, length_until_sure
+from experiments.parallel_text import LANGUAGES, made_up
 from experiments.registry import EXPERIMENTS
 from experiments.states_found import SETS, StatesFound, found
 from experiments.tagging import Task, block, cell, penn_sample, table, with_dictionary
@@ -314,6 +318,34 @@ def test_very_large_models_are_compared(tmp_path: Path, monkeypatch: pytest.Monk
     assert all(1.0 < float(row["valid"]) < 1000.0 for row in rows)
 
 
+# ---- grammars --------------------------------------------------------------------------------------------------------
+
+
+def test_the_grammar_runs_from_the_treebanks_to_the_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUBCHAIN_DATA", str(tmp_path))
+    (tmp_path / "treebank").mkdir()
+    (tmp_path / "ud-ewt").mkdir()
+    words = [("a", "DT", 2), ("dog", "NN", 3), ("sees", "VB", 0), ("a", "DT", 5), ("cat", "NN", 3), (".", ".", 3)]
+    few = [("dogs", "NN", 2), ("see", "VB", 0)]
+    plain = "\n\n".join("\n".join(f"{w}\t{t}\t{h}" for w, t, h in own) for own in [words, few] * 10)
+    (tmp_path / "treebank" / "wsj-sample.dependencies.tsv.gz").write_bytes(gzip.compress(plain.encode()))
+    rows = [[(n, *row) for n, row in enumerate(own, 1)] for own in ([words, few] * 10)]
+    conllu = "\n\n".join(
+        "\n".join(f"{n}\t{w}\t_\t{'PUNCT' if t == '.' else t}\t{t}x\t_\t{h}\t_\t_\t_" for n, w, t, h in own)
+        for own in rows
+    )
+    for part in ("train", "test"):
+        (tmp_path / "ud-ewt" / f"en_ewt-ud-{part}.conllu.gz").write_bytes(gzip.compress(conllu.encode()))
+    claims = DependencyGrammar(seeds=1, tell=lambda text: None).run(tmp_path)
+    assert any("UD English, 16 tags" in claim.text for claim in claims)
+    with open(tmp_path / "dmv.csv", newline="") as file:
+        found = list(csv.DictReader(file))
+    assert len(found) == 1 + 4 * (2 + len(GRAMMARS))
+    better = [float(row["directed"]) for row in found if row["algorithm"] == "head is the next word"]
+    # of five words the first, second and fourth; both of two, since the last word is the root
+    assert better == pytest.approx([100.0 * 5 / 7] * 4)
+
+
 # ---- word alignment --------------------------------------------------------------------------------------------------
 
 
@@ -334,10 +366,43 @@ def test_word_alignment_runs_from_the_text_to_the_verdict(tmp_path: Path, monkey
         rows = list(csv.DictReader(file))
     ours = [row for row in rows if row["algorithm"] in METHODS]
     assert {row["algorithm"] for row in ours} == set(METHODS)
-    assert len(ours) == 2 * len(METHODS)
+    assert len(ours) == 3 * len(METHODS)
     assert all(0.0 <= float(row["low"]) <= float(row["aer"]) <= float(row["high"]) <= 100.0 for row in rows)
     best = [float(row["aer"]) for row in ours if row["algorithm"] == "CVI 2, agreement"]
     assert max(best) < 10.0  # every word has one translation, at the same position
+
+
+def test_links_of_made_up_languages_are_between_their_words() -> None:
+    for language, how in LANGUAGES.items():
+        corpus, again = made_up(language, 320, 1), made_up(language, 320, 1)
+        assert list(corpus.text) == list(again.text)
+        assert (corpus.n_dev, corpus.n_gold, len(corpus.text)) == (300, 300, 320)
+        linked = forms = 0
+        for links, (source, target) in zip(corpus.dev.sure, corpus.text, strict=False):
+            assert (links[:, 0] < len(source)).all()
+            assert (links[:, 1] < len(target)).all()
+            assert all(target[j].startswith("t") for j in links[:, 1])
+            forms += sum(target[j].endswith(".0") for j in links[:, 1])
+            linked += len(links)
+        assert forms / linked == pytest.approx(1.0 / how.n_forms, abs=0.05)
+
+
+def test_settings_of_word_alignment_are_compared_with_the_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"default": {}, "iterations (1, 1)": {"iterations": 1}, "same": {"max_jump": 20}, "CVI 1": {}}
+    monkeypatch.setattr(alignment_settings, "SETTINGS", settings)
+    monkeypatch.setattr(alignment_settings, "SIZES", {"few words": 400, "verb last": 400})
+    experiment = AlignmentSettings(seeds=2, tell=lambda text: None)
+    experiment.run(tmp_path)
+    assert experiment.difference("few words", "same") == (0.0, 0.0, 0.0)
+    change, low, high = experiment.difference("few words", "iterations (1, 1)")
+    assert change > 0.0
+    assert low <= change <= high
+    with open(tmp_path / "alignment_settings.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    of = [float(row["aer"]) for row in rows if row["text"] == "few words"]
+    assert np.mean(of[1::4]) - np.mean(of[::4]) == pytest.approx(change)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the stand-in for the program is a script")

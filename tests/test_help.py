@@ -12,7 +12,7 @@ import pytest
 import subchain
 from subchain.core.components import Component
 
-PACKAGES = ["emissions", "transitions", "inference", "data", "datasets", "metrics", "selection", "alignment"]
+PACKAGES = ["emissions", "transitions", "inference", "data", "datasets", "metrics", "selection", "alignment", "grammar"]
 SECTION = re.compile(r"^(?:Parameters|Attributes)\n-+\n((?:(?!^\w+\n-+$).*\n?)*)", re.MULTILINE)
 
 

@@ -63,6 +63,7 @@ _MODULES = [
     "emissions",
     "engines",
     "errors",
+    "grammar",
     "inference",
     "metrics",
     "neural",

@@ -75,6 +75,15 @@ def test_options_that_are_wrong_are_told_in_json_too(arguments: list[str], told:
     assert told in json.loads(output)["error"]
 
 
+def test_an_interrupted_import_ends_with_the_code_of_interruptions() -> None:
+    """Also where the interruption falls into source text that an import executes, as dataclasses do."""
+    program = "from subchain.cli import run\ndef load(): exec('raise KeyboardInterrupt')\nrun(load, 'subchain')"
+    Path("interrupted.py").write_text(program)
+    command, environment = [sys.executable, "-m", "interrupted"], os.environ | {"PYTHONPATH": f"{SOURCES}:."}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stderr) == (130, "")
+
+
 def test_an_alignment_that_is_interrupted_writes_nothing() -> None:
     rng = np.random.default_rng(0)
     for side in "ef":
@@ -97,7 +106,7 @@ def test_a_run_that_is_interrupted_writes_the_model_so_far() -> None:
         "fit", "long.npy", "--states", "8", "--inference", "VI(max_iter=1000000, tolerance=0.0)", "--json",
         "--checkpoint", "run.ckpt", "-o", "model.safetensors",
     )  # fmt: skip
-    deadline = time.monotonic() + 100
+    deadline = time.monotonic() + 400
     while not Path("run.ckpt").exists() and time.monotonic() < deadline and process.poll() is None:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)

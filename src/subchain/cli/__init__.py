@@ -46,6 +46,10 @@ def run(load: Callable[[], Any], name: str) -> None:
         app(prog_name=name)
     except KeyboardInterrupt:  # before a command has begun
         raise SystemExit(130) from None
+    finally:
+        # With `python -m`, a KeyboardInterrupt that left an `exec` of source text ends the program by the signal, even
+        # if it was caught later. Imports of dataclasses execute such text. Another `exec` clears the mark.
+        exec("")
 
 
 def _run_with_json(app: Callable[..., Any], name: str) -> int:

@@ -13,6 +13,9 @@ from subchain.cli.demo import demo
 from subchain.cli.exit_codes import MEANINGS
 from subchain.cli.fit import fit
 from subchain.cli.forecast import forecast
+from subchain.cli.grammar_fit import grammar_fit
+from subchain.cli.grammar_parse import grammar_parse
+from subchain.cli.grammar_score import grammar_score
 from subchain.cli.impute import impute
 from subchain.cli.info import info
 from subchain.cli.lm import lm
@@ -121,6 +124,37 @@ app.command(
         "subchain align-score links.txt gold.a --text test.en test.fr --json",
     ),
 )(align_score)
+
+grammar = typer.Typer(
+    help="Learn grammars from sentences without trees; parse and score.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(grammar, name="grammar")
+grammar.command(
+    "fit",
+    epilog=examples(
+        "subchain grammar fit tags.txt -o grammar.safetensors",
+        "subchain grammar fit train.conllu --column xpos --no-punctuation --max-length 10 -o grammar.safetensors",
+        "subchain grammar fit tags.txt --inference vi --concentration 1 -o grammar.safetensors",
+    ),
+)(grammar_fit)
+grammar.command(
+    "parse",
+    epilog=examples(
+        "subchain grammar parse grammar.safetensors test.conllu -o parsed.conllu",
+        "subchain grammar parse grammar.safetensors tags.txt --method mbr --format heads",
+        "subchain grammar parse grammar.safetensors tags.txt --format tree",
+    ),
+)(grammar_parse)
+grammar.command(
+    "score",
+    epilog=examples(
+        "subchain grammar score grammar.safetensors test.conllu --no-punctuation --max-length 10",
+        "subchain grammar score grammar.safetensors tags.txt --json",
+    ),
+)(grammar_score)
 
 
 app.add_typer(lm)

@@ -7,7 +7,7 @@ nodes ("1.1") and comments are skipped, so that only the syntactic words remain.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from subchain.data.coding import CodedLines
@@ -37,7 +37,9 @@ class TaggedText(NamedTuple):
     tags: Sequences | None
 
 
-class _Sentence(NamedTuple):
+class ConlluSentence(NamedTuple):
+    """The words of one sentence, ten fields each, and its `sent_id`."""
+
     name: str | None
     rows: list[list[str]]
 
@@ -94,7 +96,7 @@ def read_conllu(
         if field not in _READABLE:
             raise unknown_name("field of CoNLL-U", field, _READABLE)
     fold = str.lower if lower else str
-    sentences = list(_sentences(source))
+    sentences = list(conllu_sentences(numbered_lines(source)))
     words = CodedLines()
     for sentence in sentences:
         words.append(fold(word) for word in sentence.field(column))
@@ -109,7 +111,7 @@ def read_conllu(
 
 
 def _coded_tags(
-    sentences: list[_Sentence], field: str, vocabulary: Vocabulary | None, names: list[str] | None
+    sentences: list[ConlluSentence], field: str, vocabulary: Vocabulary | None, names: list[str] | None
 ) -> Sequences:
     tags = CodedLines()
     for sentence in sentences:
@@ -117,11 +119,11 @@ def _coded_tags(
     return tags.as_lines(tags.build_vocabulary() if vocabulary is None else vocabulary, names)
 
 
-def _sentences(source: TextSource) -> Iterator[_Sentence]:
-    """Yield the sentences of a file."""
+def conllu_sentences(lines: Iterable[tuple[int, str]]) -> Iterator[ConlluSentence]:
+    """Yield the sentences of a file whose numbered lines are given."""
     name: str | None = None
     rows: list[list[str]] = []
-    for number, line in numbered_lines(source):
+    for number, line in lines:
         if line.startswith("#"):
             key, _, value = line[1:].partition("=")
             name = value.strip() if key.strip() == "sent_id" else name
@@ -131,10 +133,10 @@ def _sentences(source: TextSource) -> Iterator[_Sentence]:
                 _check_order(fields[0], len(rows) + 1, number)
                 rows.append(fields)
         elif rows:
-            yield _Sentence(name, rows)
+            yield ConlluSentence(name, rows)
             name, rows = None, []
     if rows:
-        yield _Sentence(name, rows)
+        yield ConlluSentence(name, rows)
 
 
 def _fields(line: str, number: int) -> list[str]:

@@ -1,9 +1,10 @@
-"""Metrics of predicted states against gold tags, from one contingency table, and of word alignments."""
+"""Metrics of states against gold tags, from one contingency table, of word alignments, and of dependency trees."""
 
 from subchain.metrics.agreement import adjusted_rand
 from subchain.metrics.alignment import AlignmentReport, AlignmentScores, alignment_report
 from subchain.metrics.confusions import Confusion, confusions
 from subchain.metrics.contingency import Contingency
+from subchain.metrics.dependencies import DependencyScores, dependency_scores
 from subchain.metrics.information import (
     completeness,
     entropy,
@@ -33,6 +34,7 @@ __all__ = [
     "AlignmentScores",
     "Confusion",
     "Contingency",
+    "DependencyScores",
     "TaggingReport",
     "accuracy",
     "adjusted_rand",
@@ -40,6 +42,7 @@ __all__ = [
     "completeness",
     "confusions",
     "cross_validated_many_to_one",
+    "dependency_scores",
     "entropy",
     "greedy_map",
     "greedy_one_to_one",

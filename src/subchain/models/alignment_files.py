@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
-
 import subchain
-from subchain.core.files import read_arrays, reading, write_arrays
+from subchain.core.files import check_version, read_arrays, reading, write_arrays
 from subchain.core.parts import KINDS
 from subchain.core.stored_records import RecordReader
 from subchain.errors import FileFormatError
 from subchain.inference.run.trace import Trace, status_of
-from subchain.models.settings import build, describe
+from subchain.models.alignment_stages import STAGES, stage_jumps
+from subchain.models.settings import build, describe, describe_seed
 from subchain.structures.alignment.model import AlignmentPosterior
 
 if TYPE_CHECKING:
@@ -21,15 +20,16 @@ if TYPE_CHECKING:
 
     Model = TypeVar("Model", bound=WordAligner)
 
-KIND, VERSION = "word aligner", 1
+KIND, VERSION = "word aligner", 2
+#: Settings of files that were written before these were offered.
+EARLIER: dict[str, Any] = {"end_jumps": False}
 
 
 def save_aligner(aligner: WordAligner, path: str | os.PathLike[str]) -> None:
     """Write a fitted aligner."""
     given = aligner.get_params(deep=False)
     settings = {name: describe(value, 0) for name, value in given.items() if name not in ("random_state", "progress")}
-    seed = aligner.random_state
-    settings["random_state"] = int(seed) if isinstance(seed, (int, np.integer)) else None
+    settings["random_state"] = describe_seed(aligner.random_state)
     header = {
         "kind": KIND,
         "version": VERSION,
@@ -37,7 +37,7 @@ def save_aligner(aligner: WordAligner, path: str | os.PathLike[str]) -> None:
         "settings": settings,
         "schema": aligner.posterior_.schema(),
         "weights": aligner.kind_,
-        "is_chain": aligner.is_chain_,
+        "stage": aligner.stage_,
         "source_words": list(aligner.source_words_),
         "target_words": list(aligner.target_words_),
         "status": aligner.status_,
@@ -50,14 +50,17 @@ def save_aligner(aligner: WordAligner, path: str | os.PathLike[str]) -> None:
 def load_aligner(kind: type[Model], path: str | os.PathLike[str]) -> Model:
     """Return the aligner of a file, as an object of class `kind`."""
     arrays, header = read_arrays(path, KIND)
-    if not isinstance(header.get("version"), int) or header["version"] > VERSION:
-        raise FileFormatError(f"{path} was written by a newer version of subchain; update the package to read it.")
+    check_version(path, header, VERSION)
     with reading(path):
-        aligner = kind(**{name: build(value) for name, value in header["settings"].items()})
+        aligner = kind(**EARLIER | {name: build(value) for name, value in header["settings"].items()})
         aligner.posterior_ = RecordReader(arrays).read(header["schema"], "posterior_", kind=AlignmentPosterior)
-        if header["weights"] not in KINDS or not isinstance(header["is_chain"], bool):
+        stage = header["stage"] if "stage" in header else "hmm" if header["is_chain"] is True else "ibm1"
+        if header["weights"] not in KINDS or stage not in STAGES:
             raise FileFormatError("the file does not say how text is aligned")
-        aligner.kind_, aligner.is_chain_ = header["weights"], header["is_chain"]
+        aligner.kind_, aligner.stage_ = header["weights"], stage
+        aligner._check()
+        if stage_jumps(stage, aligner.get_params(deep=False)).counts.shape != aligner.posterior_.jumps.counts.shape:
+            raise FileFormatError("the jumps of the file are not those of its settings")
         aligner.source_words_, aligner.target_words_ = _words(header["source_words"]), _words(header["target_words"])
         table = aligner.posterior_.translation
         if (len(aligner.source_words_), len(aligner.target_words_)) != (len(table.null_source), len(table.null_target)):

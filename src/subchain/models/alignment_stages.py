@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
@@ -24,37 +25,48 @@ from subchain.structures.alignment.model import AlignmentPoint, AlignmentPosteri
 from subchain.structures.alignment.structure import Alignments
 from subchain.structures.alignment.text import AlignedText
 from subchain.structures.alignment.walkers import averaged_shares
-from subchain.tables import JumpWidths
+from subchain.tables import JumpSums, JumpWidths
 
-#: Stages by name, and whether positions depend on the last one.
-STAGES = {"ibm1": False, "hmm": True}
-#: What users call the stages.
-TITLES = {"ibm1": "IBM model 1", "hmm": "HMM"}
+#: Stages by name, and what users call them.
+STAGES = {"ibm1": "IBM model 1", "diagonal": "diagonal model", "hmm": "HMM"}
 #: Iterations of each stage, if nothing else was said: collapsed inference over-commits with more.
 ITERATIONS = {
-    "cvi": {"ibm1": 2, "hmm": 3},
-    "em": {"ibm1": 5, "hmm": 5},
-    "vi": {"ibm1": 5, "hmm": 5},
-    "scvi": {"ibm1": 3, "hmm": 3},
-    "gibbs": {"ibm1": 20, "hmm": 20},
+    "cvi": {"ibm1": 2, "diagonal": 2, "hmm": 3},
+    "em": {"ibm1": 5, "diagonal": 5, "hmm": 5},
+    "vi": {"ibm1": 5, "diagonal": 5, "hmm": 5},
+    "scvi": {"ibm1": 1, "diagonal": 1, "hmm": 1},
+    "gibbs": {"ibm1": 20, "diagonal": 20, "hmm": 20},
 }
 #: Chains of a sampler that was given by its name.
 CHAINS = 2
 
 
 class Stage(NamedTuple):
-    """How one stage ended: the posterior, the kind of its weights, the course of the run, and kept shares, if any."""
+    """How one stage ended: the kind of the weights of its posterior, the course of the run, and why it ended."""
 
-    posterior: AlignmentPosterior
     kind: str
     trace: Trace
     status: str
-    shares: Shares | None
+
+
+def stage_model(stage: str, settings: dict[str, Any], agrees: bool) -> Model:
+    """Return what kernels know of a stage; `settings` are those of the aligner."""
+    is_chain, null_probability = stage == "hmm", float(settings["null_probability"])
+    return Model(is_chain, null_probability, agrees, bool(settings["end_jumps"]), stage == "diagonal")
+
+
+def stage_jumps(stage: str, settings: dict[str, Any]) -> JumpWidths:
+    """Return the prior over jumps, or over distances, of a stage."""
+    if stage == "diagonal":
+        return JumpWidths.distances()
+    return JumpWidths.prior(settings["max_jump"], bool(settings["end_jumps"]))
 
 
 def stage_algorithm(given: str | Algorithm, stage: str, iterations: int | None) -> Algorithm:
     """Return the algorithm of one stage with its number of iterations."""
     found: Algorithm = clone(resolve_inference(given))
+    if isinstance(found, CVI) and isinstance(given, str):
+        found.set_params(order="shards")  # on all threads, and not worse: docs/guides/word-alignment.md
     if found.name not in ITERATIONS:
         raise InputError(f"WordAligner: inference={found.name!r} does not align words; use {', '.join(ITERATIONS)}.")
     n = ITERATIONS[found.name][stage] if iterations is None else iterations
@@ -75,13 +87,18 @@ def stage_algorithm(given: str | Algorithm, stage: str, iterations: int | None) 
 
 
 class StageFit:
-    """One call of `WordAligner.fit`, stage after stage.
+    """One call of `WordAligner.fit`, stage after stage; what a stage found is released when the next one begins.
+
+    Attributes
+    ----------
+    statistics, shares : what the last stage found; shares of sentence pairs if it kept them
 
     Parameters
     ----------
     data : the text
     known : posterior of an earlier aligner over the same codes, whose counts the prior has; None for none
-    settings : agreement, null_probability, concentration, max_jump and n_jobs of the aligner
+    known_stage : its last stage; jumps are taken over by the same stage
+    settings : agreement, null_probability, concentration, max_jump, end_jumps and n_jobs of the aligner
     root : where random numbers come from
     """
 
@@ -89,23 +106,26 @@ class StageFit:
         self,
         data: AlignedText,
         known: AlignmentPosterior | None,
+        known_stage: str | None,
         settings: dict[str, Any],
         root: np.random.SeedSequence,
         progress: bool | str,
     ) -> None:
         self.data = data
         self.known = known
+        self.known_stage = known_stage
         self.settings = settings
         self.root = root
         self.progress = progress
+        self._prior: AlignmentPosterior
         self.statistics: AlignmentStatistics | None = None
         self.shares: Shares | None = None
 
-    def prior(self, algorithm: Algorithm) -> AlignmentPosterior:
+    def prior(self, stage: str, algorithm: Algorithm) -> AlignmentPosterior:
         """Return the prior, flat for point estimates, with the counts of an earlier aligner."""
         concentration = 1.0 if algorithm.flat else float(self.settings["concentration"])
-        jumps = JumpWidths.prior(self.settings["max_jump"])
-        if self.known is not None:
+        jumps = stage_jumps(stage, self.settings)
+        if self.known is not None and self.known_stage == stage:
             jumps = self.known.jumps
         table = self.data.prior(concentration, None if self.known is None else self.known.translation)
         return AlignmentPosterior(table, jumps)
@@ -115,11 +135,11 @@ class StageFit:
     ) -> Stage:
         """Run one stage and return how it ended."""
         agrees = bool(self.settings["agreement"]) and not isinstance(algorithm, (VI, Gibbs))
-        model = Model(STAGES[stage], float(self.settings["null_probability"]), agrees)
+        model, prior = stage_model(stage, self.settings, agrees), self.prior(stage, algorithm)
+        self._forget_jumps(prior.jumps.counts.shape)
         start = self.shares if isinstance(algorithm, CVI) else None
         structure = Alignments(self.data, model, self.settings["n_jobs"], start)
-        prior = self.prior(algorithm)
-        is_exact = not agrees and (not model.is_chain or isinstance(algorithm, EM)) and self.known is None
+        is_exact = not agrees and (stage == "ibm1" or isinstance(algorithm, EM)) and self.known is None
         problem = Problem(structure, prior, exact=is_exact)
         identity = {
             "stage": stage,
@@ -129,12 +149,27 @@ class StageFit:
         }
         begin = self._start(problem, algorithm)
         unit = "pairs", structure.n_observations / max(self.data.n_pairs, 1)
-        with Progress(self.progress, TITLES[stage], unit) as line:
+        with Progress(self.progress, STAGES[stage], unit) as line:
             journey = fit_problem(
                 problem, algorithm, [begin], self.root,
                 identity=identity, checkpoint=checkpoint, resume=resume, progress=line,
             )  # fmt: skip
-        return self._ended(journey, prior, algorithm)
+        self._prior = prior
+        return self._ended(journey, algorithm)
+
+    def posterior(self) -> AlignmentPosterior:
+        """Return the posterior after the last stage."""
+        assert self.statistics is not None
+        return self._prior.update(self.statistics)
+
+    def _forget_jumps(self, shape: tuple[int, ...]) -> None:
+        """Begin a stage without jumps if those of the stage before are of another kind: widths, or distances."""
+        if self.statistics is None or self.statistics.jumps.counts.shape == shape:
+            return
+        nothing = JumpSums(np.zeros(shape), np.zeros(shape))
+        self.statistics = dataclasses.replace(self.statistics, jumps=nothing)
+        if self.shares is not None:
+            self.shares = Shares(self.shares.links, np.zeros((self.data.n_pairs, *shape), dtype=np.float32))
 
     def _start(self, problem: Problem, algorithm: Algorithm) -> Callable[[], RunState]:
         """Return what makes the start: the statistics of the stage before, or words that are all alike."""
@@ -144,18 +179,19 @@ class StageFit:
         assert isinstance(prior, AlignmentPosterior)
 
         def begin() -> RunState:
-            statistics, point = self.statistics, prior.mean()
+            statistics, point = self.statistics, prior.predictive()
+            self.statistics = None  # from here on it belongs to the run
             if statistics is None and isinstance(algorithm, CVI):
                 statistics = structure.nothing(prior.jumps.counts.shape[1])
             elif statistics is None and isinstance(algorithm, SCVI):
                 statistics = structure.expected(cast(AlignmentPoint, point), np.arange(structure.n_clusters))
-            elif statistics is not None:
+            elif statistics is not None and not isinstance(algorithm, (CVI, SCVI)):  # these begin with counts
                 point, _ = algorithm.point(prior.update(statistics), statistics, None)
             return RunState(Known(statistics, point), seed=seed)
 
         return begin
 
-    def _ended(self, journey: Journey, prior: AlignmentPosterior, algorithm: Algorithm) -> Stage:
+    def _ended(self, journey: Journey, algorithm: Algorithm) -> Stage:
         state = journey.best
         assert state is not None
         assert isinstance(state.results.reported, AlignmentStatistics)
@@ -167,8 +203,7 @@ class StageFit:
         if isinstance(algorithm, Gibbs):
             self.shares = averaged_shares(state.results.memory, algorithm.n_chains)
         kind = "mode" if isinstance(algorithm, EM) else "expected_log" if isinstance(algorithm, VI) else "predictive"
-        posterior = prior.update(self.statistics)
-        return Stage(posterior, kind, state.trace, state.status or "max_iter", self.shares)
+        return Stage(kind, state.trace, state.status or "max_iter")
 
     def _fingerprint(self) -> str | None:
         text = self.data.text

@@ -1,6 +1,18 @@
 """Conjugate tables of parameters: the parts of models that are no chains of states."""
 
 from subchain.tables.jumps import JumpSums, JumpWeights, JumpWidths
-from subchain.tables.translation import TranslationSums, TranslationTable, TranslationWeights
+from subchain.tables.rows import DirichletRowTable, RowSums, RowWeights
+from subchain.tables.translation import PredictiveCounts, TranslationSums, TranslationTable, TranslationWeights
 
-__all__ = ["JumpSums", "JumpWeights", "JumpWidths", "TranslationSums", "TranslationTable", "TranslationWeights"]
+__all__ = [
+    "DirichletRowTable",
+    "JumpSums",
+    "JumpWeights",
+    "JumpWidths",
+    "PredictiveCounts",
+    "RowSums",
+    "RowWeights",
+    "TranslationSums",
+    "TranslationTable",
+    "TranslationWeights",
+]

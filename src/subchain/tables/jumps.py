@@ -20,6 +20,7 @@ from subchain.core.ranges import COUNTS, NOT_NEGATIVE, POSITIVE
 from subchain.core.records import Record, Sums, array, number
 from subchain.emissions.incremental import Incremental
 from subchain.numerics.special import digamma_and_gammaln
+from subchain.propagation.alignment.sentence import DISTANCES
 
 Array = NDArray[np.float64]
 
@@ -29,7 +30,7 @@ LEAST = 1e-12
 
 @dataclasses.dataclass
 class JumpSums(Sums):
-    """Expected numbers of jumps of each width, and exposures of the widths, each (2, 2 D + 1)."""
+    """Expected numbers of jumps of each width, and exposures of the widths, each (2, B)."""
 
     counts: Array = array("2B", COUNTS)
     exposures: Array = array("2B", COUNTS)
@@ -37,14 +38,14 @@ class JumpSums(Sums):
 
 @dataclasses.dataclass
 class JumpWeights(Record):
-    """Weights of the widths −D … D in both directions, (2, 2 D + 1)."""
+    """Weights of the widths in both directions, (2, B)."""
 
     weights: Array = array("2B", NOT_NEGATIVE)
 
 
 @dataclasses.dataclass
 class JumpWidths(FixedHyperparameters, Record):
-    """Dirichlet distributions over jump widths; (2, 2 D + 1) counts beside a common concentration.
+    """Dirichlet distributions over jump widths; (2, B) counts beside a common concentration.
 
     Attributes
     ----------
@@ -57,9 +58,15 @@ class JumpWidths(FixedHyperparameters, Record):
     concentration: float = number(POSITIVE, 1.0)
 
     @classmethod
-    def prior(cls, max_jump: int, concentration: float = 1.0) -> Self:
-        """Return the prior over widths from −`max_jump` to `max_jump`."""
-        return cls(np.zeros((2, 2 * max_jump + 1)), np.zeros((2, 2 * max_jump + 1)), concentration)
+    def prior(cls, max_jump: int, has_ends: bool = False, concentration: float = 1.0) -> Self:
+        """Return the prior over widths from −`max_jump` to `max_jump`, and over those of end jumps if there are any."""
+        n_buckets = 4 * max_jump + 2 if has_ends else 2 * max_jump + 1
+        return cls(np.zeros((2, n_buckets)), np.zeros((2, n_buckets)), concentration)
+
+    @classmethod
+    def distances(cls, concentration: float = 1.0) -> Self:
+        """Return the prior over distances from the diagonal, which take the place of jumps in the diagonal model."""
+        return cls(np.zeros((2, DISTANCES)), np.zeros((2, DISTANCES)), concentration)
 
     @property
     def shape(self) -> Array:

@@ -7,7 +7,15 @@ from __future__ import annotations
 import numpy as np
 
 from subchain.propagation.alignment.pair import Shares, add_share, keep, rooms, weigh
-from subchain.propagation.alignment.sentence import fill_transition, padded, run_forward
+from subchain.propagation.alignment.sentence import (
+    bucket_of,
+    distance_of,
+    fill_transition,
+    padded,
+    reach_of,
+    run_forward,
+    weigh_distances,
+)
 from subchain.propagation.compiled import kernel
 
 
@@ -27,18 +35,18 @@ def draw_model1(room, n_words, n_positions, uniforms, out):
 
 
 @kernel
-def _draw_memory(weights, of_start, transition, following, n_positions, uniform):
+def _draw_memory(weights, of_start, transition, ends, following, n_positions, uniform):
     """Draw the position remembered before a jump to `following`, or at the end if it is −1; n is the start."""
-    total = of_start * (transition[n_positions, following] if following >= 0 else 1.0)
+    total = of_start * (transition[n_positions, following] if following >= 0 else ends[n_positions])
     left = -total
     for m in range(n_positions):
-        total += weights[m] * (transition[m, following] if following >= 0 else 1.0)
+        total += weights[m] * (transition[m, following] if following >= 0 else ends[m])
     left += uniform * total
     chosen = n_positions
     for m in range(n_positions):
         if left < 0.0:
             break
-        weight = weights[m] * (transition[m, following] if following >= 0 else 1.0)
+        weight = weights[m] * (transition[m, following] if following >= 0 else ends[m])
         if weight > 0.0:
             chosen = m
         left -= weight
@@ -53,14 +61,15 @@ def draw_chain(room, n_words, n_positions, uniforms, out):
     forward = room.forward[: (n_words + 1) * width].reshape(n_words + 1, width)
     transition = room.transition[: (n_positions + 1) * width].reshape(n_positions + 1, width)
     starts = room.scalars[1]
-    memory = _draw_memory(forward[n_words], starts[n_words], transition, -1, n_positions, uniforms[n_words - 1, 0])
+    ends, uniform = room.ends, uniforms[n_words - 1, 0]
+    memory = _draw_memory(forward[n_words], starts[n_words], transition, ends, -1, n_positions, uniform)
     for j in range(n_words - 1, -1, -1):
         out[j] = -1
         if memory < n_positions and uniforms[j, 1] * forward[j + 1, memory] < links[j, memory]:
             out[j] = memory
             if j > 0:
                 uniform = uniforms[j - 1, 0]
-                memory = _draw_memory(forward[j], starts[j], transition, memory, n_positions, uniform)
+                memory = _draw_memory(forward[j], starts[j], transition, ends, memory, n_positions, uniform)
 
 
 @kernel
@@ -71,7 +80,8 @@ def draw_pair(model, jumps, n_source, n_target, both, uniforms, positions, expec
     NULL; `uniforms` (n_target + n_source, 2) are random numbers.
     """
     expected[:] = 0.0
-    reach = (expected.shape[1] - 1) // 2
+    has_ends = model.has_ends
+    reach = reach_of(expected.shape[1], has_ends)
     for direction in range(2):
         room = both[direction]
         n_words, n_positions = (n_target, n_source) if direction == 0 else (n_source, n_target)
@@ -79,10 +89,12 @@ def draw_pair(model, jumps, n_source, n_target, both, uniforms, positions, expec
         drawn, random = positions[first : first + n_words], uniforms[first : first + n_words]
         if model.is_chain:
             rows = room.transition[: (n_positions + 1) * width].reshape(n_positions + 1, width)
-            fill_transition(jumps[direction], 1.0 - model.null_probability, n_positions, rows)
+            fill_transition(jumps[direction], model, n_positions, rows, room.ends)
             run_forward(room, model.null_probability, n_words, n_positions)
             draw_chain(room, n_words, n_positions, random, drawn)
         else:
+            if model.is_diagonal:
+                weigh_distances(room, jumps[direction], model.null_probability, n_words, n_positions)
             draw_model1(room, n_words, n_positions, random, drawn)
         room.links[: n_words * width] = 0.0
         last = -1
@@ -90,9 +102,13 @@ def draw_pair(model, jumps, n_source, n_target, both, uniforms, positions, expec
             if drawn[word] < 0:
                 continue
             room.links[word * width + drawn[word]] = 1.0
+            if model.is_diagonal:
+                expected[direction, distance_of(word, drawn[word], n_words, n_positions)] += 1.0
             if model.is_chain:
-                expected[direction, min(max(drawn[word] - last, -reach), reach) + reach] += 1.0
+                expected[direction, bucket_of(last, drawn[word], n_positions, reach, has_ends)] += 1.0
                 last = drawn[word]
+        if model.is_chain and has_ends:
+            expected[direction, bucket_of(last, n_positions, n_positions, reach, has_ends)] += 1.0
 
 
 @kernel

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from subchain.propagation.alignment.sentence import (
     LEAST,
+    add_distances,
     add_jumps,
     expect_model1,
     fill_transition,
@@ -21,6 +22,7 @@ from subchain.propagation.alignment.sentence import (
     padded,
     run_backward,
     run_forward,
+    weigh_distances,
 )
 from subchain.propagation.compiled import kernel
 
@@ -35,11 +37,15 @@ class Model(NamedTuple):
     is_chain : whether positions depend on the last one (hidden Markov model) or not (model 1)
     null_probability : probability of NULL in the hidden Markov model
     agrees : whether a link counts as the product of both directions' posteriors, in both of them (Liang et al. 2006)
+    has_ends : whether the jump to the first word has widths of its own, and the sentence ends by a jump
+    is_diagonal : whether positions depend on their distance from the diagonal; jumps are then distances
     """
 
     is_chain: bool
     null_probability: float
     agrees: bool
+    has_ends: bool = False
+    is_diagonal: bool = False
 
 
 class Table(NamedTuple):
@@ -49,7 +55,7 @@ class Table(NamedTuple):
     ----------
     pairs : (E, 2) of word pairs
     null_target, null_source : (T,), (S,) of words given NULL in direction 0, and in direction 1
-    jumps : (2, 2 D + 1) of jump widths
+    jumps : (2, B) of jump widths, by their buckets (`sentence.bucket_of`)
     """
 
     pairs: Array
@@ -66,7 +72,7 @@ class Totals(NamedTuple):
 
 
 class Shares(NamedTuple):
-    """What sentence pairs have put into the counts: posterior links (cells, 2) and expected jumps (pairs, 2, 2 D + 1).
+    """What sentence pairs have put into the counts: posterior links (cells, 2) and expected jumps (pairs, 2, B).
 
     Links are those of each direction, not multiplied; NULL has the rest of each word.
     """
@@ -135,21 +141,27 @@ def predict(cells, pair, counts, totals, concentration, both):
 def run_pair(model, jumps, n_source, n_target, both, expected, exposures):
     """Compute the posterior links of both directions; write expected jumps, add exposures; return the log likelihood.
 
-    `jumps` (2, 2 D + 1) are weights; `expected` has the same shape, `exposures` too, or (2, 0) if they are not wanted.
+    `jumps` (2, B) are weights; `expected` has the same shape, `exposures` too, or (2, 0) if they are not wanted.
     """
     expected[:] = 0.0
-    if not model.is_chain:
-        return expect_model1(both[0], n_target, n_source) + expect_model1(both[1], n_source, n_target)
-    found, jump_probability = 0.0, 1.0 - model.null_probability
+    found = 0.0
     for direction in range(2):
         room = both[direction]
         n_words, n_positions = (n_target, n_source) if direction == 0 else (n_source, n_target)
+        if model.is_diagonal:
+            found += weigh_distances(room, jumps[direction], model.null_probability, n_words, n_positions)
+        if not model.is_chain:
+            found += expect_model1(room, n_words, n_positions)
+        if model.is_diagonal:
+            add_distances(room, n_words, n_positions, expected[direction], exposures[direction])
+        if not model.is_chain:
+            continue
         width = padded(n_positions)
         table = room.transition[: (n_positions + 1) * width].reshape(n_positions + 1, width)
-        fill_transition(jumps[direction], jump_probability, n_positions, table)
+        fill_transition(jumps[direction], model, n_positions, table, room.ends)
         found += run_forward(room, model.null_probability, n_words, n_positions)
         run_backward(room, model.null_probability, n_words, n_positions)
-        add_jumps(room, jumps[direction], n_positions, expected[direction], exposures[direction])
+        add_jumps(room, jumps[direction], model.has_ends, n_positions, expected[direction], exposures[direction])
     return found
 
 

@@ -1,0 +1,1 @@
+"""Projective dependency trees under the dependency model with valence: expectations, best trees, draws."""

@@ -1,0 +1,1 @@
+"""Sentences whose dependency trees are hidden."""

@@ -1,0 +1,74 @@
+"""Grammars from the command line: fitted, used, and refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cli.conftest import Run
+from typer.testing import CliRunner
+
+from subchain.cli.app import app
+from subchain.grammar import DMV, read_dependencies
+
+TAGS = "DT NN VB\nNN VB\nDT NN VB DT NN\nNN VB NN\n"
+GOLD = "the\tDT\t2\ndog\tNN\t3\nbarks\tVB\t0\n.\t.\t3\n\ndogs\tNN\t2\nbark\tVB\t0\n"
+
+
+@pytest.fixture(autouse=True)
+def sentences(folder: Path) -> None:
+    Path("tags.txt").write_text(TAGS, encoding="utf8")
+    Path("gold.tsv").write_text(GOLD, encoding="utf8")
+
+
+def test_a_grammar_is_fitted_used_and_scored(run: Run) -> None:
+    found = json.loads(run("grammar", "fit", "tags.txt", "-o", "g", "--iterations", 5, "--json").stdout)
+    assert (found["n_sentences"], found["n_words"], found["n_tags"]) == (4, 13, 3)
+    grammar = DMV.load("g")
+    fitted = DMV(iterations=5, random_state=0, progress=False).fit(Path("tags.txt"))
+    np.testing.assert_array_equal(grammar.rules_["probability"], fitted.rules_["probability"])
+    heads = run("grammar", "parse", "g", "tags.txt", "--format", "heads").stdout.splitlines()
+    assert heads == [" ".join(str(head + 1) for head in own) for own in fitted.parse(Path("tags.txt"))]
+    run("grammar", "parse", "g", "gold.tsv", "--no-punctuation", "-o", "parsed.conllu")
+    parsed = read_dependencies("parsed.conllu", "xpos")
+    assert parsed.words == [["the", "dog", "barks"], ["dogs", "bark"]]
+    assert [own.tolist() for own in parsed.heads or []] == [own.tolist() for own in fitted.parse(parsed)]
+    scores = json.loads(run("grammar", "score", "g", "gold.tsv", "--no-punctuation", "--json").stdout)
+    assert scores["log_probability"] == pytest.approx(fitted.score(parsed))
+    assert scores["n_words"] == 5
+    assert 0.0 <= scores["directed"] <= scores["undirected"] <= 1.0
+    assert "perplexity" in run("grammar", "score", "g", "tags.txt").stdout
+    tree = run("grammar", "parse", "g", "gold.tsv", "--no-punctuation", "--max-length", 2, "--format", "tree").stdout
+    assert sorted(line.lstrip(" ┌└─") for line in tree.splitlines()) == ["bark", "dogs"]
+
+
+def test_options_reach_the_grammar_and_a_run_is_resumed(run: Run) -> None:
+    options = ["--inference", "CVI(max_iter=3)", "--concentration", 0.5, "--stop-concentration", 2, "--seed", 7]
+    run("grammar", "fit", "tags.txt", "-o", "g", *options, "--checkpoint", "c")
+    grammar = DMV.load("g")
+    assert (grammar.concentration, grammar.stop_concentration, grammar.random_state) == (0.5, 2.0, 7)
+    assert grammar.inference.get_params()["max_iter"] == 3  # type: ignore[union-attr]
+    run("grammar", "fit", "tags.txt", "-o", "again", *options, "--checkpoint", "c", "--resume")
+    assert DMV.load("again").score(Path("tags.txt")) == grammar.score(Path("tags.txt"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fit", "tags.txt", "-o", "g", "--model", "hmm"], "grammar"),
+        (["fit", "tags.txt", "-o", "g", "--inference", "beam"], "--inference"),
+        (["fit", "tags.txt", "-o", "tags.txt"], "overwritten"),
+        (["fit", "tags.txt", "-o", "g", "--max-length", "1"], "no sentence"),
+        (["fit", "tags.txt", "-o", "g", "--no-punctuation"], "plain text"),
+        (["fit", "none.txt", "-o", "g"], "none.txt"),
+        (["fit", "gold.tsv", "-o", "g", "--column", "xpos"], "CoNLL-U"),
+        (["parse", "tags.txt", "tags.txt"], "tags.txt"),
+    ],
+)
+def test_mistakes_are_named_and_nothing_is_written(arguments: list[str], message: str) -> None:
+    found = CliRunner().invoke(app, ["grammar", *arguments])
+    assert found.exit_code != 0
+    assert message in found.stderr
+    assert not Path("g").exists()
