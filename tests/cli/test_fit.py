@@ -66,6 +66,14 @@ def test_many_observations_are_learned_in_minibatches(answer: Any, monkeypatch: 
     assert any("in minibatches" in remark for remark in found["warnings"])
 
 
+def test_words_and_states_in_groups(answer: Any) -> None:
+    words = {"the": 0, "a": 0, "on": 0, "cat": 1, "mat": 1, "dog": 1, "sat": 2, "saw": 2}
+    Path("groups.txt").write_text("".join(f"{word} {group}\n" for word, group in words.items()))
+    found = answer("fit", "book.txt", "--emission", "block-sparse", "--groups", "groups.txt", "--states", 6)
+    assert "BlockSparse(groups='groups.txt')" in found["python"]
+    assert found["inference"].startswith("VI")
+
+
 def test_the_number_of_states_is_found_if_nobody_says_it(answer: Any) -> None:
     found = answer("fit", "walk.csv", "--columns", "speed,angle", "--sequence", "animal")
     assert found["n_states_used"] == 2

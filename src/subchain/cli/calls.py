@@ -42,6 +42,10 @@ class Call:
         inner = [*self.arguments, *self.settings.values()]
         return {self.name}.union(*(value.names() for value in inner if isinstance(value, Call)))
 
+    def has(self, setting: str) -> bool:
+        """Return whether a setting is given by name, or something by position."""
+        return bool(self.arguments) or setting in dict(self.settings)
+
     def with_settings(self, **settings: Any) -> Call:
         """Return the call with further keyword arguments; those that are None are left out."""
         given = {key: value for key, value in settings.items() if value is not None}

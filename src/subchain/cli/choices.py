@@ -116,6 +116,8 @@ def check_options(options: ModelOptions) -> None:
     family = None if options.chosen_emission is None else parse_emission(options.chosen_emission)
     if options.groups is not None and (family is None or family.name != "BlockSparse"):
         raise InputError("--groups FILE is for --emission block-sparse; give both.")
+    if family is not None and family.name == "BlockSparse" and options.groups is None and not family.has("groups"):
+        raise InputError("--emission block-sparse needs --groups FILE, with a word and its group in each line.")
     for text, option, kinds, inner in (
         (options.chosen_emission, "--emission", EMISSIONS, EMISSIONS.values()),
         (options.inference, "--inference", INFERENCES, BOUNDARIES),
