@@ -37,6 +37,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     **{f"max_jump {given}": {"max_jump": given} for given in (5, 10, 50)},
     **{f"threshold {given}": {"threshold": given} for given in (0.2, 0.3, 0.5, 0.6)},
     "grow-diag-final-and": {"symmetrize": "grow-diag-final-and"},
+    "diagonal first": {"stages": ("diagonal", "hmm"), "iterations": (2, 3)},
+    "diagonal between": {"stages": ("ibm1", "diagonal", "hmm"), "iterations": (1, 1, 3)},
     "one stage": {"stages": ("hmm",), "iterations": (5,)},
     "CVI 1": {"inference": BY_WORD},
     "CVI 1, no end jumps": {"inference": BY_WORD, "end_jumps": False},

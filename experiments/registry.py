@@ -27,12 +27,13 @@ from experiments.tagging_convergence import TaggingConvergence
 from experiments.tagging_ingredients import TaggingIngredients
 from experiments.unsupervised_tagging import UnsupervisedTagging
 from experiments.vanilla import Vanilla
+from experiments.very_large import VeryLarge
 from experiments.word_alignment import WordAlignment
 
 KINDS: list[type[Experiment]] = [
     SubchainsOfText, Sentences, Vanilla, ReversedCycles, LongChainTable, Chromatin, JointPredictive, DictionaryTagging,
     TaggingConvergence, UnsupervisedTagging, TaggingIngredients, WordAlignment, OccurrenceSimulated, OccurrenceInText,
     StatesFound, AliceChapters, AliceTruncations, Music, Hyperparameters, BoundaryChoice, LocalOptima, IntervalCoverage,
-    Shards, AlignmentSettings, DependencyGrammar,
+    Shards, AlignmentSettings, VeryLarge, DependencyGrammar,
 ]  # fmt: skip
 EXPERIMENTS = {kind.name: kind for kind in KINDS}

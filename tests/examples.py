@@ -3,7 +3,7 @@
 import numpy as np
 import own_family
 
-from subchain import Bernoulli, Categorical, DiagonalGaussian, Gaussian, Poisson, Product
+from subchain import Bernoulli, BlockSparse, Categorical, DiagonalGaussian, Gaussian, Poisson, Product
 from subchain.core.components import clone
 from subchain.data import Sequences
 
@@ -47,6 +47,7 @@ FAMILIES = {
     "poisson": (Poisson(), counts),
     "bernoulli": (Bernoulli(), flags),
     "product": (Product(a=Gaussian(columns=[0, 1]), b=Categorical(n_categories=5, columns=2)), mixed),
+    "block_sparse": (BlockSparse(groups=[0, 1, 0, 0, 1]), symbols),
     "exponential": (own_family.Exponential(), times),
 }
 

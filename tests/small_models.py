@@ -8,9 +8,9 @@ import naive
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain import HMM, Bernoulli, Categorical, DiagonalGaussian, Gaussian, Poisson, Product
+from subchain import HMM, Bernoulli, BlockSparse, Categorical, DiagonalGaussian, Gaussian, Poisson, Product
 
-FAMILIES = ["bernoulli", "categorical", "diagonal_gaussian", "gaussian", "poisson", "product"]
+FAMILIES = ["bernoulli", "block_sparse", "categorical", "diagonal_gaussian", "gaussian", "poisson", "product"]
 
 
 def emission(family: str) -> Any:
@@ -19,6 +19,9 @@ def emission(family: str) -> Any:
     roots = rng.normal(size=(3, 2, 2))
     if family == "categorical":
         return Categorical.from_parameters(rng.dirichlet(np.ones(4), 3))
+    if family == "block_sparse":
+        table = np.array([[0.5, 0.0, 0.2, 0.3], [0.1, 0.0, 0.6, 0.3], [0.0, 1.0, 0.0, 0.0]])
+        return BlockSparse.from_parameters(table, [0, 1, 0, 0])
     if family == "gaussian":
         covariances = roots @ roots.transpose(0, 2, 1) + np.eye(2)
         return Gaussian.from_parameters(rng.normal(size=(3, 2)) * 3, covariances)

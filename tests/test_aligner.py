@@ -193,7 +193,7 @@ def test_a_visit_takes_the_sentence_pair_out_first() -> None:
     sums.null_target[structure.data.cells.target[:2]] -= 1.0  # zero links are NULL links, which are taken out too
     sums.null_source[structure.data.cells.source[:3]] -= 1.0
     jumps = JumpSums(without.jumps[others].sum(axis=0).astype(float), np.zeros((2, 2 * MAX_JUMP + 1)))
-    point = AlignmentPosterior(prior.translation.update(sums), prior.jumps.update(jumps)).predictive()
+    point = AlignmentPosterior(prior.translation.update(sums), prior.jumps.update(jumps)).mean()
     (_, links, _), (_, reverse, _) = naive(structure, point, 0)  # type: ignore[arg-type]
     np.testing.assert_allclose(visited.reshape(2, 3, 2)[..., 0], links, rtol=1e-5)
     np.testing.assert_allclose(visited.reshape(2, 3, 2)[..., 1], reverse.T, rtol=1e-5)

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments import other_aligners
+from experiments import alignment_settings, other_aligners
 from experiments.alice_chapters import AliceChapters
 from experiments.alice_chunks import chapter, whole_book
 from experiments.alice_truncations import AliceTruncations
+from experiments.alignment_settings import AlignmentSettings
 from experiments.dictionary_tagging import DictionaryTagging
 from experiments.dmv import METHODS as GRAMMARS
 from experiments.dmv import DependencyGrammar
@@ -34,12 +35,14 @@ from experiments.joint_predictive import JointPredictive, earlier_alike, powers_
 from experiments.music import Music
 from experiments.occurrence_in_text import OccurrenceInText
 from experiments.occurrence_simulated import errors_by_length, length_until_sure
+from experiments.parallel_text import LANGUAGES, made_up
 from experiments.registry import EXPERIMENTS
 from experiments.states_found import SETS, StatesFound, found
 from experiments.tagging import Task, block, cell, penn_sample, table, with_dictionary
 from experiments.tagging_convergence import TaggingConvergence
 from experiments.tagging_ingredients import TaggingIngredients
 from experiments.unsupervised_tagging import MEASURES, UnsupervisedTagging
+from experiments.very_large import VeryLarge
 from experiments.word_alignment import METHODS, WordAlignment
 from subchain.alignment import ParallelText
 
@@ -293,6 +296,28 @@ def test_errors_in_text_do_without_the_journal(tmp_path: Path, monkeypatch: pyte
     assert "Wall Street Journal" in told[0]
 
 
+# ---- very large models -----------------------------------------------------------------------------------------------
+
+
+def test_very_large_models_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch", reason="subchain.neural needs PyTorch, which is not installed")
+    monkeypatch.setenv("SUBCHAIN_DATA", str(tmp_path))
+    rng = np.random.default_rng(1)
+    (tmp_path / "ptb").mkdir()
+    for part, n_sentences in (("train", 60), ("valid", 10), ("test", 10)):
+        with gzip.open(tmp_path / "ptb" / f"ptb.{part}.txt.gz", "wt", encoding="utf8") as file:
+            for _ in range(n_sentences):
+                file.write(" ".join(["<unk>", *(f"word{word}" for word in rng.integers(50, size=6))]) + "\n")
+    claims = VeryLarge(quick=True, tell=lambda text: None).run(tmp_path)
+    assert len(claims) == 3
+    with open(tmp_path / "very_large.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["model"], int(row["states"])) for row in rows] == [
+        ("softmax", 32), ("softmax", 128), ("softmax, no state dropout", 128), ("low rank", 128),
+    ]  # fmt: skip
+    assert all(1.0 < float(row["valid"]) < 1000.0 for row in rows)
+
+
 # ---- grammars --------------------------------------------------------------------------------------------------------
 
 
@@ -345,6 +370,39 @@ def test_word_alignment_runs_from_the_text_to_the_verdict(tmp_path: Path, monkey
     assert all(0.0 <= float(row["low"]) <= float(row["aer"]) <= float(row["high"]) <= 100.0 for row in rows)
     best = [float(row["aer"]) for row in ours if row["algorithm"] == "CVI 2, agreement"]
     assert max(best) < 10.0  # every word has one translation, at the same position
+
+
+def test_links_of_made_up_languages_are_between_their_words() -> None:
+    for language, how in LANGUAGES.items():
+        corpus, again = made_up(language, 320, 1), made_up(language, 320, 1)
+        assert list(corpus.text) == list(again.text)
+        assert (corpus.n_dev, corpus.n_gold, len(corpus.text)) == (300, 300, 320)
+        linked = forms = 0
+        for links, (source, target) in zip(corpus.dev.sure, corpus.text, strict=False):
+            assert (links[:, 0] < len(source)).all()
+            assert (links[:, 1] < len(target)).all()
+            assert all(target[j].startswith("t") for j in links[:, 1])
+            forms += sum(target[j].endswith(".0") for j in links[:, 1])
+            linked += len(links)
+        assert forms / linked == pytest.approx(1.0 / how.n_forms, abs=0.05)
+
+
+def test_settings_of_word_alignment_are_compared_with_the_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"default": {}, "iterations (1, 1)": {"iterations": 1}, "same": {"max_jump": 20}, "CVI 1": {}}
+    monkeypatch.setattr(alignment_settings, "SETTINGS", settings)
+    monkeypatch.setattr(alignment_settings, "SIZES", {"few words": 400, "verb last": 400})
+    experiment = AlignmentSettings(seeds=2, tell=lambda text: None)
+    experiment.run(tmp_path)
+    assert experiment.difference("few words", "same") == (0.0, 0.0, 0.0)
+    change, low, high = experiment.difference("few words", "iterations (1, 1)")
+    assert change > 0.0
+    assert low <= change <= high
+    with open(tmp_path / "alignment_settings.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    of = [float(row["aer"]) for row in rows if row["text"] == "few words"]
+    assert np.mean(of[1::4]) - np.mean(of[::4]) == pytest.approx(change)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the stand-in for the program is a script")

@@ -27,6 +27,7 @@ CELLS = [
     for shape in SHAPES
     for states in STATES
     if (states == "three states" or shape in ("ragged", "one observation", "missing"))
+    and not (FAMILIES[family][0].names_states and (algorithm == "beam" or states == "one state"))
     and (" of " not in algorithm or (states == "three states" and shape in ("ragged", "missing")))
 ]
 
@@ -74,6 +75,8 @@ def test_a_cell(algorithm, family, shape, states, tmp_path):
 @pytest.mark.parametrize("algorithm", BRIEF)
 def test_a_run_that_is_killed_and_resumed_ends_in_the_same_bits(algorithm, family, tmp_path, monkeypatch):
     specification, data = example(family)
+    if algorithm == "beam" and specification.names_states:
+        pytest.skip("states of groups are not for priors over their number")
 
     def fit(**arguments):
         model = build(algorithm, specification, "three states", n_init=2)
@@ -87,7 +90,12 @@ def test_a_run_that_is_killed_and_resumed_ends_in_the_same_bits(algorithm, famil
 @pytest.mark.parametrize(
     ("algorithm", "family"),
     [(name, "categorical") for name in BRIEF if not {"em", "gibbs", "beam"} & set(name.split())]
-    + [(name, family) for name in ("cvi", "svi") for family in FAMILIES if family != "categorical"],
+    + [
+        (name, family)
+        for name in ("cvi", "svi")
+        for family in FAMILIES
+        if family not in ("categorical", "block_sparse")
+    ],
 )
 def test_and_so_does_one_that_learns_its_prior_and_searches(algorithm, family, tmp_path, monkeypatch):
     specification, data = example(family)

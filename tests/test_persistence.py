@@ -44,7 +44,8 @@ def rewrite_header(path, change):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_everything_comes_back(family, tmp_path):
-    model = fitted(family, transition=Dirichlet(0.5, mask=left_right, stickiness=1.0))
+    mask = None if FAMILIES[family][0].names_states else left_right  # groups of symbols may come back
+    model = fitted(family, transition=Dirichlet(0.5, mask=mask, stickiness=1.0))
     model.state_names_ = ["low", "middle", "high"]
     model.save(tmp_path / "m.safetensors")
     back = HMM.load(tmp_path / "m.safetensors")

@@ -24,11 +24,9 @@ def commands() -> Iterator[str]:
     from subchain.cli.app import app
 
     for name, command in get_command(app).commands.items():
-        inner = getattr(command, "commands", {})
-        for part, one in inner.items():
-            yield from _command(f"{name} {part}", one)
-        if not inner and not command.hidden:
-            yield from _command(name, command)
+        for inner, part in getattr(command, "commands", {"": command}).items():
+            if not command.hidden:
+                yield from _command(f"{name} {inner}".strip(), part)
 
 
 def _command(name: str, command: Any) -> Iterator[str]:

@@ -36,8 +36,18 @@ class HouseStyle(Extension):
         """Tidy the docstring of one object."""
         if obj.docstring is not None:
             if obj.is_class and obj.path.startswith("subchain."):
-                obj.docstring.value = inspect.getdoc(pydoc.locate(obj.path)) or obj.docstring.value
+                obj.docstring.value = imported(obj.path) or obj.docstring.value
             obj.docstring.value = tidy(obj.docstring.value)
+
+
+def imported(path: str) -> str | None:
+    """Return the docstring of an imported class; None where an extra that it needs is not installed."""
+    try:
+        return inspect.getdoc(pydoc.locate(path))
+    except pydoc.ErrorDuringImport as error:
+        if isinstance(error.value, ImportError):
+            return None
+        raise
 
 
 def tidy(docstring: str) -> str:

@@ -31,7 +31,15 @@ _ROOMS = {
         "Stationary",
     ],
     "subchain.transitions": ["HDP", "Dirichlet", "banded", "cyclic", "left_right", "stationary_distribution"],
-    "subchain.emissions": ["Bernoulli", "Categorical", "DiagonalGaussian", "Gaussian", "Poisson", "Product"],
+    "subchain.emissions": [
+        "Bernoulli",
+        "BlockSparse",
+        "Categorical",
+        "DiagonalGaussian",
+        "Gaussian",
+        "Poisson",
+        "Product",
+    ],
     "subchain.engines": ["Cpu"],
     "subchain.data": [
         "HoldOut",
@@ -58,6 +66,7 @@ _MODULES = [
     "grammar",
     "inference",
     "metrics",
+    "neural",
     "plot",
     "propagation",
     "reports",
@@ -81,6 +90,7 @@ if TYPE_CHECKING:
     )
     from subchain.emissions import (
         Bernoulli,
+        BlockSparse,
         Categorical,
         DiagonalGaussian,
         Gaussian,
@@ -124,6 +134,7 @@ __all__ = [
     "VI",
     "Beam",
     "Bernoulli",
+    "BlockSparse",
     "Buffer",
     "Categorical",
     "Cpu",

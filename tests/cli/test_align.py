@@ -6,6 +6,7 @@ The aligner is replaced by one that links words of the same position, so that wh
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +42,9 @@ class Diagonal:
         self.calls.append(("fit", prior))
         return self
 
-    def links(self, source: ParallelText | None = None, target: Any = None) -> Links:
+    def link_blocks(self, source: ParallelText | None = None, target: Any = None) -> Iterator[Links]:
         text = self.text if source is None else source
-        return Links.from_pairs(np.repeat(np.arange(min(len(s), len(t))), 2).reshape(-1, 2) for s, t in text)
+        yield Links.from_pairs(np.repeat(np.arange(min(len(s), len(t))), 2).reshape(-1, 2) for s, t in text)
 
     def save(self, path: Path) -> None:
         Path(path).write_text("aligner")
@@ -283,3 +284,49 @@ class TestRealAligner:
         result = run("align", "long.en", "long.de", "-o", "links.txt")
         assert "aligned to nothing, the first of them pair 60" in result.stderr
         assert Path("links.txt").read_text().splitlines()[-1] == ""
+
+
+class TestPagesAndLargeTexts:
+    """With the real aligner: pages, and texts that are packed first."""
+
+    @pytest.fixture(autouse=True)
+    def real(self, monkeypatch: pytest.MonkeyPatch, text: None) -> None:
+        monkeypatch.setattr(alignment, "WordAligner", WordAligner)
+
+    def test_stochastic_inference_packs_the_text_and_leaves_nothing_behind(self, run: Any) -> None:
+        before = set(Path.cwd().iterdir())
+        run("align", "a.en", "a.de", "-o", "links.txt", "--inference", "scvi", "-q")
+        assert len(Path("links.txt").read_text().splitlines()) == 4
+        assert set(Path.cwd().iterdir()) == before | {Path.cwd() / "links.txt"}
+
+    def test_a_run_that_is_interrupted_while_it_writes_leaves_nothing(
+        self, run: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def interrupted(*_: Any) -> Iterator[Links]:
+            yield Links.from_pairs([[(0, 0)]])
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(WordAligner, "link_blocks", interrupted)
+        before = set(Path.cwd().iterdir())
+        run("align", "a.en", "a.de", "-o", "links.txt", "--inference", "scvi", status=130)
+        assert set(Path.cwd().iterdir()) == before
+
+    def test_a_page_is_written_with_gold_links(self, run: Any) -> None:
+        Path("gold.a").write_text("0-0 1-1\n\n")
+        told = run("align", "a.en", "a.de", "-o", "links.txt", "--report", "page.html", "--gold", "gold.a").stdout
+        assert "report written to page.html" in told
+        assert "alignment error rate" in Path("page.html").read_text(encoding="utf8")
+
+    @pytest.mark.parametrize(
+        ("arguments", "told"),
+        [
+            (["--gold", "gold.a"], "--gold is for the page of --report"),
+            (["--report", "page.html", "--swap"], "--swap is for the links of --gold"),
+            (["--report", "page.html", "--gold", "none.a"], "there is no file 'none.a'"),
+        ],
+    )
+    def test_options_of_the_page_that_do_not_fit_are_refused(self, run: Any, arguments: list[str], told: str) -> None:
+        Path("gold.a").write_text("0-0\n")
+        status = 3 if "none.a" in arguments else 2
+        assert told in run("align", "a.en", "a.de", "-o", "links.txt", *arguments, status=status).stderr
+        assert not Path("links.txt").exists()

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
+import signal
+import sys
 import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from types import FrameType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -98,6 +103,42 @@ def test_an_interruption_waits_for_helpers() -> None:
     assert_all_idle(own)
 
 
+def test_no_interruption_loses_helpers() -> None:
+    """Ctrl-C at any line of the crew: nobody works on, all helpers are idle, and the handlers of signals are back."""
+    own, reached = Crew(), [0, 0]
+
+    def interrupt_at(line: int) -> bool:
+        """Share work, interrupted before that line; return whether there is such a line."""
+
+        def trace(frame: FrameType, event: str, _: object) -> Any:
+            if frame.f_code.co_filename != crew_module.__file__:
+                return None
+            reached[0] += event == "line"
+            if event == "line" and reached[0] == line:
+                signal.raise_signal(signal.SIGINT)
+            return trace
+
+        reached[0], before = 0, sys.gettrace()
+        sys.settrace(trace)
+        try:
+            own.share(lambda: time.sleep(0.0002), 4)
+        except KeyboardInterrupt:
+            reached[1] += 1
+        finally:
+            sys.settrace(before)
+        return reached[0] >= line
+
+    handler, lines = signal.getsignal(signal.SIGINT), itertools.count(1)
+    while interrupt_at(next(lines)):
+        assert signal.getsignal(signal.SIGINT) is handler
+        assert_all_idle(own)
+    assert reached[1] > 30, "no interruption has got through"
+    threads = set()
+    for _ in range(20):
+        own.share(lambda: (threads.add(threading.current_thread()), time.sleep(0.01)), 4)  # type: ignore[func-returns-value]
+    assert len(threads) == 4
+
+
 def test_tasks_may_share_work_themselves() -> None:
     workers = Workers(4)
 
@@ -141,7 +182,7 @@ def test_eight_fits_at_once_are_those_of_one_alone(monkeypatch: pytest.MonkeyPat
         np.testing.assert_array_equal(model.transition_, alone.transition_)
         np.testing.assert_array_equal(model.emission_.means, alone.emission_.means)
     assert_all_idle(crew)
-    helpers = [thread for thread in threading.enumerate() if thread.name == "subchain helper"]
+    helpers = [thread for thread in threading.enumerate() if getattr(thread, "_crew", None) is crew]
     assert len(helpers) <= max(16, 2 * n_cores())
 
 

@@ -124,6 +124,13 @@ def test_states_go_where_they_are_wanted(tmp_path):
     np.testing.assert_array_equal(scores, same_scores)
 
 
+def test_states_go_into_an_array_of_the_other_byte_order():
+    case = random_case([5000, 20], 3)
+    out = np.empty(5020, dtype=np.dtype(np.int32).newbyteorder())
+    assert ENGINE.viterbi(case.surrogate, case.part, out)[0] is out
+    np.testing.assert_array_equal(out, ENGINE.viterbi(case.surrogate, case.part)[0])
+
+
 @pytest.mark.parametrize("transition", [sticky(2, 0.6), nearly_periodic(2, 0.0), sticky(2, 1.0 - 1e-9)])
 @pytest.mark.parametrize("at", [0, 777, 19_999])
 def test_an_impossible_sequence_is_named_with_its_position(transition, at: int):

@@ -23,7 +23,7 @@ STATES = np.repeat(RNG.integers(0, 3, N // 10), 10)
 MEANS = np.array([[0.0, 1.0, -1.0], [3.0, -2.0, 0.0], [-3.0, 0.0, 2.0]])
 REAL = MEANS[STATES] + RNG.normal(size=(N, 3))
 FAMILIES: dict[str, tuple[Any, Any]] = {
-    "symbols": (Categorical(), (STATES * 3 + RNG.integers(0, 5, N)).astype(np.int16)),
+    "symbols": (Categorical(), (STATES * 3 + RNG.integers(0, 5, N)).astype(np.int32)),
     "Gaussian": (Gaussian(), REAL),
     "Gaussian, one column": (Gaussian(), REAL[:, 0].copy()),
     "Gaussian, single precision": (Gaussian(), REAL.astype(np.float32)),
@@ -44,6 +44,9 @@ FAMILIES: dict[str, tuple[Any, Any]] = {
     ),
     "a product of one": (Product(a=Poisson(columns=[1])), RNG.poisson(np.exp(0.5 * MEANS[STATES] + 1.0))),
 }
+#: Those whose observations are read by the same functions as others', which sums and scores are compared for.
+READ_ALIKE = ("Gaussian, single precision", "a product of one")
+OTHERS = [name for name in FAMILIES if name not in READ_ALIKE]
 SHAPES = {
     "one chain": np.array([0, N]),
     "many": np.arange(0, N + 1, 20),
@@ -206,7 +209,7 @@ def test_marginals_and_best_states_are_those_of_tiles(shape: str, gaps: bool, mo
 @pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")
 @pytest.mark.parametrize("gaps", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", OTHERS)
 def test_best_paths_are_those_of_tiles(name: str, shape: str, gaps: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     family, values = FAMILIES[name]
     data = Sequences(with_gaps(values) if gaps else values, SHAPES[shape])
@@ -222,7 +225,7 @@ def test_best_paths_are_those_of_tiles(name: str, shape: str, gaps: bool, monkey
 @pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")
 @pytest.mark.parametrize("weighed", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", OTHERS)
 def test_minibatches_are_those_of_tiles(name: str, shape: str, weighed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     family, values = FAMILIES[name]
     data = Sequences(with_gaps(values) if weighed else values, SHAPES[shape])

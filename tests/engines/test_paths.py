@@ -1,5 +1,7 @@
 """Paths drawn by the engine: the draws of the whole chain, however it was cut and whoever computes."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from chains import left_right, nearly_periodic, sticky
@@ -65,9 +67,10 @@ def test_a_long_sequence_worked_out_in_log_space_beside_another():
     np.testing.assert_array_equal(paths, expected)
 
 
-def test_draws_go_where_they_are_wanted():
+@pytest.mark.parametrize("dtype", [np.dtype(np.uint8), np.dtype(np.int32).newbyteorder()])
+def test_draws_go_where_they_are_wanted(dtype: np.dtype[Any]):
     case = random_case([50, 3000], 3)
-    out = np.empty((2, 3050), dtype=np.uint8)
+    out = np.empty((2, 3050), dtype=dtype)
     assert CpuEngine(1).sample_paths(case.surrogate, case.part, 2, SEED, out) is out
     np.testing.assert_array_equal(out, CpuEngine(1).sample_paths(case.surrogate, case.part, 2, SEED))
 

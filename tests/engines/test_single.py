@@ -23,7 +23,7 @@ N = 6000
 STATES = np.repeat(RNG.integers(0, 3, N // 10), 10)
 MEANS = np.array([[0.0, 1.0, -1.0], [3.0, -2.0, 0.0], [-3.0, 0.0, 2.0]])
 REAL = MEANS[STATES] + RNG.normal(size=(N, 3))
-SYMBOLS = (STATES * 3 + RNG.integers(0, 5, N)).astype(np.int16)
+SYMBOLS = (STATES * 3 + RNG.integers(0, 5, N)).astype(np.int32)  # as codes of a vocabulary are
 FAMILIES: dict[str, tuple[Any, Any]] = {
     "symbols": (Categorical(), SYMBOLS),
     "Gaussian": (Gaussian(), REAL),

@@ -13,6 +13,7 @@ from stochastic_examples import BOUNDARIES
 from subchain import EM, HMM, SCVI, SVI, Bernoulli, Categorical, DiagonalGaussian, Gaussian, Guards, Poisson
 from subchain.data.sequences import Sequences
 from subchain.engines.cpu import updates
+from subchain.engines.cpu.update_kernels import Progress
 from subchain.numerics.special import digamma_of
 from subchain.structures.chain.fused_updates import FusedUpdates
 
@@ -21,7 +22,7 @@ N = 6000
 STATES = np.repeat(RNG.integers(0, 3, N // 10), 10)
 MEANS = np.array([[0.0, 1.0, -1.0], [3.0, -2.0, 0.0], [-3.0, 0.0, 2.0]])
 REAL = MEANS[STATES] + RNG.normal(size=(N, 3))
-WORDS = STATES * 3 + RNG.integers(0, 5, N)
+WORDS = (STATES * 3 + RNG.integers(0, 5, N)).astype(np.int32)  # as codes of a vocabulary are
 COUNTS = RNG.poisson(np.exp(0.5 * MEANS[STATES] + 1.0))
 FAMILIES: dict[str, tuple[Any, Any]] = {
     "symbols": (Categorical(), WORDS),
@@ -75,10 +76,18 @@ def algorithm(kind: Any, boundary: Any, **settings: Any) -> Any:
     return kind(boundary=boundary, **settings)
 
 
+#: Guards hold messages, which do not depend on the family, but a kernel for them is compiled for each: two are enough.
+PAIRS = [
+    (name, boundary)
+    for name in FAMILIES
+    for boundary in BOUNDARIES
+    if name in ("symbols", "Gaussian") or not isinstance(BOUNDARIES[boundary], Guards)
+]
+
+
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("boundary", BOUNDARIES)
 @pytest.mark.parametrize("kind", [SVI, SCVI, EM])
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize(("name", "boundary"), PAIRS)
 def test_many_updates_at_one_go_are_the_same_updates(
     name: str, kind: Any, boundary: str, shape: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,6 +123,36 @@ def test_what_is_out_of_the_ordinary_is_left_to_the_general_method(name: str, mo
         values[3000:3004] += 1e4  # each state all but excludes these
     monkeypatch.setitem(FAMILIES, name, (FAMILIES[name][0], values))
     check(monkeypatch, name, "one chain", algorithm(SVI, Guards(), batch=30), done=None)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+@pytest.mark.parametrize("store", ["messages", "marginals"])
+def test_an_update_of_which_one_tile_fails_leaves_no_guards_behind(
+    store: str, n_jobs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(updates, "SHARED", 0)
+    monkeypatch.setattr(updates, "LEAST_COLUMNS", 64)
+    values = FAMILIES["Gaussian"][1].copy()
+    values[1000:1010] = np.nan
+    monkeypatch.setitem(FAMILIES, "Gaussian", (Gaussian(), values))
+    check(monkeypatch, "Gaussian", "one chain", algorithm(SCVI, Guards(store), batch=150), done=None, n_jobs=n_jobs)
+
+
+def test_the_leader_does_not_wait_for_a_thread_that_has_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(updates, "SHARED", 0)
+    monkeypatch.setattr(updates, "LEAST_COLUMNS", 64)
+    kernel_for = updates.kernel_for
+
+    def beside_a_broken_thread(*given: Any) -> Any:
+        def run(*arguments: Any) -> None:
+            (progress,) = (argument for argument in arguments if isinstance(argument, Progress))
+            progress.claimed[0] = progress.broken[0] = 1  # another thread claimed a tile, and ended with an exception
+            kernel_for(*given)(*arguments)
+
+        return run
+
+    monkeypatch.setattr(updates, "kernel_for", beside_a_broken_thread)
+    check(monkeypatch, "symbols", "ragged", algorithm(SCVI, Guards(), batch=150), done=0)
 
 
 def test_a_run_goes_on_in_the_same_bits(tmp_path: Path) -> None:

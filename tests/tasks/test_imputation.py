@@ -20,7 +20,7 @@ def test_observed_entries_are_untouched_and_nothing_is_missing(family):
     assert filled.shape == x.shape
     assert np.array_equal(filled[known], x[known])
     assert not is_missing(filled).any()
-    assert filled.dtype.kind == ("i" if family == "categorical" else "f")
+    assert filled.dtype.kind == ("i" if family in ("categorical", "block_sparse") else "f")
 
 
 @pytest.mark.parametrize("family", ["diagonal_gaussian", "poisson", "bernoulli"])

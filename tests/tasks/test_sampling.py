@@ -26,7 +26,7 @@ def test_a_long_draw_has_the_moves_and_means_of_the_model(family):
     visits = moves.sum(axis=1, keepdims=True)
     assert within(moves / visits, model.transition_, visits)
     if family != "product":
-        table = np.eye(4)[observations] if family == "categorical" else observations
+        table = np.eye(4)[observations] if family in ("categorical", "block_sparse") else observations
         for state in range(3):
             own = table[states == state]
             error = own.std(axis=0) / np.sqrt(len(own))

@@ -1,7 +1,7 @@
 """Word alignment: everything for parallel text, links and their scores in one place."""
 
 from subchain.data.links import GoldLinks, Links, read_gold, read_links, write_links
-from subchain.data.parallel_reading import read_parallel
+from subchain.data.parallel_reading import pack_parallel, read_parallel
 from subchain.data.parallel_text import ParallelText
 from subchain.metrics.alignment import AlignmentReport, AlignmentScores, alignment_report
 from subchain.models.aligner import WordAligner
@@ -15,6 +15,7 @@ __all__ = [
     "ParallelText",
     "WordAligner",
     "alignment_report",
+    "pack_parallel",
     "product_links",
     "read_gold",
     "read_links",

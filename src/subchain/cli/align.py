@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from subchain.cli import align_options, options
-from subchain.cli.output import command_output, number_of
+from subchain.cli.output import Output, command_output, number_of
 
 if TYPE_CHECKING:
     from subchain.data import Links, ParallelText
@@ -35,6 +38,9 @@ def align(
     priors: align_options.Priors = None,
     fitted: align_options.Fitted = None,
     save: align_options.Save = None,
+    report: align_options.Report = None,
+    gold: align_options.Gold = None,
+    swap: align_options.Swap = False,
     seed: options.Seed = 0,
     jobs: align_options.Jobs = None,
     log: options.Log = None,
@@ -47,43 +53,30 @@ def align(
     Both directions are fitted to the text and combined. Line n of the output has the links of pair n. A pair with an
     empty sentence has none. An interrupted run writes nothing.
     """
-    with command_output(as_json, quiet) as out:
+    with command_output(as_json, quiet) as out, ExitStack() as stack:
         from subchain.cli.run_log import logging_to
-        from subchain.cli.targets import check_target
 
         settings = {
             "symmetrize": symmetrize, "threshold": threshold, "stages": STAGES.get(model), "random_state": seed,
             "agreement": agreement, "iterations": iterations, "n_jobs": jobs,
         }  # fmt: skip
         _check(format, symmetrize, model, inference, priors, fitted, save)
-        for path in (output, save):
-            if path is not None:
-                check_target(path, source, target, priors, fitted)
+        _check_page(report, gold, swap)
+        _check_targets((output, save, report), (source, target, priors, fitted, gold))
         began = time.perf_counter()
-        text = _read(source, target, columns, lowercase)
+        stack.enter_context(logging_to(log, verbose))
+        text = _read(source, target, columns, lowercase, _packed(stack, inference, output))
         progress = "auto" if not (verbose or quiet or as_json) else False
-        with logging_to(log, verbose):
-            if fitted is not None:
-                aligner = _load(fitted).set_params(**_given(symmetrize=symmetrize, threshold=threshold, n_jobs=jobs))
-                links = aligner.links(text)
-            else:
-                aligner = _fit(text, inference, priors, progress, settings)
-                links = aligner.links()
+        aligner = _load(fitted, settings) if fitted else _fit(text, inference, priors, progress, settings)
         if save is not None:
             aligner.save(save)
-        if output is not None or not as_json:
-            _write(output, links, format)
-        seconds = time.perf_counter() - began
-        out.add(
-            output=None if output is None else str(output), n_pairs=len(text), n_links=len(links.source),
-            seconds=seconds, pairs_per_second=len(text) / seconds,
-        )  # fmt: skip
-        if output is not None:
-            rate = f"{seconds:.1f} s, {len(text) / seconds:,.0f} pairs per second"
-            out.line(f"{number_of(len(links.source), 'link')} of {number_of(len(text), 'sentence pair')} ({rate})")
-            out.line(f"links written to {output}")
-        elif as_json:
-            out.add(links=[pair.tolist() for pair in links])
+        blocks = aligner.link_blocks(text) if fitted else aligner.link_blocks()
+        n_links = _write(output, blocks, format, out, as_json)
+        _tell(out, output, len(text), n_links, time.perf_counter() - began)
+        if report is not None:
+            _write_page(report, aligner, text if fitted else None, source, gold, swap)
+            out.add(report=str(report))
+            out.line(f"report written to {report}")
 
 
 def _check(format: str, symmetrize: str | None, model: str, inference: str | None, *files: Path | None) -> None:
@@ -107,6 +100,39 @@ def _check(format: str, symmetrize: str | None, model: str, inference: str | Non
             existing(path)
 
 
+def _check_page(report: Path | None, gold: Path | None, swap: bool) -> None:
+    """Raise an `InputError` for options of the page that belong to others, which were not given."""
+    from subchain.cli.inputs import existing
+    from subchain.errors import InputError
+
+    if gold is not None and report is None:
+        raise InputError("--gold is for the page of --report; subchain align-score compares links with gold links.")
+    if swap and gold is None:
+        raise InputError("--swap is for the links of --gold.")
+    if gold is not None:
+        existing(gold)
+
+
+def _write_page(
+    report: Path, aligner: Any, text: ParallelText | None, source: Path, gold: Path | None, swap: bool
+) -> None:
+    """Write the page on an aligner; without a text on the one that it was fitted to."""
+    import subchain
+    from subchain.data import read_gold
+
+    links = None if gold is None else read_gold(gold, swap=swap)
+    subchain.report(aligner, text, report, title=source.name, gold=links)
+
+
+def _check_targets(targets: Iterable[Path | None], sources: Iterable[Path | None]) -> None:
+    """Raise an `InputError` if a file cannot be written, or is one that is read."""
+    from subchain.cli.targets import check_target
+
+    for path in targets:
+        if path is not None:
+            check_target(path, *sources)
+
+
 def _algorithm(text: str) -> Any:
     from subchain.cli.calls import parse
     from subchain.cli.choices import INFERENCES
@@ -118,30 +144,53 @@ def _given(**settings: Any) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value is not None}
 
 
-def _read(source: Path, target: Path | None, columns: str | None, lowercase: bool) -> ParallelText:
+def _read(source: Path, target: Path | None, columns: str | None, lowercase: bool, packed: Path | None) -> ParallelText:
+    """Return the text: from memory or, if the name of a packed file is given, mapped from that."""
     from subchain.cli.inputs import existing
-    from subchain.data import read_parallel
+    from subchain.data import pack_parallel, read_parallel
+    from subchain.data.packed_parallel import SUFFIX
     from subchain.errors import InputError
 
     for path in (source, target):
         if path is not None:
             existing(path)
-    chosen: tuple[str, str] | None = None
-    if columns is not None:
-        first, comma, second = columns.partition(",")
-        if not comma or "," in second:
-            raise InputError(f"--columns must name two columns, as in --columns en,fr, not {columns!r}.")
-        chosen = first.strip(), second.strip()
-    text = read_parallel(source, target, lowercase=lowercase, columns=chosen)
+    chosen = chosen_columns(columns)
+    if packed is None or source.suffix == SUFFIX:
+        text = read_parallel(source, target, lowercase=lowercase, columns=chosen)
+    else:
+        text = pack_parallel(packed, source, target, lowercase=lowercase, columns=chosen)
     if not len(text.source_tokens) or not len(text.target_tokens):
         raise InputError("the text has no words on one of its sides; give files that are not empty.")
     return text
 
 
-def _load(path: Path) -> Any:
+def chosen_columns(columns: str | None) -> tuple[str, str] | None:
+    """Return the names of two columns that an option gives."""
+    from subchain.errors import InputError
+
+    if columns is None:
+        return None
+    first, comma, second = columns.partition(",")
+    if not comma or "," in second:
+        raise InputError(f"--columns must name two columns, as in --columns en,fr, not {columns!r}.")
+    return first.strip(), second.strip()
+
+
+def _packed(stack: ExitStack, inference: str | None, output: Path | None) -> Path | None:
+    """Return a name for the packed text that stochastic inference works on, beside the output; it ends with `stack`."""
+    if inference is None or _algorithm(inference).name != "SCVI":
+        return None
+    folder = None if output is None else output.absolute().parent
+    return Path(stack.enter_context(TemporaryDirectory(dir=folder, prefix=".subchain-")), "text.pairs")
+
+
+def _load(path: Path, settings: dict[str, Any] | None = None) -> Any:
+    """Return the aligner of a file, with those settings that concern links."""
     from subchain import alignment
 
-    return alignment.WordAligner.load(path)
+    aligner = alignment.WordAligner.load(path)
+    given = {name: (settings or {}).get(name) for name in ("symmetrize", "threshold", "n_jobs")}
+    return aligner if settings is None else aligner.set_params(**_given(**given))
 
 
 def _fit(
@@ -158,10 +207,29 @@ def _fit(
     return aligner
 
 
-def _write(output: Path | None, links: Links, format: str) -> None:
-    from subchain.data.links import write_lines, write_links
+def _write(output: Path | None, blocks: Iterable[Links], format: str, out: Output, as_json: bool) -> int:
+    """Write links as they come, or add them to what is told as JSON; return their number."""
+    from subchain.core.files import writing
+    from subchain.data.links import Links, write_lines
 
-    if output is None:
-        write_lines(links, sys.stdout.write, format)
-    else:
-        write_links(output, links, format)
+    if output is not None:
+        with writing(output) as file:
+            return write_lines(blocks, file.write, format)[1]
+    if not as_json:
+        return write_lines(blocks, sys.stdout.write, format)[1]
+    links = Links.joined(blocks)
+    out.add(links=[pair.tolist() for pair in links])
+    return len(links.source)
+
+
+def _tell(out: Output, output: Path | None, n_pairs: int, n_links: int, seconds: float) -> None:
+    """Tell what was written, and how fast."""
+    rate = n_pairs / seconds
+    out.add(
+        output=None if output is None else str(output), n_pairs=n_pairs, n_links=n_links, seconds=seconds,
+        pairs_per_second=rate,
+    )  # fmt: skip
+    if output is not None:
+        told = f"{seconds:.1f} s, {rate:,.0f} pairs per second"
+        out.line(f"{number_of(n_links, 'link')} of {number_of(n_pairs, 'sentence pair')} ({told})")
+        out.line(f"links written to {output}")

@@ -9,6 +9,7 @@ import typer
 
 MODEL = "The model"
 RUN = "The run"
+PAGE = "The page"
 
 Source = Annotated[
     Path,
@@ -95,6 +96,22 @@ Save = Annotated[
     Path | None,
     typer.Option("--save", metavar="ALIGNER", rich_help_panel=RUN, help="Write the fitted aligner to this file."),
 ]
+Report = Annotated[
+    Path | None,
+    typer.Option(
+        "--report",
+        metavar="PAGE",
+        rich_help_panel=PAGE,
+        help="Write a page: alignment matrices, the lexicon, words without a link.",
+    ),
+]
+Gold = Annotated[
+    Path | None,
+    typer.Option(
+        "--gold", metavar="GOLD", rich_help_panel=PAGE, help="Gold links of the first pairs, for the page: i-j, i?j."
+    ),
+]
+Swap = Annotated[bool, typer.Option("--swap", rich_help_panel=PAGE, help="GOLD has the target position first.")]
 Jobs = Annotated[
     int | None, typer.Option("--jobs", metavar="N", rich_help_panel=RUN, help="Number of threads; all by default.")
 ]

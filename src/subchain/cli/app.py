@@ -18,6 +18,7 @@ from subchain.cli.grammar_parse import grammar_parse
 from subchain.cli.grammar_score import grammar_score
 from subchain.cli.impute import impute
 from subchain.cli.info import info
+from subchain.cli.lm import lm
 from subchain.cli.options import AsJson, examples
 from subchain.cli.output import command_output
 from subchain.cli.predict import predict
@@ -154,6 +155,9 @@ grammar.command(
         "subchain grammar score grammar.safetensors tags.txt --json",
     ),
 )(grammar_score)
+
+
+app.add_typer(lm)
 
 
 @app.command(hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

@@ -27,6 +27,8 @@ EMISSIONS = {
     "poisson": "Poisson",
     "bernoulli": "Bernoulli",
     "product": "Product",
+    "block_sparse": "BlockSparse",
+    "block-sparse": "BlockSparse",
 }
 INFERENCES = {"vi": "VI", "em": "EM", "cvi": "CVI", "svi": "SVI", "scvi": "SCVI", "gibbs": "Gibbs", "beam": "Beam"}
 TRANSITIONS = {"dirichlet": "Dirichlet", "hdp": "HDP"}
@@ -69,6 +71,7 @@ class ModelOptions:
     seed: int = 0
     jobs: int | None = None
     tolerance: float | None = None
+    groups: str | None = None
 
     @property
     def chosen_emission(self) -> str | None:
@@ -86,6 +89,8 @@ def choose(options: ModelOptions, data: Sequences) -> Choices:
     emission = _emission(options, data, reasons)
     _check_symbols(emission, data)
     infinite = _is_infinite(options)
+    if infinite and emission.name == "BlockSparse":
+        raise InputError("--emission block-sparse divides the states among groups: give --states K.")
     n_states = _n_states(options, data, infinite, reasons)
     inference = _inference(options, data, emission, reasons)
     if infinite and inference.name not in FINDS_STATES:
@@ -108,6 +113,9 @@ def check_options(options: ModelOptions) -> None:
 
     _check_numbers(options)
     _is_infinite(options)
+    family = None if options.chosen_emission is None else parse_emission(options.chosen_emission)
+    if options.groups is not None and (family is None or family.name != "BlockSparse"):
+        raise InputError("--groups FILE is for --emission block-sparse; give both.")
     for text, option, kinds, inner in (
         (options.chosen_emission, "--emission", EMISSIONS, EMISSIONS.values()),
         (options.inference, "--inference", INFERENCES, BOUNDARIES),
@@ -161,7 +169,7 @@ def _emission(options: ModelOptions, data: Sequences, reasons: list[str]) -> Cal
     from subchain.emissions import choose_emission
 
     if options.chosen_emission is not None:
-        return parse_emission(options.chosen_emission)
+        return parse_emission(options.chosen_emission).with_settings(groups=options.groups)
     choice = choose_emission(data)
     reasons.append(f"emission: {choice.reason} (--emission changes it.)")
     return parse_emission(repr(choice.emission))
@@ -201,6 +209,8 @@ def _transition(options: ModelOptions, infinite: bool) -> Call | None:
 def _inference(options: ModelOptions, data: Sequences, emission: Call, reasons: list[str]) -> Call:
     if options.inference is not None:
         call = parse(options.inference, "--inference", INFERENCES, BOUNDARIES)
+    elif emission.name == "BlockSparse":
+        call = Call("VI")
     else:
         counts = emission.name == "Categorical"
         if data.n_observations > (MANY_SYMBOLS if counts else MANY_NUMBERS):
@@ -278,7 +288,7 @@ def _check_mixed(data: Sequences) -> None:
 
 def _check_symbols(emission: Call, data: Sequences) -> None:
     """Raise an `InputError` for text if the emission family needs numbers."""
-    if emission.name in ("Categorical", "Product"):
+    if emission.name in ("Categorical", "Product", "BlockSparse"):
         return
     for column, vocabulary in enumerate(data.vocabularies):
         if vocabulary is not None:

@@ -29,6 +29,7 @@ def fit(
     data: options.DataPaths,
     output: fit_options.ModelTarget = None,
     emission: fit_options.Emission = None,
+    groups: fit_options.Groups = None,
     states: fit_options.States = None,
     infinite: fit_options.Infinite = False,
     max_states: fit_options.MaxStates = None,
@@ -67,7 +68,7 @@ def fit(
 
         model_options = ModelOptions(
             emission, states, infinite, max_states, transition, inference, time_limit, max_iter, init, restarts, seed,
-            jobs, tolerance,
+            jobs, tolerance, None if groups is None else str(groups),
         )  # fmt: skip
         check_options(model_options)
         target = output or Path(f"{name_of(data[0])}{SUFFIX}")

@@ -22,8 +22,18 @@ Emission = Annotated[
         "--emission",
         metavar="FAMILY",
         rich_help_panel=MODEL,
-        help="categorical, gaussian, diagonal_gaussian, poisson, bernoulli, or a call such as 'Categorical(0.1)' or "
-        "'Product(a=Poisson(columns='n'), ...)'; chosen by the columns of the data if not given (auto).",
+        help="categorical, gaussian, diagonal_gaussian, poisson, bernoulli, block-sparse, or a call such as "
+        "'Categorical(0.1)' or 'Product(a=Poisson(columns='n'), ...)'; chosen by the columns of the data if not given "
+        "(auto).",
+    ),
+]
+Groups = Annotated[
+    Path | None,
+    typer.Option(
+        "--groups",
+        metavar="FILE",
+        rich_help_panel=MODEL,
+        help="A word and its group in each line, for --emission block-sparse.",
     ),
 ]
 States = Annotated[int | None, typer.Option("--states", metavar="K", help="Number of states.", rich_help_panel=MODEL)]

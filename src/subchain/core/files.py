@@ -162,6 +162,13 @@ def read_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, NDAr
     return arrays, header
 
 
+def check_version(path: str | os.PathLike[str], header: Mapping[str, Any], version: int) -> None:
+    """Raise a `FileFormatError` if a header has no version, or a later one than `version`."""
+    if type(header.get("version")) is not int or header["version"] > version:
+        by = f"subchain {header['subchain']}" if "subchain" in header else "subchain"
+        raise FileFormatError(f"{path} was written by {by} in a newer format; update the package to read it.")
+
+
 def _is_deeper(value: Any, levels: int) -> bool:
     """Return whether JSON values are nested more than `levels` levels deep."""
     inner: Iterable[Any] = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()

@@ -13,7 +13,7 @@ from subchain.data.held_out import HoldOut
 from subchain.data.links import GoldLinks, Links, read_gold, read_links, write_links
 from subchain.data.missing import check_finite, empty_columns, is_missing, missing_rows
 from subchain.data.new_data import as_sequences_like
-from subchain.data.parallel_reading import as_parallel_text, read_parallel
+from subchain.data.parallel_reading import as_parallel_text, pack_parallel, read_parallel
 from subchain.data.parallel_text import ParallelText
 from subchain.data.reading import read
 from subchain.data.sequences import Sequences
@@ -45,6 +45,7 @@ __all__ = [
     "empty_columns",
     "is_missing",
     "missing_rows",
+    "pack_parallel",
     "read",
     "read_alike",
     "read_conllu",

@@ -20,6 +20,7 @@ from subchain.data.evidence_sources import (
     KnownStates,
     LegalStatesOfSymbols,
     Source,
+    StatesOfGroups,
     Weights,
     blocks,
     known_states,
@@ -133,6 +134,29 @@ class Evidence:
             before = (known,) if known._order is not None else known._sources
         return cls(len(final), (*before, EndsOfSequences(sequences, final, onward)))
 
+    @classmethod
+    def with_groups(cls, known: Evidence | None, symbols: Index, states: Index) -> Evidence:
+        """Return evidence, None for no other, together with the rule that a symbol has the states of its group alone.
+
+        Parameters
+        ----------
+        known : other evidence about the sequences
+        symbols, states : (W,), (K,) group of each symbol, and of each state
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from subchain.data import Evidence
+        >>> found = Evidence.with_groups(None, np.array([0, 1, 1]), np.array([0, 1]))
+        >>> found.log_weights(np.array([0, 1, 2]), np.array([2, 0, -1]))
+        array([[-inf,   0.,   0.],
+               [  0., -inf,   0.]])
+        """
+        before: tuple[Source, ...] = ()
+        if known is not None:
+            before = (known,) if known._order is not None else known._sources
+        return cls(len(states), (*before, StatesOfGroups(symbols, states)))
+
     def add(self, index: Index, values: NDArray[Any], weights: Weights) -> None:
         """Add the log weights at flat positions `index`, (n,), to `weights`, (K, n): evidence is a source, too."""
         weights += self.log_weights(index, values)
@@ -215,6 +239,25 @@ class Evidence:
         """
         found = self.lists(sequences)
         return LegalStates.of(self, sequences) if found is None else found
+
+    @property
+    def of_states(self) -> Evidence | None:
+        """The evidence without what follows from the observations by the groups of symbols; None if nothing is left.
+
+        This is what is known where an observation is left out.
+        """
+        left = [source for source in self._sources if not isinstance(source, StatesOfGroups)]
+        if len(left) == len(self._sources):
+            return self
+        return Evidence(self.n_states, left, self._order) if left else None
+
+    def lists_of(self, values: NDArray[Any]) -> tuple[Index, NDArray[np.int32]] | None:
+        """Return numbers of legal states, (n,), and the states, (nnz,), where groups of symbols are all that is known.
+
+        These need no table of all states. None for other evidence.
+        """
+        only = self._sources[0] if len(self._sources) == 1 and self._order is None else None
+        return only.lists(values) if isinstance(only, StatesOfGroups) else None
 
     def _is_short(self, sequences: Sequences) -> bool:
         """Return whether lists would be short enough, estimated from a sample of positions."""

@@ -6,7 +6,7 @@ weights of positions stay the given arrays. :class:`Evidence` adds up the source
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -51,6 +51,45 @@ class LegalStatesOfSymbols:
         codes = values.reshape(-1).astype(np.int64, copy=False)
         rows = np.where((codes < 0) | (codes >= self._unrestricted), self._unrestricted, codes)
         weights[~self._legal[:, rows]] = -np.inf
+
+
+class StatesOfGroups:
+    """Legal states of each symbol where symbols and states are partitioned jointly: the states of the symbol's group.
+
+    It is a table of legal states kept as one number for each symbol, (W,), and one for each state, (K,).
+    """
+
+    def __init__(self, symbols: NDArray[np.int64], states: NDArray[np.int64]) -> None:
+        self._symbols, self._states = symbols, states
+
+    def add(self, index: Index, values: NDArray[Any], weights: Weights) -> None:
+        for of_group, chosen in self._places(values):
+            weights[np.ix_(self._states != of_group, chosen)] = -np.inf
+
+    def lists(self, values: NDArray[Any]) -> tuple[Index, NDArray[np.int32]]:
+        """Return the number of legal states at each position, (n,), and these states one position after the other."""
+        n_groups, groups = int(self._states.max()) + 1, self._groups_at(values)
+        order = np.argsort(self._states, kind="stable").astype(np.int32)
+        sizes = np.append(np.bincount(self._states, minlength=n_groups), len(self._states))
+        members = np.concatenate([order, np.arange(len(order), dtype=np.int32)])  # the last "group" is all states
+        starts = np.concatenate(([0], np.cumsum(sizes[:-1])))
+        counts = sizes[groups]
+        first = np.repeat(starts[groups] - (np.cumsum(counts) - counts), counts)
+        return counts, members[first + np.arange(len(first))]
+
+    def _groups_at(self, values: NDArray[Any]) -> Index:
+        """Return the group of each observation, −1 where it is missing or unknown."""
+        codes = values.reshape(-1)
+        codes = np.where(np.isnan(codes), -1, codes) if codes.dtype.kind == "f" else codes
+        codes = codes.astype(np.int64, copy=False)
+        known = (codes >= 0) & (codes < len(self._symbols))
+        return np.where(known, self._symbols[np.where(known, codes, 0)], -1)
+
+    def _places(self, values: NDArray[Any]) -> Iterator[tuple[int, Index]]:
+        """Yield each group that occurs, and where."""
+        groups = self._groups_at(values)
+        for group in np.unique(groups[groups >= 0]):
+            yield int(group), np.flatnonzero(groups == group)
 
 
 class LegalStatesOfPositions:

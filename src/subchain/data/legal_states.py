@@ -78,6 +78,11 @@ class LegalStates:
         offsets = np.zeros(data.n_observations + 1, dtype=np.int64)
         states, log_weights = [np.empty(0, dtype=np.int32)], [np.empty(0)]
         for index in blocks(data.n_observations, evidence.n_states):
+            listed = evidence.lists_of(data.values[index[0] : index[-1] + 1])
+            if listed is not None:
+                offsets[index + 1] = listed[0]
+                states.append(listed[1])
+                continue
             table = evidence.log_weights(index, data.values[index[0] : index[-1] + 1]).T
             rows, here = np.nonzero(table > -np.inf)
             offsets[index + 1] = np.bincount(rows, minlength=len(index))

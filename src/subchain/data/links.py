@@ -97,6 +97,23 @@ class Links:
         source, target = (major, minor) if by == "source" else (minor, major)
         return cls(source.astype(np.int32), target.astype(np.int32), offsets.astype(np.int64))
 
+    @classmethod
+    def joined(cls, parts: Iterable[Links]) -> Links:
+        """Return the links of the sentence pairs of all parts, one part after the other.
+
+        Examples
+        --------
+        >>> from subchain.data import Links
+        >>> first, second = Links.from_pairs([[(0, 0)]]), Links.from_pairs([[], [(1, 2)]])
+        >>> [pair.tolist() for pair in Links.joined([first, second])]
+        [[[0, 0]], [], [[1, 2]]]
+        """
+        known = list(parts)
+        counts = np.concatenate([np.zeros(1, np.int64), *(np.diff(part.offsets) for part in known)])
+        source = np.concatenate([np.empty(0, np.int32), *(part.source for part in known)])
+        target = np.concatenate([np.empty(0, np.int32), *(part.target for part in known)])
+        return cls(source, target, np.cumsum(counts))
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
@@ -253,13 +270,14 @@ def read_gold(source: TextSource, text: ParallelText | None = None, swap: bool =
     return gold
 
 
-def write_links(path: str | PathLike[str], links: Links, format: str = "pharaoh") -> None:
+def write_links(path: str | PathLike[str], links: Links | Iterable[Links], format: str = "pharaoh") -> None:
     """Write links, one sentence pair per line; the file appears when it is complete.
 
     Parameters
     ----------
     path : path
-    links : Links
+    links : Links, or an iterable of them
+        Several are written one after the other, as they come: those of `WordAligner.link_blocks`.
     format : {"pharaoh", "moses"}
         Both write `i-j` for source position i and target position j. The links of a line are sorted by source position
         in "pharaoh", and by target position, as Moses writes them, in "moses".
@@ -268,15 +286,24 @@ def write_links(path: str | PathLike[str], links: Links, format: str = "pharaoh"
         write_lines(links, file.write, format)
 
 
-def write_lines(links: Links, write: Callable[[str], object], format: str = "pharaoh") -> None:
-    """Pass the lines of a file of links to `write`, many at a time; see :func:`write_links`."""
+def write_lines(
+    links: Links | Iterable[Links], write: Callable[[str], object], format: str = "pharaoh"
+) -> tuple[int, int]:
+    """Pass the lines of a file of links to `write`, many at a time; return how many pairs and links there were."""
+    from subchain.data.link_text import MOST_BYTES, format_lines  # compiled: not needed to read links
+
     if format not in FORMATS:
         raise unknown_name("format of links", format, FORMATS)
-    ordered = links.sorted_by(FORMATS[format])
-    for start in range(0, len(ordered), BLOCK):
-        part = ordered.between(start, min(start + BLOCK, len(ordered)))
-        words = [f"{i}-{j}" for i, j in zip(part.source.tolist(), part.target.tolist(), strict=True)]
-        write("".join(" ".join(words[first:last]) + "\n" for first, last in pairwise(part.offsets.tolist())))
+    n_pairs = n_links = 0
+    for some in [links] if isinstance(links, Links) else links:
+        ordered = some.sorted_by(FORMATS[format])
+        for start in range(0, len(ordered), BLOCK):
+            part = ordered.between(start, min(start + BLOCK, len(ordered)))
+            out = np.empty(MOST_BYTES * len(part.source) + len(part), dtype=np.uint8)
+            n_bytes = format_lines(part.offsets, part.source, part.target, out)
+            write(out[:n_bytes].tobytes().decode("ascii"))
+        n_pairs, n_links = n_pairs + len(some), n_links + len(some.source)
+    return n_pairs, n_links
 
 
 def check_inside(links: Links, text: ParallelText, name: str, first_line: int = 1) -> None:

@@ -1,8 +1,9 @@
-"""Readers of parallel text: two text files, one file of `source ||| target` lines, or two columns of a Parquet file."""
+"""Readers of parallel text: two text files, one of `source ||| target` lines, two Parquet columns, packed files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import zip_longest
 from os import PathLike
 from pathlib import Path
 from typing import Any, cast
@@ -11,13 +12,14 @@ from subchain.data.arrow import first_null, is_list, is_text, require_pyarrow
 from subchain.data.coding import CodedLines
 from subchain.data.columns import resolve_columns
 from subchain.data.lines import TextSource, existing_file, name_of_source, numbered_lines
-from subchain.data.parallel_text import ParallelText, Sentence
+from subchain.data.packed_parallel import SUFFIX, checked_name, open_packed, pack_pairs
+from subchain.data.parallel_text import ParallelText, Sentence, unequal_sides
 from subchain.data.tables import blaming_file
 from subchain.errors import FileFormatError, InputError, unknown_name
 
 #: The token between the two sentences of a line.
 SEPARATOR = "|||"
-_FORMATS = ("lines", "delimited", "parquet")
+_FORMATS = ("lines", "delimited", "parquet", "packed")
 #: Rows of a Parquet file that are read at a time.
 ROWS = 1 << 16
 
@@ -40,10 +42,11 @@ def read_parallel(
         UTF-8 text; files that end in .gz, .xz or .bz2 are decompressed.
     target : path or open file, optional
         The text whose line *n* translates line *n* of ``source``.
-    format : {"lines", "delimited", "parquet"}, optional
+    format : {"lines", "delimited", "parquet", "packed"}, optional
         "lines": two files with one sentence per line. "delimited": one file with lines `source ||| target`. "parquet":
-        one Parquet file with two columns of strings or of lists of tokens. By default "lines" if there is a target,
-        "parquet" for names that end in .parquet or .pq, else "delimited".
+        one Parquet file with two columns of strings or of lists of tokens. "packed": a file by :func:`pack_parallel`,
+        which is not read but mapped into memory. By default "lines" if there is a target, "parquet" for names that end
+        in .parquet or .pq, "packed" for those that end in .pairs, else "delimited".
     lowercase : bool
         Convert everything to lower case.
     columns : two names or numbers, optional
@@ -59,6 +62,56 @@ def read_parallel(
     >>> text[0], text[1]
     ((['the', 'house'], ['das', 'Haus']), (['the'], []))
     """
+    format = _checked_format(source, target, format, columns)
+    if format == "packed":
+        if lowercase:
+            raise InputError("the words of a packed text are coded already; choose lowercase= when it is packed.")
+        found = open_packed(cast("str | PathLike[str]", source))
+        return found if like is None else found.recoded(like)
+    sides = CodedLines(() if like is None else like.source_words), CodedLines(() if like is None else like.target_words)
+    for pair in _pairs(source, target, format, lowercase, columns):
+        for coded, tokens in zip(sides, pair, strict=True):
+            coded.append(tokens)
+    return ParallelText.from_coded(*sides)
+
+
+def pack_parallel(
+    path: str | PathLike[str],
+    source: TextSource,
+    target: TextSource | None = None,
+    format: str | None = None,
+    lowercase: bool = False,
+    columns: tuple[str | int, str | int] | None = None,
+) -> ParallelText:
+    """Write sentence pairs to a packed file, for texts larger than memory, and return the text that is mapped from it.
+
+    Packed files are read by :func:`read_parallel`, and by everything that takes parallel text.
+
+    Parameters
+    ----------
+    path : path
+        The packed file; its name ends in .pairs.
+    source, target, format, lowercase, columns : as in :func:`read_parallel`
+
+    Examples
+    --------
+    >>> import io, tempfile
+    >>> from subchain.data import pack_parallel, read_parallel
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     text = pack_parallel(f"{folder}/text.pairs", io.StringIO("the house ||| das Haus\n"))
+    ...     print(text, read_parallel(f"{folder}/text.pairs")[0])
+    ParallelText(1 sentence pairs, 2 and 2 tokens, 2 and 2 words) (['the', 'house'], ['das', 'Haus'])
+    """
+    format = _checked_format(source, target, format, columns)
+    if format == "packed":
+        raise InputError("the text is packed already.")
+    return pack_pairs(checked_name(path), _pairs(source, target, format, lowercase, columns))
+
+
+def _checked_format(
+    source: TextSource, target: TextSource | None, format: str | None, columns: tuple[str | int, str | int] | None
+) -> str:
+    """Return the format of a text, and raise an `InputError` if it does not fit what is given besides."""
     format = _format(source, target) if format is None else format
     if format not in _FORMATS:
         raise unknown_name("format of parallel text", format, _FORMATS)
@@ -66,17 +119,39 @@ def read_parallel(
         raise InputError(f"format {format!r} is read from {'two files' if format == 'lines' else 'one file'}.")
     if columns is not None and format != "parquet":
         raise InputError(f"columns= is for Parquet files, not for the format {format!r}.")
-    sides = CodedLines(() if like is None else like.source_words), CodedLines(() if like is None else like.target_words)
+    if format == "packed" and not isinstance(source, (str, PathLike)):
+        raise InputError("packed text is read from a path.")
+    return format
+
+
+def _pairs(
+    source: TextSource,
+    target: TextSource | None,
+    format: str,
+    lowercase: bool,
+    columns: tuple[str | int, str | int] | None,
+) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield the tokens of the sentence pairs of a text of one of the formats that are not packed."""
     if target is not None:
-        for coded, file in zip(sides, (source, target), strict=True):
-            for _, line in numbered_lines(file):
-                coded.append((line.lower() if lowercase else line).split())
-        return ParallelText.from_coded(*sides, names=(name_of_source(source), name_of_source(target)))
-    pairs = _delimited(source) if format == "delimited" else _parquet(source, columns)
-    for pair in pairs:
-        for coded, tokens in zip(sides, pair, strict=True):
-            coded.append([token.lower() for token in tokens] if lowercase else tokens)
-    return ParallelText.from_coded(*sides)
+        pairs = _in_step(source, target)
+    else:
+        pairs = _delimited(source) if format == "delimited" else _parquet(source, columns)
+    if not lowercase:
+        yield from pairs
+        return
+    for first, second in pairs:
+        yield [token.lower() for token in first], [token.lower() for token in second]
+
+
+def _in_step(source: TextSource, target: TextSource) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield the tokens of the lines of two files, which must have the same number of lines."""
+    counts = [0, 0]
+    for one, other in zip_longest(numbered_lines(source), numbered_lines(target)):
+        counts = [last if pair is None else pair[0] for last, pair in zip(counts, (one, other), strict=True)]
+        if one is not None and other is not None:
+            yield one[1].split(), other[1].split()
+    if counts[0] != counts[1]:
+        raise unequal_sides("lines", name_of_source(source), counts[0], name_of_source(target), counts[1])
 
 
 def as_parallel_text(
@@ -115,7 +190,7 @@ def _format(source: TextSource, target: TextSource | None) -> str:
     if target is not None:
         return "lines"
     suffix = Path(source).suffix.lower() if isinstance(source, (str, PathLike)) else ""
-    return "parquet" if suffix in (".parquet", ".pq") else "delimited"
+    return "packed" if suffix == SUFFIX else "parquet" if suffix in (".parquet", ".pq") else "delimited"
 
 
 def _delimited(source: TextSource) -> Iterator[tuple[list[str], list[str]]]:

@@ -95,14 +95,10 @@ class ParallelText:
         return cls.from_coded(sides[0], sides[1])
 
     @classmethod
-    def from_coded(cls, source: CodedLines, target: CodedLines, names: tuple[str, str] | None = None) -> ParallelText:
-        """Return the text of coded lines; `names` are those of their files, for messages."""
+    def from_coded(cls, source: CodedLines, target: CodedLines) -> ParallelText:
+        """Return the text of coded sentences."""
         if source.n_lines != target.n_lines:
-            kind, first, second = ("sentences", "source", "target") if names is None else ("lines", *names)
-            raise InputError(
-                f"{first} has {source.n_lines:,} {kind}, but {second} has {target.n_lines:,}; sentence n of one must "
-                "translate sentence n of the other."
-            )
+            raise unequal_sides("sentences", "source", source.n_lines, "target", target.n_lines)
         return cls(*source.codes(), *target.codes(), source.symbols, target.symbols)
 
     def __len__(self) -> int:
@@ -168,6 +164,14 @@ class ParallelText:
             f"ParallelText({len(self):,} sentence pairs, {len(self.source_tokens):,} and {len(self.target_tokens):,} "
             f"tokens, {len(self.source_words):,} and {len(self.target_words):,} words)"
         )
+
+
+def unequal_sides(what: str, first: str, n_first: int, second: str, n_second: int) -> InputError:
+    """Return the error for sides that do not have the same number of sentences."""
+    return InputError(
+        f"{first} has {n_first:,} {what}, but {second} has {n_second:,}; sentence n of one must translate sentence n "
+        "of the other."
+    )
 
 
 def _tokens(sentence: Any, lowercase: bool, side: str, number: int) -> list[str]:

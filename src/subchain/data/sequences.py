@@ -23,7 +23,7 @@ from subchain.data.vocabulary import Vocabulary, recode
 from subchain.errors import InputError
 
 FINGERPRINT_VALUES = 4096
-RANGE_BLOCK = 1 << 20
+RANGE_BLOCK = 1 << 17
 
 Vocabularies = Vocabulary | Sequence[Vocabulary | None] | None
 

@@ -2,6 +2,7 @@
 
 from subchain.emissions.base import Conjugate, Emission, Frozen, Likelihood, Parameters
 from subchain.emissions.bernoulli import Bernoulli
+from subchain.emissions.block_sparse import BlockSparse
 from subchain.emissions.categorical import Categorical
 from subchain.emissions.choice import Choice, choose_emission
 from subchain.emissions.diagonal_gaussian import DiagonalGaussian
@@ -12,12 +13,14 @@ from subchain.emissions.poisson import Poisson
 from subchain.emissions.product import Product
 
 FAMILIES: dict[str, type[Emission]] = {
-    family.name: family for family in (Categorical, Gaussian, DiagonalGaussian, Poisson, Bernoulli, Product)
+    family.name: family
+    for family in (Categorical, Gaussian, DiagonalGaussian, Poisson, Bernoulli, Product, BlockSparse)
 }
 
 __all__ = [
     "FAMILIES",
     "Bernoulli",
+    "BlockSparse",
     "Categorical",
     "Choice",
     "Conjugate",

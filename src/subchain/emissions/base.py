@@ -47,6 +47,7 @@ from subchain.core.components import Component
 from subchain.core.frozen import freezes, frozen_states
 from subchain.core.hyperparameters import FixedHyperparameters
 from subchain.core.records import Record, Sums
+from subchain.data.evidence import Evidence
 from subchain.data.legal_states import LegalStates
 from subchain.data.missing import is_missing
 from subchain.data.sequences import Sequences
@@ -100,6 +101,10 @@ class Likelihood(ABC):
         nothing.
         """
 
+    def evidence(self, data: Sequences, known: Evidence | None) -> Evidence | None:
+        """Return what is `known` of the states, and what observations rule out: passes visit only the others."""
+        return known
+
     def compiled(self, values: Values) -> Any:
         """Return what compiled passes see of this family and all observations: a tuple with verbs (`lanes.observing`).
 
@@ -111,8 +116,7 @@ class Likelihood(ABC):
         """Return the same for the search of most probable paths, which asks for log likelihoods."""
         return self.compiled(values)
 
-    # The same three methods where only some states are legal at each position: values are listed for the nnz pairs of
-    # a position and a legal state instead of all K · n. The defaults go through a (K, n) table.
+    # The same three methods for the nnz pairs of a position and a legal state. The defaults go through a (K, n) table.
 
     def log_likelihood_listed(self, values: Values, legal: LegalStates) -> NDArray[np.float64]:
         """Return the log likelihood of n observations in their legal states, (nnz,)."""
@@ -353,6 +357,8 @@ class Emission(Component, ABC):
     parameters_type: ClassVar[type[Parameters]]
     #: Whether the family has estimates (`mode`) but no posterior of its parameters, so that only EM can learn it.
     em_only: ClassVar[bool] = False
+    #: Whether states have meanings by their numbers: they are neither merged, split nor sorted by a fit.
+    names_states: ClassVar[bool] = False
     #: Names or indices of the data columns that the family describes; None for all.
     columns: Any
     #: Whether the parameters of the start are kept, of all states or of those in a list.
@@ -435,15 +441,9 @@ class Emission(Component, ABC):
     def random_sums(
         self, data: Sequences, reference: Likelihood, index: NDArray[np.int64], rng: np.random.Generator
     ) -> Sums:
-        """Return sums for a random start: each observation has exponential random weights in the states.
+        """Return sums for a random start: observations at flat positions `index` have exponential random weights.
 
-        The states then differ by little more than noise, which breaks the symmetry between them.
-
-        Parameters
-        ----------
-        reference : the family's likelihood under the mean of the prior
-        index : flat positions of the observations to use; sums are scaled up to all observations
-        """
+        They are scaled up to all observations. `reference` is the likelihood under the prior's mean."""
         sums = reference.zeros()
         weights = rng.exponential(1.0 / reference.n_states, (reference.n_states, len(index)))
         reference.accumulate(np.take(data.values, index, axis=0), weights, sums)

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from subchain.core.hyperparameters import FixedHyperparameters
 from subchain.core.ranges import FRACTIONS
 from subchain.core.records import Record, array
+from subchain.data.evidence import Evidence
+from subchain.data.sequences import Sequences
 from subchain.emissions.base import Conjugate, Likelihood, Parameters, Table, Values
 from subchain.emissions.incremental import Incremental
 
@@ -28,6 +30,9 @@ class MixedLikelihood(Likelihood):
     @property
     def n_states(self) -> int:
         return self.learned.n_states
+
+    def evidence(self, data: Sequences, known: Evidence | None) -> Evidence | None:
+        return self.learned.evidence(data, known)
 
     def log_likelihood(self, values: Values) -> Table:
         return np.where(self.kept[:, None], self.given.log_likelihood(values), self.learned.log_likelihood(values))

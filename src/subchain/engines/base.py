@@ -218,7 +218,7 @@ class BoundarySteps(NamedTuple):
     kind : 0 for nothing, 1 for buffers, 2 for guards, 3 for growing buffers
     state : (3,) the kind at the present update, the size of buffers and the number of updates, changed in place
     tolerance, step, limit, every : settings of growing buffers, see `GrowBuffer`
-    firsts, lasts : (subchains, K) guards, changed in place
+    guards : (subchains, 2 K) of first and of last positions, changed in place; no rows for others
     keeps_marginals : whether guards are marginals instead of messages
     """
 
@@ -228,8 +228,7 @@ class BoundarySteps(NamedTuple):
     step: int
     limit: int
     every: int
-    firsts: NDArray[np.float32]
-    lasts: NDArray[np.float32]
+    guards: NDArray[np.float32]
     keeps_marginals: bool
 
 

@@ -35,6 +35,12 @@ class Part:
     hidden: NDArray[np.bool_] | None = None
 
     @property
+    def unobserved(self) -> Part:
+        """The part for questions that leave observations out: nothing is taken to follow from these."""
+        known = None if self.evidence is None else self.evidence.of_states
+        return dataclasses.replace(self, evidence=known)
+
+    @property
     def total_weight(self) -> float:
         """Number of positions, each counted with the weight of its sequence."""
         return float(self.data.n_observations if self.weights is None else self.data.lengths @ self.weights)

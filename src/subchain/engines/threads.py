@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from subchain.engines.cpu.crew import crew, n_cores
 
 #: Run work that threads claim in this thread and in up to `n_jobs` − 1 others; see `Crew.share`.
 share = crew.share
 
-__all__ = ["n_cores", "share"]
+__all__ = ["each", "n_cores", "share"]
+
+
+def each(task: Callable[[int], None], n: int, n_jobs: int) -> None:
+    """Call `task` with 0, 1, … n − 1, in this thread and in up to `n_jobs` − 1 others."""
+    left = iter(range(n))
+
+    def work() -> None:
+        for number in left:
+            task(number)
+
+    share(work, min(n_jobs, max(n, 1)))

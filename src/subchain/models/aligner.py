@@ -8,9 +8,10 @@ counts of all others (Wang 2016, section 3.8.3).
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,15 +24,15 @@ from subchain.data.parallel_reading import as_parallel_text
 from subchain.data.parallel_text import ParallelText
 from subchain.engines.threads import n_cores
 from subchain.errors import InputError, NotFittedError, unknown_name
-from subchain.inference import Algorithm
+from subchain.inference import SCVI, Algorithm
+from subchain.models.alignment_blocks import TextPosteriors
 from subchain.models.alignment_files import load_aligner, save_aligner
 from subchain.models.alignment_stages import STAGES, StageFit, stage_algorithm, stage_model
 from subchain.numerics.seeds import seed_sequence
-from subchain.propagation.alignment.pair import Shares
 from subchain.structures.alignment.model import AlignmentPosterior
 from subchain.structures.alignment.structure import Alignments
 from subchain.structures.alignment.text import MOST_WORDS, AlignedText
-from subchain.tasks.linking import PRODUCT, links_of
+from subchain.tasks.linking import PRODUCT
 from subchain.tasks.symmetrization import METHODS
 
 DIRECTIONS = {"forward": 0, "backward": 1}
@@ -65,7 +66,7 @@ class WordAligner(Component):
         Jumps between positions that are longer count as this long.
     end_jumps : bool
         Whether the jump to the first linked word has widths of its own, and a sentence ends by a jump behind its last
-        position, which has widths of its own, too.
+        position, which has widths of its own, too; `score` then includes that sentences end where they do.
     iterations : int or sequence of int, optional
         Iterations of each stage; by default 2 of model 1 and 3 of the hidden Markov model for "cvi", 5 of each for "em"
         and "vi", 3 passes for "scvi", and 20 sweeps of burn-in and 20 draws for "gibbs".
@@ -146,7 +147,9 @@ class WordAligner(Component):
         checkpoint, resume : as in `HMM.fit`; every stage has a file of its own, `checkpoint` with its number behind
         """
         self._check()
-        data = AlignedText.of(self._text(source, target, prior))
+        algorithms = [self._algorithm(number) for number in range(len(self.stages))]
+        keeps = not isinstance(algorithms[0], SCVI)  # for texts of any size: it keeps nothing of sentence pairs
+        data = AlignedText.of(self._text(source, target, prior), keeps_entries=keeps, n_jobs=self._jobs())
         if not data.n_cells:
             raise InputError("there is no sentence pair with words on both sides to learn from.")
         if len(data.left_out()):
@@ -169,14 +172,14 @@ class WordAligner(Component):
         for number, stage in enumerate(self.stages):
             path = None if checkpoint is None else Path(f"{os.fspath(checkpoint)}.{number + 1}")
             again = None if resume and path is not None and not path.exists() else resume
-            found = fit.run(stage, self._algorithm(number), path, again)
+            found = fit.run(stage, algorithms[number], path, again)
             self.traces_.append(found.trace)
             if found.status == "interrupted":
                 break
-        self.stage_: str = stage
-        self.posterior_, self.kind_, self.trace_, self.status_ = found.posterior, found.kind, found.trace, found.status
+        self.posterior_, self.kind_, self.trace_, self.status_ = fit.posterior(), found.kind, found.trace, found.status
         self.source_words_, self.target_words_ = data.text.source_words, data.text.target_words
-        self._data, self._shares = data, found.shares
+        self.stage_: str = stage
+        self._data, self._shares = data, fit.shares
         return self
 
     def _check(self) -> None:
@@ -223,28 +226,24 @@ class WordAligner(Component):
 
     # ---- alignments --------------------------------------------------------------------------------------------------
 
-    def _posteriors(self, source: Any, target: Any) -> tuple[AlignedText, NDArray[np.float32], float]:
-        """Return text, posteriors (n_cells, 2) and log likelihood; without text those of the training text.
+    def _posteriors(self, source: Any, target: Any) -> TextPosteriors:
+        """Return the posteriors of sentence pairs, or of the training text.
 
         Collapsed inference has kept the posteriors of the training text, each under the counts of all other pairs.
         """
         known = self._fitted()
         data: AlignedText | None = getattr(self, "_data", None)
         if source is not None:
-            data = AlignedText.of(self._text(source, target, self))
+            data = AlignedText.of(self._text(source, target, self), keeps_entries=False)
         elif data is None:
             raise InputError("a model file has no training text; give source and target.")
         elif self._shares is not None:
-            return data, self._shares.links, np.nan
+            return TextPosteriors(data, self._jobs(), self._shares.links)
         table = known.translation if source is None else data.prior(known.translation.concentration, known.translation)
         model = stage_model(self.stage_, self.get_params(deep=False), bool(self.agreement))
-        structure = Alignments(data, model, self._jobs())
         weights = AlignmentPosterior(table, known.jumps).weights(self.kind_)
-        n_buckets = known.jumps.counts.shape[1]
-        links = np.zeros((data.n_cells, 2), dtype=np.float32)
-        shares = Shares(links, np.zeros((data.n_pairs, 2, n_buckets), dtype=np.float32))
-        _, logs = structure.posteriors(weights, np.arange(data.n_pairs), shares)  # type: ignore[arg-type]
-        return data, links, float(logs.sum())
+        data = dataclasses.replace(data, n_jobs=1)  # threads take blocks
+        return TextPosteriors(data, self._jobs(), structure=Alignments(data, model), weights=weights)  # type: ignore[arg-type]
 
     def posterior(
         self, source: Any = None, target: Any = None, direction: str | None = None
@@ -258,22 +257,15 @@ class WordAligner(Component):
         """
         if direction is not None and direction not in DIRECTIONS:
             raise unknown_name("direction", direction, DIRECTIONS)
-        data, links, _ = self._posteriors(source, target)
-        flat = np.sqrt(links[:, 0] * links[:, 1]) if direction is None else links[:, DIRECTIONS[direction]]
-        starts, found = data.cells.starts, []
-        for pair, (n_source, n_target) in enumerate(
-            zip(data.text.source_lengths.tolist(), data.text.target_lengths.tolist(), strict=True)
-        ):
-            cells = flat[starts[pair] : starts[pair + 1]]
-            is_empty = not len(cells)
-            table = np.zeros((n_source, n_target), np.float32) if is_empty else cells.reshape(n_target, n_source).T
-            found.append(table)
-        return found
+        return list(self._posteriors(source, target).tables(None if direction is None else DIRECTIONS[direction]))
 
     def links(self, source: Any = None, target: Any = None) -> Links:
         """Return the links of sentence pairs, or of the training text, as flat arrays."""
-        data, posteriors, _ = self._posteriors(source, target)
-        return links_of(data.cells, posteriors, self.symmetrize, self.threshold)
+        return Links.joined(self.link_blocks(source, target))
+
+    def link_blocks(self, source: Any = None, target: Any = None) -> Iterator[Links]:
+        """Yield the links of some sentence pairs after the other, for texts whose links do not fit into memory."""
+        return self._posteriors(source, target).links(self.symmetrize, self.threshold)
 
     def align(self, source: Any = None, target: Any = None) -> list[NDArray[np.int32]]:
         """Return the links of each sentence pair, or of the training text: (n, 2) source and target positions."""
@@ -281,7 +273,7 @@ class WordAligner(Component):
 
     def score(self, source: Any, target: Any = None) -> float:
         """Return the log probability of each side given the other, added up over both directions and all pairs."""
-        return self._posteriors(source, target)[2]
+        return self._posteriors(source, target).log_likelihood()
 
     @property
     def lexicon_(self) -> NDArray[Any]:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
-
 import subchain
-from subchain.core.files import read_arrays, reading, write_arrays
+from subchain.core.files import check_version, read_arrays, reading, write_arrays
 from subchain.core.parts import KINDS
 from subchain.core.stored_records import RecordReader
 from subchain.errors import FileFormatError
 from subchain.inference.run.trace import Trace, status_of
 from subchain.models.alignment_stages import STAGES, stage_jumps
-from subchain.models.settings import build, describe
+from subchain.models.settings import build, describe, describe_seed
 from subchain.structures.alignment.model import AlignmentPosterior
 
 if TYPE_CHECKING:
@@ -31,8 +29,7 @@ def save_aligner(aligner: WordAligner, path: str | os.PathLike[str]) -> None:
     """Write a fitted aligner."""
     given = aligner.get_params(deep=False)
     settings = {name: describe(value, 0) for name, value in given.items() if name not in ("random_state", "progress")}
-    seed = aligner.random_state
-    settings["random_state"] = int(seed) if isinstance(seed, (int, np.integer)) else None
+    settings["random_state"] = describe_seed(aligner.random_state)
     header = {
         "kind": KIND,
         "version": VERSION,
@@ -53,8 +50,7 @@ def save_aligner(aligner: WordAligner, path: str | os.PathLike[str]) -> None:
 def load_aligner(kind: type[Model], path: str | os.PathLike[str]) -> Model:
     """Return the aligner of a file, as an object of class `kind`."""
     arrays, header = read_arrays(path, KIND)
-    if not isinstance(header.get("version"), int) or header["version"] > VERSION:
-        raise FileFormatError(f"{path} was written by a newer version of subchain; update the package to read it.")
+    check_version(path, header, VERSION)
     with reading(path):
         aligner = kind(**EARLIER | {name: build(value) for name, value in header["settings"].items()})
         aligner.posterior_ = RecordReader(arrays).read(header["schema"], "posterior_", kind=AlignmentPosterior)

@@ -34,7 +34,7 @@ ITERATIONS = {
     "cvi": {"ibm1": 2, "diagonal": 2, "hmm": 3},
     "em": {"ibm1": 5, "diagonal": 5, "hmm": 5},
     "vi": {"ibm1": 5, "diagonal": 5, "hmm": 5},
-    "scvi": {"ibm1": 3, "diagonal": 3, "hmm": 3},
+    "scvi": {"ibm1": 1, "diagonal": 1, "hmm": 1},
     "gibbs": {"ibm1": 20, "diagonal": 20, "hmm": 20},
 }
 #: Chains of a sampler that was given by its name.
@@ -42,13 +42,11 @@ CHAINS = 2
 
 
 class Stage(NamedTuple):
-    """How one stage ended: the posterior, the kind of its weights, the course of the run, and kept shares, if any."""
+    """How one stage ended: the kind of the weights of its posterior, the course of the run, and why it ended."""
 
-    posterior: AlignmentPosterior
     kind: str
     trace: Trace
     status: str
-    shares: Shares | None
 
 
 def stage_model(stage: str, settings: dict[str, Any], agrees: bool) -> Model:
@@ -67,6 +65,8 @@ def stage_jumps(stage: str, settings: dict[str, Any]) -> JumpWidths:
 def stage_algorithm(given: str | Algorithm, stage: str, iterations: int | None) -> Algorithm:
     """Return the algorithm of one stage with its number of iterations."""
     found: Algorithm = clone(resolve_inference(given))
+    if isinstance(found, CVI) and isinstance(given, str):
+        found.set_params(order="shards")  # on all threads, and not worse: docs/guides/word-alignment.md
     if found.name not in ITERATIONS:
         raise InputError(f"WordAligner: inference={found.name!r} does not align words; use {', '.join(ITERATIONS)}.")
     n = ITERATIONS[found.name][stage] if iterations is None else iterations
@@ -87,7 +87,11 @@ def stage_algorithm(given: str | Algorithm, stage: str, iterations: int | None) 
 
 
 class StageFit:
-    """One call of `WordAligner.fit`, stage after stage.
+    """One call of `WordAligner.fit`, stage after stage; what a stage found is released when the next one begins.
+
+    Attributes
+    ----------
+    statistics, shares : what the last stage found; shares of sentence pairs if it kept them
 
     Parameters
     ----------
@@ -113,6 +117,7 @@ class StageFit:
         self.settings = settings
         self.root = root
         self.progress = progress
+        self._prior: AlignmentPosterior
         self.statistics: AlignmentStatistics | None = None
         self.shares: Shares | None = None
 
@@ -149,7 +154,13 @@ class StageFit:
                 problem, algorithm, [begin], self.root,
                 identity=identity, checkpoint=checkpoint, resume=resume, progress=line,
             )  # fmt: skip
-        return self._ended(journey, prior, algorithm)
+        self._prior = prior
+        return self._ended(journey, algorithm)
+
+    def posterior(self) -> AlignmentPosterior:
+        """Return the posterior after the last stage."""
+        assert self.statistics is not None
+        return self._prior.update(self.statistics)
 
     def _forget_jumps(self, shape: tuple[int, ...]) -> None:
         """Begin a stage without jumps if those of the stage before are of another kind: widths, or distances."""
@@ -168,18 +179,19 @@ class StageFit:
         assert isinstance(prior, AlignmentPosterior)
 
         def begin() -> RunState:
-            statistics, point = self.statistics, prior.mean()
+            statistics, point = self.statistics, prior.predictive()
+            self.statistics = None  # from here on it belongs to the run
             if statistics is None and isinstance(algorithm, CVI):
                 statistics = structure.nothing(prior.jumps.counts.shape[1])
             elif statistics is None and isinstance(algorithm, SCVI):
                 statistics = structure.expected(cast(AlignmentPoint, point), np.arange(structure.n_clusters))
-            elif statistics is not None:
+            elif statistics is not None and not isinstance(algorithm, (CVI, SCVI)):  # these begin with counts
                 point, _ = algorithm.point(prior.update(statistics), statistics, None)
             return RunState(Known(statistics, point), seed=seed)
 
         return begin
 
-    def _ended(self, journey: Journey, prior: AlignmentPosterior, algorithm: Algorithm) -> Stage:
+    def _ended(self, journey: Journey, algorithm: Algorithm) -> Stage:
         state = journey.best
         assert state is not None
         assert isinstance(state.results.reported, AlignmentStatistics)
@@ -191,8 +203,7 @@ class StageFit:
         if isinstance(algorithm, Gibbs):
             self.shares = averaged_shares(state.results.memory, algorithm.n_chains)
         kind = "mode" if isinstance(algorithm, EM) else "expected_log" if isinstance(algorithm, VI) else "predictive"
-        posterior = prior.update(self.statistics)
-        return Stage(posterior, kind, state.trace, state.status or "max_iter", self.shares)
+        return Stage(kind, state.trace, state.status or "max_iter")
 
     def _fingerprint(self) -> str | None:
         text = self.data.text

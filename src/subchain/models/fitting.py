@@ -104,6 +104,11 @@ class FitCall:
                 f"a learned concentration of the emissions needs vi, svi, cvi or scvi, not {self.algorithm.name}; give "
                 "the concentration as a number."
             )
+        if self.emission.names_states and hierarchy_of(chain) is not None:
+            raise InputError(
+                f"{type(self.emission).__name__} gives each state its group, so their number cannot be learned: use "
+                "transition=Dirichlet() instead of HDP()."
+            )
         engine = resolve_engine(model.engine, model.n_jobs)
         weights = annotations.weights(self.data)
         whole = Chains(
@@ -311,7 +316,8 @@ class FitCall:
             return [(init,)] * n_runs
         has_distances = self.emission.features(self.data, np.arange(1)) is not None
         few = self.data.n_observations <= MANY_POSITIONS
-        if any(given is not None for given in self.knowledge) and few and not has_distances:
+        are_known = self.emission.names_states or any(given is not None for given in self.knowledge)
+        if are_known and few and not has_distances:
             return [("posteriors",)] * n_runs
         if hierarchy_of(self.problem.prior.chain) is not None:
             return [("kmeans",)] * n_runs

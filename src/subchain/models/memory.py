@@ -6,7 +6,6 @@ sequences grow with the data, up to a limit. The estimate partitions the data in
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,10 @@ from subchain.engines import resolve_engine
 from subchain.inference import resolve_inference
 from subchain.inference.start.race import LENGTH, STRETCHES
 from subchain.inference.start.starts import NEIGHBOURS, SAMPLE
+from subchain.models.aligner import WordAligner
+from subchain.models.alignment_memory import aligner_memory
 from subchain.models.hmm import HMM
+from subchain.models.memory_parts import MemoryEstimate
 from subchain.transitions import resolve_transition
 from subchain.transitions.hdp.hierarchy import hierarchy_of
 
@@ -31,47 +33,16 @@ RACE_TABLES = 4
 SAMPLE_COPIES, MOMENT_BYTES = 4, 10
 
 
-@dataclasses.dataclass(frozen=True)
-class MemoryEstimate:
-    """Bytes that a fit needs besides the data.
-
-    Attributes
-    ----------
-    tables : likelihoods and messages of the tiles, minibatches or chains that are processed at the same time
-    sums : statistics of the groups of tiles, before they are added
-    model : prior, posterior and surrogate
-    borders : messages at the boundaries of divided sequences, and the list of pieces
-    start : sample for the initialisation, which is freed before the first pass
-    kept : what a run keeps of every position or subchain: marginals (`CVI`, less with fewer legal states, and
-        `VI(cluster="state")`), counts of draws (`Gibbs`), states (`Beam`), guards
-    """
-
-    tables: int
-    sums: int
-    model: int
-    borders: int
-    start: int
-    kept: int = 0
-
-    @property
-    def total(self) -> int:
-        """Maximum number of bytes in use at the same time."""
-        return self.model + max(self.kept + self.tables + self.sums + self.borders, self.start)
-
-    def __str__(self) -> str:
-        parts = ", ".join(f"{name} {value / 1e6:.1f}" for name, value in dataclasses.asdict(self).items())
-        return f"{self.total / 1e6:.1f} MB besides the data ({parts})"
-
-
-def memory_estimate(model: HMM, x: Any) -> MemoryEstimate:
+def memory_estimate(model: HMM | WordAligner, x: Any) -> MemoryEstimate:
     """Return the bytes that `model.fit(x)` needs besides the data.
 
     Parameters
     ----------
-    model : HMM
+    model : HMM or WordAligner
         Fitted or not; only its settings matter.
     x : as in `HMM.fit`
-        Files are not read, except to count the symbols if their number was not given.
+        Files are not read, except to count the symbols if their number was not given. For an aligner: parallel text, a
+        file of it, or a tuple of two files or lists of sentences, of which the word pairs are counted.
 
     Examples
     --------
@@ -81,6 +52,8 @@ def memory_estimate(model: HMM, x: Any) -> MemoryEstimate:
     >>> estimate.total < 50e6
     True
     """
+    if isinstance(model, WordAligner):
+        return aligner_memory(model, x)
     data = as_sequences(x)
     n_states = int(model.n_states)
     emission = emission_for(model.emission, data).emission

@@ -10,10 +10,8 @@ import dataclasses
 import os
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
-
 import subchain
-from subchain.core.files import read_arrays, reading, write_arrays
+from subchain.core.files import check_version, read_arrays, reading, write_arrays
 from subchain.core.ranges import header_number, probabilities, stored
 from subchain.core.records import Record
 from subchain.core.samples import Samples
@@ -26,7 +24,7 @@ from subchain.errors import FileFormatError
 from subchain.inference.run.checkpoint import RunSummary
 from subchain.inference.run.trace import Trace, status_of
 from subchain.inference.run.training import TrainingMarginals
-from subchain.models.settings import build, describe
+from subchain.models.settings import build, describe, describe_seed
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
 
 if TYPE_CHECKING:
@@ -61,8 +59,7 @@ def save_model(model: HMM, path: str | os.PathLike[str], *, marginals: bool = Tr
         if name not in ("init", "random_state", "progress") and (name != "engine" or isinstance(value, str | Cpu))
     }
     settings["init"] = model.init if isinstance(model.init, str) else "auto"
-    seed = model.random_state
-    settings["random_state"] = int(seed) if isinstance(seed, (int, np.integer)) else None
+    settings["random_state"] = describe_seed(model.random_state)
     header = {
         "kind": KIND,
         "version": VERSION,
@@ -86,10 +83,7 @@ def save_model(model: HMM, path: str | os.PathLike[str], *, marginals: bool = Tr
 def load_model(kind: type[Model], path: str | os.PathLike[str]) -> Model:
     """Return the model of a file, as an object of class `kind`."""
     arrays, header = read_arrays(path, KIND)
-    if not isinstance(header.get("version"), int) or header["version"] > VERSION:
-        raise FileFormatError(
-            f"{path} was written by subchain {header.get('subchain')} in a newer format; update the package to read it."
-        )
+    check_version(path, header, VERSION)
     with reading(path):
         if header["version"] == 1:
             arrays, header = _from_version_1(arrays, header)

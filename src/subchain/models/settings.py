@@ -33,6 +33,11 @@ MAX_RATIO = 1032
 BASES: tuple[type, ...] = (Emission, TransitionPrior, Algorithm, Boundary, Cpu)
 
 
+def describe_seed(seed: Any) -> int | None:
+    """Return a seed as a JSON value; None for a generator, whose state is not kept."""
+    return int(seed) if isinstance(seed, (int, np.integer)) else None
+
+
 def describe(value: Any, n_states: int) -> Any:
     """Return a setting as JSON values; a function of the number of states is replaced by its value."""
     if value is None or isinstance(value, (bool, int, float, str)):

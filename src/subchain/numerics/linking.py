@@ -31,6 +31,9 @@ from numba.core.registry import cpu_target
 
 from subchain.numerics.kernel_cache import KernelCache
 
+#: Nothing calls kernels by pointers of C: the functions for that would only be compiled beside every kernel.
+NO_C = {"no_cfunc_wrapper": True}
+
 #: All functions that are called by their names.
 _CALLED: list[Any] = []
 
@@ -57,7 +60,7 @@ class _Flags(set[str]):
 
 def _compile(options: dict[str, Any], function: Callable[..., Any]) -> Any:
     flags = _Flags(options.get("fastmath", ()))
-    kernel = njit(**{"nogil": True} | options | {"fastmath": flags})(function)
+    kernel = njit(**{"nogil": True} | NO_C | options | {"fastmath": flags})(function)
     if kernel is not function:  # as it is with compilation switched off
         kernel._cache = KernelCache(partial(_Cache, kernel.py_func))
         if options["pipeline_class"] is _Called:

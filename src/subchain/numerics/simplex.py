@@ -39,11 +39,14 @@ def normalized(weights: Array, axis: int) -> Array:
 
 def mode(concentration: Array, axis: int) -> Array:
     """Return the mode, proportional to max(c − 1, 0); where no concentration exceeds 1, the uniform distribution."""
-    excess = np.maximum(concentration - 1.0, 0.0)
-    flat = excess.sum(axis=axis, keepdims=True) <= 0.0
+    excess = concentration - 1.0
+    np.maximum(excess, 0.0, out=excess)
+    total = excess.sum(axis=axis, keepdims=True)
+    flat = total <= 0.0
     if flat.any():
-        excess = np.where(flat, (concentration > 0.0).astype(np.float64), excess)
-    return normalized(excess, axis)
+        return normalized(np.where(flat, (concentration > 0.0).astype(np.float64), excess), axis)
+    excess /= total
+    return excess
 
 
 def log_moments(concentration: Array, axis: int) -> LogMoments:
@@ -98,10 +101,11 @@ def log_weight(counts: Array, probabilities: Array) -> float:
 
 def log_density(concentration: Array, probabilities: Array) -> float:
     """Return the Dirichlet log density up to a constant, Σ (c − 1) log p without structural zeros."""
-    excess = np.where(concentration > 0.0, concentration - 1.0, 0.0)
-    used = excess != 0.0
+    used = (concentration > 0.0) & (concentration != 1.0)
+    if not used.any():
+        return 0.0
     with np.errstate(divide="ignore"):
-        return float((excess[used] * np.log(probabilities[used])).sum())
+        return float(((concentration[used] - 1.0) * np.log(probabilities[used])).sum())
 
 
 def draw(concentration: Array, axis: int, rng: np.random.Generator) -> Array:

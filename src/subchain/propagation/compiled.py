@@ -10,13 +10,13 @@ from numba import njit
 from numba.core import types
 from numba.extending import overload
 
-from subchain.numerics.linking import called, linked
+from subchain.numerics.linking import NO_C, called, linked
 
 #: Rounding may be reordered and fused, but nan and infinity keep their meaning.
 FASTMATH = {"contract", "reassoc", "nsz", "arcp", "afn"}
 
 #: For functions that only kernels call: without what Python, or C, would need to call them.
-INSIDE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+INSIDE = NO_C | {"no_cpython_wrapper": True}
 
 kernel = called(fastmath=FASTMATH, error_model="numpy")
 #: A function of a few lines, which the compiler may put into the kernels that call it.
@@ -38,7 +38,7 @@ ordered_part = linked(fastmath={"contract"}, error_model="numpy", forceinline=Tr
 #: A piece that is given counts of emissions. They may be of a class of the user's own, which other programs could not
 #: find in a cache: only the kernels that it becomes part of are kept on disk (see `propagation.verbs.kernel_for`).
 family_part = njit(  # type: ignore[call-overload]
-    nogil=True, fastmath={"contract"}, error_model="numpy", forceinline=True, _nrt=False
+    nogil=True, fastmath={"contract"}, error_model="numpy", forceinline=True, _nrt=False, **INSIDE
 )
 #: The same for a function that is called, and may allocate.
 family_rare = njit(  # type: ignore[call-overload]
@@ -69,6 +69,6 @@ def by_kind(dense: Callable[..., Any], banded: Callable[..., Any], *, reorders: 
         "error_model": "numpy",
         "forceinline": True,
         "fastmath": FASTMATH if reorders else False,
-    }
+    } | NO_C
     overload(chosen, jit_options=options)(choose)
     return chosen

@@ -24,11 +24,10 @@ from numba.extending import overload
 from subchain.propagation.compiled import FASTMATH, INSIDE
 
 #: Implementations are compiled into the kernels that call them. They never reorder sums, and count no references.
-_INLINED = {"fastmath": {"contract"}, "error_model": "numpy", "forceinline": True, "_nrt": False}
+_INLINED = {"fastmath": {"contract"}, "error_model": "numpy", "forceinline": True, "_nrt": False} | INSIDE
 _STEP = _INLINED | {"fastmath": FASTMATH}
 _STAGE = {"fastmath": FASTMATH, "error_model": "numpy", "_nrt": False} | INSIDE
-_ROOM = {"fastmath": FASTMATH, "error_model": "numpy"}
-_TASK = _ROOM | INSIDE
+_TASK = {"fastmath": FASTMATH, "error_model": "numpy"} | INSIDE
 
 
 def _declare(options: Any, stub: Callable[..., Any]) -> Any:
@@ -69,7 +68,7 @@ def task(stub: Callable[..., Any]) -> Any:
 
 def room(stub: Callable[..., Any]) -> Any:
     """Declare a verb that makes the tables which a visit works in."""
-    return _declare(_ROOM, stub)
+    return _declare(_TASK, stub)
 
 
 def implements(declared: Any, kind: type | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 import os
-from importlib import resources
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from subchain.core.files import checked_target, replace_file
+from subchain.data.links import GoldLinks
 from subchain.errors import InputError
+from subchain.models.aligner import WordAligner
 from subchain.reports import emitted, facts, goodness, uncertainty
+from subchain.reports.alignment import alignment_page
 from subchain.reports.cards import borders, cards
 from subchain.reports.convergence import convergence
 from subchain.reports.packing import Packing, as_roots
 from subchain.reports.positions import Positions
+from subchain.reports.rendering import render_page
 from subchain.reports.reproduction import script
 from subchain.reports.subject import Subject
 from subchain.reports.timeline import timeline
@@ -51,6 +52,8 @@ def report(
     allowed: Any = None,
     states: Any = None,
     evidence: Any = None,
+    gold: GoldLinks | None = None,
+    pairs: Iterable[int] | None = None,
 ) -> None:
     """Write a report on a fitted model and data: one self-contained HTML file.
 
@@ -59,10 +62,11 @@ def report(
 
     Parameters
     ----------
-    model : HMM
+    model : HMM or WordAligner
         A fitted or loaded model.
     x : array, list of arrays, (X, lengths), Sequences, path, or table
-        The data to show, in any form that `HMM.fit` takes.
+        The data to show, in any form that `HMM.fit` takes. For an aligner: parallel text, a file of it, a tuple of two
+        files or lists of sentences, or None for the text that it was fitted to.
     path : str or path
         The file to write. The write is atomic.
     title : str, optional
@@ -72,6 +76,10 @@ def report(
         `step=200, unit="bp"` for bins of 200 base pairs, and `step=0.02, unit="s"` for 50 observations per second.
     allowed, states, evidence
         Evidence about the states, as in `HMM.predict`.
+    gold : GoldLinks, optional
+        For an aligner: links of the first sentence pairs by annotators, which are shown and give scores.
+    pairs : sequence of int, optional
+        For an aligner: numbers of the sentence pairs whose alignments are shown, from 0; by default 200 of them.
 
     Raises
     ------
@@ -89,6 +97,13 @@ def report(
     ...     report(model, x, f"{folder}/report.html")
     """
     target = checked_target(path)  # fail before the computation, not after it
+    if isinstance(model, WordAligner):
+        if (step, unit, offset, allowed, states, evidence) != (1, None, 0, None, None, None):
+            raise InputError("step=, unit=, offset=, allowed=, states= and evidence= are for HMMs, not for aligners.")
+        replace_file(target, alignment_page(model, x, title, gold, pairs).encode("utf8", "replace"))
+        return
+    if gold is not None or pairs is not None:
+        raise InputError("gold= and pairs= are for word aligners.")
     positions = Positions.read(step, unit, offset)
     subject = Subject.read(model, x, {"allowed": allowed, "states": states, "evidence": evidence})
     content = render(subject, positions, title or facts.title(x, subject)).encode("utf8", "replace")
@@ -97,17 +112,9 @@ def report(
 
 def render(subject: Subject, positions: Positions, title: str) -> str:
     """Return the page as HTML text."""
-    try:
-        import jinja2
-    except ImportError:
-        raise InputError("a report needs jinja2, which is not installed; run pip install jinja2.") from None
-    scripts = [_file(name) for name in SCRIPTS]
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    template = environment.from_string(_file("page/page.html"))
     sections = contents(subject, positions)
-    return template.render(
+    return render_page(
+        "page/page.html", SCRIPTS, STYLES, sections,
         title=title,
         headline=facts.headline(subject),
         left_out=facts.left_out(subject),
@@ -126,11 +133,7 @@ def render(subject: Subject, positions: Positions, title: str) -> str:
         call=script(subject, positions),
         origins=facts.origins(subject),
         n_sequences=subject.data.n_sequences,
-        styles=[_file(name) for name in STYLES],
-        scripts=scripts,
-        hashes=" ".join(f"'sha256-{_hash(script)}'" for script in scripts),
-        contents=_json(sections),
-    )
+    )  # fmt: skip
 
 
 def contents(subject: Subject, positions: Positions) -> dict[str, Any]:
@@ -165,17 +168,3 @@ def contents(subject: Subject, positions: Positions) -> dict[str, Any]:
         "arrays": packing.index,
         "block": packing.block(),
     }
-
-
-def _json(value: Any) -> str:
-    """Return JSON for a script element, with <, > and & escaped so that it cannot end the element."""
-    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _file(name: str) -> str:
-    return resources.files("subchain.reports").joinpath(name).read_text(encoding="utf8")
-
-
-def _hash(script: str) -> str:
-    return base64.b64encode(hashlib.sha256(script.encode("utf8")).digest()).decode("ascii")

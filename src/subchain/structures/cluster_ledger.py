@@ -11,18 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.parts import IncrementalPosterior, Memory, Point, Posterior
-from subchain.core.ranges import FINITE, SINCE, SUM_TOLERANCE, stored, stored_cursor
+from subchain.core.ranges import FINITE, SUM_TOLERANCE, stored
 from subchain.core.records import Record, build_record
 from subchain.core.statistics import Statistics
 from subchain.errors import FileFormatError, InputError
-from subchain.structures.base import NO_PASS
 from subchain.structures.clusters import ClusterStructure
+from subchain.structures.passes import Passes
 from subchain.structures.settings import CollapsedSettings
 
 Index = NDArray[np.int64]
 
 
-class ClusterLedger:
+class ClusterLedger(Passes):
     """The statistics that each cluster has contributed, and the posterior that all of them make; see `base.Ledger`.
 
     Attributes
@@ -38,9 +38,8 @@ class ClusterLedger:
         self.structure = structure
         self.algorithm = algorithm
         self.current_prior = prior
-        self.size, self.n_marginals = structure.n_clusters, structure.n_observations
-        self.cursor, self.iteration, self.measures, self.since = 0, 0, True, np.zeros(2)
-        self.last_pass = NO_PASS
+        super().__init__(structure.n_clusters)
+        self.n_marginals = structure.n_observations
         self.knows_entropy = True
         self.model: IncrementalPosterior
         self.schema: dict[str, Any] = {}
@@ -148,14 +147,10 @@ class ClusterLedger:
     @property
     def memory(self) -> Memory:
         memory: Memory = {f"shares.{name}": array.copy() for name, array in self.arrays.items()}
-        memory |= {"cursor": np.array([self.cursor, self.iteration]), "since": self.since.copy()}
-        memory["last_pass"] = self.last_pass
-        return memory | self.model.memory()
+        return memory | self.pass_memory() | self.model.memory()
 
     def restore(self, memory: Memory, statistics: Statistics) -> None:
-        self.cursor, self.iteration = stored_cursor(memory, self.size)
-        self.since = np.array(stored(memory, "since", SINCE, (2,)))
-        self.last_pass = stored(memory, "last_pass", SINCE, (3,))
+        self.restore_passes(memory)
         self._allocate(statistics)
         for name, array in self.arrays.items():
             array[:] = stored(memory, f"shares.{name}", FINITE, array.shape)

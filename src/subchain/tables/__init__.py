@@ -2,13 +2,14 @@
 
 from subchain.tables.jumps import JumpSums, JumpWeights, JumpWidths
 from subchain.tables.rows import DirichletRowTable, RowSums, RowWeights
-from subchain.tables.translation import TranslationSums, TranslationTable, TranslationWeights
+from subchain.tables.translation import PredictiveCounts, TranslationSums, TranslationTable, TranslationWeights
 
 __all__ = [
     "DirichletRowTable",
     "JumpSums",
     "JumpWeights",
     "JumpWidths",
+    "PredictiveCounts",
     "RowSums",
     "RowWeights",
     "TranslationSums",

@@ -20,6 +20,7 @@ from subchain.core.ranges import COUNTS, NOT_NEGATIVE, POSITIVE, WHOLE_NUMBERS, 
 from subchain.core.records import Record, Sums, array, number
 from subchain.emissions.incremental import Incremental
 from subchain.numerics.special import digamma_and_gammaln
+from subchain.propagation.alignment.counts import add_rows, add_scaled
 
 Array = NDArray[np.float64]
 
@@ -43,6 +44,22 @@ class TranslationWeights(Record):
     pairs: Array = array("E2", NOT_NEGATIVE)
     null_target: Array = array("T", NOT_NEGATIVE)
     null_source: Array = array("S", NOT_NEGATIVE)
+
+
+@dataclasses.dataclass
+class PredictiveCounts(Record):
+    """Counts that stand for the posterior predictive weights (C + β) / (C of all words + V β).
+
+    Kernels compute these where they are read, so that there is no table of them. The fields are those of
+    `TranslationTable`.
+    """
+
+    pairs: Array = array("E2", COUNTS)
+    null_target: Array = array("T", COUNTS)
+    null_source: Array = array("S", COUNTS)
+    totals_source: Array = array("A", COUNTS)
+    totals_target: Array = array("B", COUNTS)
+    concentration: float = number(POSITIVE, 1.0)
 
 
 class Rows(NamedTuple):
@@ -86,10 +103,10 @@ class TranslationTable(FixedHyperparameters, Record):
 
     @classmethod
     def prior(cls, rows: NDArray[np.int64], targets: NDArray[np.int32], n_targets: int, concentration: float) -> Self:
-        """Return the prior without counts."""
+        """Return the prior without counts; those of pairs are a single zero, which cannot be written to."""
         n_sources = len(rows) - 1
         return cls(
-            rows, targets, np.zeros((len(targets), 2)), np.zeros(n_targets), np.zeros(n_sources),
+            rows, targets, np.broadcast_to(np.zeros(()), (len(targets), 2)), np.zeros(n_targets), np.zeros(n_sources),
             np.zeros(n_sources + 1), np.zeros(n_targets + 1), concentration,
         )  # fmt: skip
 
@@ -103,6 +120,11 @@ class TranslationTable(FixedHyperparameters, Record):
             raise ValueError("the translation table has a target word that does not exist")
 
     # ---- rows --------------------------------------------------------------------------------------------------------
+
+    @property
+    def has_counts(self) -> bool:
+        """Whether there are counts of pairs, and not a single zero for all."""
+        return any(self.pairs.strides)
 
     def sources(self) -> NDArray[np.int64]:
         """Return the source word of each pair, (E,)."""
@@ -120,12 +142,11 @@ class TranslationTable(FixedHyperparameters, Record):
         return TranslationWeights(np.stack(found[:2], axis=1), found[2], found[3])
 
     def update(self, sums: TranslationSums) -> Self:
-        n_sources, n_targets = len(self.null_source), len(self.null_target)
-        of_source = np.bincount(self.sources(), sums.pairs[:, 0], n_sources)
-        of_target = np.bincount(self.targets, sums.pairs[:, 1], n_targets)
+        of_source, of_target = np.zeros(len(self.null_source)), np.zeros(len(self.null_target))
+        add_rows(self.rows, self.targets, sums.pairs, of_source, of_target)
         return dataclasses.replace(
             self,
-            pairs=self.pairs + sums.pairs,
+            pairs=self.pairs + sums.pairs if self.has_counts else sums.pairs,
             null_target=self.null_target + sums.null_target,
             null_source=self.null_source + sums.null_source,
             totals_source=self.totals_source + np.append(of_source, sums.null_target.sum()),
@@ -141,7 +162,10 @@ class TranslationTable(FixedHyperparameters, Record):
             found.append((np.maximum(block.counts, 0.0) + beta) * scales[block.of])
         return self._weights(found)
 
-    predictive = mean
+    def predictive(self) -> PredictiveCounts:
+        """Return the weights of `mean` as counts, which take no room of their own."""
+        counts = self.pairs, self.null_target, self.null_source
+        return PredictiveCounts(*counts, self.totals_source, self.totals_target, self.concentration)
 
     def mode(self) -> TranslationWeights:
         """Return the mode; words without counts keep equal weights. A concentration below 1 is taken as 1."""
@@ -204,5 +228,17 @@ class TranslationTable(FixedHyperparameters, Record):
                 found -= sign * digamma_and_gammaln(np.maximum(block.totals, 0.0) + block.n_words * beta)[1].sum()
         return float(found)
 
-    def incremental(self, sums: TranslationSums) -> Incremental:
-        return Incremental(self, sums)  # type: ignore[arg-type]
+    def incremental(self, sums: TranslationSums) -> IncrementalTranslation:
+        return IncrementalTranslation(self, sums)  # type: ignore[arg-type]
+
+
+class IncrementalTranslation(Incremental):
+    """A translation table that changes in small steps, of which each takes the place of the fresh sums."""
+
+    def blend(self, keep: float, gain: float, fresh: TranslationSums) -> None:
+        """Let fresh sums enter the old ones, and take their arrays: a step needs no third table."""
+        for name, old in self._sums.arrays().items():
+            new = getattr(fresh, name)
+            new *= gain
+            add_scaled(new.reshape(-1), keep, np.ravel(old))
+        self._sums = fresh

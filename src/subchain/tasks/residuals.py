@@ -59,7 +59,7 @@ def pseudo_residuals(question: Question, kind: str) -> list[PseudoResiduals]:
         residuals = np.stack(segments(*tails)).reshape(3, *here.shape)
         found[:, block.positions] = np.where(is_missing(here), np.nan, residuals)
 
-    KINDS[kind](question.engine)(question.surrogate, question.part, keep).checked()
+    KINDS[kind](question.engine)(question.surrogate, question.part.unobserved, keep).checked()
     split = [question.data.split(table) for table in found]
     return [PseudoResiduals(*parts) for parts in zip(*split, strict=True)]
 

@@ -32,7 +32,7 @@ def score_steps(question: Question) -> Array:
 
 def score_left_out(question: Question) -> Array:
     """Return the log probability of each observation given all others of its sequence, (N,); 0 where it is missing."""
-    return question.engine.score_left_out(question.surrogate, question.part)
+    return question.engine.score_left_out(question.surrogate, question.part.unobserved)
 
 
 def score_masked(question: Question, mask: Any) -> Array:
@@ -53,7 +53,9 @@ def score_masked(question: Question, mask: Any) -> Array:
             terms = np.log(block.table[:, columns]) + emission.log_likelihood(question.data.at(at))
         out[at] = np.logaddexp.reduce(terms, axis=0)
 
-    question.engine.smooth(question.surrogate, dataclasses.replace(question.part, hidden=hidden), keep).checked()
+    question.engine.smooth(
+        question.surrogate, dataclasses.replace(question.part.unobserved, hidden=hidden), keep
+    ).checked()
     return out
 
 

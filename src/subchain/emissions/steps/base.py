@@ -25,6 +25,9 @@ class EmissionSteps:
         self.learned = learned
         self._sums = sums
 
+    def share(self, n_tiles: int) -> None:
+        """Prepare for updates of so many tiles, whose fresh sums enter the sums in as many parts."""
+
     def row_size(self, columns: int) -> int:
         """Return how many numbers hold the fresh sums of a tile with so many positions."""
         return len(self.learned.sums)

@@ -1,7 +1,8 @@
 """Symbols for compiled stochastic updates: the rows of symbols that occur, whatever the size of the vocabulary.
 
-See `emissions.incremental_table`. The fresh sums of a tile are the number of its distinct symbols, these symbols, and a
-row of counts for each.
+See `emissions.incremental_table`. The fresh sums of a tile are its distinct symbols and a row of counts for each. They
+enter the counts in parts, each of which several threads may work on: symbols go to parts by their numbers, `BLOCK` at a
+time, and those of a tile lie part after part.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -16,7 +17,8 @@ from numpy.typing import NDArray
 from subchain.emissions.incremental_table import LEAST_FACTOR, distinct_symbols, weigh_rows
 from subchain.emissions.steps.base import read_only
 from subchain.emissions.symbol_kernels import gather, scatter
-from subchain.propagation.lanes.learning import blend_family, clear_sums, weigh_family
+from subchain.propagation.compiled import small_kernel
+from subchain.propagation.lanes.learning import begin_blend, blend_part, clear_sums, end_blend, weigh_family
 from subchain.propagation.lanes.observing import add_observations, likelihoods, observation_room, observe
 from subchain.propagation.verbs import implements
 
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
+
+#: Neighbouring symbols that belong to the same part: their rows are whole cache lines.
+BLOCK = 8
 
 
 class SymbolRows(NamedTuple):
@@ -38,6 +43,7 @@ class SymbolRows(NamedTuple):
     totals : (K,) sums of the posterior's concentrations over all symbols
     kind : (1,) how the posterior becomes weights
     place : (W,) scratch
+    added : (parts, K) sums of what a part adds to the counts
     """
 
     values: NDArray[Any]
@@ -47,6 +53,7 @@ class SymbolRows(NamedTuple):
     totals: Array
     kind: Index
     place: NDArray[np.int32]
+    added: Array
 
 
 class SymbolSteps(NamedTuple):
@@ -65,6 +72,7 @@ class FoundSymbols(NamedTuple):
     codes : (n,) symbols
     found : distinct symbols
     local : (n,) the number of each symbol among them
+    order : scratch
     rows, shift : (n, K) and (n,) their weights, and the logarithms of what these were divided by
     n : (2,) numbers of observations and of distinct symbols
     """
@@ -72,6 +80,7 @@ class FoundSymbols(NamedTuple):
     codes: Index
     found: Index
     local: Index
+    order: Index
     rows: Array
     shift: Array
     n: Index
@@ -84,15 +93,20 @@ class TableSteps:
         self._table, self._factor, self._kind = table, np.array([table.factor]), np.zeros(1, dtype=np.int64)
         self._values = read_only(values)
         self._totals = np.empty_like(table.totals)
+        self.share(1)
+
+    def share(self, n_tiles: int) -> None:
+        self._added = np.empty((n_tiles, len(self._totals)))
 
     def row_size(self, columns: int) -> int:
-        return 1 + columns * (1 + len(self._totals))
+        return len(self._added) + columns * (1 + len(self._totals))
 
     def of_thread(self, number: int) -> SymbolSteps:
         table = self._table
         likelihood = SymbolRows(
-            self._values, table.counts, self._factor, table.concentration, self._totals, self._kind, table.place(number)
-        )
+            self._values, table.counts, self._factor, table.concentration, self._totals, self._kind,
+            table.place(number), self._added,
+        )  # fmt: skip
         return SymbolSteps(likelihood, table.totals, table.prior_totals)
 
     def finish(self) -> None:
@@ -104,7 +118,8 @@ class TableSteps:
 def _room(family, columns):
     return FoundSymbols(
         np.empty(columns, dtype=np.int64), np.empty(columns, dtype=np.int64), np.empty(columns, dtype=np.int64),
-        np.empty((columns, family.totals.shape[0])), np.empty(columns), np.zeros(2, dtype=np.int64),
+        np.empty(columns, dtype=np.int64), np.empty((columns, family.totals.shape[0])), np.empty(columns),
+        np.zeros(2, dtype=np.int64),
     )  # fmt: skip
 
 
@@ -135,16 +150,45 @@ def _likelihoods(family, seen, out, shift):
 
 @implements(clear_sums, SymbolRows)
 def _clear(family, row):
-    row[0] = 0.0
+    row[: family.added.shape[0]] = 0.0
+
+
+@small_kernel
+def _arrange(found, local, order, ends):
+    """Number distinct symbols part after part; `local` changes with them, `order` (n,) are the new numbers.
+
+    Parts end at `ends` (parts,).
+    """
+    parts = ends.shape[0]
+    ends[:] = 0.0
+    for i in range(found.shape[0]):
+        ends[found[i] // BLOCK % parts] += 1.0
+    at = 0.0
+    for part in range(parts):
+        size = ends[part]
+        ends[part] = at
+        at += size
+    for i in range(found.shape[0]):
+        part = found[i] // BLOCK % parts
+        order[i] = np.int64(ends[part])
+        ends[part] += 1.0
+    for position in range(local.shape[0]):
+        if local[position] >= 0:
+            local[position] = order[local[position]]
 
 
 @implements(add_observations, SymbolRows)
 def _add(family, seen, marginals, sums):
-    n, n_found, n_states = seen.n[0], seen.n[1], marginals.shape[0]
-    sums[0] = n_found
-    for i in range(n_found):
-        sums[1 + i] = seen.found[i]
-    rows = sums[1 + n_found : 1 + n_found * (1 + n_states)].reshape(n_found, n_states)
+    n, n_found, n_states, parts = seen.n[0], seen.n[1], marginals.shape[0], family.added.shape[0]
+    if parts > 1:
+        _arrange(seen.found[:n_found], seen.local[:n], seen.order, sums[:parts])
+        for i in range(n_found):
+            sums[parts + seen.order[i]] = seen.found[i]
+    else:
+        sums[0] = n_found
+        for i in range(n_found):
+            sums[1 + i] = seen.found[i]
+    rows = sums[parts + n_found : parts + n_found * (1 + n_states)].reshape(n_found, n_states)
     rows[:] = 0.0
     scatter(rows, seen.local[:n], marginals)
 
@@ -157,20 +201,39 @@ def _weigh(learned, kind):
     return True
 
 
-@implements(blend_family, SymbolSteps)
-def _blend(learned, keep, gain, rows):
-    counts, factor, n_states = learned.likelihood.counts, learned.likelihood.factor, learned.totals.shape[0]
+@implements(begin_blend, SymbolSteps)
+def _begin(learned, keep, gain):
+    counts, factor = learned.likelihood.counts, learned.likelihood.factor
     factor[0] *= keep
     if factor[0] < LEAST_FACTOR:
         counts *= factor[0]
         factor[0] = 1.0
-    share, added = gain / factor[0], np.zeros(n_states)
-    for tile in range(rows.shape[0]):
-        row, n_found = rows[tile], np.int64(rows[tile, 0])
-        for i in range(n_found):
-            symbol, at = np.int64(row[1 + i]), 1 + n_found + i * n_states
+
+
+@implements(blend_part, SymbolSteps)
+def _blend(learned, keep, gain, rows, part):
+    family, parts = learned.likelihood, rows.shape[0]
+    counts, added, n_states = family.counts, family.added[part], family.added.shape[1]
+    share = gain / family.factor[0]
+    added[:] = 0.0
+    for tile in range(parts):
+        row = rows[tile]
+        first, last, n_found = (
+            0 if part == 0 else np.int64(row[part - 1]),
+            np.int64(row[part]),
+            np.int64(row[parts - 1]),
+        )
+        for i in range(first, last):
+            symbol, at = np.int64(row[parts + i]), parts + n_found + i * n_states
             for k in range(n_states):
                 counts[symbol, k] += share * row[at + k]
                 added[k] += row[at + k]
-    for k in range(n_states):
-        learned.totals[k] = keep * learned.totals[k] + gain * added[k]
+
+
+@implements(end_blend, SymbolSteps)
+def _end(learned, keep, gain, parts):
+    for k in range(learned.totals.shape[0]):
+        fresh = 0.0
+        for part in range(parts):
+            fresh += learned.likelihood.added[part, k]
+        learned.totals[k] = keep * learned.totals[k] + gain * fresh

@@ -9,8 +9,14 @@ thread takes long too, so helpers wake each other: the caller one, that one half
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+#: Signals that may interrupt a program, if Python answers them.
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def n_cores() -> int:
@@ -39,12 +45,12 @@ class Crew:
         started. A caller may ask for more threads than there are cores, and gets them.
         """
         job = _Job(work)
-        with self._at_work():
+        with _Shield() as shield, self._at_work():
             try:
                 helpers = self._hire(n_jobs)
                 if helpers:
                     helpers[0].begin(job, helpers[1:])
-                work()
+                shield.lowered_for(work)
             finally:
                 job.wait()
         for error in job.errors:
@@ -125,18 +131,66 @@ class _Job:
                 self._changed.notify()
 
     def wait(self) -> None:
-        """Wait for those who have joined. An interruption is raised afterwards: they write to arrays of the caller."""
-        interruption: BaseException | None = None
-        while True:
+        """Wait for those who have joined: they write to arrays of the caller."""
+        with self._changed:
+            self._is_open = False
+            self._changed.wait_for(lambda: self._at_work == 0)
+
+
+class _Shield:
+    """Context in which an interruption waits for its end, so that no helper is lost between two instructions.
+
+    Python answers signals in the main thread alone. While the shield is lowered they are answered at once.
+    """
+
+    def __init__(self) -> None:
+        self._handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
+        self._waiting: list[int] = []
+        self._is_lowered = False
+
+    def __enter__(self) -> _Shield:
+        if threading.current_thread() is threading.main_thread():
             try:
-                with self._changed:
-                    self._is_open = False
-                    self._changed.wait_for(lambda: self._at_work == 0)
-                break
-            except KeyboardInterrupt as error:
-                interruption = error
-        if interruption is not None:
-            raise interruption
+                for number in SIGNALS:
+                    handler = signal.getsignal(number)
+                    if callable(handler):
+                        self._handlers[number] = handler
+                        signal.signal(number, self._answer)
+            except BaseException:
+                self._remove()
+                raise
+        return self
+
+    def lowered_for(self, work: Callable[[], None]) -> None:
+        """Run `work`, which may be interrupted, but only once."""
+        try:
+            self._is_lowered = True
+            work()
+        finally:
+            self._is_lowered = False
+
+    def _answer(self, number: int, frame: FrameType | None) -> None:
+        if not self._is_lowered:
+            self._waiting.append(number)
+            return
+        self._is_lowered = False
+        self._handlers[number](number, frame)
+        self._is_lowered = True  # the handler has raised nothing
+
+    def _remove(self) -> None:
+        if not self._handlers:
+            return
+        number, handler = self._handlers.popitem()
+        try:
+            signal.signal(number, handler)
+        finally:  # also if that signal is answered now
+            self._remove()
+
+    def __exit__(self, *error: object) -> None:
+        handlers = dict(self._handlers)
+        self._remove()
+        for number in self._waiting:
+            handlers[number](number, None)
 
 
 class _Helper(threading.Thread):

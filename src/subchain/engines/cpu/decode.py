@@ -27,7 +27,7 @@ from subchain.engines.cpu.listed import LegalMessages
 from subchain.engines.cpu.listed_paths import best_paths
 from subchain.engines.cpu.messages import Messages
 from subchain.engines.cpu.partition import Partition, Tile, partition, tile_bounds
-from subchain.engines.cpu.paths import states_array
+from subchain.engines.cpu.paths import for_kernels, states_array
 from subchain.engines.cpu.workspace import Workers
 from subchain.errors import impossible_error
 from subchain.propagation.backward_sampling import log_onward_of
@@ -74,21 +74,26 @@ def viterbi(
     ImpossibleSequenceError
         If a sequence has no path.
     """
-    data = messages.data
     states = states_array(out, messages, ())
     legal = LegalMessages.where_it_pays(messages)
-    if legal is not None:
-        return states, best_paths(workers, legal, np.asarray(states))
-    lead = _lead(messages)
+    with for_kernels(states) as decoded:
+        if legal is not None:
+            return states, best_paths(workers, legal, decoded)
+        return states, _over_all_states(workers, messages, decoded)
+
+
+def _over_all_states(workers: Workers, messages: Messages, states: NDArray[Any]) -> Array:
+    """Write the most probable paths into `states`; return their log probabilities."""
+    data, lead = messages.data, _lead(messages)
     longest = WHOLE if lead is None else max(8 * lead, 256, data.n_observations // MANY_PIECES)
     cut = partition(data.offsets, np.arange(data.n_sequences), longest, messages.surrogate.n_states, 1)
-    decoder = _Decoder(messages, cut, np.asarray(states))
+    decoder = _Decoder(messages, cut, states)
     with single_threaded:
         decoder.run_all(workers, decoder.tiles(lead))
         workers.map(decoder.settle, decoder.doubts())
     if decoder.impossible:
         raise impossible_error(dict(sorted(decoder.impossible.items())))
-    return states, decoder.log_probability()
+    return decoder.log_probability()
 
 
 class _Doubts(NamedTuple):
@@ -224,10 +229,9 @@ class _Decoder:
 
     def _leads_astray(self, pieces: Index) -> NDArray[np.bool_]:
         """Whether the path through each piece comes from another state than the one at the end of the piece before."""
-        starts = self.cut.start[pieces]
-        best = np.empty(len(pieces), dtype=np.int64)
-        best_before(self.log_into, self.states[starts], self.last[pieces - 1].T, best)
-        return np.asarray(best != self.states[starts - 1])
+        is_astray = np.empty(len(pieces), dtype=np.bool_)
+        _lead_astray(self.log_into, pieces, self.cut.start, self.states, self.last, is_astray)
+        return is_astray
 
     def settle(self, doubts: _Doubts) -> None:
         """Make the pieces of one sequence agree: δ from the left, then states from the right."""
@@ -280,12 +284,8 @@ class _Decoder:
 
     def log_probability(self) -> Array:
         """Log probability of each sequence's path: the ends of the sequences, and the constants lost at borders."""
-        cut = self.cut
-        total = np.zeros(self.messages.data.n_sequences)
-        total[cut.sequence[cut.is_last]] = self.last[cut.is_last].max(axis=1)
-        inner = np.flatnonzero(~cut.is_first)
-        best = self.last[inner - 1].argmax(axis=1)
-        np.add.at(total, cut.sequence[inner], self.last[inner - 1, best] - self.before[inner, best])
+        cut, total = self.cut, np.zeros(self.messages.data.n_sequences)
+        _add_ends(self.before, self.last, cut.is_first, cut.is_last, cut.sequence, total)
         return total
 
 
@@ -328,6 +328,36 @@ def _mark_wrong(before, last, is_first, wrong):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _sweep_probes(log_transition, early, late):  # type: ignore[no-untyped-def]
+    """Turn the log likelihoods at all probes into δ that start without information, (probes, steps, K) each."""
+    nothing = np.zeros(early.shape[2])
+    for probe in range(early.shape[0]):
+        sweep(early[probe], log_transition, nothing)
+        sweep(late[probe], log_transition, nothing)
+
+
+@kernel
+def _lead_astray(log_into, pieces, starts, states, last, is_astray):  # type: ignore[no-untyped-def]
+    """Mark pieces whose path comes from another state than the one at the end of the piece before."""
+    best = np.empty(1, dtype=np.int64)
+    for i in range(pieces.shape[0]):
+        start, delta = starts[pieces[i]], last[pieces[i] - 1].reshape(-1, 1)
+        best_before(log_into, states[start : start + 1], delta, best)
+        is_astray[i] = best[0] != states[start - 1]
+
+
+@kernel
+def _add_ends(before, last, is_first, is_last, sequence, total):  # type: ignore[no-untyped-def]
+    """Add what the ends of the pieces contribute to the log probability of each sequence's path."""
+    for piece in range(is_first.shape[0]):
+        if not is_first[piece]:
+            best = last[piece - 1].argmax()
+            total[sequence[piece]] += last[piece - 1, best] - before[piece, best]
+        if is_last[piece]:
+            total[sequence[piece]] += last[piece].max()
+
+
+@kernel
 def _last_difference(early, late):  # type: ignore[no-untyped-def]
     """Return the last step at which δ of any probe differ, (probes, steps, K) each; −1 if none does."""
     for step in range(early.shape[1] - 1, -1, -1):
@@ -366,12 +396,8 @@ def _spread(first: Index, stop: Index) -> Index:
 def _meeting_time(messages: Messages, starts: Index, steps: int) -> int | None:
     """Steps until δ started at `starts + steps` agrees with δ started at `starts`; None if `steps` are not enough."""
     _, logs = messages.log_likelihood((starts[:, None] + np.arange(2 * steps)).ravel())
-    log_transition = messages.kernels.log_forms.forward
     early = logs.reshape(len(starts), 2 * steps, -1)
     late = early[:, steps:].copy()
-    nothing = np.zeros(early.shape[2])
-    for probe in range(len(starts)):
-        sweep(early[probe], log_transition, nothing)
-        sweep(late[probe], log_transition, nothing)
+    _sweep_probes(messages.kernels.log_forms.forward, early, late)
     last = int(_last_difference(early[:, steps:], late))
     return None if last == steps - 1 else last + 1

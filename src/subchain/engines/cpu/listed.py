@@ -30,6 +30,9 @@ Index = NDArray[np.int64]
 BLOCK = 1 << 15
 #: Most legal states of a piece: a chain without a cut for longer is better run over all states, on all cores.
 MOST_ENTRIES = 1 << 21
+#: The same where few transitions are possible, and the number of all transitions for each of these from which they are
+#: few: running along one list takes less time than running over all states on all cores.
+MOST_OF_FEW, FEW = 1 << 25, 100
 #: Most groups; there are fewer where their sums would hold more than all lists.
 MAX_GROUPS = 64
 
@@ -140,7 +143,9 @@ class LegalMessages:
             return None
         pieces = _cut(messages.data.offsets, legal.offsets)
         longest = (legal.offsets[pieces.stops] - legal.offsets[pieces.starts]).max(initial=0)
-        return cls(messages, legal, pieces) if longest <= MOST_ENTRIES else None
+        sizes = np.diff(legal.offsets).astype(np.float64)
+        is_few = FEW * (sizes[1:] @ sizes[:-1]) <= len(sizes) * float(legal.n_states) ** 2
+        return cls(messages, legal, pieces) if longest <= (MOST_OF_FEW if is_few else MOST_ENTRIES) else None
 
     def blocks(self, chosen: Index) -> list[Pieces]:
         """The chosen sequences as blocks."""

@@ -71,7 +71,7 @@ class Tile:
 
     @cached_property
     def columns(self) -> int:
-        return int(self.offsets[-1])
+        return int(self.lengths.sum())
 
     @cached_property
     def last_columns(self) -> Index:

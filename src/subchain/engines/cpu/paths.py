@@ -9,6 +9,8 @@ first pass has left to log space are drawn there, and the second pass does not v
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,13 +63,14 @@ def sample_paths(
         If a sequence has no path.
     """
     states = states_array(out, messages, (n,))
-    survey = _Survey(messages, key_of(seed), np.asarray(states))
-    results, scores = run_pass(workers, messages, survey)
-    scores.checked()
-    maps = [entries for group in results for entries in group]
-    if maps:
-        chosen = np.setdiff1d(np.arange(messages.data.n_sequences), survey.hard_sequences)
-        run_pass(workers, messages, _Write(messages, survey.key, survey.states, _following(maps)), chosen)
+    with for_kernels(states) as drawn:
+        survey = _Survey(messages, key_of(seed), drawn)
+        results, scores = run_pass(workers, messages, survey)
+        scores.checked()
+        maps = [entries for group in results for entries in group]
+        if maps:
+            chosen = np.setdiff1d(np.arange(messages.data.n_sequences), survey.hard_sequences)
+            run_pass(workers, messages, _Write(messages, survey.key, survey.states, _following(maps)), chosen)
     return states
 
 
@@ -204,3 +207,13 @@ def states_array(out: NDArray[Any] | None, messages: Messages, shape: tuple[int,
             f"{n_states - 1}."
         )
     return out
+
+
+@contextmanager
+def for_kernels(states: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """Give an array to write the states to: the same or, if its bytes are in another order, one that is copied back."""
+    array = np.asarray(states)
+    native = array if array.dtype.isnative else np.empty(array.shape, array.dtype.newbyteorder("="))
+    yield native
+    if native is not array:
+        array[...] = native

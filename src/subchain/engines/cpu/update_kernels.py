@@ -6,8 +6,9 @@ underflows, a missing coordinate) is left to the general method: the run of upda
 
 One thread leads: it chooses the subchains, works out the surrogate and lets the fresh sums enter the old ones. In
 between it opens the tiles of the minibatch, which other threads may help with: first what lies around the subchains,
-then the subchains. Sums of tiles are kept apart and added in their order, so that any number of threads gives the same
-bits. The leader waits for tiles that are being worked on, never for a thread.
+then the subchains, then the parts of the sums that fresh ones enter. Sums of tiles are kept apart and added in their
+order, so that any number of threads gives the same bits. The leader waits for tiles that are being worked on, never for
+a thread.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -20,15 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.parts import MEAN
-from subchain.numerics.claiming import claim_below, raise_by
+from subchain.numerics.claiming import claim_below, look, raise_by
 from subchain.numerics.stationary import reduce_states, reduced_distribution
 from subchain.numerics.subnormals import flush_subnormals, restore_subnormals
 from subchain.propagation.compiled import kernel, small_kernel
 from subchain.propagation.lanes.groups import Sums, Ways, messages_of
-from subchain.propagation.lanes.learning import blend_family, clear_sums, weigh_family
+from subchain.propagation.lanes.learning import begin_blend, blend_part, clear_sums, end_blend, weigh_family
 from subchain.propagation.lanes.observing import observation_room
 from subchain.propagation.lanes.subchains import Subchains, add_tile, run_tile
-from subchain.propagation.lanes.surroundings import BUFFERS, GROWING, Places, enter, falling_order, leave
+from subchain.propagation.lanes.surroundings import BUFFERS, GROWING, GUARDS, Places, enter, falling_order, leave
 from subchain.propagation.layout import step_offsets
 from subchain.propagation.underflow import LEAST_TRANSITION
 from subchain.transitions.incremental import dirichlet_rows
@@ -37,7 +38,9 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 #: Looks at a counter after which a helper takes its leave.
-PATIENCE = 20_000
+PATIENCE = 300_000
+#: What is done in an update: messages from around the subchains, the subchains, and fresh sums enter the old ones.
+ENTER, RUN, BLEND, N_STAGES = 0, 1, 2, 3
 
 
 class Progress(NamedTuple):
@@ -66,6 +69,8 @@ class Minibatch(NamedTuple):
     ways, outside : first states and transitions, and the stationary distribution, (K,)
     rows : (T, S) the fresh sums of each tile: first states, transitions and emissions
     totals : (M,) log likelihoods
+    guards : (M, 2 K) those that the subchains leave, until all tiles are done; (0, 2 K) where there is one tile
+    blend : (2,) what the old sums and the fresh ones are multiplied by when they are added
     """
 
     lanes: Subchains
@@ -75,6 +80,8 @@ class Minibatch(NamedTuple):
     outside: Array
     rows: Array
     totals: Array
+    guards: NDArray[np.float32]
+    blend: Array
 
 
 @small_kernel
@@ -146,16 +153,29 @@ def _parts(row, n_states):
     return Sums(row[:n_states], row[n_states:chain].reshape(n_states, n_states), row[chain:])
 
 
+@small_kernel
+def _fresh(batch):
+    """The fresh sums of the emissions, a row for each tile."""
+    n_states = batch.ways.initial.shape[0]
+    return batch.rows[:, n_states + n_states * n_states :]
+
+
 @kernel
-def _run_stage(family, seen, batch, tables, tile, is_second):
-    """Work on one tile: what lies around its subchains, or the subchains; return whether that could be done."""
-    lanes, n_states = batch.lanes, batch.ways.initial.shape[0]
+def _run_stage(learned, seen, batch, tables, tile, stage):
+    """Work on one tile, or on one part of the sums; return whether that could be done."""
+    family, lanes, n_states = learned.likelihood, batch.lanes, batch.ways.initial.shape[0]
     a, b = lanes.tiles[tile], lanes.tiles[tile + 1]
+    if stage == BLEND:
+        blend_part(learned, batch.blend[0], batch.blend[1], _fresh(batch), tile)
+        if batch.boundary.state[0] == GUARDS and batch.rows.shape[0] > 1:
+            for lane in range(a, b):
+                batch.boundary.guards[batch.places.pieces[lane]] = batch.guards[lane]
+        return True
     if lanes.lengths[a:b].sum() > tables.positions.shape[0]:
         return False  # subchains far longer than usual
     start = lanes.start[n_states * a : n_states * b].reshape(n_states, b - a)
     stop = lanes.stop[n_states * a : n_states * b].reshape(n_states, b - a)
-    if not is_second:
+    if stage == ENTER:
         return enter(
             family, seen, lanes, batch.places, batch.boundary, a, b, batch.ways, batch.outside, tables, start, stop
         )  # fmt: skip
@@ -164,7 +184,11 @@ def _run_stage(family, seen, batch, tables, tile, is_second):
     if not run_tile(family, seen, lanes, a, b, offsets, start, stop, batch.ways, tables, batch.totals[a:b]):
         return False
     weighted, alpha, marginals = messages_of(tables, n_states, offsets[-1])
-    leave(batch.boundary, batch.places.pieces[a:b], lengths, offsets, weighted, alpha, marginals)
+    if batch.boundary.state[0] == GUARDS:
+        guards, rows = batch.boundary.guards, batch.places.pieces[a:b]
+        if batch.rows.shape[0] > 1:  # another tile may fail, and the update with it
+            guards, rows = batch.guards, np.arange(a, b)
+        leave(batch.boundary, guards, rows, lengths, offsets, weighted, alpha, marginals)
     sums.initial[:] = 0.0
     sums.pairs[:] = 0.0
     clear_sums(family, sums.emission)
@@ -173,40 +197,40 @@ def _run_stage(family, seen, batch, tables, tile, is_second):
 
 
 @kernel
-def _run_claimed(family, seen, batch, progress, tables, number):
+def _run_claimed(learned, seen, batch, progress, tables, number):
     """Work on the tile that a claimed number stands for."""
     n_tiles = batch.rows.shape[0]
-    if not _run_stage(family, seen, batch, tables, number % n_tiles, number // n_tiles % 2 == 1):
+    if not _run_stage(learned, seen, batch, tables, number % n_tiles, number // n_tiles % N_STAGES):
         raise_by(progress.failed, 1)
     raise_by(progress.done, 1)
 
 
 @kernel
-def _run_all(family, seen, batch, progress, tables, is_second):
+def _run_all(learned, seen, batch, progress, tables, stage):
     """Lead all threads through a stage of an update; return whether all tiles could be done."""
     n_tiles = batch.rows.shape[0]
     if n_tiles == 1:
-        return _run_stage(family, seen, batch, tables, 0, is_second)
+        return _run_stage(learned, seen, batch, tables, 0, stage)
     limit = raise_by(progress.opened, n_tiles) + n_tiles
     number = claim_below(progress.claimed, limit)
     while number >= 0:
-        _run_claimed(family, seen, batch, progress, tables, number)
+        _run_claimed(learned, seen, batch, progress, tables, number)
         number = claim_below(progress.claimed, limit)
-    while raise_by(progress.done, 0) < limit:
-        if raise_by(progress.broken, 0) > 0:
+    while look(progress.done) < limit:
+        if look(progress.broken) > 0:
             return False
-    return raise_by(progress.failed, 0) == 0
+    return look(progress.failed) == 0
 
 
 @kernel
-def _help(family, seen, batch, progress, tables):
+def _help(learned, seen, batch, progress, tables):
     """Work on tiles as they are opened, until all is over or nothing has been opened for some time."""
     waited = 0
-    while waited < PATIENCE and raise_by(progress.over, 0) == 0:
-        number = claim_below(progress.claimed, raise_by(progress.opened, 0))
+    while waited < PATIENCE and look(progress.over) == 0:
+        number = claim_below(progress.claimed, look(progress.opened))
         waited = 0 if number >= 0 else waited + 1
         if number >= 0:
-            _run_claimed(family, seen, batch, progress, tables, number)
+            _run_claimed(learned, seen, batch, progress, tables, number)
 
 
 @small_kernel
@@ -249,13 +273,16 @@ def _lead(kind, learned, chain, units, batch, progress, tables, seen, found):
         all_first = _choose(units, update, batch.lanes, batch.places)
         if not (_weigh_chain(kind, chain, batch.ways, batch.outside, all_first) and weigh_family(learned, kind)):
             return update
-        for is_second in (False, True):
-            if not _run_all(learned.likelihood, seen, batch, progress, tables, is_second):
+        for stage in (ENTER, RUN):
+            if not _run_all(learned, seen, batch, progress, tables, stage):
                 return update
-        rate, n_states = units.rates[update], batch.ways.initial.shape[0]
+        rate = units.rates[update]
+        keep, gain = 1.0 - rate, rate * units.gains[2]
         _blend_chain(rate, units.gains, batch.rows, batch.ways, chain)
-        fresh = batch.rows[:, n_states + n_states * n_states :]
-        blend_family(learned, 1.0 - rate, rate * units.gains[2], fresh)
+        batch.blend[0], batch.blend[1] = keep, gain
+        begin_blend(learned, keep, gain)
+        _run_all(learned, seen, batch, progress, tables, BLEND)
+        end_blend(learned, keep, gain, batch.rows.shape[0])
         found.growths[update] = _keep_reach(boundary, batch.places.reach)
         for lane in range(batch.totals.shape[0]):
             found.since[0] += batch.totals[lane]
@@ -278,7 +305,7 @@ def run_updates(kind, learned, chain, units, batch, progress, tables, found):
     seen = observation_room(learned.likelihood, tables.positions.shape[0])
     control = flush_subnormals()
     if raise_by(progress.joined, 1) > 0:
-        _help(learned.likelihood, seen, batch, progress, tables)
+        _help(learned, seen, batch, progress, tables)
     else:
         found.done[0] = _lead(kind, learned, chain, units, batch, progress, tables, seen, found)
         raise_by(progress.over, 1)

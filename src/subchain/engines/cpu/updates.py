@@ -51,6 +51,7 @@ def run_updates(
     tiles = np.append(np.arange(0, size, wide), size)
     columns = int(min(wide * units.length, max(RAGGED * wide * typical, LINE * units.length)))
     columns = max(columns, wide * int(boundary.state[1]), LEAST_COLUMNS)
+    emission.share(len(tiles) - 1)
     rows = empty_table(len(tiles) - 1, n_states * (1 + n_states) + emission.row_size(columns))
     batch = _minibatch(tiles, units, boundary, n_states, rows)
     counters = np.zeros((len(Progress._fields), 16), dtype=np.int64)  # a cache line and the next for each
@@ -87,4 +88,5 @@ def _minibatch(tiles: Index, units: Units, boundary: BoundarySteps, n_states: in
     lanes = Subchains(tiles, starts, lengths, start, stop, np.empty(size), weights, pair_weights)
     around = Places(pieces, begins, ends, np.zeros((size, 2), dtype=np.int64))
     ways = Ways(np.empty(n_states), np.empty((n_states, n_states)), np.empty((n_states, n_states)))
-    return Minibatch(lanes, around, boundary, ways, np.empty(n_states), rows, np.empty(size))
+    guards = np.empty((size if len(rows) > 1 else 0, 2 * n_states), dtype=np.float32)
+    return Minibatch(lanes, around, boundary, ways, np.empty(n_states), rows, np.empty(size), guards, np.empty(2))

@@ -65,6 +65,7 @@ class Visits:
             self.ledger.draw(asked, state.seed)
         else:
             self.ledger.begin(problem.structure.statistics(state.point) if statistics is None else statistics)
+        state.results = self.ledger  # the statistics of the start are released
 
     def order(self, seed: int) -> Index:
         """Return the order in which clusters are visited in the present pass."""

@@ -42,6 +42,8 @@ Index = NDArray[np.int64]
 
 #: Updates whose minibatches are drawn together.
 DRAWN = 64
+#: Observations of the updates of one compiled call: interruptions and time limits wait for it.
+AT_ONCE = 1 << 20
 #: Units, and their length, from which statistics are estimated where a run starts at a given model.
 SAMPLE_SIZE, SAMPLE_LENGTH = 128, 1024
 #: Updates between two updates of the hyperparameters, and the share of a short run.
@@ -106,6 +108,7 @@ class Updates:
         self.interruption = Postponed()
         self.deadline = state.deadline
         self._drawn: dict[int, tuple[Index, Array]] = {}
+        self._ran_through = False  # whether the last compiled call has done all that it was given
         memory, prior = state.results.memory, state.results.prior or problem.prior
         statistics = state.statistics if state.statistics is not None else self._estimate(state.point)
         statistics.n_observations = problem.structure.total_weight
@@ -116,6 +119,7 @@ class Updates:
             self.results.restore(memory, statistics)
         else:
             minibatches.begin()
+        state.results = self.results  # the statistics of the start are released
 
     def _at_most(self, updates: int, share: float) -> int:
         """Return a number of updates, at most so many and a share of the run, if its length is known."""
@@ -126,22 +130,25 @@ class Updates:
         rng = np.random.default_rng([self.seed, 1 << 32])
         return self.problem.structure.excerpt(SAMPLE_LENGTH, SAMPLE_SIZE, rng).statistics(point)
 
-    def coming(self, update: int) -> tuple[Index, Array]:
-        """Return the units (U, M) of an update and of some that follow, and their falling rates (U,).
+    def coming(self, update: int, n: int = 1) -> tuple[Index, Array]:
+        """Return the units (n, M) of an update and of those that follow, and their falling rates (n,).
 
         The units are a function of the seed and the updates' numbers.
         """
-        block, at = divmod(update - 1, DRAWN)
+        first, last = (update - 1) // DRAWN, (update + n - 2) // DRAWN
+        self._drawn = {block: drawn for block, drawn in self._drawn.items() if block >= first - 1}
+        drawn = [self._of_block(block) for block in range(first, last + 1)]
+        units, rates = drawn[0] if len(drawn) == 1 else (np.concatenate(parts) for parts in zip(*drawn, strict=True))
+        at = update - 1 - first * DRAWN
+        return units[at : at + n], rates[at : at + n]
+
+    def _of_block(self, block: int) -> tuple[Index, Array]:
         if block not in self._drawn:
             rng = np.random.default_rng([self.seed, block])
-            self._drawn = {
-                earlier: drawn for earlier, drawn in self._drawn.items() if earlier == block - 1
-            }  # the next update may belong to the next block
             units = rng.integers(self.plan.n_units, size=(DRAWN, self.plan.size))
             numbers = range(block * DRAWN + 1, (block + 1) * DRAWN + 1)
             self._drawn[block] = units, np.array([self.rates.falling(number) for number in numbers])
-        units, rates = self._drawn[block]
-        return units[at:], rates[at:]
+        return self._drawn[block]
 
     def units(self, update: int) -> Index:
         """Return the units of an update, (M,)."""
@@ -190,8 +197,11 @@ class Updates:
         """Do one update, or as many as one compiled call can do, up to `most`."""
         results = self.results
         if not self.algorithm.adapt:
-            units, rates = self.coming(results.update + 1)
-            done = results.minibatches.run_updates(units[:most], rates[:most], results.model, results.since)
+            n = min(most, max(int(AT_ONCE / max(self.plan.n_observations, 1.0)), 1))
+            n = n if self._ran_through else min(n, DRAWN - results.update % DRAWN)
+            units, rates = self.coming(results.update + 1, n)
+            done = results.minibatches.run_updates(units, rates, results.model, results.since)
+            self._ran_through = done == n
             if done:
                 results.changed(done)
                 self.rate = float(rates[done - 1])

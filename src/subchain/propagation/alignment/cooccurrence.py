@@ -2,7 +2,8 @@
 
 A *cell* is a source position and a target position of one sentence pair; cells lie one sentence pair after the other,
 target position by target position. All cells of one source word are found from the list of its occurrences, so that a
-table over the target vocabulary tells which of its word pairs are known already: there is nothing to sort.
+table over the target vocabulary tells which of its word pairs are known already. Source words are treated in blocks,
+which threads share and which bound the room that is needed. Word pairs are sorted by source word, then by target word.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -14,7 +15,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.numerics.claiming import claim
+from subchain.propagation.alignment.sentence import padded
 from subchain.propagation.compiled import kernel
+
+#: Sentence pairs that a thread claims at a time.
+CLAIMED = 64
 
 
 class Cells(NamedTuple):
@@ -25,7 +31,7 @@ class Cells(NamedTuple):
     source, target : (N,) int32 codes of words, one sentence after the other
     source_starts, target_starts : (S + 1,) first token of each sentence
     starts : (S + 1,) first cell of each sentence pair; a pair that is left out has none
-    entries : (n_cells,) int32 word pair of each cell
+    entries : (n_cells,) int32 word pair of each cell; (0,) where they are looked up when they are needed
     """
 
     source: NDArray[np.int32]
@@ -37,7 +43,7 @@ class Cells(NamedTuple):
 
 
 class Occurrences(NamedTuple):
-    """Where each source word occurs: tokens `order[starts[w]:starts[w + 1]]`, and the sentence of every token."""
+    """Where some source words occur: those of the k-th are `starts[k]` … `starts[k + 1] − 1`, token and sentence."""
 
     starts: NDArray[np.int64]
     order: NDArray[np.int64]
@@ -45,65 +51,134 @@ class Occurrences(NamedTuple):
 
 
 @kernel
-def occurrences(tokens, sentence_starts, n_words):
-    """Return the `Occurrences` of all words, in the order of the text."""
-    starts = np.zeros(n_words + 1, dtype=np.int64)
-    for token in tokens:
-        starts[token + 1] += 1
-    for word in range(n_words):
+def measure_pairs(source_starts, target_starts, most_words, starts, sizes):
+    """Write the first cell of each sentence pair, and the number of all cells, to `starts`.
+
+    Pairs with a sentence of more than `most_words` words have none. `sizes` (3,) are the longest source and target
+    sentence, and the cells of the largest pair, with padded rows.
+    """
+    for pair in range(starts.shape[0] - 1):
+        width, height = source_starts[pair + 1] - source_starts[pair], target_starts[pair + 1] - target_starts[pair]
+        starts[pair + 1] = starts[pair]
+        if width and height and max(width, height) <= most_words:
+            starts[pair + 1] += width * height
+            sizes[0], sizes[1] = max(sizes[0], width), max(sizes[1], height)
+            sizes[2] = max(sizes[2], height * padded(width), width * padded(height))
+
+
+@kernel
+def count_cells(cells, counts):
+    """Add the number of cells of each source word to `counts` (n_words,)."""
+    for pair in range(cells.starts.shape[0] - 1):
+        if cells.starts[pair] < cells.starts[pair + 1]:
+            height = cells.target_starts[pair + 1] - cells.target_starts[pair]
+            for at in range(cells.source_starts[pair], cells.source_starts[pair + 1]):
+                counts[cells.source[at]] += height
+
+
+@kernel
+def occurrences(cells, first, last):
+    """Return the `Occurrences` of the source words `first` … `last` − 1 in pairs with cells, in order."""
+    starts = np.zeros(last - first + 1, dtype=np.int64)
+    for pair in range(cells.starts.shape[0] - 1):
+        if cells.starts[pair] < cells.starts[pair + 1]:
+            for at in range(cells.source_starts[pair], cells.source_starts[pair + 1]):
+                if first <= cells.source[at] < last:
+                    starts[cells.source[at] - first + 1] += 1
+    for word in range(last - first):
         starts[word + 1] += starts[word]
     following = starts[:-1].copy()
-    order = np.empty(tokens.shape[0], dtype=np.int64)
-    sentences = np.empty(tokens.shape[0], dtype=np.int32)
-    for sentence in range(sentence_starts.shape[0] - 1):
-        for at in range(sentence_starts[sentence], sentence_starts[sentence + 1]):
-            order[following[tokens[at]]] = at
-            following[tokens[at]] += 1
-            sentences[at] = sentence
+    order = np.empty(starts[-1], dtype=np.int64)
+    sentences = np.empty(starts[-1], dtype=np.int32)
+    for pair in range(cells.starts.shape[0] - 1):
+        if cells.starts[pair] < cells.starts[pair + 1]:
+            for at in range(cells.source_starts[pair], cells.source_starts[pair + 1]):
+                if first <= cells.source[at] < last:
+                    word = cells.source[at] - first
+                    order[following[word]] = at
+                    sentences[following[word]] = pair
+                    following[word] += 1
     return Occurrences(starts, order, sentences)
 
 
 @kernel
-def count_pairs(cells, where, n_targets, counts):
-    """Write the number of distinct target words that each source word occurs with to `counts` (n_words,)."""
-    seen = np.full(n_targets, -1, dtype=np.int64)
-    for word in range(counts.shape[0]):
-        found, last = 0, -1
-        for at in where.order[where.starts[word] : where.starts[word + 1]]:
-            sentence = where.sentences[at]
-            if sentence == last or cells.starts[sentence] == cells.starts[sentence + 1]:
+def sum_cells(cells, where):
+    """Return the number of cells of some source words."""
+    found = 0
+    for sentence in where.sentences:
+        found += cells.target_starts[sentence + 1] - cells.target_starts[sentence]
+    return found
+
+
+@kernel
+def list_pairs(cells, where, n_targets, out):
+    """Write the distinct word pairs of some source words to `out`, as k · `n_targets` + target; return their number."""
+    seen = np.full(n_targets, -1, dtype=np.int32)
+    found = 0
+    for word in range(where.starts.shape[0] - 1):
+        last = -1
+        for sentence in where.sentences[where.starts[word] : where.starts[word + 1]]:
+            if sentence == last:
                 continue
             last = sentence
             for token in cells.target[cells.target_starts[sentence] : cells.target_starts[sentence + 1]]:
                 if seen[token] != word:
                     seen[token] = word
+                    out[found] = np.int64(word) * n_targets + token
                     found += 1
-        counts[word] = found
+    return found
 
 
 @kernel
-def number_pairs(cells, where, rows, targets, n_targets):
-    """Number the word pairs, and write the number of every cell's pair to `cells.entries`.
-
-    The pairs of source word w are `rows[w]` … `rows[w + 1] − 1`; their target words go to `targets`.
-    """
-    place = np.full(n_targets, -1, dtype=np.int64)
-    for word in range(rows.shape[0] - 1):
-        first = following = rows[word]
-        for at in where.order[where.starts[word] : where.starts[word + 1]]:
-            sentence = where.sentences[at]
-            begin, end = cells.target_starts[sentence], cells.target_starts[sentence + 1]
+def number_cells(cells, where, first, rows, targets, n_targets):
+    """Write the number of its word pair to the entry of every cell of the source words `first` and after it."""
+    place = np.empty(n_targets, dtype=np.int32)
+    for word in range(where.starts.shape[0] - 1):
+        for entry in range(rows[first + word], rows[first + word + 1]):
+            place[targets[entry]] = entry
+        for k in range(where.starts[word], where.starts[word + 1]):
+            at, sentence = where.order[k], where.sentences[k]
             cell = cells.starts[sentence] + at - cells.source_starts[sentence]
             width = cells.source_starts[sentence + 1] - cells.source_starts[sentence]
-            if cells.starts[sentence] == cells.starts[sentence + 1]:
-                continue
-            for token in cells.target[begin:end]:
-                if place[token] < first:
-                    place[token] = following
-                    targets[following] = token
-                    following += 1
+            for token in cells.target[cells.target_starts[sentence] : cells.target_starts[sentence + 1]]:
                 cells.entries[cell] = place[token]
                 cell += width
+
+
+@kernel
+def copy_sentences(tokens, starts, pairs, out):
+    """Write the tokens of some sentences to `out`, one after the other."""
+    following = 0
+    for pair in pairs:
+        for at in range(starts[pair], starts[pair + 1]):
+            out[following] = tokens[at]
+            following += 1
+
+
+@kernel
+def look_up(cells, rows, targets, counter):
+    """Find the word pair of every cell in the sorted rows; several threads may run this at once."""
+    n_pairs = cells.starts.shape[0] - 1
+    while True:
+        first = claim(counter) * CLAIMED
+        if first >= n_pairs:
+            return
+        for pair in range(first, min(first + CLAIMED, n_pairs)):
+            begin, end = cells.target_starts[pair], cells.target_starts[pair + 1]
+            width = cells.source_starts[pair + 1] - cells.source_starts[pair]
+            if cells.starts[pair] == cells.starts[pair + 1]:
+                continue
+            for i in range(width):
+                word = cells.source[cells.source_starts[pair] + i]
+                cell = cells.starts[pair] + i
+                for token in cells.target[begin:end]:
+                    low, size = rows[word], rows[word + 1] - rows[word]
+                    while size > 1:
+                        half = size >> 1
+                        low += half if targets[low + half] <= token else 0
+                        size -= half
+                    cells.entries[cell] = low
+                    cell += width
 
 
 @kernel

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from subchain.numerics.claiming import claim
 from subchain.propagation.alignment.drawing import draw_pair
-from subchain.propagation.alignment.pair import add_share, keep, predict, rooms, run_pair, weigh
+from subchain.propagation.alignment.pair import Totals, add_share, keep, predict, rooms, run_pair, weigh
 from subchain.propagation.compiled import kernel
 
+#: No sums of counts: the table has weights.
+NO_TOTALS = Totals(np.zeros(0), np.zeros(0))
 #: Sentence pairs that a thread claims at a time.
 CLAIMED = 16
 
@@ -29,8 +31,10 @@ NO_DRAWING = Drawing(np.zeros((0, 2)), np.zeros(0, dtype=np.int64))
 
 
 @kernel
-def expect_pairs(cells, pairs, places, table, model, shares, exposures, logs, sizes, counter):
+def expect_pairs(cells, pairs, places, table, totals, concentration, model, shares, exposures, logs, sizes, counter):
     """Compute the shares of sentence pairs under a table of weights; several threads may run this at once.
+
+    With `totals` the table has counts, of which weights are made where they are read: nothing is kept of them.
 
     Parameters
     ----------
@@ -56,7 +60,10 @@ def expect_pairs(cells, pairs, places, table, model, shares, exposures, logs, si
                 continue
             n_source = cells.source_starts[pair + 1] - cells.source_starts[pair]
             n_target = cells.target_starts[pair + 1] - cells.target_starts[pair]
-            weigh(cells, pair, table, both)
+            if totals.source.shape[0]:
+                predict(cells, pair, table, totals, concentration, both)
+            else:
+                weigh(cells, pair, table, both)
             exposures[k] = 0.0
             logs[k] = run_pair(model, table.jumps, n_source, n_target, both, expected, exposures[k])
             keep(both, expected, n_source, n_target, places[k], k, shares)

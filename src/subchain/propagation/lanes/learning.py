@@ -26,8 +26,21 @@ def clear_sums(likelihood, row):
 
 
 @task
-def blend_family(learned, keep, gain, rows):
-    """Replace the sums S by keep · S + gain · fresh; each row of `rows` holds the fresh sums of a tile."""
+def begin_blend(learned, keep, gain):
+    """Prepare for `blend_part`, which several threads may call."""
+
+
+@task
+def blend_part(learned, keep, gain, rows, part):
+    """Replace a part of the sums S by keep · S + gain · fresh; each row of `rows` holds the fresh sums of a tile.
+
+    There are as many parts as rows. Threads do them in any order.
+    """
+
+
+@task
+def end_blend(learned, keep, gain, parts):
+    """Do what remains when all parts are done."""
 
 
 @implements(clear_sums)
@@ -35,11 +48,21 @@ def _clear(likelihood, row):
     row[:] = 0.0
 
 
-@implements(blend_family)
-def _blend(learned, keep, gain, rows):
-    sums = learned.sums
-    for i in range(sums.shape[0]):
+@implements(begin_blend)
+def _begin(learned, keep, gain):
+    pass
+
+
+@implements(blend_part)
+def _blend(learned, keep, gain, rows, part):
+    sums, size, parts = learned.sums, learned.sums.shape[0], rows.shape[0]
+    for i in range(part * size // parts, (part + 1) * size // parts):
         fresh = 0.0
-        for tile in range(rows.shape[0]):
+        for tile in range(parts):
             fresh += rows[tile, i]
         sums[i] = keep * sums[i] + gain * fresh
+
+
+@implements(end_blend)
+def _end(learned, keep, gain, parts):
+    pass

@@ -212,7 +212,7 @@ def enter(family, seen, lanes, places, boundary, a, b, ways, outside, tables, st
     is_first, is_last = _is_end(lanes, places, a, b)
     if how == GUARDS:
         before, after = np.empty_like(start), np.empty_like(stop)
-        gather_guards(boundary.lasts, boundary.firsts, places.pieces[a:b], is_first, is_last, before, after)
+        gather_guards(boundary.guards, places.pieces[a:b], is_first, is_last, before, after)
         mix(ways.transition, before, start)
         mix(ways.transposed, after, stop)
         fill_silent(before, after, is_first, is_last, ways.initial, outside, start, stop)
@@ -237,18 +237,15 @@ def enter(family, seen, lanes, places, boundary, a, b, ways, outside, tables, st
 
 
 @small_kernel
-def leave(boundary, pieces, lengths, offsets, weighted, alpha, marginals):
-    """Keep what the lanes of a tile tell their neighbours."""
-    if boundary.state[0] != GUARDS:
-        return
-    lanes, is_even = pieces.shape[0], lengths[0] == lengths[-1]
-    first = (marginals if boundary.keeps_marginals else weighted)[:, :lanes]
-    write_guards(boundary.firsts, pieces, first)
+def leave(boundary, guards, rows, lengths, offsets, weighted, alpha, marginals):
+    """Keep what the lanes of a tile tell their neighbours in rows of a table of guards."""
+    n_states, lanes, is_even = alpha.shape[0], rows.shape[0], lengths[0] == lengths[-1]
+    write_guards(guards, 0, rows, marginals if boundary.keeps_marginals else weighted, 0)
     table = marginals if boundary.keeps_marginals else alpha
     if is_even:
-        write_guards(boundary.lasts, pieces, table[:, offsets[-1] - lanes :])
+        write_guards(guards, n_states, rows, table, offsets[-1] - lanes)
         return
-    last = np.empty((alpha.shape[0], lanes))
+    last = np.empty((n_states, lanes))
     for lane in range(lanes):
         last[:, lane] = table[:, offsets[lengths[lane] - 1] + lane]
-    write_guards(boundary.lasts, pieces, last)
+    write_guards(guards, n_states, rows, last, 0)

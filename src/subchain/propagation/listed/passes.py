@@ -72,7 +72,7 @@ def weigh_states(likelihood, log_weights, offsets, shift):
 # ---- long lists ------------------------------------------------------------------------------------------------------
 #
 # Between short lists the passes loop over single transitions: copying a row costs more than a few products. If a list
-# is long, whole matrix rows are used, which vectorise.
+# is long, whole matrix rows are used, which vectorise; if its states follow one another, stretches of rows.
 
 
 @part
@@ -113,6 +113,33 @@ def _carry_far(values, first, stop, states, matrix, transposed, out, begin, end,
             out[e] = row[states[e]]
 
 
+@part
+def _is_run(first, stop, states):
+    """Return whether listed states follow one another, as the states of a group do."""
+    return states[stop - 1] - states[first] == stop - 1 - first
+
+
+@small_kernel
+def _carry_run(values, first, stop, states, transposed, out, begin, end):
+    """Set out[e] as `_carry_far` does, for sources that follow one another: a product with a stretch of each row."""
+    source = states[first]
+    for e in range(begin, end):
+        other, total = transposed[states[e]], 0.0
+        for f in range(stop - first):
+            total += other[source + f] * values[first + f]
+        out[e] = total
+
+
+@small_kernel
+def _add_run(alpha, before, weighted, first, stop, states, sums):
+    """Add as `_add_far` does, for targets that follow one another."""
+    target = states[first]
+    for f in range(before, first):
+        other, value = sums[states[f]], alpha[f]
+        for e in range(stop - first):
+            other[target + e] += value * weighted[first + e]
+
+
 @small_kernel
 def _add_far(alpha, before, weighted, first, stop, states, sums, row):
     """Add alpha[f] · weighted[e] to sums[states[f], states[e]], row by row.
@@ -151,8 +178,12 @@ def forward(likelihood, transition, transposed, initial, lists, alpha, scale):
         for position in range(start, lists.stops[piece]):
             first, stop = offsets[position], offsets[position + 1]
             before = first if position == start else offsets[position - 1]
-            is_far = _is_far(first - before, stop - first, n_states)
-            if is_far:
+            is_many = (first - before) * (stop - first) > MANY_TRANSITIONS
+            is_run = is_many and _is_run(before, first, states)
+            is_far = is_run or _is_far(first - before, stop - first, n_states)
+            if is_run:
+                _carry_run(alpha, before, first, states, transposed, alpha, first, stop)
+            elif is_far:
                 _carry_far(alpha, before, first, states, transition, transposed, alpha, first, stop, row)
             norm = 0.0
             for e in range(first, stop):
@@ -236,8 +267,12 @@ def backward(likelihood, transition, transposed, lists, alpha, scale, marginals)
         for position in range(last, lists.starts[piece] - 1, -1):
             first, stop = offsets[position], offsets[position + 1]
             after = stop if position == last else offsets[position + 2]
-            is_far = _is_far(stop - first, after - stop, n_states)
-            if is_far:
+            is_many = (stop - first) * (after - stop) > MANY_TRANSITIONS
+            is_run = is_many and _is_run(stop, after, states)
+            is_far = is_run or _is_far(stop - first, after - stop, n_states)
+            if is_run:
+                _carry_run(likelihood, stop, after, states, transition, marginals, first, stop)
+            elif is_far:
                 _carry_far(likelihood, stop, after, states, transposed, transition, marginals, first, stop, row)
             total = 0.0
             for e in range(first, stop):
@@ -274,7 +309,10 @@ def pair_sums(alpha, weighted, lists, sums):
                 sums[known, states[e]] += weighted[e]
         for position in range(start + 1, lists.stops[piece]):
             before, first, stop = offsets[position - 1], offsets[position], offsets[position + 1]
-            if (first - before) * (stop - first) > MANY_TRANSITIONS and stop - first > LONG * row.shape[0]:
+            is_many = (first - before) * (stop - first) > MANY_TRANSITIONS
+            if is_many and _is_run(first, stop, states):
+                _add_run(alpha, before, weighted, first, stop, states, sums)
+            elif is_many and stop - first > LONG * row.shape[0]:
                 _add_far(alpha, before, weighted, first, stop, states, sums, row)
             else:
                 for f in range(before, first):

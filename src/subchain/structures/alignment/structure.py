@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from subchain.core.parts import Posterior
 from subchain.engines.threads import share
 from subchain.errors import InputError
+from subchain.propagation.alignment.cooccurrence import Cells
 from subchain.propagation.alignment.drawing import draw_pairs
 from subchain.propagation.alignment.pair import Model, Shares, Table, Totals
-from subchain.propagation.alignment.passes import add_shares, expect_pairs
+from subchain.propagation.alignment.passes import NO_TOTALS, add_shares, expect_pairs
 from subchain.structures.alignment.ledger import AlignmentLedger
 from subchain.structures.alignment.model import AlignmentPoint, AlignmentStatistics
 from subchain.structures.alignment.text import AlignedText
@@ -22,12 +23,12 @@ from subchain.structures.base import Plan
 from subchain.structures.cluster_walkers import ClusterWalkers
 from subchain.structures.clusters import BATCH_OBSERVATIONS, ClusterStructure
 from subchain.structures.settings import CollapsedSettings, SamplingSettings, StochasticSettings
-from subchain.tables import JumpSums, TranslationSums
+from subchain.tables import JumpSums, PredictiveCounts, TranslationSums
 
 Index = NDArray[np.int64]
 
 #: Cells whose posteriors are computed before they are added to the sums.
-BLOCK_CELLS = 1 << 19
+BLOCK_CELLS = 1 << 18
 #: Minibatches of a pass, at most, if their size was left open: an update takes time for every word pair.
 MOST_BATCHES = 20
 
@@ -80,41 +81,62 @@ class Alignments(ClusterStructure):
         self, weights: AlignmentPoint, pairs: Index, shares: Shares, with_exposures: bool = False
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Write the shares of sentence pairs, one after the other; return exposures and log likelihoods of each."""
-        cells, jumps = self.data.cells, weights.jumps.weights
-        sizes = np.diff(cells.starts)[pairs]
+        return self._posteriors(weights, *self.data.part(pairs), shares, with_exposures)
+
+    def _posteriors(
+        self, weights: AlignmentPoint, cells: Cells, pairs: Index, shares: Shares, with_exposures: bool
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Do what `posteriors` does, for pairs of these cells."""
+        jumps = weights.jumps.weights
+        sizes = cells.starts[pairs + 1] - cells.starts[pairs]
         places = np.cumsum(sizes) - sizes
         exposures = np.zeros((len(pairs), 2, jumps.shape[1] if with_exposures else 0))
         logs, counter = np.zeros(len(pairs)), np.zeros(1, dtype=np.int64)
         of = weights.translation
-        table = Table(np.ascontiguousarray(of.pairs), of.null_target, of.null_source, jumps)
+        pairs_of = of.pairs if any(of.pairs.strides) else np.zeros(of.pairs.shape)  # zeros that are not written to
+        table = Table(np.ascontiguousarray(pairs_of), of.null_target, of.null_source, jumps)
+        totals, concentration = NO_TOTALS, 0.0
+        if isinstance(of, PredictiveCounts):
+            totals, concentration = Totals(of.totals_source, of.totals_target), of.concentration
 
         def work() -> None:
-            expect_pairs(cells, pairs, places, table, self.model, shares, exposures, logs, self.data.sizes, counter)
+            expect_pairs(
+                cells, pairs, places, table, totals, concentration, self.model, shares, exposures, logs,
+                self.data.sizes, counter,
+            )  # fmt: skip
 
         share(work, self.n_jobs)
         return exposures, logs
 
     def blocks(self, pairs: Index) -> list[Index]:
         """Return the pairs in blocks of about `BLOCK_CELLS` cells, whatever the number of threads."""
-        ends = np.cumsum(np.diff(self.data.cells.starts)[pairs])
+        starts = self.data.cells.starts
+        ends = np.cumsum(starts[pairs + 1] - starts[pairs])
         n_blocks = math.ceil((ends[-1] if len(ends) else 0) / BLOCK_CELLS) or 1
         cuts = np.searchsorted(ends, np.arange(1, n_blocks) * BLOCK_CELLS)
         return [block for block in np.split(pairs, cuts) if len(block)]
 
     def expected(self, weights: AlignmentPoint, clusters: Index) -> AlignmentStatistics:  # type: ignore[override]
-        cells, n_buckets = self.data.cells, weights.jumps.weights.shape[1]
+        n_buckets = weights.jumps.weights.shape[1]
         counts, totals = self.tables(n_buckets)
         exposures, found = np.zeros((2, n_buckets)), 0.0
         for pairs in self.blocks(clusters):
-            sizes = np.diff(cells.starts)[pairs]
-            shares = Shares(np.empty((int(sizes.sum()), 2)), np.empty((len(pairs), 2, n_buckets)))
-            of_pairs, logs = self.posteriors(weights, pairs, shares, with_exposures=not self.model.agrees)
-            places, rows = np.cumsum(sizes) - sizes, np.arange(len(pairs))
-            add_shares(cells, pairs, places, rows, shares, self.model.agrees, counts, totals, self.data.sizes)
-            if of_pairs.shape[2]:
-                exposures += of_pairs.sum(axis=0)
-            found += float(logs.sum())
+            found += self._add_block(weights, pairs, counts, totals, exposures)
         return self.record(counts, exposures, found, float(self.lengths[clusters].sum()))
+
+    def _add_block(
+        self, weights: AlignmentPoint, pairs: Index, counts: Table, totals: Totals, exposures: NDArray[np.float64]
+    ) -> float:
+        """Add what is expected of some sentence pairs to counts and exposures; return their log likelihood."""
+        cells, pairs = self.data.part(pairs)
+        sizes, rows = cells.starts[pairs + 1] - cells.starts[pairs], np.arange(len(pairs))
+        shares = Shares(np.empty((int(sizes.sum()), 2)), np.empty((len(pairs), 2, exposures.shape[1])))
+        of_pairs, logs = self._posteriors(weights, cells, pairs, shares, not self.model.agrees)
+        places = np.cumsum(sizes) - sizes
+        add_shares(cells, pairs, places, rows, shares, self.model.agrees, counts, totals, self.data.sizes)
+        if of_pairs.shape[2]:
+            exposures += of_pairs.sum(axis=0)
+        return float(logs.sum())
 
     def draw(  # type: ignore[override]
         self, weights: AlignmentPoint, clusters: Index, rng: np.random.Generator
@@ -154,7 +176,10 @@ class Alignments(ClusterStructure):
             raise InputError("CVI: cluster_size= and storage= are for chains, not for alignments.")
         if algorithm.neighbour_weighting is not None or not algorithm.corrections:
             raise InputError("CVI: neighbour_weighting= and corrections= are for chains, not for alignments.")
-        return AlignmentLedger(self, prior, by_word=algorithm.cluster == "state")
+        by_word, in_rounds = algorithm.cluster == "state", algorithm.order == "shards"
+        if by_word and in_rounds:
+            raise InputError("CVI: order='shards' is for whole sentence pairs, not for cluster='state'.")
+        return AlignmentLedger(self, prior, by_word, in_rounds)
 
     def walkers(self, algorithm: SamplingSettings, prior: Posterior, seed: int) -> ClusterWalkers:
         if algorithm.parameters == "sampled":

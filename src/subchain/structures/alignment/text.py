@@ -9,8 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.data.parallel_text import ParallelText
-from subchain.propagation.alignment.cooccurrence import Cells, count_pairs, find_pairs, number_pairs, occurrences
-from subchain.propagation.alignment.sentence import VECTOR
+from subchain.engines.threads import each, share
+from subchain.propagation.alignment.cooccurrence import (
+    Cells,
+    copy_sentences,
+    count_cells,
+    find_pairs,
+    list_pairs,
+    look_up,
+    measure_pairs,
+    number_cells,
+    occurrences,
+    sum_cells,
+)
 from subchain.tables import TranslationTable
 
 Index = NDArray[np.int64]
@@ -18,18 +29,21 @@ Index = NDArray[np.int64]
 #: Words of the longest sentence that is aligned: time grows with their third power, and room with their square. Longer
 #: ones are left out, and aligned to nothing.
 MOST_WORDS = 1000
+#: Cells of the source words that are treated together, and most such blocks, each of which reads the text again.
+BLOCK_CELLS, MOST_BLOCKS = 1 << 20, 64
 
 
 @dataclasses.dataclass
 class AlignedText:
-    """Sentence pairs with their cells; 4 bytes a cell and 4 bytes a word pair.
+    """Sentence pairs with their cells: 4 bytes a word pair and, if entries are kept, 4 bytes a cell.
 
     Attributes
     ----------
     text : the sentence pairs
     cells : what kernels read
-    rows, targets : word pairs by source word; see `TranslationTable`
+    rows, targets : word pairs by source word, then by target word; see `TranslationTable`
     sizes : (3,) longest source and target sentence, and cells of the largest pair, with padded rows
+    n_jobs : threads that look up cells
     """
 
     text: ParallelText
@@ -37,32 +51,82 @@ class AlignedText:
     rows: Index
     targets: NDArray[np.int32]
     sizes: Index
+    n_jobs: int = 1
 
     @classmethod
-    def of(cls, text: ParallelText) -> Self:
-        """Return the prepared text; pairs with an empty or too long sentence have no cells."""
-        source, target = text.source_lengths, text.target_lengths
-        n_cells = np.where(np.maximum(source, target) <= MOST_WORDS, source * target, 0)
-        starts = np.concatenate([[0], np.cumsum(n_cells)])
+    def of(cls, text: ParallelText, *, keeps_entries: bool = True, n_jobs: int = 1) -> Self:
+        """Return the prepared text; pairs with an empty or too long sentence have no cells.
+
+        Without `keeps_entries` the word pair of a cell is looked up whenever it is needed, and nothing is kept of
+        cells: for texts whose cells do not fit into memory.
+        """
+        starts = np.zeros(len(text) + 1, dtype=np.int64)
+        sizes = _measure(text, starts)
         cells = Cells(
             np.ascontiguousarray(text.source_tokens, dtype=np.int32),
             np.ascontiguousarray(text.target_tokens, dtype=np.int32),
-            text.source_offsets.astype(np.int64), text.target_offsets.astype(np.int64),
-            starts, np.empty(starts[-1], dtype=np.int32),
+            text.source_offsets.astype(np.int64, copy=False), text.target_offsets.astype(np.int64, copy=False),
+            starts, np.empty(starts[-1] if keeps_entries else 0, dtype=np.int32),
         )  # fmt: skip
         n_sources, n_targets = len(text.source_words), len(text.target_words)
-        where = occurrences(cells.source, cells.source_starts, n_sources)
-        counts = np.zeros(n_sources, dtype=np.int64)
-        count_pairs(cells, where, n_targets, counts)
-        rows = np.concatenate([[0], np.cumsum(counts)])
+        edges = _blocks(cells, n_sources)
+        nothing = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
+        found: list[tuple[Index, NDArray[np.int32]]] = [nothing] * (len(edges) - 1)
+
+        def list_block(block: int) -> None:
+            where = occurrences(cells, edges[block], edges[block + 1])
+            n_words = int(edges[block + 1] - edges[block])
+            keys = np.empty(min(sum_cells(cells, where), n_words * n_targets), dtype=np.int64)
+            keys = keys[: list_pairs(cells, where, n_targets, keys)]
+            keys.sort()
+            counts = np.bincount(keys // n_targets, minlength=n_words)
+            found[block] = counts, (keys % n_targets).astype(np.int32)
+
+        each(list_block, len(found), n_jobs)
+        rows = np.zeros(n_sources + 1, dtype=np.int64)
+        for block, (counts, _) in enumerate(found):
+            rows[edges[block] + 1 : edges[block + 1] + 1] = counts
+        np.cumsum(rows, out=rows)
         targets = np.empty(rows[-1], dtype=np.int32)
-        number_pairs(cells, where, rows, targets, n_targets)
-        used = n_cells > 0
-        source, target = source[used], target[used]
-        padded = [-(-lengths // VECTOR) * VECTOR for lengths in (source, target)]
-        largest = max((target * padded[0]).max(initial=0), (source * padded[1]).max(initial=0))
-        sizes = np.array([source.max(initial=0), target.max(initial=0), largest])
-        return cls(text, cells, rows, targets, sizes)
+        for block in range(len(found)):
+            targets[rows[edges[block]] : rows[edges[block + 1]]] = found[block][1]
+            found[block] = nothing
+
+        def number_block(block: int) -> None:
+            where = occurrences(cells, edges[block], edges[block + 1])
+            number_cells(cells, where, edges[block], rows, targets, n_targets)
+
+        if keeps_entries:
+            each(number_block, len(found), n_jobs)
+        return cls(text, cells, rows, targets, sizes, n_jobs)
+
+    @property
+    def keeps_entries(self) -> bool:
+        """Whether the word pair of every cell is kept."""
+        return len(self.cells.entries) == self.n_cells
+
+    def span(self, first: int, last: int) -> Cells:
+        """Return cells, without entries, of the sentence pairs `first` … `last` − 1, the first of which is pair 0."""
+        of, inside = self.cells, slice(first, last + 1)
+        starts = of.starts[inside] - of.starts[first]
+        return Cells(of.source, of.target, of.source_starts[inside], of.target_starts[inside], starts, of.entries[:0])
+
+    def part(self, pairs: Index) -> tuple[Cells, Index]:
+        """Return cells in which some sentence pairs can be read, and their numbers there."""
+        if self.keeps_entries:
+            return self.cells, pairs
+        of, sides = self.cells, list[tuple[NDArray[np.int32], Index]]()
+        for tokens, starts in ((of.source, of.source_starts), (of.target, of.target_starts)):
+            own = np.concatenate([[0], np.cumsum(starts[pairs + 1] - starts[pairs])])
+            copied = np.empty(own[-1], dtype=np.int32)
+            copy_sentences(tokens, starts, pairs, copied)
+            sides.append((copied, own))
+        first = np.concatenate([[0], np.cumsum(of.starts[pairs + 1] - of.starts[pairs])])
+        entries = np.empty(first[-1], dtype=np.int32)
+        cells = Cells(sides[0][0], sides[1][0], sides[0][1], sides[1][1], first, entries)
+        counter = np.zeros(1, dtype=np.int64)
+        share(lambda: look_up(cells, self.rows, self.targets, counter), self.n_jobs)
+        return cells, np.arange(len(pairs))
 
     @property
     def n_pairs(self) -> int:
@@ -81,6 +145,7 @@ class AlignedText:
         found = TranslationTable.prior(self.rows, self.targets, len(self.text.target_words), concentration)
         if known is None:
             return found
+        found.pairs = np.zeros(found.pairs.shape)
         places = np.empty(len(self.targets), dtype=np.int64)
         n_targets = max(len(self.text.target_words), len(known.null_target))
         find_pairs(self.rows, self.targets, known.rows, known.targets, n_targets, places)
@@ -95,3 +160,20 @@ class AlignedText:
             mine[: len(theirs)] = theirs
         found.totals_source[-1], found.totals_target[-1] = known.totals_source[-1], known.totals_target[-1]
         return found
+
+
+def _measure(text: ParallelText, starts: Index) -> Index:
+    """Write the first cell of every pair, and the number of all, to `starts`; return `AlignedText.sizes`."""
+    sizes = np.zeros(3, dtype=np.int64)
+    measure_pairs(text.source_offsets, text.target_offsets, MOST_WORDS, starts, sizes)
+    return sizes
+
+
+def _blocks(cells: Cells, n_words: int) -> Index:
+    """Return the edges of blocks of source words with about the same number of cells."""
+    counts = np.zeros(n_words, dtype=np.int64)
+    count_cells(cells, counts)
+    ends = np.cumsum(counts)
+    most = max(BLOCK_CELLS, int(cells.starts[-1]) // MOST_BLOCKS)
+    cuts = np.searchsorted(ends, np.arange(most, int(cells.starts[-1]), most)) + 1
+    return np.unique(np.concatenate([[0], np.minimum(cuts, n_words), [n_words]])).astype(np.int64)

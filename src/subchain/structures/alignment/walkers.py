@@ -70,7 +70,7 @@ class AlignmentWalker(ClusterWalker):
         return Moved(float(np.mean(before != self.hidden)))
 
     def statistics(self) -> Statistics:
-        return self.ledger.statistics
+        return self.ledger.statistics.scale(1.0)  # a copy: later draws change the counts of the ledger
 
     def log_joint(self) -> float:
         found = self.prior.log_evidence(self.ledger.statistics)

@@ -22,8 +22,6 @@ Array = NDArray[np.float64]
 
 #: What is known of the rest of a chain: `BoundarySteps.kind`.
 KNOWN: dict[type[OpenBoundary], int] = {OpenBoundary: 0, OpenBuffer: 1, OpenGuards: 2, OpenGrowBuffer: 3}
-#: Observations of the updates of one call: interruptions and time limits wait for it.
-MOST_OBSERVATIONS = 1 << 20
 
 
 class FusedUpdates:
@@ -40,7 +38,6 @@ class FusedUpdates:
         self.chain: Any = model.parts["chain"]
         self.emission: Any = model.parts["emission"]
         self.can_run = self._can_run(minibatches)
-        self.most = max(int(MOST_OBSERVATIONS / max(minibatches.plan.n_observations, 1)), 1)
         if self.can_run:
             scales = minibatches.subchains.scales(minibatches.chains.weights)
             self._first, self._each, self._each_move = (np.empty(0) if own is None else own for own in scales)
@@ -67,7 +64,6 @@ class FusedUpdates:
         steps = self.emission.steps(batches.kind, values) if self.can_run else None
         if steps is None:
             return 0
-        pieces, rates = pieces[: self.most], rates[: self.most]
         chain, subchains, boundary = self.chain, batches.subchains, batches.boundary
         batches.fetch(pieces)
         units = Units(
@@ -91,12 +87,12 @@ class FusedUpdates:
 def _boundary_steps(boundary: OpenBoundary, n_states: int) -> BoundarySteps:
     """Return a boundary as compiled updates take it."""
     kind = KNOWN[type(boundary)]
-    table: NDArray[np.float32] = np.empty((0, 2, n_states), dtype=np.float32)
+    guards: NDArray[np.float32] = np.empty((0, 2 * n_states), dtype=np.float32)
     keeps_marginals, settings = False, GrowBuffer()
     state = np.array([kind, getattr(boundary, "size", 0), getattr(boundary, "updates", 0)])
     if isinstance(boundary, OpenGuards):
-        table, keeps_marginals = boundary.table, boundary.store == "marginals"
+        guards, keeps_marginals = boundary.rows, boundary.store == "marginals"
     if isinstance(boundary, OpenGrowBuffer):
         settings = boundary.settings
     growth = float(settings.tolerance), int(settings.step), int(settings.limit), int(settings.every)
-    return BoundarySteps(kind, state, *growth, table[:, 0], table[:, 1], keeps_marginals)
+    return BoundarySteps(kind, state, *growth, guards, keeps_marginals)

@@ -93,7 +93,7 @@ class OpenGuards(OpenBoundary):
 
     def __init__(self, store: str, table: Store) -> None:
         self.store = store
-        self.table = table
+        self.rows = table.reshape(len(table), 2 * table.shape[2])
         self.firsts, self.lasts = table[:, 0], table[:, 1]
 
     def enter(
@@ -101,16 +101,18 @@ class OpenGuards(OpenBoundary):
     ) -> tuple[Array, Array]:
         moves = surrogate.transition
         before, after = np.empty((2, surrogate.n_states, batch.size))
-        gather_guards(self.lasts, self.firsts, batch.pieces, batch.is_first, batch.is_last, before, after)
+        gather_guards(self.rows, batch.pieces, batch.is_first, batch.is_last, before, after)
         start, stop = moves.apply(before), moves.apply_transposed(after)
         fill_silent(before, after, batch.is_first, batch.is_last, surrogate.initial, chain.stationary(), start, stop)
         return start, stop
 
     def leave(self, batch: Minibatch, run: MinibatchRun) -> None:
-        ends = run.ends
+        ends, n_states = run.ends, self.firsts.shape[1]
         marginals = self.store == "marginals"
-        write_guards(self.firsts, batch.pieces, ends.first_marginal if marginals else ends.first_message)
-        write_guards(self.lasts, batch.pieces, ends.last_marginal if marginals else ends.last_message)
+        first = ends.first_marginal if marginals else ends.first_message
+        last = ends.last_marginal if marginals else ends.last_message
+        for at, messages in ((0, first), (n_states, last)):
+            write_guards(self.rows, at, batch.pieces, np.ascontiguousarray(messages), 0)
 
     def fold(self, into: int, gone: int) -> None:
         """Marginals of both states add up; messages from what follows say the same of both, or nothing of one."""

@@ -54,7 +54,8 @@ class HMMPoint(Point):
         return Surrogate(self.chain.initial, self.chain.operator, self.emission)
 
     def evidence(self, data: Sequences, known: Evidence | None) -> Evidence | None:
-        """Return evidence about whole sequences: what is known of their states, and how they end."""
+        """Return evidence about whole sequences: what is known, what the emissions rule out, and how they end."""
+        known = self.emission.evidence(data, known)
         if not isinstance(self.chain, EndingChain):
             return known
         return Evidence.with_ends(known, data, logs(self.chain.final), logs(self.chain.onward))

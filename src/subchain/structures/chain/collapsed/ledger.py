@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.parts import Memory, Posterior
-from subchain.core.ranges import SINCE, SUM_TOLERANCE, stored, stored_cursor
+from subchain.core.ranges import SUM_TOLERANCE
 from subchain.core.records import Record
 from subchain.core.statistics import Statistics
 from subchain.data.legal_states import LegalStates
@@ -26,7 +26,6 @@ from subchain.emissions.incremental import Incremental
 from subchain.engines.statistics import HMMStatistics
 from subchain.errors import FileFormatError
 from subchain.propagation.compiled import kernel
-from subchain.structures.base import NO_PASS
 from subchain.structures.chain.collapsed.clusters import Clusters
 from subchain.structures.chain.collapsed.missing_coordinates import has_incomplete_rows
 from subchain.structures.chain.collapsed.sharding import Sharding, sharding_of
@@ -40,6 +39,7 @@ from subchain.transitions.hdp.collapsed_top import CollapsedChain
 
 if TYPE_CHECKING:
     from subchain.structures.chain.structure import Chains
+from subchain.structures.passes import Passes
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -52,7 +52,7 @@ LOOK = 5
 ROUNDING = 1e-9
 
 
-class ChainLedger:
+class ChainLedger(Passes):
     """The expected counts of chains, and what each cluster has contributed to them; see `structures.base.Ledger`.
 
     Attributes
@@ -74,7 +74,7 @@ class ChainLedger:
         self.data = chains.data
         length = settings.piece_length(self.data.lengths)
         self.clusters = Clusters(self.data.offsets, length, settings.cluster_size, chains.weights)
-        self.size = self.clusters.size
+        super().__init__(self.clusters.size)
         mean = prior.mean()
         self.n_states = len(mean.chain.initial)
         self.n_marginals = self.data.n_observations * self.n_states
@@ -87,9 +87,6 @@ class ChainLedger:
         self.own: OwnSums | None = None
         if has_incomplete_rows(self.reference, self.data.values):
             self.own = OwnSums(self.reference.zeros(), self.size)
-        self.cursor, self.iteration = 0, 0
-        self.measures = True
-        self.since, self.last_pass = np.zeros(2), NO_PASS
         self._known: dict[str, Any] = {}
         self.chain: Any = None
         self.emission: Any = None
@@ -367,8 +364,7 @@ class ChainLedger:
 
     @property
     def memory(self) -> Memory:
-        memory: Memory = {"cursor": np.array([self.cursor, self.iteration]), "since": self.since.copy()}
-        memory["last_pass"] = self.last_pass
+        memory = self.pass_memory()
         memory |= {f"emission.{key}": array for key, array in self.emission.memory().items()}
         if self.own is not None:
             memory |= self.own.memory()
@@ -381,9 +377,7 @@ class ChainLedger:
     def restore(self, memory: Memory, statistics: Statistics) -> None:
         """Go on where a checkpoint was written."""
         self.shares.restore(memory)
-        self.cursor, self.iteration = stored_cursor(memory, self.size)
-        self.since = np.array(stored(memory, "since", SINCE, (2,)))
-        self.last_pass = stored(memory, "last_pass", SINCE, (3,))
+        self.restore_passes(memory)
         self._move_from(cast(HMMStatistics, statistics))
         if self.sharding is not None:
             self.sharding.check_cursor(self.cursor)
