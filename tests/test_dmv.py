@@ -359,6 +359,8 @@ def test_files_of_other_things_are_refused(tmp_path: Path) -> None:
         ({"inference": "vi", "hard": True}, "hard=True"),
         ({"inference": CVI(cluster="state")}, "cluster='sequence'"),
         ({"inference": CVI(cluster_size=2)}, "cluster_size"),
+        ({"inference": Gibbs(parameters="collapsed")}, "parameters='sampled'"),
+        ({"inference": Gibbs(block="state")}, "block='sequence'"),
         ({"inference": VI(cluster="state")}, "DependencyTrees"),
     ],
 )

@@ -166,5 +166,7 @@ def test_results_do_not_depend_on_the_number_of_threads() -> None:
 
 
 def test_a_sentence_that_is_too_long_is_refused_with_what_it_would_take() -> None:
+    with pytest.raises(InputError, match=r"20,000 tags; every table of attachments would take 6.0 GiB"):
+        sentences_of([0, 1], n_tags=20_000)
     with pytest.raises(InputError, match=r"sentence 1 has 5000 words; its charts would take 3.0 GiB"):
         sentences_of([0, 1], [0] * 5000)

@@ -42,6 +42,8 @@ def grammar_algorithm(given: str | Algorithm, iterations: int | None) -> Algorit
     is_open = isinstance(given, str) or iterations is not None
     n = ITERATIONS[found.name] if iterations is None else iterations
     if isinstance(found, Gibbs):
+        if found.block == "state" or found.parameters == "collapsed":
+            raise InputError(f"DMV: trees are drawn with block='sequence', parameters='sampled'; not by {found!r}.")
         settings = {"block": "sequence", "parameters": "sampled"}
         if is_open:
             settings |= {"n_samples": n, "burn_in": n, "n_chains": CHAINS}

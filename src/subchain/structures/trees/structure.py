@@ -26,6 +26,8 @@ Index = NDArray[np.int64]
 BLOCK_CELLS = 1 << 20
 #: Words of the longest sentence: its charts take 128 bytes times the square of them on every thread.
 MOST_WORDS = 1000
+#: Tags of the largest table of attachments, which takes 16 bytes times the square of them; a fit holds several.
+MOST_TAGS = 5000
 _GIB = 1 << 30
 
 
@@ -60,10 +62,16 @@ class DependencyTrees(ClusterStructure):
         self.n_tags = n_tags
         self.n_jobs = n_jobs
         self.is_hard = is_hard
-        self.check_lengths()
+        self.check_size()
 
-    def check_lengths(self) -> None:
-        """Raise an `InputError` that says what a too long sentence would take."""
+    def check_size(self) -> None:
+        """Raise an `InputError` that says what a too long sentence, or a table of too many tags, would take."""
+        if self.n_tags > MOST_TAGS:
+            raise InputError(
+                f"there are {self.n_tags:,} tags; every table of attachments would take "
+                f"{16 * self.n_tags**2 / _GIB:.1f} GiB. At most {MOST_TAGS:,} are possible: give tags or classes of "
+                "words, not words."
+            )
         longest = int(self.lengths.max(initial=0))
         if longest > MOST_WORDS:
             needed = N_TABLES * 8 * longest**2 / _GIB
