@@ -3,9 +3,9 @@
     python -m benchmarks.scaling --cases a,b,c,d,e --threads 1,2,4,8,16 --observations 8e6 --figure scaling.png
     python -m benchmarks.scaling --cases viterbi,scvi,cvi,gibbs,chains --threads 1,2,4,8,16
 
-Cases of one letter are passes of EM; `viterbi`, `predict`, `score` and `filter` are uses of a model on the chain of case
-(a); `scvi` is stochastic collapsed inference with minibatches of 20,000 observations, `cvi` collapsed inference in shards,
-`gibbs` one chain of paths with drawn parameters, and `chains` sixteen chains of single states.
+Cases of one letter are passes of EM; `viterbi`, `predict`, `score` and `filter` are uses of a model on the chain of
+case (a); `scvi` is stochastic collapsed inference with minibatches of 20,000 observations, `cvi` collapsed inference in
+shards, `gibbs` one chain of paths with drawn parameters, and `chains` sixteen chains of single states.
 
 The figure is what a user waits for: the difference between whole fits of many iterations and of one, median of several
 rounds. In each round every number of threads has its turn, and a fresh process. Processes begin together, and what they
