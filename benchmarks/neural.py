@@ -115,7 +115,7 @@ def timed(trainer: Trainer, n: int) -> dict[str, Any]:
     print(f"{words / seconds:,.0f} words/s in {len(batches) - 3} updates; {peak(trainer.device)}", flush=True)
     with torch.profiler.profile() as profile:
         for batch in batches[-3:]:
-            trainer.update(batch, carried)
+            trainer.update(batch, carried if batch.continues else None)
     order = "self_cuda_time_total" if trainer.device.type == "cuda" else "self_cpu_time_total"
     print(profile.key_averages().table(sort_by=order, row_limit=18, max_name_column_width=60))
     return {"words_a_second": words / seconds}
