@@ -139,6 +139,18 @@ def test_no_interruption_loses_helpers() -> None:
     assert len(threads) == 4
 
 
+def test_a_second_signal_is_answered_though_the_handler_of_the_first_raises() -> None:
+    answered: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: answered.append(number))
+    try:
+        with pytest.raises(KeyboardInterrupt), crew_module._Shield():  # noqa: PT012
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert answered == [signal.SIGTERM]
+
+
 def test_tasks_may_share_work_themselves() -> None:
     workers = Workers(4)
 

@@ -10,7 +10,20 @@ import numpy as np
 import pytest
 from stochastic_examples import BOUNDARIES
 
-from subchain import EM, HMM, SCVI, SVI, Bernoulli, Categorical, DiagonalGaussian, Gaussian, Guards, Poisson
+from subchain import (
+    EM,
+    HMM,
+    SCVI,
+    SVI,
+    Bernoulli,
+    Categorical,
+    DiagonalGaussian,
+    Dirichlet,
+    Gaussian,
+    GrowBuffer,
+    Guards,
+    Poisson,
+)  # fmt: skip
 from subchain.data.sequences import Sequences
 from subchain.engines.cpu import updates
 from subchain.engines.cpu.update_kernels import Progress
@@ -155,6 +168,27 @@ def test_the_leader_does_not_wait_for_a_thread_that_has_broken(monkeypatch: pyte
     check(monkeypatch, "symbols", "ragged", algorithm(SCVI, Guards(), batch=150), done=0)
 
 
+def test_helpers_that_find_nothing_for_long_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each helper looks once, takes a nap, and is back in the compiled call until the leader is done."""
+    calls, kernel_for = [], updates.kernel_for
+
+    def counted(*given: Any) -> Any:
+        run = kernel_for(*given)
+
+        def counting(*arguments: Any) -> None:
+            (progress,) = (argument for argument in arguments if isinstance(argument, Progress))
+            if len(calls) < 3:  # the first to come are helpers, and there is no leader yet
+                calls.append(int(progress.over[0]))
+                return
+            run(*arguments)
+
+        return counting
+
+    monkeypatch.setattr(updates, "kernel_for", counted)
+    check(monkeypatch, "symbols", "one chain", algorithm(SCVI, Guards(), batch=150))
+    assert calls == [0, 0, 0]
+
+
 def test_a_run_goes_on_in_the_same_bits(tmp_path: Path) -> None:
     def inference(limit: int) -> Any:
         return algorithm(SCVI, Guards(), max_updates=limit, report_every=10)
@@ -168,6 +202,28 @@ def test_a_run_goes_on_in_the_same_bits(tmp_path: Path) -> None:
             values, checkpoint=tmp_path / name, resume=True
         )
         assert np.array_equal(whole.transition_, resumed.transition_)
+
+
+def test_what_buffers_leave_to_the_general_method_does_not_depend_on_where_calls_begin(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Buffers that grow to hundreds of positions, in runs that are stopped where some updates need more room."""
+    monkeypatch.setattr(updates, "LARGE", 0)
+    rng = np.random.default_rng(0)
+    states = np.repeat(rng.integers(0, 2, 50), 400)
+    values = (rng.random(20_000) < np.where(states, 0.502, 0.498)).astype(np.int32)
+
+    def fitted(limit: int, **settings: Any) -> HMM:
+        boundary = GrowBuffer(1e-4, limit=3000)
+        inference = SVI(boundary=boundary, length=4, batch=2, max_updates=limit, report_every=40, search=False)
+        given: Any = {"transition": Dirichlet(stickiness=1e4), "init": "exponential", "random_state": 0, "n_jobs": 1}
+        return HMM(2, "categorical", inference=inference, **given).fit(values, **settings)
+
+    whole = fitted(40).statistics_.arrays()
+    for cut in (19, 21, 23):
+        fitted(cut, checkpoint=tmp_path / str(cut))
+        resumed = fitted(40, checkpoint=tmp_path / str(cut), resume=True).statistics_.arrays()
+        assert all(np.array_equal(whole[name], resumed[name]) for name in whole), cut
 
 
 def test_digamma_of_one_number_is_that_of_scipy() -> None:

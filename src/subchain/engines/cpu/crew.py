@@ -189,8 +189,16 @@ class _Shield:
     def __exit__(self, *error: object) -> None:
         handlers = dict(self._handlers)
         self._remove()
-        for number in self._waiting:
+        self._answer_late(handlers)
+
+    def _answer_late(self, handlers: dict[int, Callable[[int, FrameType | None], Any]]) -> None:
+        if not self._waiting:
+            return
+        number = self._waiting.pop(0)
+        try:
             handlers[number](number, None)
+        finally:  # also if that handler raises
+            self._answer_late(handlers)
 
 
 class _Helper(threading.Thread):

@@ -37,7 +37,7 @@ from subchain.transitions.incremental import dirichlet_rows
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-#: Looks at a counter after which a helper takes its leave.
+#: Looks at a counter after which a helper takes a nap.
 PATIENCE = 300_000
 #: What is done in an update: messages from around the subchains, the subchains, and fresh sums enter the old ones.
 ENTER, RUN, BLEND, N_STAGES = 0, 1, 2, 3
@@ -171,7 +171,7 @@ def _run_stage(learned, seen, batch, tables, tile, stage):
             for lane in range(a, b):
                 batch.boundary.guards[batch.places.pieces[lane]] = batch.guards[lane]
         return True
-    if lanes.lengths[a:b].sum() > tables.positions.shape[0]:
+    if lanes.lengths[a:b].sum() > batch.places.room:
         return False  # subchains far longer than usual
     start = lanes.start[n_states * a : n_states * b].reshape(n_states, b - a)
     stop = lanes.stop[n_states * a : n_states * b].reshape(n_states, b - a)
@@ -224,7 +224,7 @@ def _run_all(learned, seen, batch, progress, tables, stage):
 
 @kernel
 def _help(learned, seen, batch, progress, tables):
-    """Work on tiles as they are opened, until all is over or nothing has been opened for some time."""
+    """Work on tiles as they are opened, until all is over or none has been opened for some time."""
     waited = 0
     while waited < PATIENCE and look(progress.over) == 0:
         number = claim_below(progress.claimed, look(progress.opened))
@@ -265,11 +265,13 @@ def _keep_reach(boundary, reach):
 
 @kernel
 def _lead(kind, learned, chain, units, batch, progress, tables, seen, found):
-    """Do one update after the other; return how many were done before one that needs the general method."""
+    """Do updates; return how many were done before one that needs the general method, or more room."""
     boundary, every = batch.boundary, batch.boundary.every
     for update in range(units.pieces.shape[0]):
         if boundary.kind == GROWING:
             boundary.state[0] = GROWING if boundary.state[2] % every == 0 else BUFFERS
+        if boundary.state[0] == BUFFERS and batch.lanes.tiles[1] * boundary.state[1] > tables.positions.shape[0]:
+            return update  # until there is room for buffers that have grown
         all_first = _choose(units, update, batch.lanes, batch.places)
         if not (_weigh_chain(kind, chain, batch.ways, batch.outside, all_first) and weigh_family(learned, kind)):
             return update

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import count
 from typing import Any
 
@@ -32,6 +33,8 @@ MOST_BYTES = 64 << 20
 SHARED, TILES, LEAST_COLUMNS = 1 << 16, 32, 512
 #: Columns that a tile has room for: so many times as many as it has on the average.
 RAGGED = 8
+#: Seconds that a helper sleeps when it has looked for tiles for some time and none was opened.
+NAP = 5e-5
 
 
 def can_fuse(n_states: int, n_observations: int, length: int) -> bool:
@@ -49,11 +52,27 @@ def run_updates(
     typical = min(float(units.length), (units.offsets[-1] - units.offsets[0]) / max(int(units.firsts[-1]), 1))
     wide = _tile_lanes(size, typical if units.stride > 1 else units.length, n_states)
     tiles = np.append(np.arange(0, size, wide), size)
-    columns = int(min(wide * units.length, max(RAGGED * wide * typical, LINE * units.length)))
-    columns = max(columns, wide * int(boundary.state[1]), LEAST_COLUMNS)
+    room = max(int(min(wide * units.length, max(RAGGED * wide * typical, LINE * units.length))), LEAST_COLUMNS)
     emission.share(len(tiles) - 1)
-    rows = empty_table(len(tiles) - 1, n_states * (1 + n_states) + emission.row_size(columns))
-    batch = _minibatch(tiles, units, boundary, n_states, rows)
+    n, done = len(units.pieces), 0
+    while True:
+        columns = max(room, wide * int(boundary.state[1]))
+        rows = empty_table(len(tiles) - 1, n_states * (1 + n_states) + emission.row_size(columns))
+        batch = _minibatch(tiles, units, boundary, n_states, rows, room)
+        left = units._replace(pieces=units.pieces[done:], rates=units.rates[done:])
+        _run(workers, kind, emission, chain, left, batch, columns, found._replace(growths=found.growths[done:]))
+        done += int(found.done[0])
+        if done == n or wide * int(boundary.state[1]) <= columns:
+            break  # otherwise growing buffers need more room
+    found.done[0] = done
+
+
+def _run(
+    workers: Workers, kind: int, emission: Any, chain: ChainSteps, units: Units, batch: Minibatch, columns: int,
+    found: UpdatesFound,
+) -> None:  # fmt: skip
+    """Do updates as far as they need no more than so many columns of room."""
+    n_states, n_tiles = len(chain.pairs), len(batch.rows)
     counters = np.zeros((len(Progress._fields), 16), dtype=np.int64)  # a cache line and the next for each
     progress = Progress(*(row[:1] for row in counters))
     numbers, run = count(), kernel_for(kernel, emission.of_thread(0))
@@ -61,13 +80,17 @@ def run_updates(
     def work() -> None:
         try:
             learned, space = emission.of_thread(next(numbers)), Workspace()
+            tables = tables_in(space, n_states, columns)
             with subnormals_after_errors():
-                run(kind, learned, chain, units, batch, progress, tables_in(space, n_states, columns), found)
+                run(kind, learned, chain, units, batch, progress, tables, found)
+                while not progress.over[0]:  # a helper: the leader has been busy alone for some time
+                    time.sleep(NAP)
+                    run(kind, learned, chain, units, batch, progress, tables, found)
         except BaseException:
             progress.broken[0] = progress.over[0] = 1  # the others do not wait for this thread
             raise
 
-    workers.share(work, len(tiles) - 1)
+    workers.share(work, n_tiles)
 
 
 def _tile_lanes(size: int, typical: float, n_states: int) -> int:
@@ -79,14 +102,15 @@ def _tile_lanes(size: int, typical: float, n_states: int) -> int:
     return min(max(lanes, LINE), size)
 
 
-def _minibatch(tiles: Index, units: Units, boundary: BoundarySteps, n_states: int, rows: Array) -> Minibatch:
+def _minibatch(tiles: Index, units: Units, boundary: BoundarySteps, n_states: int, rows: Array, room: int) -> Minibatch:
     """Room for the minibatch of an update."""
     size = units.pieces.shape[1]
     starts, lengths, pieces, begins, ends = np.zeros((5, size), dtype=np.int64)
     start, stop = np.empty((2, n_states * size))
     weights, pair_weights = (np.empty(size if len(own) else 0) for own in (units.each, units.each_move))
     lanes = Subchains(tiles, starts, lengths, start, stop, np.empty(size), weights, pair_weights)
-    around = Places(pieces, begins, ends, np.zeros((size, 2), dtype=np.int64))
+    around = Places(pieces, begins, ends, np.zeros((size, 2), dtype=np.int64), room)
     ways = Ways(np.empty(n_states), np.empty((n_states, n_states)), np.empty((n_states, n_states)))
     guards = np.empty((size if len(rows) > 1 else 0, 2 * n_states), dtype=np.float32)
-    return Minibatch(lanes, around, boundary, ways, np.empty(n_states), rows, np.empty(size), guards, np.empty(2))
+    outside, totals, blend = np.empty(n_states), np.empty(size), np.empty(2)
+    return Minibatch(lanes, around, boundary, ways, outside, rows, totals, guards, blend)

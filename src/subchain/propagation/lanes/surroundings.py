@@ -36,12 +36,15 @@ class Places(NamedTuple):
     pieces : (M,) number of each in its grid
     begins, ends : (M,) first position of the sequence of each, and the position after its last
     reach : (M, 2) how many positions before and after each were looked at
+    room : how many positions subchains of a tile, or growing buffers at once, may have. Tables may have room for more,
+        but what is left to the general method, which rounds differently, must not depend on where a call begins.
     """
 
     pieces: Index
     begins: Index
     ends: Index
     reach: Index
+    room: int
 
 
 @small_kernel
@@ -132,7 +135,8 @@ def _cross(family, seen, near, sizes, is_left, ways, tables, messages):
 def _grow(family, seen, lanes, places, boundary, a, b, starts, ways, tables, start, stop):
     """Extend the buffers of lanes `a` to `b` as far as these depend on them; return whether that could be done.
 
-    `starts` are the weights of the outermost state inside a sequence, and at its beginning.
+    It cannot where a buffer would have to look at more than `places.room` positions at once. `starts` are the weights
+    of the outermost state inside a sequence, and at its beginning.
     """
     n_states, size, columns = start.shape[0], b - a, 0
     ends = np.empty((size, 2), dtype=np.int64)
@@ -153,7 +157,7 @@ def _grow(family, seen, lanes, places, boundary, a, b, starts, ways, tables, sta
         at += length
     growing, look = np.arange(size), max(FIRST_LOOK, boundary.step)
     while growing.shape[0] > 0:
-        n, most = 0, tables.positions.shape[0] // (2 * look)
+        n, most = 0, places.room // (2 * look)
         if most == 0:
             return False
         for begin in range(0, growing.shape[0], most):
@@ -163,9 +167,9 @@ def _grow(family, seen, lanes, places, boundary, a, b, starts, ways, tables, sta
             columns = 2 * look * some.shape[0]
             likelihood = tables.likelihood[: n_states * columns].reshape(n_states, columns)
             for i in range(some.shape[0]):
-                room = np.minimum(ends[some[i]] - grown[some[i]], look)
+                left = np.minimum(ends[some[i]] - grown[some[i]], look)
                 both = (likelihood, likelihood[:, look:])
-                if not grow_lane(some[i], buffers, starts, both, 2 * look * i, room, boundary):
+                if not grow_lane(some[i], buffers, starts, both, 2 * look * i, left, boundary):
                     growing[n] = some[i]
                     n += 1
         growing, look = growing[:n], 2 * look
