@@ -239,7 +239,9 @@ class WordAligner(Component):
             raise InputError("a model file has no training text; give source and target.")
         elif self._shares is not None:
             return TextPosteriors(data, self._jobs(), self._shares.links)
-        table = known.translation if source is None else data.prior(known.translation.concentration, known.translation)
+        table = known.translation
+        if table.targets is not data.targets:  # another text, or word pairs of a prior beside those of the text
+            table = data.prior(table.concentration, table)
         model = stage_model(self.stage_, self.get_params(deep=False), bool(self.agreement))
         weights = AlignmentPosterior(table, known.jumps).weights(self.kind_)
         data = dataclasses.replace(data, n_jobs=1)  # threads take blocks

@@ -158,9 +158,12 @@ class StageFit:
         return self._ended(journey, algorithm)
 
     def posterior(self) -> AlignmentPosterior:
-        """Return the posterior after the last stage."""
+        """Return the posterior after the last stage, with the word pairs of the known table that this text lacks."""
         assert self.statistics is not None
-        return self._prior.update(self.statistics)
+        found = self._prior.update(self.statistics)
+        if self.known is None:
+            return found
+        return dataclasses.replace(found, translation=found.translation.with_pairs_of(self.known.translation))
 
     def _forget_jumps(self, shape: tuple[int, ...]) -> None:
         """Begin a stage without jumps if those of the stage before are of another kind: widths, or distances."""
@@ -187,6 +190,8 @@ class StageFit:
                 statistics = structure.expected(cast(AlignmentPoint, point), np.arange(structure.n_clusters))
             elif statistics is not None and not isinstance(algorithm, (CVI, SCVI)):  # these begin with counts
                 point, _ = algorithm.point(prior.update(statistics), statistics, None)
+                if isinstance(algorithm, EM) and not statistics.jumps.counts.any():  # a mode would exclude unseen jumps
+                    point = dataclasses.replace(point, jumps=prior.jumps.predictive())
             return RunState(Known(statistics, point), seed=seed)
 
         return begin
