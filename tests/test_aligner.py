@@ -474,6 +474,19 @@ def test_kl_and_evidence_of_the_sparse_table_are_those_of_dense_rows() -> None:
     assert table.log_evidence(sums) == pytest.approx(evidence, rel=1e-10)
 
 
+@pytest.mark.parametrize("kind", [CVI, EM, VI])
+def test_iterations_of_an_algorithm_are_those_it_was_given(kind: Any) -> None:
+    def lengths(algorithm: Any, iterations: Any = None) -> list[int]:
+        aligner = WordAligner(inference=algorithm, iterations=iterations, progress=False).fit(*generated(20))
+        return [len(trace.objective) for trace in aligner.traces_]
+
+    assert lengths(kind(max_iter=4)) == [4, 4]
+    assert lengths(kind(max_iter=4), (1, 2)) == [1, 2]
+    assert lengths(kind()) == lengths(kind.__name__.lower())
+    if kind is not CVI:  # which has no objective to stop by
+        assert sum(lengths(kind(max_iter=90, tolerance=1e-2))) < 100
+
+
 def test_bad_input_is_refused() -> None:
     source, target = generated(5)
     refused: list[tuple[str, WordAligner, Any, Any]] = [

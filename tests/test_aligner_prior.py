@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from subchain.alignment import WordAligner
+from subchain.errors import InputError
 from subchain.tables import JumpSums, JumpWidths
 
 Sentences = list[list[str]]
@@ -62,6 +64,62 @@ def test_counts_are_carried_over_a_chain_of_texts() -> None:
     last, straight = (WordAligner(**SETTINGS).fit(*few, prior=prior) for prior in (between, known))
     assert n_right(last, *few) >= n_right(straight, *few) - 2
     assert {"w1", "v1"} <= set(last.lexicon_["source"])
+
+
+class TestResume:
+    """Checkpoints of stages belong to the prior, and to the stages before."""
+
+    def fit(self, folder: Path, resume: bool | None = None, prior: Any = None, **settings: Any) -> WordAligner:
+        settings = SETTINGS | {"iterations": 2} | settings
+        path = folder / "c"
+        return WordAligner(**settings).fit(*swapped_words(40), prior=prior, checkpoint=path, resume=resume)
+
+    @pytest.mark.parametrize("inference", ["cvi", "em"])
+    def test_another_prior_is_refused(self, inference: str, tmp_path: Path) -> None:
+        one, other = (WordAligner(**SETTINGS).fit(*swapped_words(30, seed)) for seed in (5, 6))
+        first = self.fit(tmp_path, None, one, inference=inference)
+        for prior in (other, None):
+            with pytest.raises(InputError, match="another fit: its prior"):
+                self.fit(tmp_path, True, prior, inference=inference)
+        again = self.fit(tmp_path, True, one, inference=inference)
+        np.testing.assert_array_equal(again.posterior_.translation.pairs, first.posterior_.translation.pairs)
+
+    @pytest.mark.parametrize("inference", ["cvi", "em", "vi", "gibbs"])
+    def test_an_earlier_stage_with_other_iterations_is_refused_before_anything_runs(
+        self, inference: str, tmp_path: Path
+    ) -> None:
+        first = self.fit(tmp_path, inference=inference)
+        before = (tmp_path / "c.1").read_bytes()
+        first_told = "c.1 belongs to another fit: its inference"  # which has the sweeps of burn-in
+        told = first_told if inference == "gibbs" else "c.2 belongs to another fit: its earlier stages"
+        with pytest.raises(InputError, match=told):
+            self.fit(tmp_path, True, inference=inference, iterations=5)
+        assert (tmp_path / "c.1").read_bytes() == before
+        if inference != "gibbs":
+            more = self.fit(tmp_path, True, inference=inference, iterations=(2, 5))
+            whole = WordAligner(inference=inference, iterations=(2, 5), **SETTINGS).fit(*swapped_words(40))
+            np.testing.assert_array_equal(more.posterior_.translation.pairs, whole.posterior_.translation.pairs)
+        else:
+            again = self.fit(tmp_path, True, inference=inference)
+            np.testing.assert_array_equal(again.posterior_.translation.pairs, first.posterior_.translation.pairs)
+
+    def test_a_stage_that_started_from_other_statistics_is_refused(self, tmp_path: Path) -> None:
+        settings: dict[str, Any] = {"inference": "gibbs", "random_state": 1}
+        self.fit(tmp_path, **settings)
+        (tmp_path / "c.2").rename(tmp_path / "kept")
+        self.fit(tmp_path, False, **settings | {"random_state": 2})
+        (tmp_path / "kept").rename(tmp_path / "c.2")
+        with pytest.raises(InputError, match="c.2 belongs to another fit: its start"):
+            self.fit(tmp_path, True, **settings)
+
+    def test_files_are_checked_before_the_first_stage_runs(self, tmp_path: Path) -> None:
+        self.fit(tmp_path)
+        (tmp_path / "c.1").unlink()
+        with pytest.raises(InputError, match="but not .*c.1, the checkpoint of the stage before"):
+            self.fit(tmp_path, True)
+        with pytest.raises(InputError, match="c.2 exists already"):
+            self.fit(tmp_path)
+        assert not (tmp_path / "c.1").exists()
 
 
 def test_jumps_have_exposures_only_if_all_counts_have_them() -> None:

@@ -110,6 +110,11 @@ class TestAlign:
         }  # fmt: skip
         assert aligner.text.target_words == ["das", "haus", "nichts", "grüne", "ein"]
 
+    @pytest.mark.parametrize("name", ["cvi", "gibbs", "EM"])
+    def test_a_bare_name_of_an_algorithm_stays_a_name(self, run: Any, name: str) -> None:
+        run("align", "a.en", "a.de", "--inference", name)
+        assert Diagonal.made[0].settings["inference"] == name.lower()
+
     def test_what_is_not_given_is_left_to_the_aligner(self, run: Any) -> None:
         run("align", "a.en", "a.de")
         assert Diagonal.made[0].settings.keys() == {"progress", "stages", "agreement", "random_state"}

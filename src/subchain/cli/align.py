@@ -134,10 +134,19 @@ def _check_targets(targets: Iterable[Path | None], sources: Iterable[Path | None
 
 
 def _algorithm(text: str) -> Any:
+    """Return the call that an option gives."""
     from subchain.cli.calls import parse
     from subchain.cli.choices import INFERENCES
 
     return parse(text, "--inference", {name: INFERENCES[name] for name in ("cvi", "em", "vi", "scvi", "gibbs")})
+
+
+def _evaluated(text: str | None) -> Any:
+    """Return the algorithm of an option; a bare name stays one, since the aligner has settings of its own for names."""
+    if text is None:
+        return None
+    call = _algorithm(text)
+    return call.evaluate() if "(" in text else call.name.lower()
 
 
 def _given(**settings: Any) -> dict[str, Any]:
@@ -199,8 +208,7 @@ def _fit(
     """Return the aligner fitted to the text; an interrupted fit ends the command."""
     from subchain import alignment
 
-    algorithm = None if inference is None else _algorithm(inference).evaluate()
-    aligner = alignment.WordAligner(progress=progress, **_given(inference=algorithm, **settings))
+    aligner = alignment.WordAligner(progress=progress, **_given(inference=_evaluated(inference), **settings))
     aligner.fit(text, **_given(prior=None if priors is None else _load(priors)))
     if getattr(aligner, "status_", None) == "interrupted":
         raise KeyboardInterrupt

@@ -2,8 +2,8 @@
 
 IBM model 1 and the hidden Markov aligner in both directions, by any of the algorithms of `subchain.inference`. In
 agreement training (Liang, Taskar & Klein 2006) both directions of a sentence pair are updated together, and a link
-counts as the product of its two posteriors. Collapsed variational inference updates one pair after the other under the
-counts of all others (Wang 2016, section 3.8.3).
+counts as the product of its two posteriors. Collapsed variational inference updates sentence pairs under the counts of
+all others (Wang 2016, section 3.8.3): one after the other, or in rounds, within which the counts stay as they are.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import dataclasses
 import os
 import warnings
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -49,7 +48,8 @@ class WordAligner(Component):
         Models that are fitted one after the other; links are those of the last. "diagonal" is IBM model 2 with
         positions that depend on their distance from the diagonal, as in fast_align.
     inference : str or Algorithm
-        "cvi", "em", "vi", "scvi", "gibbs", or an object with settings. `iterations` takes the place of its `max_iter`.
+        "cvi", "em", "vi", "scvi", "gibbs", or an object with settings. Its `max_iter`, if it is not the default of its
+        class, is the number of iterations of every stage; `iterations` takes its place.
     agreement : bool
         Whether "em", "cvi" and "scvi" train both directions to agree. "vi" and "gibbs" train each by itself: the
         geometric means of "vi" give words to NULL on which the directions disagree.
@@ -69,7 +69,7 @@ class WordAligner(Component):
         position, which has widths of its own, too; `score` then includes that sentences end where they do.
     iterations : int or sequence of int, optional
         Iterations of each stage; by default 2 of model 1 and 3 of the hidden Markov model for "cvi", 5 of each for "em"
-        and "vi", 3 passes for "scvi", and 20 sweeps of burn-in and 20 draws for "gibbs".
+        and "vi", 1 pass of each for "scvi", and 20 sweeps of burn-in and 20 draws for "gibbs".
     random_state : int, numpy Generator or None
         Seed.
     n_jobs : int, optional
@@ -168,11 +168,10 @@ class WordAligner(Component):
         settings = {name: getattr(self, name) for name in names} | {"n_jobs": self._jobs()}
         known_stage = None if prior is None else prior.stage_
         fit = StageFit(data, known, known_stage, settings, seed_sequence(self.random_state), self.progress)
+        files = fit.files(self.stages, algorithms, checkpoint, resume)
         self.traces_ = []
-        for number, stage in enumerate(self.stages):
-            path = None if checkpoint is None else Path(f"{os.fspath(checkpoint)}.{number + 1}")
-            again = None if resume and path is not None and not path.exists() else resume
-            found = fit.run(stage, algorithms[number], path, again)
+        for stage, algorithm, file in zip(self.stages, algorithms, files, strict=True):
+            found = fit.run(stage, algorithm, file)
             self.traces_.append(found.trace)
             if found.status == "interrupted":
                 break
