@@ -145,6 +145,8 @@ class TestMistakes:
             (["a.en", "a.de", "--fitted", "a.en", "--save", "b"], 2, "--fitted fits nothing"),
             (["a.en", "a.de", "-o", "a.en"], 4, "'a.en' is also an input"),
             (["a.en", "a.de", "-o", "none/links.txt"], 4, "the folder 'none' does not exist"),
+            (["a.en", "a.de", "-o", "x", "--save", "./x"], 2, "-o and --save name the same file, 'x'"),
+            (["a.en", "a.de", "--save", "x", "--report", "x"], 2, "--save and --report name the same file"),
             (["empty", "empty"], 2, "the text has no words on one of its sides"),
             (["a.en", "latin"], 3, "line 3 of 'latin' is not UTF-8 text"),
         ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -62,7 +62,7 @@ def align(
         }  # fmt: skip
         _check(format, symmetrize, model, inference, priors, fitted, save)
         _check_page(report, gold, swap)
-        _check_targets((output, save, report), (source, target, priors, fitted, gold))
+        _check_targets({"-o": output, "--save": save, "--report": report}, (source, target, priors, fitted, gold))
         began = time.perf_counter()
         stack.enter_context(logging_to(log, verbose))
         text = _read(source, target, columns, lowercase, _packed(stack, inference, output))
@@ -124,13 +124,19 @@ def _write_page(
     subchain.report(aligner, text, report, title=source.name, gold=links)
 
 
-def _check_targets(targets: Iterable[Path | None], sources: Iterable[Path | None]) -> None:
-    """Raise an `InputError` if a file cannot be written, or is one that is read."""
+def _check_targets(targets: Mapping[str, Path | None], sources: Iterable[Path | None]) -> None:
+    """Raise an error if a file cannot be written, is one that is read, or is given by two options."""
     from subchain.cli.targets import check_target
+    from subchain.errors import InputError
 
-    for path in targets:
-        if path is not None:
-            check_target(path, *sources)
+    options: dict[Path, str] = {}
+    for option, path in targets.items():
+        if path is None:
+            continue
+        check_target(path, *sources)
+        other = options.setdefault(path.resolve(), option)
+        if other != option:
+            raise InputError(f"{other} and {option} name the same file, {str(path)!r}; give each a file of its own.")
 
 
 def _algorithm(text: str) -> Any:

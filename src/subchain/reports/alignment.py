@@ -15,6 +15,7 @@ from subchain.errors import InputError
 from subchain.metrics.alignment import AlignmentReport, alignment_report
 from subchain.models.aligner import WordAligner
 from subchain.models.alignment_blocks import TextPosteriors
+from subchain.reports.formatting import several
 from subchain.reports.rendering import render_page
 
 #: Most sentence pairs whose matrices are on a page, and most words of a side of one that was not asked for.
@@ -79,9 +80,10 @@ def alignment_page(
         title=title or "Word alignment",
         facts=_facts(aligner, text, sides, n_links),
         scores=None if scores is None else _scores(scores),
-        n_shown=len(shown),
+        shown=several(len(shown), "sentence pair"),
         n_entries=len(lexicon),
         n_gold=n_gold,
+        scored="the first sentence pair" if n_gold == 1 else f"the first {n_gold:,} sentence pairs",
         unlinked=[
             (name, side.most(words), round(100.0 * (1.0 - side.share), 1))
             for name, side, words in zip(
@@ -156,10 +158,11 @@ def _matrix(aligner: WordAligner, posteriors: TextPosteriors, pair: int, gold: G
 
 def _facts(aligner: WordAligner, text: ParallelText, sides: list[Unlinked], n_links: int) -> list[tuple[str, str, str]]:
     """Return label, value and explanation of the numbers at the top of the page."""
+    words = [several(int(np.count_nonzero(side.counts)), "different word") for side in sides]
     return [
         ("sentence pairs", f"{len(text):,}", ""),
-        ("source tokens", f"{len(text.source_tokens):,}", f"{len(text.source_words):,} different words"),
-        ("target tokens", f"{len(text.target_tokens):,}", f"{len(text.target_words):,} different words"),
+        ("source tokens", f"{len(text.source_tokens):,}", words[0]),
+        ("target tokens", f"{len(text.target_tokens):,}", words[1]),
         ("links", f"{n_links:,}", f"combined by {aligner.symmetrize}"),
         ("source words with a link", f"{sides[0].share:.1%}", "of all tokens"),
         ("target words with a link", f"{sides[1].share:.1%}", "of all tokens"),
