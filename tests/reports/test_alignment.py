@@ -110,6 +110,8 @@ def test_bad_input_is_refused_and_nothing_is_written(aligner: WordAligner, tmp_p
         ("links source position 7", aligner, {"gold": GoldLinks(outside, outside)}),
         ("sentence pairs are 0 to 35", aligner, {"pairs": [36]}),
         ("pairs has 0", aligner, {"pairs": []}),
+        ("pairs must be", aligner, {"pairs": 3}),
+        ("gold must be", aligner, {"gold": [(0, 0)]}),
         ("not for aligners", aligner, {"step": 2}),
         ("for word aligners", HMM(2), {"gold": GoldLinks(inside, inside)}),
     ]

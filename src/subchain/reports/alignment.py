@@ -48,6 +48,8 @@ def alignment_page(
     aligner: WordAligner, x: Any, title: str | None, gold: GoldLinks | None, pairs: Iterable[int] | None
 ) -> str:
     """Return the page as HTML text; see `reports.report`."""
+    if gold is not None and not isinstance(gold, GoldLinks):
+        raise InputError("gold must be GoldLinks, as read_gold returns them.")
     source, target = x if isinstance(x, tuple) else (x, None)
     posteriors = aligner._posteriors(source, target)
     text = posteriors.data.text
@@ -96,6 +98,8 @@ def alignment_page(
 def _shown(text: ParallelText, pairs: Iterable[int] | None, n_gold: int) -> list[int]:
     """Return the pairs whose matrices are shown: those asked for, those with gold links, or some of all."""
     if pairs is not None:
+        if not isinstance(pairs, Iterable):
+            raise InputError(f"pairs must be numbers of sentence pairs, as in [0, 5], not {pairs!r}.")
         wanted = list(pairs)
         for pair in wanted:
             if not isinstance(pair, (int, np.integer)) or not 0 <= pair < len(text):
