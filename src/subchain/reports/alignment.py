@@ -62,7 +62,7 @@ def alignment_page(
     links, sides, n_links = _linked(aligner, posteriors, max(n_gold, 0))
     if gold is not None:
         for kind in gold:
-            check_inside(kind, _first(text, n_gold), "gold")
+            check_inside(kind, first_pairs(text, n_gold), "gold")
         scores = alignment_report(links, *gold)
     lexicon = aligner.lexicon_[:MOST_ENTRIES]
     contents = {
@@ -136,7 +136,7 @@ def _linked(aligner: WordAligner, posteriors: TextPosteriors, n_first: int) -> t
     return Links.joined(first), sides, n_links
 
 
-def _first(text: ParallelText, n: int) -> ParallelText:
+def first_pairs(text: ParallelText, n: int) -> ParallelText:
     """Return the first n pairs of a text."""
     return ParallelText(
         text.source_tokens, text.source_offsets[: n + 1], text.target_tokens, text.target_offsets[: n + 1],
