@@ -99,8 +99,8 @@ class TestAlign:
     def test_options_reach_the_aligner(self, run: Any) -> None:
         run(
             "align", "a.en", "a.de", "-q", "-o", "l.txt", "--symmetrize", "product", "--model", "ibm1",
-            "--no-agreement", "--inference", "CVI(max_iter=4)", "--iterations", 2, "--seed", 7, "--jobs", 1, "--threshold", 0.3,
-            "--lowercase",
+            "--no-agreement", "--inference", "CVI(max_iter=4)", "--iterations", 2, "--seed", 7, "--jobs", 1,
+            "--threshold", 0.3, "--lowercase",
         )  # fmt: skip
         (aligner,) = Diagonal.made
         inference = aligner.settings.pop("inference")
