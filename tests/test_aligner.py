@@ -393,7 +393,7 @@ def test_files_of_the_first_version_load(tmp_path: Any) -> None:
     aligner = WordAligner(end_jumps=False, progress=False).fit(source, target)
     aligner.save(tmp_path / "new")
     arrays, header = read_arrays(tmp_path / "new", "word aligner")
-    del header["stage"], header["settings"]["end_jumps"]
+    del header["stage"], header["settings"]["end_jumps"], header["read_with"]
     write_arrays(tmp_path / "old", arrays, header | {"version": 1, "is_chain": True})
     old = WordAligner.load(tmp_path / "old")
     assert (old.stage_, old.end_jumps) == ("hmm", False)
@@ -474,6 +474,19 @@ def test_kl_and_evidence_of_the_sparse_table_are_those_of_dense_rows() -> None:
     assert table.log_evidence(sums) == pytest.approx(evidence, rel=1e-10)
 
 
+@pytest.mark.parametrize("kind", [CVI, EM, VI])
+def test_iterations_of_an_algorithm_are_those_it_was_given(kind: Any) -> None:
+    def lengths(algorithm: Any, iterations: Any = None) -> list[int]:
+        aligner = WordAligner(inference=algorithm, iterations=iterations, progress=False).fit(*generated(20))
+        return [len(trace.objective) for trace in aligner.traces_]
+
+    assert lengths(kind(max_iter=4)) == [4, 4]
+    assert lengths(kind(max_iter=4), (1, 2)) == [1, 2]
+    assert lengths(kind()) == lengths(kind.__name__.lower())
+    if kind is not CVI:  # which has no objective to stop by
+        assert sum(lengths(kind(max_iter=90, tolerance=1e-2))) < 100
+
+
 def test_bad_input_is_refused() -> None:
     source, target = generated(5)
     refused: list[tuple[str, WordAligner, Any, Any]] = [
@@ -489,19 +502,64 @@ def test_bad_input_is_refused() -> None:
         ("5 sentences", WordAligner(), source, target[:4]),
         ("no sentence pair", WordAligner(), [[]], [["a"]]),
         ("there is no target", WordAligner(), source, None),
+        ("threshold", WordAligner(threshold="0.4"), source, target),  # type: ignore[arg-type]
+        ("threshold", WordAligner(threshold=float("nan")), source, target),
+        ("null_probability", WordAligner(null_probability=None), source, target),  # type: ignore[arg-type]
+        ("stages", WordAligner(5), source, target),  # type: ignore[arg-type]
+        ("stage", WordAligner([1]), source, target),  # type: ignore[list-item]
+        ("iterations", WordAligner(iterations=2.0), source, target),  # type: ignore[arg-type]
+        ("iterations", WordAligner(iterations="33"), source, target),
+        ("iterations", WordAligner(iterations=(2, 0)), source, target),
+        ("n_jobs", WordAligner(n_jobs="a"), source, target),  # type: ignore[arg-type]
+        ("end_jumps", WordAligner(end_jumps="no"), source, target),  # type: ignore[arg-type]
+        ("agreement", WordAligner(agreement=None), source, target),  # type: ignore[arg-type]
+        ("max_jump", WordAligner(max_jump=True), source, target),
+        ("symmetris", WordAligner(symmetrize=["a"]), source, target),  # type: ignore[arg-type]
+        ("inference", WordAligner(inference=5), source, target),  # type: ignore[arg-type]
     ]
     for message, aligner, one, other in refused:
         with pytest.raises(InputError, match=message):
             aligner.set_params(progress=False).fit(one, other)
     with pytest.raises(NotFittedError):
         WordAligner().align(source, target)
+    with pytest.raises(InputError, match="prior must be"):
+        WordAligner(progress=False).fit(source, target, prior=5)  # type: ignore[arg-type]
+    fitted = WordAligner(progress=False).fit(source, target)
+    with pytest.raises(InputError, match="no source"):
+        fitted.align(None, target)
+    with pytest.raises(InputError, match="threshold"):
+        fitted.set_params(threshold="x").align()
 
 
 def test_a_sentence_of_ten_thousand_words_is_left_out_with_a_warning() -> None:
     source, target = generated(20)
-    with pytest.warns(UserWarning, match="pair 20; split them"):
+    with pytest.warns(UserWarning, match="pair 20 has a sentence of more than 1,000 words and no links; split it"):
         aligner = WordAligner(progress=False).fit([*source, ["a"] * 10_000], [*target, ["b"] * 3])
     assert aligner.align()[20].shape == (0, 2)
+    with pytest.warns(UserWarning, match="2 sentence pairs have .* the first of them pair 1; split them"):
+        assert aligner.align([["s1"], *[["a"] * 1001] * 2], [["t1"], ["b"], ["b"]])[1].shape == (0, 2)
+
+
+@pytest.mark.parametrize("inference", ["cvi", "gibbs", "em"])
+def test_the_training_text_has_a_score_too(inference: str) -> None:
+    source, target = generated(30)
+    aligner = WordAligner(inference=inference, progress=False, random_state=0).fit(source, target)
+    assert aligner.score() == pytest.approx(aligner.score(source, target), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"end_jumps": False}, {"null_probability": 0.9}, {"max_jump": 3}, {"agreement": False}]
+)
+def test_settings_that_change_later_do_not_change_what_was_fitted(settings: dict[str, Any], tmp_path: Any) -> None:
+    source, target = generated(40)
+    aligner = WordAligner(inference="em", progress=False).fit(source, target)
+    score = aligner.score(source, target)
+    aligner.set_params(**settings)
+    aligner.save(tmp_path / "aligner")
+    loaded = WordAligner.load(tmp_path / "aligner")
+    assert score == aligner.score(source, target) == loaded.score(source, target)
+    assert loaded.get_params(deep=False)[next(iter(settings))] == next(iter(settings.values()))
+    WordAligner(progress=False).fit(source, target, prior=loaded)
 
 
 def test_a_damaged_file_is_refused(tmp_path: Any) -> None:

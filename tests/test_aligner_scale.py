@@ -228,7 +228,7 @@ class TestLinksAsTheyCome:
     def test_blocks_are_the_links_of_all_pairs(self, monkeypatch: pytest.MonkeyPatch) -> None:
         source, target = generated(60)
         aligner = WordAligner(progress=False, n_jobs=2).fit(source, target)
-        whole, new = aligner.links(), aligner.links(source, target)
+        whole, new, score = aligner.links(), aligner.links(source, target), aligner.score(source, target)
         monkeypatch.setattr("subchain.models.alignment_blocks.BLOCK_CELLS", 100)
         for expected, text in ((whole, ()), (new, (source, target))):
             blocks = list(aligner.link_blocks(*text))
@@ -236,7 +236,7 @@ class TestLinksAsTheyCome:
             found = Links.joined(blocks)
             for name in ("source", "target", "offsets"):
                 np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
-        assert aligner.score(source, target) == pytest.approx(WordAligner.score(aligner, source, target))
+        assert aligner.score(source, target) == pytest.approx(score)
 
 
 def test_a_prior_without_counts_has_no_table_of_them() -> None:

@@ -26,6 +26,7 @@ class Diagonal:
     """An aligner that links words of the same position, and stores what it was told."""
 
     status_ = "converged"
+    _read_with = {"max_jump": 7, "end_jumps": False}  # noqa: RUF012
     made: list[Diagonal] = []  # noqa: RUF012
 
     def __init__(self, **settings: Any) -> None:
@@ -97,18 +98,23 @@ class TestAlign:
 
     def test_options_reach_the_aligner(self, run: Any) -> None:
         run(
-            "align", "a.en", "a.de", "-q", "-o", "l.txt", "--symmetrize", "union", "--model", "ibm1", "--no-agreement",
-            "--inference", "CVI(max_iter=4)", "--iterations", 2, "--seed", 7, "--jobs", 1, "--threshold", 0.3,
-            "--lowercase",
+            "align", "a.en", "a.de", "-q", "-o", "l.txt", "--symmetrize", "product", "--model", "ibm1",
+            "--no-agreement", "--inference", "CVI(max_iter=4)", "--iterations", 2, "--seed", 7, "--jobs", 1,
+            "--threshold", 0.3, "--lowercase",
         )  # fmt: skip
         (aligner,) = Diagonal.made
         inference = aligner.settings.pop("inference")
         assert (type(inference).__name__, inference.max_iter) == ("CVI", 4)
         assert aligner.settings == {
-            "symmetrize": "union", "stages": ("ibm1",), "agreement": False, "random_state": 7, "n_jobs": 1,
+            "symmetrize": "product", "stages": ("ibm1",), "agreement": False, "random_state": 7, "n_jobs": 1,
             "iterations": 2, "threshold": 0.3, "progress": False,
         }  # fmt: skip
         assert aligner.text.target_words == ["das", "haus", "nichts", "grüne", "ein"]
+
+    @pytest.mark.parametrize("name", ["cvi", "gibbs", "EM"])
+    def test_a_bare_name_of_an_algorithm_stays_a_name(self, run: Any, name: str) -> None:
+        run("align", "a.en", "a.de", "--inference", name)
+        assert Diagonal.made[0].settings["inference"] == name.lower()
 
     def test_what_is_not_given_is_left_to_the_aligner(self, run: Any) -> None:
         run("align", "a.en", "a.de")
@@ -123,6 +129,26 @@ class TestAlign:
         run("align", "a.en", "a.de", "--priors", "en-de.safetensors")
         ((_, prior),) = Diagonal.made[-2].calls or Diagonal.made[-1].calls
         assert prior.settings == {"loaded": "en-de.safetensors"}
+        fitted = next(one for one in reversed(Diagonal.made) if one.calls)
+        assert (fitted.settings["max_jump"], fitted.settings["end_jumps"]) == (7, False)
+
+    def test_a_prior_may_have_jumps_of_its_own(self, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(alignment, "WordAligner", WordAligner)
+        known = WordAligner(max_jump=3, end_jumps=False, progress=False).fit(SOURCE.split("\n"), TARGET.split("\n"))
+        known.save("known")
+        run("align", "a.en", "a.de", "--priors", "known", "--save", "new", "-q")
+        assert (WordAligner.load("new").max_jump, WordAligner.load("new").end_jumps) == (3, False)
+
+    def test_gold_links_are_checked_before_the_fit(self, run: Any) -> None:
+        for content, status, told in (
+            ("0-0\n" * 5, 2, "'gold.a' has 5 lines, but the text has 4"),
+            ("0-7\n", 3, "line 1 of 'gold.a' links target position 7"),
+            ("0?0\n", 2, "'gold.a' has no sure links"),
+            ("house\n", 3, "line 1 of 'gold.a'"),
+        ):
+            Path("gold.a").write_text(content)
+            assert told in run("align", "a.en", "a.de", "--report", "p", "--gold", "gold.a", status=status).stderr
+            assert Diagonal.made == []
 
 
 class TestMistakes:
@@ -137,9 +163,19 @@ class TestMistakes:
             (["a.en", "a.de", "--model", "ibm4"], 2, "unknown value of --model: 'ibm4'"),
             (["a.en", "a.de", "--inference", "mcmc"], 2, "unknown value of --inference: 'mcmc'"),
             (["a.en", "a.de", "--priors", "none"], 3, "there is no file 'none'"),
-            (["a.en", "a.de", "--fitted", "a.en", "--save", "b"], 2, "--fitted fits nothing"),
+            (["a.en", "a.de", "--fitted", "a.en", "--save", "b"], 2, "--fitted fits nothing; leave out --save."),
+            (["a.en", "a.de", "--fitted", "a.en", "--model", "hmm", "--seed", "0"], 2, "leave out --model, --seed."),
+            (["a.en", "a.de", "--fitted", "a.en", "--iterations", "3"], 2, "leave out --iterations."),
+            (["a.en", "a.de", "--fitted", "a.en", "--no-agreement"], 2, "leave out --agreement/--no-agreement."),
+            (
+                ["a.en", "a.de", "--symmetrize", "union", "--threshold", "0.5"],
+                2,
+                "--threshold is for --symmetrize prod",
+            ),
             (["a.en", "a.de", "-o", "a.en"], 4, "'a.en' is also an input"),
             (["a.en", "a.de", "-o", "none/links.txt"], 4, "the folder 'none' does not exist"),
+            (["a.en", "a.de", "-o", "x", "--save", "./x"], 2, "-o and --save name the same file, 'x'"),
+            (["a.en", "a.de", "--save", "x", "--report", "x"], 2, "--save and --report name the same file"),
             (["empty", "empty"], 2, "the text has no words on one of its sides"),
             (["a.en", "latin"], 3, "line 3 of 'latin' is not UTF-8 text"),
         ],
@@ -282,7 +318,7 @@ class TestRealAligner:
         Path("long.en").write_text(Path("b.en").read_text() + "en1 " * 10_000 + "\n")
         Path("long.de").write_text(Path("b.de").read_text() + "de1 " * 10_000 + "\n")
         result = run("align", "long.en", "long.de", "-o", "links.txt")
-        assert "aligned to nothing, the first of them pair 60" in result.stderr
+        assert "sentence pair 60 has a sentence of more than 1,000 words and no links" in result.stderr
         assert Path("links.txt").read_text().splitlines()[-1] == ""
 
 

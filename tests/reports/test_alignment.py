@@ -64,7 +64,7 @@ def test_words_without_a_link_are_counted(tmp_path: Path) -> None:
     for links, source in zip(aligner.align(), SOURCE, strict=True):
         free += sum(word == "the" and i not in links[:, 0] for i, word in enumerate(source.split()))
     assert free  # das of the last pairs has one counterpart
-    assert f'<th scope="row">the</th><td>{free}</td><td>24</td>' in text
+    assert f'<th scope="row" dir="auto">the</th><td>{free}</td><td>24</td>' in text
 
 
 def test_gold_links_are_shown_and_give_scores(aligner: WordAligner, tmp_path: Path) -> None:
@@ -90,6 +90,19 @@ def test_another_text_is_reported_without_refitting(aligner: WordAligner, tmp_pa
         assert [shown["links"] for shown in contents["pairs"]] == [[[0, 0], [1, 1]]] * 2
 
 
+def test_words_of_another_text_are_those_that_occur_in_it(aligner: WordAligner, tmp_path: Path) -> None:
+    text, _ = page(aligner, tmp_path, (["the zz"], ["das"]))
+    assert "2 different words<" in text
+    assert "1 different word<" in text
+    assert "This page has 1 sentence pair." in text
+
+
+def test_sentences_and_their_list_keep_the_direction_of_their_script(aligner: WordAligner, tmp_path: Path) -> None:
+    text, _ = page(aligner, tmp_path)
+    assert 'line.dir = "auto"' in text
+    assert 'option.dir = "auto"' in text
+
+
 def test_bad_input_is_refused_and_nothing_is_written(aligner: WordAligner, tmp_path: Path) -> None:
     inside, outside = Links.from_pairs([[(0, 0)]]), Links.from_pairs([[(7, 0)]])
     refused: list[tuple[str, Any, dict[str, Any]]] = [
@@ -97,6 +110,8 @@ def test_bad_input_is_refused_and_nothing_is_written(aligner: WordAligner, tmp_p
         ("links source position 7", aligner, {"gold": GoldLinks(outside, outside)}),
         ("sentence pairs are 0 to 35", aligner, {"pairs": [36]}),
         ("pairs has 0", aligner, {"pairs": []}),
+        ("pairs must be", aligner, {"pairs": 3}),
+        ("gold must be", aligner, {"gold": [(0, 0)]}),
         ("not for aligners", aligner, {"step": 2}),
         ("for word aligners", HMM(2), {"gold": GoldLinks(inside, inside)}),
     ]

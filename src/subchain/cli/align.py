@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from subchain.cli import align_options, options
 from subchain.cli.output import Output, command_output, number_of
 
 if TYPE_CHECKING:
-    from subchain.data import Links, ParallelText
+    from subchain.data import GoldLinks, Links, ParallelText
 
 #: Stages of fitting, by the model that links are taken from.
 STAGES = {"ibm1": ("ibm1",), "diagonal": ("diagonal",), "hmm": ("ibm1", "hmm")}
+#: Options of a fit, by the names of their parameters.
+OF_A_FIT = {
+    "model": "--model", "inference": "--inference", "iterations": "--iterations",
+    "agreement": "--agreement/--no-agreement", "seed": "--seed", "priors": "--priors", "save": "--save",
+}  # fmt: skip
 #: Methods by which the two directions are combined.
 SYMMETRIZATIONS = ("product", "grow-diag-final-and", "grow-diag-final", "grow-diag", "intersection", "union")
 
 
 def align(
+    context: typer.Context,
     source: align_options.Source,
     target: align_options.Target = None,
     output: align_options.LinksTarget = None,
@@ -60,12 +68,14 @@ def align(
             "symmetrize": symmetrize, "threshold": threshold, "stages": STAGES.get(model), "random_state": seed,
             "agreement": agreement, "iterations": iterations, "n_jobs": jobs,
         }  # fmt: skip
-        _check(format, symmetrize, model, inference, priors, fitted, save)
+        _check(format, symmetrize, model, inference, priors, fitted)
+        _check_links(context, fitted, symmetrize, threshold)
         _check_page(report, gold, swap)
-        _check_targets((output, save, report), (source, target, priors, fitted, gold))
+        _check_targets({"-o": output, "--save": save, "--report": report}, (source, target, priors, fitted, gold))
         began = time.perf_counter()
         stack.enter_context(logging_to(log, verbose))
         text = _read(source, target, columns, lowercase, _packed(stack, inference, output))
+        links = None if gold is None else _read_gold(gold, swap, text)
         progress = "auto" if not (verbose or quiet or as_json) else False
         aligner = _load(fitted, settings) if fitted else _fit(text, inference, priors, progress, settings)
         if save is not None:
@@ -74,7 +84,7 @@ def align(
         n_links = _write(output, blocks, format, out, as_json)
         _tell(out, output, len(text), n_links, time.perf_counter() - began)
         if report is not None:
-            _write_page(report, aligner, text if fitted else None, source, gold, swap)
+            _write_page(report, aligner, text if fitted else None, source, links)
             out.add(report=str(report))
             out.line(f"report written to {report}")
 
@@ -83,9 +93,8 @@ def _check(format: str, symmetrize: str | None, model: str, inference: str | Non
     """Raise an `InputError` for options that are unknown or contradict each other, before anything is read."""
     from subchain.cli.inputs import existing
     from subchain.data.links import FORMATS
-    from subchain.errors import InputError, unknown_name
+    from subchain.errors import unknown_name
 
-    priors, fitted, save = files
     for option, value, known in (
         ("--format", format, FORMATS), ("--symmetrize", symmetrize, SYMMETRIZATIONS), ("--model", model, STAGES),
     ):  # fmt: skip
@@ -93,11 +102,26 @@ def _check(format: str, symmetrize: str | None, model: str, inference: str | Non
             raise unknown_name(f"value of {option}:", value, known)
     if inference is not None:
         _algorithm(inference)
-    if fitted is not None and (priors is not None or save is not None or inference is not None):
-        raise InputError("--fitted fits nothing; leave out --priors, --save and --inference.")
-    for path in (priors, fitted):
+    for path in files:
         if path is not None:
             existing(path)
+
+
+def _check_links(context: typer.Context, fitted: Path | None, symmetrize: str | None, threshold: float | None) -> None:
+    """Raise an `InputError` for options that would be ignored: of fitting, if nothing is fitted, or a threshold."""
+    from subchain.errors import InputError
+
+    given = [name for name in OF_A_FIT if _is_given(context, name)]
+    if fitted is not None and given:
+        raise InputError(f"--fitted fits nothing; leave out {', '.join(OF_A_FIT[name] for name in given)}.")
+    if threshold is not None and symmetrize not in (None, "product"):
+        raise InputError(f"--threshold is for --symmetrize product, not for {symmetrize}; leave one of them out.")
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    """Return whether an option is on the command line."""
+    origin = context.get_parameter_source(name)
+    return origin is not None and origin.name != "DEFAULT"
 
 
 def _check_page(report: Path | None, gold: Path | None, swap: bool) -> None:
@@ -113,31 +137,58 @@ def _check_page(report: Path | None, gold: Path | None, swap: bool) -> None:
         existing(gold)
 
 
-def _write_page(
-    report: Path, aligner: Any, text: ParallelText | None, source: Path, gold: Path | None, swap: bool
-) -> None:
+def _read_gold(path: Path, swap: bool, text: ParallelText) -> GoldLinks:
+    """Return the gold links of the first pairs of a text; raise an error that names the file if they do not fit."""
+    from subchain.data import read_gold
+    from subchain.data.links import check_inside
+    from subchain.errors import InputError
+    from subchain.reports.alignment import first_pairs
+
+    found, name = read_gold(path, swap=swap), repr(str(path))
+    if len(found.sure) > len(text):
+        raise InputError(f"{name} has {len(found.sure):,} lines, but the text has {len(text):,} sentence pairs.")
+    check_inside(found.possible, first_pairs(text, len(found.sure)), name)
+    if not len(found.sure.source):
+        raise InputError(f"{name} has no sure links, i-j, without which there is no recall.")
+    return found
+
+
+def _write_page(report: Path, aligner: Any, text: ParallelText | None, source: Path, gold: GoldLinks | None) -> None:
     """Write the page on an aligner; without a text on the one that it was fitted to."""
     import subchain
-    from subchain.data import read_gold
 
-    links = None if gold is None else read_gold(gold, swap=swap)
-    subchain.report(aligner, text, report, title=source.name, gold=links)
+    subchain.report(aligner, text, report, title=source.name, gold=gold)
 
 
-def _check_targets(targets: Iterable[Path | None], sources: Iterable[Path | None]) -> None:
-    """Raise an `InputError` if a file cannot be written, or is one that is read."""
+def _check_targets(targets: Mapping[str, Path | None], sources: Iterable[Path | None]) -> None:
+    """Raise an error if a file cannot be written, is one that is read, or is given by two options."""
     from subchain.cli.targets import check_target
+    from subchain.errors import InputError
 
-    for path in targets:
-        if path is not None:
-            check_target(path, *sources)
+    options: dict[Path, str] = {}
+    for option, path in targets.items():
+        if path is None:
+            continue
+        check_target(path, *sources)
+        other = options.setdefault(path.resolve(), option)
+        if other != option:
+            raise InputError(f"{other} and {option} name the same file, {str(path)!r}; give each a file of its own.")
 
 
 def _algorithm(text: str) -> Any:
+    """Return the call that an option gives."""
     from subchain.cli.calls import parse
     from subchain.cli.choices import INFERENCES
 
     return parse(text, "--inference", {name: INFERENCES[name] for name in ("cvi", "em", "vi", "scvi", "gibbs")})
+
+
+def _evaluated(text: str | None) -> Any:
+    """Return the algorithm of an option; a bare name stays one, since the aligner has settings of its own for names."""
+    if text is None:
+        return None
+    call = _algorithm(text)
+    return call.evaluate() if "(" in text else call.name.lower()
 
 
 def _given(**settings: Any) -> dict[str, Any]:
@@ -199,9 +250,11 @@ def _fit(
     """Return the aligner fitted to the text; an interrupted fit ends the command."""
     from subchain import alignment
 
-    algorithm = None if inference is None else _algorithm(inference).evaluate()
-    aligner = alignment.WordAligner(progress=progress, **_given(inference=algorithm, **settings))
-    aligner.fit(text, **_given(prior=None if priors is None else _load(priors)))
+    prior = None if priors is None else _load(priors)
+    if prior is not None:  # there are no options for these
+        settings = settings | {name: prior._read_with[name] for name in ("max_jump", "end_jumps")}
+    aligner = alignment.WordAligner(progress=progress, **_given(inference=_evaluated(inference), **settings))
+    aligner.fit(text, **_given(prior=prior))
     if getattr(aligner, "status_", None) == "interrupted":
         raise KeyboardInterrupt
     return aligner

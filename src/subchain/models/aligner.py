@@ -2,8 +2,8 @@
 
 IBM model 1 and the hidden Markov aligner in both directions, by any of the algorithms of `subchain.inference`. In
 agreement training (Liang, Taskar & Klein 2006) both directions of a sentence pair are updated together, and a link
-counts as the product of its two posteriors. Collapsed variational inference updates one pair after the other under the
-counts of all others (Wang 2016, section 3.8.3).
+counts as the product of its two posteriors. Collapsed variational inference updates sentence pairs under the counts of
+all others (Wang 2016, section 3.8.3): one after the other, or in rounds, within which the counts stay as they are.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import dataclasses
 import os
 import warnings
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -27,13 +26,13 @@ from subchain.errors import InputError, NotFittedError, unknown_name
 from subchain.inference import SCVI, Algorithm
 from subchain.models.alignment_blocks import TextPosteriors
 from subchain.models.alignment_files import load_aligner, save_aligner
-from subchain.models.alignment_stages import STAGES, StageFit, stage_algorithm, stage_model
+from subchain.models.alignment_settings import READ_WITH, check_settings
+from subchain.models.alignment_stages import StageFit, stage_algorithm, stage_model
 from subchain.numerics.seeds import seed_sequence
 from subchain.structures.alignment.model import AlignmentPosterior
 from subchain.structures.alignment.structure import Alignments
 from subchain.structures.alignment.text import MOST_WORDS, AlignedText
 from subchain.tasks.linking import PRODUCT
-from subchain.tasks.symmetrization import METHODS
 
 DIRECTIONS = {"forward": 0, "backward": 1}
 #: Expected links from which on a word pair is in the lexicon.
@@ -43,13 +42,16 @@ LEAST_LINKS = 0.5
 class WordAligner(Component):
     """Align the words of sentence pairs that translate each other.
 
+    Pairs with a sentence of more than 1,000 words have no links, with a warning.
+
     Parameters
     ----------
     stages : sequence of "ibm1", "diagonal" and "hmm"
         Models that are fitted one after the other; links are those of the last. "diagonal" is IBM model 2 with
         positions that depend on their distance from the diagonal, as in fast_align.
     inference : str or Algorithm
-        "cvi", "em", "vi", "scvi", "gibbs", or an object with settings. `iterations` takes the place of its `max_iter`.
+        "cvi", "em", "vi", "scvi", "gibbs", or an object with settings. Its `max_iter`, if it is not the default of its
+        class, is the number of iterations of every stage; `iterations` takes its place.
     agreement : bool
         Whether "em", "cvi" and "scvi" train both directions to agree. "vi" and "gibbs" train each by itself: the
         geometric means of "vi" give words to NULL on which the directions disagree.
@@ -69,7 +71,7 @@ class WordAligner(Component):
         position, which has widths of its own, too; `score` then includes that sentences end where they do.
     iterations : int or sequence of int, optional
         Iterations of each stage; by default 2 of model 1 and 3 of the hidden Markov model for "cvi", 5 of each for "em"
-        and "vi", 3 passes for "scvi", and 20 sweeps of burn-in and 20 draws for "gibbs".
+        and "vi", 1 pass of each for "scvi", and 20 sweeps of burn-in and 20 draws for "gibbs".
     random_state : int, numpy Generator or None
         Seed.
     n_jobs : int, optional
@@ -147,32 +149,32 @@ class WordAligner(Component):
         checkpoint, resume : as in `HMM.fit`; every stage has a file of its own, `checkpoint` with its number behind
         """
         self._check()
+        if prior is not None and not isinstance(prior, WordAligner):
+            raise InputError(
+                f"prior must be a fitted WordAligner, not {prior!r:.60}; load a file with WordAligner.load."
+            )
         algorithms = [self._algorithm(number) for number in range(len(self.stages))]
         keeps = not isinstance(algorithms[0], SCVI)  # for texts of any size: it keeps nothing of sentence pairs
         data = AlignedText.of(self._text(source, target, prior), keeps_entries=keeps, n_jobs=self._jobs())
         if not data.n_cells:
             raise InputError("there is no sentence pair with words on both sides to learn from.")
-        if len(data.left_out()):
-            warnings.warn(
-                f"{len(data.left_out())} sentence pairs have a sentence of more than {MOST_WORDS} words and are "
-                f"aligned to nothing, the first of them pair {data.left_out()[0]}; split them.",
-                stacklevel=2,
-            )
+        _warn_of_left_out(data)
         known = None if prior is None else prior._fitted()
-        if prior is not None and (prior.max_jump, prior.end_jumps) != (self.max_jump, self.end_jumps):
+        if prior is not None and any(
+            prior._read_with[name] != getattr(self, name) for name in ("max_jump", "end_jumps")
+        ):
             raise InputError(
-                f"the prior has max_jump={prior.max_jump} and end_jumps={prior.end_jumps}, this aligner "
-                f"max_jump={self.max_jump} and end_jumps={self.end_jumps}; give both the same."
+                f"the prior has max_jump={prior._read_with['max_jump']} and end_jumps={prior._read_with['end_jumps']}, "
+                f"this aligner max_jump={self.max_jump} and end_jumps={self.end_jumps}; give both the same."
             )
         names = ("concentration", "null_probability", "max_jump", "end_jumps", "agreement")
         settings = {name: getattr(self, name) for name in names} | {"n_jobs": self._jobs()}
         known_stage = None if prior is None else prior.stage_
         fit = StageFit(data, known, known_stage, settings, seed_sequence(self.random_state), self.progress)
+        files = fit.files(self.stages, algorithms, checkpoint, resume)
         self.traces_ = []
-        for number, stage in enumerate(self.stages):
-            path = None if checkpoint is None else Path(f"{os.fspath(checkpoint)}.{number + 1}")
-            again = None if resume and path is not None and not path.exists() else resume
-            found = fit.run(stage, algorithms[number], path, again)
+        for stage, algorithm, file in zip(self.stages, algorithms, files, strict=True):
+            found = fit.run(stage, algorithm, file)
             self.traces_.append(found.trace)
             if found.status == "interrupted":
                 break
@@ -180,29 +182,15 @@ class WordAligner(Component):
         self.source_words_, self.target_words_ = data.text.source_words, data.text.target_words
         self.stage_: str = stage
         self._data, self._shares = data, fit.shares
+        self._read_with: dict[str, Any] = {name: getattr(self, name) for name in READ_WITH}
         return self
 
     def _check(self) -> None:
-        """Raise an `InputError` if a setting is out of range."""
-        if isinstance(self.stages, str) or not self.stages:
-            raise InputError(f"stages must be names such as ('ibm1', 'hmm'), not {self.stages!r}.")
-        for stage in self.stages:
-            if stage not in STAGES:
-                raise unknown_name("stage", stage, STAGES)
-        if self.symmetrize not in (PRODUCT, *METHODS):
-            raise unknown_name("method of symmetrisation", self.symmetrize, (PRODUCT, *METHODS))
-        for name, least, most in (("threshold", 0.0, 1.0), ("null_probability", 0.0, 1.0)):
-            if not least <= getattr(self, name) < most:
-                raise InputError(f"{name} must be at least {least:g} and below {most:g}, not {getattr(self, name)!r}.")
-        if not 0.0 < self.concentration < np.inf:
-            raise InputError(f"concentration must be positive and finite, not {self.concentration!r}.")
-        if not isinstance(self.max_jump, (int, np.integer)) or self.max_jump < 1:
-            raise InputError(f"max_jump must be a whole number of at least 1, not {self.max_jump!r}.")
+        """Raise an `InputError` if a setting has a wrong type or is out of range."""
+        check_settings(self.get_params(deep=False))
 
     def _algorithm(self, number: int) -> Algorithm:
         given = self.iterations
-        if given is not None and not isinstance(given, (int, np.integer)) and len(given) != len(self.stages):
-            raise InputError(f"iterations has {len(given)} numbers for {len(self.stages)} stages.")
         n = given if given is None or isinstance(given, (int, np.integer)) else given[number]
         return stage_algorithm(self.inference, self.stages[number], None if n is None else int(n))
 
@@ -226,21 +214,27 @@ class WordAligner(Component):
 
     # ---- alignments --------------------------------------------------------------------------------------------------
 
-    def _posteriors(self, source: Any, target: Any) -> TextPosteriors:
+    def _posteriors(self, source: Any, target: Any, is_computed: bool = False) -> TextPosteriors:
         """Return the posteriors of sentence pairs, or of the training text.
 
-        Collapsed inference has kept the posteriors of the training text, each under the counts of all other pairs.
+        Collapsed inference has kept the posteriors of the training text, each under the counts of all other pairs;
+        these are given unless `is_computed`.
         """
+        if source is None and target is not None:
+            raise InputError("there is a target, but no source; give both, or neither for the training text.")
         known = self._fitted()
         data: AlignedText | None = getattr(self, "_data", None)
         if source is not None:
             data = AlignedText.of(self._text(source, target, self), keeps_entries=False)
+            _warn_of_left_out(data)
         elif data is None:
             raise InputError("a model file has no training text; give source and target.")
-        elif self._shares is not None:
+        elif self._shares is not None and not is_computed:
             return TextPosteriors(data, self._jobs(), self._shares.links)
-        table = known.translation if source is None else data.prior(known.translation.concentration, known.translation)
-        model = stage_model(self.stage_, self.get_params(deep=False), bool(self.agreement))
+        table = known.translation
+        if table.targets is not data.targets:  # another text, or word pairs of a prior beside those of the text
+            table = data.prior(table.concentration, table)
+        model = stage_model(self.stage_, self._read_with, bool(self._read_with["agreement"]))
         weights = AlignmentPosterior(table, known.jumps).weights(self.kind_)
         data = dataclasses.replace(data, n_jobs=1)  # threads take blocks
         return TextPosteriors(data, self._jobs(), structure=Alignments(data, model), weights=weights)  # type: ignore[arg-type]
@@ -265,15 +259,19 @@ class WordAligner(Component):
 
     def link_blocks(self, source: Any = None, target: Any = None) -> Iterator[Links]:
         """Yield the links of some sentence pairs after the other, for texts whose links do not fit into memory."""
+        self._check()
         return self._posteriors(source, target).links(self.symmetrize, self.threshold)
 
     def align(self, source: Any = None, target: Any = None) -> list[NDArray[np.int32]]:
         """Return the links of each sentence pair, or of the training text: (n, 2) source and target positions."""
         return list(self.links(source, target))
 
-    def score(self, source: Any, target: Any = None) -> float:
-        """Return the log probability of each side given the other, added up over both directions and all pairs."""
-        return self._posteriors(source, target).log_likelihood()
+    def score(self, source: Any = None, target: Any = None) -> float:
+        """Return the log probability of each side given the other, added up over both directions and all pairs.
+
+        Without sentence pairs, that of the training text given all counts, its own among them.
+        """
+        return self._posteriors(source, target, is_computed=True).log_likelihood()
 
     @property
     def lexicon_(self) -> NDArray[Any]:
@@ -305,3 +303,15 @@ class WordAligner(Component):
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Return the aligner of a file."""
         return load_aligner(cls, path)
+
+
+def _warn_of_left_out(data: AlignedText) -> None:
+    """Warn of sentence pairs that are too long to be aligned."""
+    left_out = data.left_out()
+    if len(left_out):
+        long = f"a sentence of more than {MOST_WORDS:,} words and no links"
+        several = f"{len(left_out):,} sentence pairs have {long}, the first of them pair {left_out[0]}; split them."
+        warnings.warn(
+            f"sentence pair {left_out[0]} has {long}; split it." if len(left_out) == 1 else several,
+            stacklevel=3,
+        )

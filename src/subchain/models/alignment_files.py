@@ -11,6 +11,7 @@ from subchain.core.parts import KINDS
 from subchain.core.stored_records import RecordReader
 from subchain.errors import FileFormatError
 from subchain.inference.run.trace import Trace, status_of
+from subchain.models.alignment_settings import READ_WITH, check_settings
 from subchain.models.alignment_stages import STAGES, stage_jumps
 from subchain.models.settings import build, describe, describe_seed
 from subchain.structures.alignment.model import AlignmentPosterior
@@ -35,6 +36,7 @@ def save_aligner(aligner: WordAligner, path: str | os.PathLike[str]) -> None:
         "version": VERSION,
         "subchain": subchain.__version__,
         "settings": settings,
+        "read_with": {name: describe(value, 0) for name, value in aligner._read_with.items()},
         "schema": aligner.posterior_.schema(),
         "weights": aligner.kind_,
         "stage": aligner.stage_,
@@ -59,7 +61,8 @@ def load_aligner(kind: type[Model], path: str | os.PathLike[str]) -> Model:
             raise FileFormatError("the file does not say how text is aligned")
         aligner.kind_, aligner.stage_ = header["weights"], stage
         aligner._check()
-        if stage_jumps(stage, aligner.get_params(deep=False)).counts.shape != aligner.posterior_.jumps.counts.shape:
+        aligner._read_with = _read_with(aligner, header.get("read_with"))
+        if stage_jumps(stage, aligner._read_with).counts.shape != aligner.posterior_.jumps.counts.shape:
             raise FileFormatError("the jumps of the file are not those of its settings")
         aligner.source_words_, aligner.target_words_ = _words(header["source_words"]), _words(header["target_words"])
         table = aligner.posterior_.translation
@@ -69,6 +72,16 @@ def load_aligner(kind: type[Model], path: str | os.PathLike[str]) -> Model:
         aligner.traces_ = [Trace.from_json(trace) for trace in header["traces"]]
         aligner.trace_ = aligner.traces_[-1]
         return aligner
+
+
+def _read_with(aligner: WordAligner, plain: Any) -> dict[str, Any]:
+    """Return the settings that the posterior is read with: those of the fit, or of the aligner in an earlier file."""
+    settings = aligner.get_params(deep=False)
+    if plain is None:
+        return {name: settings[name] for name in READ_WITH}
+    found = {name: plain[name] for name in READ_WITH}
+    check_settings(settings | found)
+    return found
 
 
 def _words(plain: Any) -> list[str]:

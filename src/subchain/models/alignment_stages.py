@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -19,7 +19,7 @@ from subchain.inference.run.loop import Known, RunState
 from subchain.inference.run.problem import Problem
 from subchain.inference.run.progress import Progress
 from subchain.inference.run.trace import Trace
-from subchain.models.settings import describe
+from subchain.models.alignment_checkpoints import StageFile, stage_files, stage_identities
 from subchain.propagation.alignment.pair import Model, Shares
 from subchain.structures.alignment.model import AlignmentPoint, AlignmentPosterior, AlignmentStatistics
 from subchain.structures.alignment.structure import Alignments
@@ -63,7 +63,10 @@ def stage_jumps(stage: str, settings: dict[str, Any]) -> JumpWidths:
 
 
 def stage_algorithm(given: str | Algorithm, stage: str, iterations: int | None) -> Algorithm:
-    """Return the algorithm of one stage with its number of iterations."""
+    """Return the algorithm of one stage with its number of iterations.
+
+    An object's own `max_iter` and `tolerance` are taken where they are not the defaults of its class.
+    """
     found: Algorithm = clone(resolve_inference(given))
     if isinstance(found, CVI) and isinstance(given, str):
         found.set_params(order="shards")  # on all threads, and not worse: docs/guides/word-alignment.md
@@ -81,7 +84,11 @@ def stage_algorithm(given: str | Algorithm, stage: str, iterations: int | None) 
         if found.max_updates is None and found.max_passes is None:
             found.set_params(max_passes=float(n))
     else:
-        found.set_params(max_iter=n, tolerance=0.0)
+        defaults: Any = type(found)()
+        if iterations is not None or found.max_iter == defaults.max_iter:  # type: ignore[attr-defined]
+            found.set_params(max_iter=n)
+        if found.tolerance == defaults.tolerance:  # type: ignore[attr-defined]
+            found.set_params(tolerance=0.0)
     found.check()
     return found
 
@@ -130,9 +137,21 @@ class StageFit:
         table = self.data.prior(concentration, None if self.known is None else self.known.translation)
         return AlignmentPosterior(table, jumps)
 
-    def run(
-        self, stage: str, algorithm: Algorithm, checkpoint: str | os.PathLike[str] | None, resume: bool | None
-    ) -> Stage:
+    def files(
+        self,
+        stages: Sequence[str],
+        algorithms: Sequence[Algorithm],
+        checkpoint: str | os.PathLike[str] | None,
+        resume: bool | None,
+    ) -> list[StageFile]:
+        """Return the checkpoints of all stages, which are checked here."""
+        if checkpoint is None:
+            return [StageFile(None, resume, {})] * len(stages)
+        text, known = self.data.text, (self.known, self.known_stage)
+        identities = stage_identities(stages, algorithms, text, self.settings, *known)
+        return stage_files(checkpoint, resume, identities, self.root)
+
+    def run(self, stage: str, algorithm: Algorithm, file: StageFile) -> Stage:
         """Run one stage and return how it ended."""
         agrees = bool(self.settings["agreement"]) and not isinstance(algorithm, (VI, Gibbs))
         model, prior = stage_model(stage, self.settings, agrees), self.prior(stage, algorithm)
@@ -141,26 +160,24 @@ class StageFit:
         structure = Alignments(self.data, model, self.settings["n_jobs"], start)
         is_exact = not agrees and (stage == "ibm1" or isinstance(algorithm, EM)) and self.known is None
         problem = Problem(structure, prior, exact=is_exact)
-        identity = {
-            "stage": stage,
-            "data": self._fingerprint(),
-            "inference": _plain(algorithm.identity()),
-            "settings": {name: value for name, value in self.settings.items() if name != "n_jobs"},
-        }
+        identity = file.identity | {"start": None if file.path is None else self._digest_of_start()}
         begin = self._start(problem, algorithm)
         unit = "pairs", structure.n_observations / max(self.data.n_pairs, 1)
         with Progress(self.progress, STAGES[stage], unit) as line:
             journey = fit_problem(
                 problem, algorithm, [begin], self.root,
-                identity=identity, checkpoint=checkpoint, resume=resume, progress=line,
+                identity=identity, checkpoint=file.path, resume=file.resume, progress=line,
             )  # fmt: skip
         self._prior = prior
         return self._ended(journey, algorithm)
 
     def posterior(self) -> AlignmentPosterior:
-        """Return the posterior after the last stage."""
+        """Return the posterior after the last stage, with the word pairs of the known table that this text lacks."""
         assert self.statistics is not None
-        return self._prior.update(self.statistics)
+        found = self._prior.update(self.statistics)
+        if self.known is None:
+            return found
+        return dataclasses.replace(found, translation=found.translation.with_pairs_of(self.known.translation))
 
     def _forget_jumps(self, shape: tuple[int, ...]) -> None:
         """Begin a stage without jumps if those of the stage before are of another kind: widths, or distances."""
@@ -187,6 +204,8 @@ class StageFit:
                 statistics = structure.expected(cast(AlignmentPoint, point), np.arange(structure.n_clusters))
             elif statistics is not None and not isinstance(algorithm, (CVI, SCVI)):  # these begin with counts
                 point, _ = algorithm.point(prior.update(statistics), statistics, None)
+                if isinstance(algorithm, EM) and not statistics.jumps.counts.any():  # a mode would exclude unseen jumps
+                    point = dataclasses.replace(point, jumps=prior.jumps.predictive())
             return RunState(Known(statistics, point), seed=seed)
 
         return begin
@@ -205,11 +224,6 @@ class StageFit:
         kind = "mode" if isinstance(algorithm, EM) else "expected_log" if isinstance(algorithm, VI) else "predictive"
         return Stage(kind, state.trace, state.status or "max_iter")
 
-    def _fingerprint(self) -> str | None:
-        text = self.data.text
-        return digest([text.source_tokens, text.source_offsets, text.target_tokens, text.target_offsets])
-
-
-def _plain(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return settings as JSON values."""
-    return {name: describe(value, 0) for name, value in settings.items()}
+    def _digest_of_start(self) -> str | None:
+        """Return a hash of what the stage before has left; None for the first stage."""
+        return digest(None if self.statistics is None else self.statistics.arrays())

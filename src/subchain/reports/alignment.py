@@ -15,6 +15,7 @@ from subchain.errors import InputError
 from subchain.metrics.alignment import AlignmentReport, alignment_report
 from subchain.models.aligner import WordAligner
 from subchain.models.alignment_blocks import TextPosteriors
+from subchain.reports.formatting import several
 from subchain.reports.rendering import render_page
 
 #: Most sentence pairs whose matrices are on a page, and most words of a side of one that was not asked for.
@@ -47,6 +48,8 @@ def alignment_page(
     aligner: WordAligner, x: Any, title: str | None, gold: GoldLinks | None, pairs: Iterable[int] | None
 ) -> str:
     """Return the page as HTML text; see `reports.report`."""
+    if gold is not None and not isinstance(gold, GoldLinks):
+        raise InputError("gold must be GoldLinks, as read_gold returns them.")
     source, target = x if isinstance(x, tuple) else (x, None)
     posteriors = aligner._posteriors(source, target)
     text = posteriors.data.text
@@ -59,7 +62,7 @@ def alignment_page(
     links, sides, n_links = _linked(aligner, posteriors, max(n_gold, 0))
     if gold is not None:
         for kind in gold:
-            check_inside(kind, _first(text, n_gold), "gold")
+            check_inside(kind, first_pairs(text, n_gold), "gold")
         scores = alignment_report(links, *gold)
     lexicon = aligner.lexicon_[:MOST_ENTRIES]
     contents = {
@@ -79,9 +82,10 @@ def alignment_page(
         title=title or "Word alignment",
         facts=_facts(aligner, text, sides, n_links),
         scores=None if scores is None else _scores(scores),
-        n_shown=len(shown),
+        shown=several(len(shown), "sentence pair"),
         n_entries=len(lexicon),
         n_gold=n_gold,
+        scored="the first sentence pair" if n_gold == 1 else f"the first {n_gold:,} sentence pairs",
         unlinked=[
             (name, side.most(words), round(100.0 * (1.0 - side.share), 1))
             for name, side, words in zip(
@@ -94,6 +98,8 @@ def alignment_page(
 def _shown(text: ParallelText, pairs: Iterable[int] | None, n_gold: int) -> list[int]:
     """Return the pairs whose matrices are shown: those asked for, those with gold links, or some of all."""
     if pairs is not None:
+        if not isinstance(pairs, Iterable):
+            raise InputError(f"pairs must be numbers of sentence pairs, as in [0, 5], not {pairs!r}.")
         wanted = list(pairs)
         for pair in wanted:
             if not isinstance(pair, (int, np.integer)) or not 0 <= pair < len(text):
@@ -130,7 +136,7 @@ def _linked(aligner: WordAligner, posteriors: TextPosteriors, n_first: int) -> t
     return Links.joined(first), sides, n_links
 
 
-def _first(text: ParallelText, n: int) -> ParallelText:
+def first_pairs(text: ParallelText, n: int) -> ParallelText:
     """Return the first n pairs of a text."""
     return ParallelText(
         text.source_tokens, text.source_offsets[: n + 1], text.target_tokens, text.target_offsets[: n + 1],
@@ -156,10 +162,11 @@ def _matrix(aligner: WordAligner, posteriors: TextPosteriors, pair: int, gold: G
 
 def _facts(aligner: WordAligner, text: ParallelText, sides: list[Unlinked], n_links: int) -> list[tuple[str, str, str]]:
     """Return label, value and explanation of the numbers at the top of the page."""
+    words = [several(int(np.count_nonzero(side.counts)), "different word") for side in sides]
     return [
         ("sentence pairs", f"{len(text):,}", ""),
-        ("source tokens", f"{len(text.source_tokens):,}", f"{len(text.source_words):,} different words"),
-        ("target tokens", f"{len(text.target_tokens):,}", f"{len(text.target_words):,} different words"),
+        ("source tokens", f"{len(text.source_tokens):,}", words[0]),
+        ("target tokens", f"{len(text.target_tokens):,}", words[1]),
         ("links", f"{n_links:,}", f"combined by {aligner.symmetrize}"),
         ("source words with a link", f"{sides[0].share:.1%}", "of all tokens"),
         ("target words with a link", f"{sides[1].share:.1%}", "of all tokens"),

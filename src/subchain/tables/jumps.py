@@ -2,9 +2,9 @@
 
 The probability of a jump is c(d) / Σ over the positions of the sentence of their c, so counts alone do not determine
 the c of largest likelihood. Of a bound that touches the log likelihood (minorisation, Hunter 2004) the maximum is
-counts / exposures, where the exposure of a width is the slope of the log normalisers; EM never falls with it. Where no
-exposures are given, and for other kinds of weights, the counts are taken as those of a plain Dirichlet distribution,
-which is an approximation.
+counts / exposures, where the exposure of a width is the slope of the log normalisers; EM never falls with it. Where not
+all counts have exposures, and for other kinds of weights, the counts are taken as those of a plain Dirichlet
+distribution, which is an approximation.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class JumpWidths(FixedHyperparameters, Record):
 
     Attributes
     ----------
-    counts, exposures : what was observed; zero for a prior
+    counts, exposures : what was observed, zero for a prior; exposures are zero unless all counts have them
     concentration : of every width
     """
 
@@ -75,7 +75,9 @@ class JumpWidths(FixedHyperparameters, Record):
         return found
 
     def update(self, sums: JumpSums) -> Self:
-        return type(self)(self.counts + sums.counts, self.exposures + sums.exposures, self.concentration)
+        is_exposed = all(one.exposures.any() or not one.counts.any() for one in (self, sums))
+        exposures = self.exposures + sums.exposures if is_exposed else np.zeros_like(self.exposures)
+        return type(self)(self.counts + sums.counts, exposures, self.concentration)
 
     def mean(self) -> JumpWeights:
         return JumpWeights(self.shape / self.shape.sum(axis=1, keepdims=True))

@@ -153,6 +153,25 @@ class TranslationTable(FixedHyperparameters, Record):
             totals_target=self.totals_target + np.append(of_target, sums.null_source.sum()),
         )
 
+    def with_pairs_of(self, known: Self) -> Self:
+        """Return the table with the word pairs of a known one that it lacks, and their counts; the codes are the same.
+
+        Totals are kept: those of a table whose prior was the known one have the counts of all its pairs.
+        """
+        n_targets = len(self.null_target)
+        own = self.sources() * n_targets + self.targets
+        theirs = known.sources() * n_targets + known.targets
+        is_new = np.isin(theirs, own, assume_unique=True, invert=True)
+        keys = np.concatenate([own, theirs[is_new]])
+        order = np.argsort(keys, kind="stable")
+        counts = np.bincount(keys // n_targets, minlength=len(self.null_source))
+        return dataclasses.replace(
+            self,
+            rows=np.concatenate([[0], np.cumsum(counts)]),
+            targets=(keys[order] % n_targets).astype(np.int32),
+            pairs=np.concatenate([self.pairs, known.pairs[is_new]])[order],
+        )
+
     # ---- weights -----------------------------------------------------------------------------------------------------
 
     def mean(self) -> TranslationWeights:

@@ -149,6 +149,13 @@ class Checkpoint:
                 "begins again and overwrites it."
             )
 
+    def check(self, resume: bool | None) -> None:
+        """Raise an error if there is a file that the fit would refuse later."""
+        if resume is None:
+            self.check_unused()
+        elif resume and self.path is not None and os.path.exists(self.path):
+            self._check(read_arrays(self.path, KIND)[1])
+
     def load(self) -> Journey:
         """Read the journey back; one that was ended before its first checkpoint begins afresh."""
         if self.path is None:

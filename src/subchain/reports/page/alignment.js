@@ -62,6 +62,7 @@
     over.addEventListener("pointerleave", () => { tip.hidden = true; });
     const said = by("sentences"), lines = [source, target].map((words) => {
       const line = document.createElement("span");
+      line.dir = "auto";
       line.textContent = words.join(" ") || "(empty)";
       return line;
     });
@@ -75,6 +76,7 @@
     choice.replaceChildren(...found.map((at) => {
       const option = document.createElement("option"), text = pairs[at].source.join(" ");
       option.value = at;
+      option.dir = "auto";
       option.textContent = `${pairs[at].number}: ${text.length > 70 ? text.slice(0, 69) + "…" : text}`;
       return option;
     }));
@@ -93,10 +95,10 @@
     const wanted = by("find-word").value.trim().toLowerCase(), whole = by("whole").checked;
     const fits = (word) => (whole ? word.toLowerCase() === wanted : word.toLowerCase().includes(wanted));
     const found = wanted ? lexicon.filter(([source, target]) => fits(source) || fits(target)) : lexicon;
-    by("n-found").textContent = `${found.length.toLocaleString("en")} entries${found.length > MOST_ROWS ? `, the first ${MOST_ROWS} shown` : ""}`;
+    by("n-found").textContent = `${found.length.toLocaleString("en")} ${found.length === 1 ? "entry" : "entries"}${found.length > MOST_ROWS ? `, the first ${MOST_ROWS} shown` : ""}`;
     by("entries").tBodies[0].replaceChildren(...found.slice(0, MOST_ROWS).map(([source, target, links, forward, backward]) => {
       const row = document.createElement("tr");
-      [source, target].forEach((word) => { const cell = document.createElement("th"); cell.textContent = word; row.append(cell); });
+      [source, target].forEach((word) => { const cell = document.createElement("th"); cell.textContent = word; cell.dir = "auto"; row.append(cell); });
       [links.toLocaleString("en", { maximumFractionDigits: 1 }), forward.toFixed(3), backward.toFixed(3)].forEach((text) => { row.insertCell().textContent = text; });
       return row;
     }));
