@@ -137,3 +137,25 @@ def inside_of_grammar(tags: list[int], rules: Rules) -> float:
         finish(cell)
         chart[start, end] = cell
     return float(sum(rules.root[tag] * chart[0, n].get(("done", tag, 0), 0.0) for tag in range(n_tags)))
+
+
+def picked(tags: list[int], n_tags: int, is_uniform: bool, preferences: Any = None) -> Rules:
+    """Return the expected counts when every word of a sentence picks its head, and is the root with 1 / n."""
+    n, expected = len(tags), Rules(np.zeros(n_tags), np.zeros((n_tags, 2, 2, 2)), np.zeros((n_tags, 2, n_tags)))
+    arcs = np.zeros((n, n))
+    for word in range(n):
+        for head in range(n):
+            if head != word:
+                arcs[head, word] = 1.0 if is_uniform else 1.0 / abs(head - word)
+                if preferences is not None:
+                    arcs[head, word] *= preferences[RIGHT if word > head else LEFT, tags[head], tags[word]]
+        if n > 1:
+            arcs[:, word] *= (1.0 - 1.0 / n) / arcs[:, word].sum()
+    for head in range(n):
+        expected.root[tags[head]] += 1.0 / n
+        for side, words in ((LEFT, range(head)), (RIGHT, range(head + 1, n))):
+            none, number = np.prod([1.0 - arcs[head, word] for word in words]), sum(arcs[head, word] for word in words)
+            for word in words:
+                expected.attach[tags[head], side, tags[word]] += arcs[head, word]
+            expected.stop[tags[head], side] += [[none, 1.0 - none], [1.0 - none, number - (1.0 - none)]]
+    return expected

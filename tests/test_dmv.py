@@ -15,10 +15,11 @@ from subchain import CVI, EM, HMM, SCVI, SVI, VI, Gibbs
 from subchain.core.files import read_arrays, write_arrays
 from subchain.data import read_conllu
 from subchain.errors import FileFormatError, InputError, NotFittedError
-from subchain.grammar import DMV, Dependencies, dependency_scores, read_dependencies
+from subchain.grammar import DMV, Dependencies, dependency_scores, drawn_tree, read_dependencies
 from subchain.inference.run.fit import fit_problem
 from subchain.inference.run.loop import Known, RunState
 from subchain.inference.run.problem import Problem
+from subchain.models.grammar_fit import grammar_algorithm
 from subchain.propagation.trees.passes import EXPECT
 from subchain.structures.trees.ledger import TreeLedger
 from subchain.structures.trees.model import TreePosterior
@@ -340,6 +341,16 @@ def test_files_of_other_things_are_refused(tmp_path: Path) -> None:
     write_arrays(tmp_path / "fewer", arrays, header | {"tags": ["DT"]})
     with pytest.raises(FileFormatError, match="not those of 1 tags"):
         DMV.load(tmp_path / "fewer")
+    write_arrays(tmp_path / "untraced", arrays, {key: value for key, value in header.items() if key != "trace"})
+    with pytest.raises(FileFormatError, match="trace"):
+        DMV.load(tmp_path / "untraced")
+    name = "posterior_.attach.concentration"
+    write_arrays(tmp_path / "zero", arrays | {name: np.zeros_like(arrays[name])}, header)
+    with pytest.raises(FileFormatError, match="attach"):
+        DMV.load(tmp_path / "zero")
+    write_arrays(tmp_path / "twice", arrays, header | {"tags": ["DT", "NN", "VB", "NN"]})
+    with pytest.raises(FileFormatError, match="tag twice"):
+        DMV.load(tmp_path / "twice")
     write_arrays(tmp_path / "negative", arrays | {"posterior_.root.concentration": -np.ones((1, 4))}, header)
     with pytest.raises(FileFormatError):
         DMV.load(tmp_path / "negative")
@@ -367,6 +378,72 @@ def test_files_of_other_things_are_refused(tmp_path: Path) -> None:
 def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         fitted(**settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"inference": CVI(order="shards")}, "order='shards'"),
+        ({"concentration": "a"}, "concentration"),
+        ({"concentration": None}, "concentration"),
+        ({"n_jobs": "a"}, "n_jobs"),
+        ({"n_jobs": 0}, "n_jobs"),
+        ({"n_init": True, "init": "random"}, "n_init"),
+        ({"iterations": 1.5}, "iterations"),
+        ({"tags": "NN"}, "list of tags"),
+        ({"tags": [1, 2]}, "tags are strings"),
+        ({"tags": 5}, "list of tags"),
+    ],
+)
+def test_settings_of_the_wrong_kind_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        fitted(**settings)
+
+
+def test_nothing_gives_nothing() -> None:
+    grammar = fitted(iterations=1)
+    for method in ("viterbi", "mbr"):
+        assert grammar.parse([], method) == []
+        assert [len(own) for own in grammar.parse(["", "NN"], method)] == [0, 1]
+    assert grammar.posterior([]) == grammar.sample_trees([]) == []
+    assert grammar.score([]) == 0.0
+    for settings in ({"n_sentences": "a"}, {"n_sentences": 0}, {"max_length": 2.5}, {"n_sentences": True}):
+        with pytest.raises(InputError, match="whole number"):
+            grammar.sample(**settings)  # type: ignore[arg-type]
+    for found, gold in (([["a"]], [[-1]]), ([[-1]], [[-1.0]])):
+        with pytest.raises(InputError, match="whole numbers"):
+            dependency_scores(found, gold)
+
+
+def test_a_fit_without_a_seed_is_resumed(tmp_path: Path) -> None:
+    settings = {"init": "random", "progress": False}
+    short = DMV(EM(max_iter=3), **settings).fit(SENTENCES, checkpoint=tmp_path / "c")  # type: ignore[arg-type]
+    longer = DMV(EM(max_iter=20), **settings).fit(SENTENCES, checkpoint=tmp_path / "c", resume=True)  # type: ignore[arg-type]
+    assert longer.trace_.objective[:3] == short.trace_.objective
+    assert len(longer.trace_.objective) > 3
+    with pytest.raises(InputError, match="random_state"):
+        DMV(EM(max_iter=20), random_state=3, **settings).fit(SENTENCES, checkpoint=tmp_path / "c", resume=True)  # type: ignore[arg-type]
+
+
+def test_a_fitted_grammar_goes_on_from_the_rules_that_it_parses_with() -> None:
+    whole, half = fitted(iterations=12), fitted(iterations=6)
+    rest = fitted(init=half, iterations=3)  # its first counts are those of the seventh pass, under the mode
+    np.testing.assert_allclose(rest.trace_.objective, whole.trace_.objective[7:10], rtol=1e-12)
+    narrow = fitted(sentences=["a b"] * 3, tags=["a", "b"])
+    with pytest.raises(InputError, match=r"init: .* cannot derive 2 sentences, the first of them sentence 1"):
+        DMV(init=narrow, progress=False).fit(["a b", "b b", "b a"])
+
+
+def test_iterations_change_the_number_alone() -> None:
+    algorithm = grammar_algorithm(EM(max_iter=7, tolerance=0.5), 11)
+    assert isinstance(algorithm, EM)
+    assert (algorithm.max_iter, algorithm.tolerance) == (11, 0.5)
+    gibbs = grammar_algorithm(Gibbs(n_chains=3, thin=2), 11)
+    assert isinstance(gibbs, Gibbs)
+    assert (gibbs.n_samples, gibbs.burn_in, gibbs.n_chains, gibbs.thin) == (11, 11, 3, 2)
+    named = grammar_algorithm("em", 11)
+    assert isinstance(named, EM)
+    assert (named.max_iter, named.tolerance) == (11, 0.0)
 
 
 def test_input_that_makes_no_sense_is_refused() -> None:
@@ -425,6 +502,50 @@ def test_dependencies_are_read_without_punctuation_and_checked(tmp_path: Path) -
         path.write_text(text_)
         with pytest.raises((FileFormatError, InputError), match=message):
             read_dependencies(path)
+    path.write_text("a\tA\t0\n\nb\tB\t0\nc\tC\t3\n")
+    with pytest.raises(FileFormatError, match=r"d\.tsv.*line 4: the head of word 2 is '3'"):
+        read_dependencies(path)
+    with pytest.raises(FileFormatError, match=r"d\.tsv.*line 4"):
+        fitted(sentences=path)
     path.write_text("a\tA\t0\n")
     with pytest.raises(InputError, match="CoNLL-U"):
         read_dependencies(path, column="xpos")
+
+
+def test_comments_of_a_treebank_are_skipped_and_its_errors_name_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "t.conllu"
+    rows = [
+        "#sent_id=1",
+        "#\tnote",
+        "1\ta\t_\tA\tAA\t_\t0" + "\t_" * 3,
+        "",
+        "# text = b",
+        "1\tb\t_\tB\t_\t_\t0" + "\t_" * 3,
+    ]
+    path.write_text("\n".join(rows) + "\n")
+    text = read_dependencies(path)
+    assert (text.tags, text.column) == ([["A"], ["B"]], "upos")
+    assert text.of_length(1).without(["B"]).column == "upos"
+    with pytest.raises(FileFormatError, match=r"t\.conllu.*line 6: word 1 has no tag in column xpos"):
+        read_dependencies(path, "xpos")
+    path.write_text(path.read_text().replace("B\t_\t_\t0", "B\t_\t_\t1"))
+    with pytest.raises(FileFormatError, match=r"t\.conllu.*line 6: .* cycle at word 1"):
+        read_dependencies(path)
+
+
+@pytest.mark.parametrize(
+    ("heads", "message"),
+    [
+        ([-2, -2], "must be -1"),
+        ([1, 0], "cycle at word 0"),
+        ([-1, 1], "cycle at word 1"),
+        ([3, -1], "must be -1"),
+        ([-1], "2 whole numbers"),
+        ([-1, 0.0], "whole numbers"),
+    ],
+)
+def test_only_trees_are_drawn(heads: list[int], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        drawn_tree(["a", "b"], heads)
+    assert drawn_tree(["a", "b"], [-1, 0]) == "a\n└─ b"
+    assert drawn_tree([], []) == ""

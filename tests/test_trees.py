@@ -12,7 +12,10 @@ import pytest
 from subchain.errors import InputError
 from subchain.propagation.trees.charts import Rules
 from subchain.propagation.trees.passes import BEST, DRAW, EXPECT, SCORE, Tags, safest_trees
+from subchain.structures.trees.model import TreePoint
+from subchain.structures.trees.starts import STARTS, start_statistics
 from subchain.structures.trees.structure import DependencyTrees
+from subchain.tables import RowWeights
 
 N_TAGS = 3
 
@@ -95,9 +98,10 @@ def test_the_safest_tree_has_the_largest_sum_of_posteriors(seed: int, length: in
 
     structure = sentences_of(tags)
     found = only(structure, EXPECT, rules)
-    safest_trees(structure.tags, np.arange(1), found.places, found.rows, found.shares, found.heads, length)
-    assert naive_trees.is_projective_tree(tuple(found.heads.tolist()))
-    assert gain(found.heads) == pytest.approx(max(map(gain, naive_trees.trees(length))))
+    heads = np.empty(length, dtype=np.int64)
+    safest_trees(structure.tags, np.arange(1), found.places, found.rows, found.shares, heads, length)
+    assert naive_trees.is_projective_tree(tuple(heads.tolist()))
+    assert gain(heads) == pytest.approx(max(map(gain, naive_trees.trees(length))))
 
 
 @pytest.mark.parametrize("far", [False, True])
@@ -170,3 +174,37 @@ def test_a_sentence_that_is_too_long_is_refused_with_what_it_would_take() -> Non
         sentences_of([0, 1], n_tags=20_000)
     with pytest.raises(InputError, match=r"sentence 1 has 5000 words; its charts would take 3.0 GiB"):
         sentences_of([0, 1], [0] * 5000)
+
+
+@pytest.mark.parametrize("kind", STARTS)
+def test_words_pick_their_heads_as_the_start_says(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    sentences = [rng.integers(N_TAGS, size=n).tolist() for n in (1, 3, 0, 5, 2, 7)]
+    structure = sentences_of(*sentences)
+    preferences = np.random.default_rng(3).standard_exponential((2, N_TAGS, N_TAGS)) if kind == "random" else None
+    expected = [naive_trees.picked(tags, N_TAGS, kind == "uniform", preferences) for tags in sentences]
+    monkeypatch.setattr("subchain.structures.trees.structure.BLOCK_CELLS", 20)
+    assert len(list(structure.blocks(np.arange(6)))) > 2
+    found = start_statistics(structure, kind, np.random.default_rng(3))
+    mine = naive(Rules(found.root.counts, found.stop.counts, found.attach.counts))
+    for table, parts in zip(mine, zip(*expected, strict=True), strict=True):
+        np.testing.assert_allclose(table, sum(parts), atol=1e-13)
+
+
+def test_a_pass_over_some_sentences_takes_memory_for_these_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(6)
+    structure, rules = sentences_of(*(rng.integers(N_TAGS, size=n).tolist() for n in (4, 6, 1, 5))), random_rules(rng)
+    whole, some = only(structure, BEST, rules), np.array([3, 1])
+    found = structure.run(BEST, rules, some)
+    starts = structure.tags.starts
+    np.testing.assert_array_equal(found.heads, np.concatenate([whole.heads[starts[i] : starts[i + 1]] for i in some]))
+    assert (len(found.shares.arcs), len(found.shares.childless)) == (61, 11)
+    score = structure.run(SCORE, rules, some)
+    assert len(score.heads) == len(score.shares.arcs) == len(score.shares.childless) == 0
+    assert len(structure.run(EXPECT, rules, some).heads) == 0
+    point = TreePoint(*map(RowWeights, rules))
+    drawn, counts = structure.draw(point, np.arange(4), np.random.default_rng(1))
+    monkeypatch.setattr("subchain.structures.trees.structure.BLOCK_CELLS", 20)
+    again, same = structure.draw(point, np.arange(4), np.random.default_rng(1))
+    np.testing.assert_array_equal(drawn, again)
+    np.testing.assert_array_equal(counts.attach.counts, same.attach.counts)

@@ -32,7 +32,8 @@ def test_a_grammar_is_fitted_used_and_scored(run: Run) -> None:
     heads = run("grammar", "parse", "g", "tags.txt", "--format", "heads").stdout.splitlines()
     assert heads == [" ".join(str(head + 1) for head in own) for own in fitted.parse(Path("tags.txt"))]
     run("grammar", "parse", "g", "gold.tsv", "--no-punctuation", "-o", "parsed.conllu")
-    parsed = read_dependencies("parsed.conllu", "xpos")
+    parsed = read_dependencies("parsed.conllu")
+    run("grammar", "score", "g", "parsed.conllu")
     assert parsed.words == [["the", "dog", "barks"], ["dogs", "bark"]]
     assert [own.tolist() for own in parsed.heads or []] == [own.tolist() for own in fitted.parse(parsed)]
     scores = json.loads(run("grammar", "score", "g", "gold.tsv", "--no-punctuation", "--json").stdout)
@@ -54,12 +55,42 @@ def test_options_reach_the_grammar_and_a_run_is_resumed(run: Run) -> None:
     assert DMV.load("again").score(Path("tags.txt")) == grammar.score(Path("tags.txt"))
 
 
+@pytest.mark.parametrize("column", ["upos", "xpos"])
+def test_tags_are_written_into_the_column_that_they_came_from(run: Run, column: str) -> None:
+    rows = ["#sent_id=1", "1\tdogs\t_\tN\tNNS\t_\t2\tdep\t_\t_", "2\tbark\t_\tV\tVBP\t_\t0\troot\t_\t_", ""]
+    Path("gold.conllu").write_text("\n".join(rows), encoding="utf8")
+    run("grammar", "fit", "gold.conllu", "-o", "g", "--column", column)
+    run("grammar", "parse", "g", "gold.conllu", "--column", column, "-o", "parsed.conllu")
+    parsed = read_dependencies("parsed.conllu", column)
+    assert parsed.tags == read_dependencies("gold.conllu", column).tags
+    scores = [
+        run("grammar", "score", "g", f"{name}.conllu", "--column", column, "--json") for name in ("gold", "parsed")
+    ]
+    gold, own = (json.loads(found.stdout) for found in scores)
+    assert own["log_probability"] == gold["log_probability"]
+    assert own["exact"] == 1.0
+
+
+def test_a_grammar_generates_sentences(run: Run) -> None:
+    run("grammar", "fit", "tags.txt", "-o", "g", "--inference", "vi")
+    run("grammar", "sample", "g", "-n", 5, "--max-length", 6, "--seed", 3, "-o", "drawn.conllu")
+    drawn, expected = read_dependencies("drawn.conllu"), DMV.load("g").sample(5, 6, random_state=3)
+    assert drawn.tags == expected.tags
+    assert [own.tolist() for own in drawn.heads or []] == [own.tolist() for own in expected.heads or []]
+    shown = run("grammar", "sample", "g", "-n", 5, "--max-length", 6, "--seed", 3, "--format", "heads").stdout
+    assert shown.splitlines() == [" ".join(str(head + 1) for head in own) for own in expected.heads or []]
+    found = json.loads(run("grammar", "sample", "g", "--seed", 3, "--max-length", 6, "--json").stdout)
+    assert found["tags"] == expected.tags[:1]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["fit", "tags.txt", "-o", "g", "--model", "hmm"], "grammar"),
         (["fit", "tags.txt", "-o", "g", "--inference", "beam"], "--inference"),
         (["fit", "tags.txt", "-o", "tags.txt"], "overwritten"),
+        (["fit", "tags.txt", "-o", "g", "--checkpoint", "tags.txt", "--restart"], "overwritten"),
+        (["sample", "tags.txt"], "tags.txt"),
         (["fit", "tags.txt", "-o", "g", "--max-length", "1"], "no sentence"),
         (["fit", "tags.txt", "-o", "g", "--no-punctuation"], "plain text"),
         (["fit", "none.txt", "-o", "g"], "none.txt"),

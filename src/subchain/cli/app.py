@@ -15,6 +15,7 @@ from subchain.cli.fit import fit
 from subchain.cli.forecast import forecast
 from subchain.cli.grammar_fit import grammar_fit
 from subchain.cli.grammar_parse import grammar_parse
+from subchain.cli.grammar_sample import grammar_sample
 from subchain.cli.grammar_score import grammar_score
 from subchain.cli.impute import impute
 from subchain.cli.info import info
@@ -148,6 +149,13 @@ grammar.command(
         "subchain grammar parse grammar.safetensors tags.txt --format tree",
     ),
 )(grammar_parse)
+grammar.command(
+    "sample",
+    epilog=examples(
+        "subchain grammar sample grammar.safetensors -n 10 --format tree",
+        "subchain grammar sample grammar.safetensors -n 1000 --seed 1 -o made-up.conllu",
+    ),
+)(grammar_sample)
 grammar.command(
     "score",
     epilog=examples(

@@ -49,7 +49,9 @@ def grammar_fit(
         if model not in KINDS:
             raise unknown_name("grammar", model, KINDS)
         algorithm = _algorithm(inference)
-        check_target(output, sentences)
+        check_target(output, sentences, checkpoint)
+        if checkpoint is not None:
+            check_target(checkpoint, sentences, output)
         text = grammar_options.read_sentences(sentences, column, punctuation, max_length)
         began = time.perf_counter()
         grammar = _grammar()(

@@ -38,6 +38,17 @@ MaxLength = Annotated[
         "--max-length", metavar="N", rich_help_panel=SENTENCES, help="Leave longer sentences out, without punctuation."
     ),
 ]
+Trees = Annotated[
+    Path | None, typer.Option("-o", "--output", metavar="OUT", help="Output file; standard output without it.")
+]
+Format = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="conllu; heads, a line of heads for every sentence, from 1, 0 for the root; or tree, drawn as text.",
+    ),
+]
 Jobs = Annotated[
     int | None, typer.Option("--jobs", metavar="N", rich_help_panel=RUN, help="Number of threads; all by default.")
 ]

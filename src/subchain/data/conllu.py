@@ -38,10 +38,11 @@ class TaggedText(NamedTuple):
 
 
 class ConlluSentence(NamedTuple):
-    """The words of one sentence, ten fields each, and its `sent_id`."""
+    """The words of one sentence, ten fields each, the numbers of their lines, and its `sent_id`."""
 
     name: str | None
     rows: list[list[str]]
+    lines: list[int]
 
     def field(self, name: str) -> Iterator[str]:
         column = FIELDS.index(name)
@@ -123,6 +124,7 @@ def conllu_sentences(lines: Iterable[tuple[int, str]]) -> Iterator[ConlluSentenc
     """Yield the sentences of a file whose numbered lines are given."""
     name: str | None = None
     rows: list[list[str]] = []
+    numbers: list[int] = []
     for number, line in lines:
         if line.startswith("#"):
             key, _, value = line[1:].partition("=")
@@ -132,11 +134,12 @@ def conllu_sentences(lines: Iterable[tuple[int, str]]) -> Iterator[ConlluSentenc
             if fields[0].isdecimal():
                 _check_order(fields[0], len(rows) + 1, number)
                 rows.append(fields)
+                numbers.append(number)
         elif rows:
-            yield ConlluSentence(name, rows)
-            name, rows = None, []
+            yield ConlluSentence(name, rows, numbers)
+            name, rows, numbers = None, [], []
     if rows:
-        yield ConlluSentence(name, rows)
+        yield ConlluSentence(name, rows, numbers)
 
 
 def _fields(line: str, number: int) -> list[str]:

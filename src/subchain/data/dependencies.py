@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.data.conllu import FIELDS, conllu_sentences
-from subchain.data.lines import TextSource, numbered_lines
+from subchain.data.lines import TextSource, name_of_source, numbered_lines
 from subchain.data.sequences import Sequences
 from subchain.errors import FileFormatError, InputError, unknown_name
 
@@ -34,6 +34,8 @@ class Dependencies:
         One list for each sentence.
     heads : list of arrays of int, or None
         Position of the head of every word within its sentence, from 0; -1 for the root.
+    column : "upos", "xpos" or None
+        The field of CoNLL-U that the tags were read from; None if they come from elsewhere.
 
     Examples
     --------
@@ -47,6 +49,7 @@ class Dependencies:
     words: list[list[str]]
     tags: list[list[str]]
     heads: list[NDArray[np.int64]] | None
+    column: str | None = None
 
     def __len__(self) -> int:
         return len(self.tags)
@@ -60,7 +63,7 @@ class Dependencies:
         """Return the sentences with these numbers."""
         chosen = [int(number) for number in sentences]
         heads = None if self.heads is None else [self.heads[number] for number in chosen]
-        return type(self)([self.words[n] for n in chosen], [self.tags[n] for n in chosen], heads)
+        return type(self)([self.words[n] for n in chosen], [self.tags[n] for n in chosen], heads, self.column)
 
     def of_length(self, least: int = 1, most: int | None = None) -> Self:
         """Return the sentences of `least` to `most` words."""
@@ -77,9 +80,9 @@ class Dependencies:
         words = [list(itertools.compress(*pair)) for pair in zip(self.words, kept, strict=True)]
         tags = [list(itertools.compress(*pair)) for pair in zip(self.tags, kept, strict=True)]
         if self.heads is None:
-            return type(self)(words, tags, None)
+            return type(self)(words, tags, None, self.column)
         heads = [_kept_heads(*pair) for pair in zip(self.heads, kept, strict=True)]
-        return type(self)(words, tags, heads)
+        return type(self)(words, tags, heads, self.column)
 
 
 def _kept_heads(heads: NDArray[np.int64], kept: Sequence[bool]) -> NDArray[np.int64]:
@@ -121,11 +124,26 @@ def read_dependencies(source: TextSource, column: str | None = None, punctuation
     >>> read_dependencies(io.StringIO(text), punctuation=False).tags
     [['NNS', 'VBP']]
     """
-    return _read(list(numbered_lines(source)), column, punctuation)
+    return _read(source, list(numbered_lines(source)), column, punctuation)
 
 
-def _read(lines: list[tuple[int, str]], column: str | None, punctuation: bool) -> Dependencies:
-    first = next((line for _, line in lines if line.strip() and not line.startswith("# ")), "")
+def _read(source: TextSource, lines: list[tuple[int, str]], column: str | None, punctuation: bool) -> Dependencies:
+    """Read a treebank; errors name the file."""
+    try:
+        return _read_lines_of(lines, column, punctuation)
+    except FileFormatError as error:
+        raise FileFormatError(f"{name_of_source(source)}: {error}") from error
+    except InputError as error:
+        raise InputError(f"{name_of_source(source)}: {error}") from error
+
+
+def _is_comment(line: str) -> bool:
+    """Return whether a line is a comment of CoNLL-U; the three fields of a word may begin with # too."""
+    return line.startswith("#") and line.count("\t") != 2
+
+
+def _read_lines_of(lines: list[tuple[int, str]], column: str | None, punctuation: bool) -> Dependencies:
+    first = next((line for _, line in lines if line.strip() and not _is_comment(line)), "")
     if first.count("\t") == len(FIELDS) - 1:
         text, universal = _read_conllu(lines, column or "upos")
         tags, marks = universal, set(UNIVERSAL_PUNCTUATION)
@@ -146,27 +164,28 @@ def _read_conllu(lines: list[tuple[int, str]], column: str) -> tuple[Dependencie
     sentences = list(conllu_sentences(lines))
     words, tags, universal = ([list(s.field(name)) for s in sentences] for name in ("form", column, "upos"))
     given = [list(sentence.field("head")) for sentence in sentences]
-    for number, sentence in enumerate(tags):
-        if "_" in sentence:
-            raise FileFormatError(f"word {sentence.index('_') + 1} of sentence {number} has no tag in column {column}")
+    for sentence, own in zip(sentences, tags, strict=True):
+        if "_" in own:
+            at = own.index("_")
+            raise FileFormatError(f"line {sentence.lines[at]}: word {at + 1} has no tag in column {column}.")
     heads = None
     if any(head != "_" for sentence in given for head in sentence):
-        heads = [_checked_heads(sentence, f"sentence {number}") for number, sentence in enumerate(given)]
-    return Dependencies(words, tags, heads), universal
+        heads = [_checked_heads(own, sentence.lines) for own, sentence in zip(given, sentences, strict=True)]
+    return Dependencies(words, tags, heads, column), universal
 
 
 def _read_lines(lines: list[tuple[int, str]]) -> Dependencies:
     words: list[list[str]] = [[]]
     tags: list[list[str]] = [[]]
     heads: list[list[str]] = [[]]
-    begins = [1]
+    places: list[list[int]] = [[]]
     for number, line in lines:
         if not line.strip():
             if words[-1]:
                 words.append([])
                 tags.append([])
                 heads.append([])
-                begins.append(number + 1)
+                places.append([])
             continue
         fields = line.split("\t")
         if len(fields) != 3 or not all(fields):
@@ -176,27 +195,38 @@ def _read_lines(lines: list[tuple[int, str]]) -> Dependencies:
             )
         for column, field in zip((words, tags, heads), fields, strict=True):
             column[-1].append(field)
+        places[-1].append(number)
     if not words[-1]:
         words, tags, heads = words[:-1], tags[:-1], heads[:-1]
-    checked = [_checked_heads(own, f"the sentence from line {at} on") for own, at in zip(heads, begins, strict=False)]
+    checked = [_checked_heads(own, at) for own, at in zip(heads, places, strict=False)]
     return Dependencies(words, tags, checked)
 
 
-def _checked_heads(given: Sequence[str], where: str) -> NDArray[np.int64]:
-    """Return heads counted from 0, -1 for the root; raise a `FileFormatError` unless they form trees."""
+def _checked_heads(given: Sequence[str], lines: Sequence[int]) -> NDArray[np.int64]:
+    """Return heads counted from 0, -1 for the root; raise a `FileFormatError` with the line unless they form trees."""
     n = len(given)
     for position, head in enumerate(given):
         if not head.isdecimal() or int(head) > n:
             raise FileFormatError(
-                f"the head of word {position + 1} of {where} is {head!r}, not the number of one of its {n} words, or 0."
+                f"line {lines[position]}: the head of word {position + 1} is {head!r}, not the number of one of the {n} "
+                "words of its sentence, or 0."
             )
     heads = np.array([int(head) - 1 for head in given], dtype=np.int64)
-    above = heads.copy()
-    for _ in range(n):  # after n steps up every word has come to the root, unless there is a cycle
-        above = np.where(above == ROOT, ROOT, heads[above])
-    if (above != ROOT).any():
-        raise FileFormatError(f"the heads of {where} form a cycle at word {int(np.argmax(above != ROOT)) + 1}.")
+    at = cycle_of(heads)
+    if at is not None:
+        raise FileFormatError(f"line {lines[at]}: the heads of the sentence form a cycle at word {at + 1}.")
     return heads
+
+
+def cycle_of(heads: NDArray[np.int64]) -> int | None:
+    """Return the first word that never comes to the root because of a cycle; None if there is none."""
+    above = heads.copy()
+    for _ in range(len(heads)):  # after n steps up every word has come to the root, unless there is a cycle
+        if (above == ROOT).all():
+            return None
+        above = np.where(above == ROOT, ROOT, heads[above])
+    left = np.flatnonzero(above != ROOT)
+    return int(left[0]) if len(left) else None
 
 
 def _decoded(sequences: Sequences) -> list[list[str]]:
@@ -223,7 +253,7 @@ def as_dependencies(source: Any, column: str | None = None, punctuation: bool = 
         lines = list(numbered_lines(source))
         is_treebank = "conllu" in Path(source).name.split(".")[-2:] or any("\t" in line for _, line in lines[:100])
         if is_treebank:
-            return _read(lines, column, punctuation)
+            return _read(source, lines, column, punctuation)
         if column is not None or not punctuation:
             raise InputError(f"{str(source)!r} is plain text: it has tags alone, no columns and no words.")
         source = [line for _, line in lines]

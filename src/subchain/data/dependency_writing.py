@@ -6,8 +6,10 @@ import io
 import os
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from subchain.core.files import writing
-from subchain.data.dependencies import ROOT, Dependencies
+from subchain.data.dependencies import ROOT, Dependencies, cycle_of
 from subchain.errors import InputError, unknown_name
 
 FORMATS = ("conllu", "heads")
@@ -20,8 +22,8 @@ def write_dependencies(target: str | os.PathLike[str], text: Dependencies, forma
     ----------
     target : path
     text : Dependencies
-    format : "conllu", ten columns with the tag as XPOS, or "heads", one line of heads a sentence; they count from 1, 0
-        is the root
+    format : "conllu", ten columns with the tag in the column that it was read from, as UPOS and as XPOS if there is
+        none; or "heads", one line of heads a sentence. They count from 1, 0 is the root.
     """
     with writing(target) as file:
         write_sentences(text, file.write, format)
@@ -37,14 +39,15 @@ def write_sentences(text: Dependencies, write: Callable[[str], object], format: 
         if format == "heads":
             write(" ".join(str(head + 1) for head in heads.tolist()) + "\n")
         elif words:
-            write(_conllu(words, tags, heads.tolist()))
+            write(_conllu(words, tags, heads.tolist(), text.column))
 
 
-def _conllu(words: Sequence[str], tags: Sequence[str], heads: Sequence[int]) -> str:
+def _conllu(words: Sequence[str], tags: Sequence[str], heads: Sequence[int], column: str | None) -> str:
     lines = io.StringIO()
     for number, (word, tag, head) in enumerate(zip(words, tags, heads, strict=True), start=1):
         relation = "root" if head == ROOT else "dep"
-        lines.write(f"{number}\t{word}\t_\t_\t{tag}\t_\t{head + 1}\t{relation}\t_\t_\n")
+        upos, xpos = ("_" if column not in (None, name) else tag for name in ("upos", "xpos"))
+        lines.write(f"{number}\t{word}\t_\t{upos}\t{xpos}\t_\t{head + 1}\t{relation}\t_\t_\n")
     return lines.getvalue() + "\n"
 
 
@@ -59,12 +62,26 @@ def drawn_tree(words: Sequence[str], heads: Sequence[int]) -> str:
     ┌─ dog
     barks
     """
+    heads = _tree(words, heads)
     depths = [_depth(heads, word) for word in range(len(words))]
     lines = []
     for word, head in enumerate(heads):
         corner = "" if head == ROOT else "┌─ " if word < head else "└─ "
         lines.append(f"{'  ' * max(depths[word] - 1, 0)}{corner}{words[word]}")
     return "\n".join(lines)
+
+
+def _tree(words: Sequence[str], heads: Sequence[int]) -> list[int]:
+    """Return heads as whole numbers; raise an `InputError` unless every word comes to a root."""
+    found, n = np.asarray(heads), len(words)
+    if found.shape != (n,) or (n and not np.issubdtype(found.dtype, np.integer)):
+        raise InputError(f"heads must be {n} whole numbers, one for each word, not {heads!r:.80}.")
+    if n and (found.min() < ROOT or found.max() >= n):
+        raise InputError(f"heads of {n} words must be -1, the root, … {n - 1}, not {found.tolist()!r:.80}.")
+    at = cycle_of(found)
+    if at is not None:
+        raise InputError(f"heads form a cycle at word {at}, counted from 0: {found.tolist()!r:.80}.")
+    return [int(head) for head in found]
 
 
 def _depth(heads: Sequence[int], word: int) -> int:

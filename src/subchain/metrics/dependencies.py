@@ -75,6 +75,8 @@ def _check(found: Sequence[Any], gold: Sequence[Any]) -> None:
         if own.shape != right.shape or own.ndim != 1:
             raise InputError(f"sentence {number} has heads of shape {own.shape} and gold heads of {right.shape}.")
         for name, heads in (("heads", own), ("gold heads", right)):
+            if len(heads) and not np.issubdtype(heads.dtype, np.integer):
+                raise InputError(f"the {name} of sentence {number} must be whole numbers, not {heads.tolist()!r:.80}.")
             if len(heads) and (heads.min() < -1 or heads.max() >= len(heads)):
                 raise InputError(f"the {name} of sentence {number} must be -1 … {len(heads) - 1}: {heads.tolist()}.")
     if not sum(map(len, gold)):

@@ -9,23 +9,26 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.core.checks import positive_number, whole_number
 from subchain.core.components import Component
+from subchain.core.files import reading
 from subchain.data.dependencies import Dependencies, as_dependencies
 from subchain.data.vocabulary import SymbolTable
-from subchain.engines.threads import n_cores
+from subchain.engines.threads import n_threads
 from subchain.errors import FileFormatError, InputError, NotFittedError, unknown_name
 from subchain.inference import Algorithm
+from subchain.inference.run.checkpoint import stored_entropy
 from subchain.inference.run.trace import Trace, status_of
 from subchain.models.grammar_fit import GrammarFit, check_hard, grammar_algorithm
 from subchain.models.posterior_files import load_posterior, save_posterior, texts_of
 from subchain.numerics.seeds import seed_sequence
-from subchain.propagation.trees.passes import DRAW, EXPECT, SCORE, Tags
+from subchain.propagation.trees.passes import EXPECT, SCORE, Tags
 from subchain.structures.trees.model import TreePoint, TreePosterior
 from subchain.structures.trees.starts import STARTS
 from subchain.structures.trees.structure import DependencyTrees
@@ -46,7 +49,8 @@ class DMV(Component):
         "em", "vi", "cvi", "svi", "scvi", "gibbs", or an object with settings.
     init : "harmonic", "random", "uniform" or DMV
         Where to begin. "harmonic": every word picks a head at distance d with weight 1 / d. "random": the same, with
-        random preferences between tags. "uniform": all heads alike. Or a fitted grammar with the same tags.
+        random preferences between tags. "uniform": all heads alike. Or a fitted grammar with the same tags, from the
+        rules that it parses with.
     n_init : int
         Number of starts, of which the best run is kept; for "random".
     hard : bool
@@ -57,13 +61,13 @@ class DMV(Component):
         Concentrations for the choice of the root, and for stopping, if they differ.
     iterations : int, optional
         Iterations, passes over the data, or draws after as many of burn-in. By default 40, for "gibbs" 200; an
-        algorithm that is given as an object keeps its own settings.
+        algorithm that is given as an object keeps its own number, and in any case its other settings.
     tags : list of str, optional
         All tags, if sentences to be parsed may have tags that the training sentences have not.
     random_state : int, numpy Generator or None
         Seed.
     n_jobs : int, optional
-        Number of threads, all cores by default. Results do not depend on it.
+        Number of threads, all cores by default, as -1. Results do not depend on it.
     progress : bool or "auto"
         Whether to show progress; "auto" shows it on a terminal only.
 
@@ -138,7 +142,7 @@ class DMV(Component):
         """
         algorithm = self._algorithm()
         given = as_dependencies(sentences, column).tags
-        table = SymbolTable(self.tags or ())
+        table = SymbolTable(self._known_tags())
         for sentence in given:
             for tag in sentence:
                 table[tag]
@@ -148,9 +152,11 @@ class DMV(Component):
             self.init._fitted()
             table = SymbolTable(self.init.tags_)
         structure = self._structure(given, table.symbols, is_hard=bool(self.hard))
+        is_seeded = self.random_state is not None
+        entropy = None if is_seeded or not resume else stored_entropy(checkpoint)
         fit = GrammarFit(
             structure, algorithm, self._concentrations(), self._start(table.symbols), int(self.n_init),
-            seed_sequence(self.random_state),
+            seed_sequence(self.random_state if entropy is None else entropy), is_seeded,
         )  # fmt: skip
         self.posterior_, journey = fit.run(checkpoint, resume, self.progress)
         best = journey.best
@@ -163,13 +169,11 @@ class DMV(Component):
     def _algorithm(self) -> Algorithm:
         """Return the algorithm; raise an `InputError` if a setting is out of range."""
         for name in ("concentration", "root_concentration", "stop_concentration"):
-            value = getattr(self, name)
-            if value is not None and not 0.0 < value < np.inf:
-                raise InputError(f"{name} must be positive and finite, not {value!r}.")
-        for name in ("n_init", "iterations"):
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, (int, np.integer)) or value < 1):
-                raise InputError(f"{name} must be a whole number of at least 1, not {value!r}.")
+            if name == "concentration" or getattr(self, name) is not None:
+                positive_number(self, name)
+        whole_number(self, "n_init")
+        if self.iterations is not None:
+            whole_number(self, "iterations")
         if isinstance(self.init, str) and self.init not in STARTS:
             raise unknown_name("start", self.init, STARTS)
         if not isinstance(self.init, (str, DMV)):
@@ -181,10 +185,22 @@ class DMV(Component):
             check_hard(found)
         return found
 
-    def _start(self, tags: list[str]) -> str | TreePosterior:
+    def _known_tags(self) -> list[str]:
+        """Return the tags that were given."""
+        if self.tags is None:
+            return []
+        if isinstance(self.tags, str) or not isinstance(self.tags, Iterable):
+            raise InputError(f"tags must be a list of tags, not {self.tags!r}.")
+        found = list(self.tags)
+        wrong = next((tag for tag in found if not isinstance(tag, str)), None)
+        if wrong is not None:
+            raise InputError(f"tags holds {wrong!r} of type {type(wrong).__name__}; tags are strings.")
+        return found
+
+    def _start(self, tags: list[str]) -> str | TreePoint:
         if isinstance(self.init, str):
             return self.init
-        known = self.init._fitted()
+        known = self.init._point()
         if self.init.tags_ != tags:
             raise InputError(f"init is a grammar over the tags {self.init.tags_}, not over {tags}.")
         return known
@@ -206,8 +222,7 @@ class DMV(Component):
                 )
         flat = np.array([codes[tag] for sentence in sentences for tag in sentence], dtype=np.int32)
         starts = np.concatenate([[0], np.cumsum([len(sentence) for sentence in sentences])]).astype(np.int64)
-        n_jobs = n_cores() if self.n_jobs is None else max(int(self.n_jobs), 1)
-        return DependencyTrees(Tags(flat, starts), len(tags), n_jobs, is_hard=is_hard)
+        return DependencyTrees(Tags(flat, starts), len(tags), n_threads(self.n_jobs), is_hard=is_hard)
 
     def _fitted(self) -> TreePosterior:
         found: TreePosterior | None = getattr(self, "posterior_", None)
@@ -281,7 +296,7 @@ class DMV(Component):
         given that they are at most this.
         """
         rng = np.random.default_rng(seed_sequence(random_state))
-        codes, heads = sample_sentences(self._point(), int(n_sentences), int(max_length), rng)
+        codes, heads = sample_sentences(self._point(), n_sentences, max_length, rng)
         tags = [[self.tags_[code] for code in sentence] for sentence in codes]
         return Dependencies(tags, [list(sentence) for sentence in tags], heads)
 
@@ -291,10 +306,14 @@ class DMV(Component):
         """Return a tree of every sentence drawn from its posterior, as `parse` does; heads of -2 if it has none."""
         point = self._point()
         structure = self._structure(as_dependencies(sentences, column).tags, self.tags_)
-        uniforms = np.random.default_rng(seed_sequence(random_state)).random(2 * structure.n_observations)
-        found = structure.run(DRAW, point.rules(), np.arange(structure.n_clusters), uniforms)
-        self._warn(np.flatnonzero(np.isneginf(found.logs)).tolist(), "they have no tree")
-        return np.split(found.heads, structure.tags.starts[1:-1]) if structure.n_clusters else []
+        rng = np.random.default_rng(seed_sequence(random_state))
+        heads: list[NDArray[np.int64]] = []
+        impossible: list[int] = []
+        for some, found in structure.drawn(point.rules(), np.arange(structure.n_clusters), rng):
+            impossible += some[np.isneginf(found.logs)].tolist()
+            heads += np.split(found.heads, found.rows[1:])
+        self._warn(impossible, "they have no tree")
+        return heads
 
     @staticmethod
     def _warn(impossible: list[int], what: str) -> None:
@@ -338,11 +357,16 @@ class DMV(Component):
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Return the grammar of a file."""
         found, posterior, header = load_posterior(cls, path, KIND, VERSION, TreePosterior)
-        tags, kind = texts_of(header["tags"], "tags"), header["weights"]
-        n = len(tags)
-        shapes = [part.concentration.shape for part in (posterior.root, posterior.stop, posterior.attach)]
-        if shapes != [(1, n), (4 * n, 2), (2 * n, n)] or kind not in ("mode", "mean"):
-            raise FileFormatError(f"{path}: the rules of the file are not those of {n} tags")
-        found.posterior_, found.tags_, found.kind_ = posterior, tags, kind
-        found.status_, found.trace_ = status_of(header["status"]), Trace.from_json(header["trace"])
+        with reading(path):
+            tags, kind = texts_of(header["tags"], "tags"), header["weights"]
+            n, tables = len(tags), posterior.rules()
+            if [table.shape for table in tables] != [(1, n), (4 * n, 2), (2 * n, n)] or kind not in ("mode", "mean"):
+                raise FileFormatError(f"the rules of the file are not those of {n} tags")
+            if len(set(tags)) < n:
+                raise FileFormatError("the file has a tag twice")
+            for name, table in tables._asdict().items():
+                if not (table > 0.0).all():
+                    raise FileFormatError(f"rules of {name} have the concentration zero, which no fit gives")
+            found.posterior_, found.tags_, found.kind_ = posterior, tags, kind
+            found.status_, found.trace_ = status_of(header["status"]), Trace.from_json(header["trace"])
         return found

@@ -23,7 +23,8 @@ from subchain.inference.run.trace import Trace
 from subchain.inference.stochastic.settings import Stochastic
 from subchain.models.settings import describe
 from subchain.numerics.seeds import seed_sequence
-from subchain.structures.trees.model import TreePosterior
+from subchain.propagation.trees.passes import SCORE
+from subchain.structures.trees.model import TreePoint, TreePosterior
 from subchain.structures.trees.starts import start_statistics
 from subchain.structures.trees.structure import DependencyTrees
 
@@ -34,7 +35,7 @@ CHAINS = 2
 
 
 def grammar_algorithm(given: str | Algorithm, iterations: int | None) -> Algorithm:
-    """Return the algorithm with its number of iterations; an object keeps its own if none is given."""
+    """Return the algorithm with its number of iterations; an object keeps its other settings."""
     found: Algorithm = clone(resolve_inference(given))
     if found.name not in ITERATIONS:
         raise InputError(f"DMV: inference={found.name!r} fits no grammars; use {', '.join(ITERATIONS)}.")
@@ -46,11 +47,13 @@ def grammar_algorithm(given: str | Algorithm, iterations: int | None) -> Algorit
             raise InputError(f"DMV: trees are drawn with block='sequence', parameters='sampled'; not by {found!r}.")
         settings = {"block": "sequence", "parameters": "sampled"}
         if is_open:
-            settings |= {"n_samples": n, "burn_in": n, "n_chains": CHAINS}
+            settings |= {"n_samples": n, "burn_in": n}
+        if isinstance(given, str):
+            settings["n_chains"] = CHAINS
     elif isinstance(found, Stochastic):
         settings = {"max_passes": float(n), "max_updates": None} if is_open else {}
     elif is_open:
-        settings = {"max_iter": n, "tolerance": 0.0}
+        settings = {"max_iter": n} | ({"tolerance": 0.0} if isinstance(given, str) else {})
     found.set_params(**settings)
     found.check()
     return found
@@ -65,17 +68,19 @@ class GrammarFit:
     structure : the sentences
     algorithm : what fits them
     concentrations : of the prior, by part
-    start : the kind of start, or a posterior of the same tags
+    start : the kind of start, or rules of the same tags
     n_init : number of starts
     root : where random numbers come from
+    is_seeded : whether `root` was given, so that another fit may have to be refused
     """
 
     structure: DependencyTrees
     algorithm: Algorithm
     concentrations: dict[str, float]
-    start: str | TreePosterior
+    start: str | TreePoint
     n_init: int
     root: np.random.SeedSequence
+    is_seeded: bool
 
     def prior(self) -> TreePosterior:
         """Return the prior, flat for point estimates."""
@@ -105,10 +110,22 @@ class GrammarFit:
             statistics = start_statistics(self.structure, self.start, np.random.default_rng(seed))
             name = self.start
         else:
-            statistics = self.structure.statistics(self.start.mean())  # type: ignore[assignment]
+            self._check_derived(self.start)
+            statistics = self.structure.statistics(self.start)  # type: ignore[assignment]
             name = "given"
         point, _ = self.algorithm.point(prior.update(statistics), statistics, None)
         return RunState(Known(statistics, point), Trace(start=name), seed=number)
+
+    def _check_derived(self, point: TreePoint) -> None:
+        """Raise an `InputError` that names a sentence which rules to begin with cannot derive."""
+        logs = self.structure.run(SCORE, point.rules(), np.arange(self.structure.n_clusters)).logs
+        impossible = np.flatnonzero(np.isneginf(logs))
+        if len(impossible):
+            raise InputError(
+                f"init: this grammar cannot derive {len(impossible)} sentences, the first of them sentence "
+                f"{impossible[0]}, so it says nothing about them; leave them out, or begin with a grammar that was "
+                "fitted with a prior, as inference='vi' does."
+            )
 
     def _identity(self) -> dict[str, Any]:
         """Return what must be the same for a checkpoint to be resumed."""
@@ -121,7 +138,7 @@ class GrammarFit:
             "concentrations": self.concentrations,
             "n_init": self.n_init,
             "init": start if isinstance(start, str) else digest(start.arrays()),
-            "random_state": digest(self.root.generate_state(4)),
+            "random_state": digest(self.root.generate_state(4)) if self.is_seeded else None,
         }
 
 

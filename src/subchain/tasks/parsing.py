@@ -25,13 +25,15 @@ def trees_of(structure: DependencyTrees, point: TreePoint, method: str) -> tuple
     for some in structure.blocks(np.arange(structure.n_clusters)):
         if method == SAFEST:
             found = structure.run(EXPECT, point.rules(), some)
-            longest = int(structure.lengths[some].max())
-            safest_trees(structure.tags, some, found.places, found.rows, found.shares, found.heads, longest)
+            lengths = structure.lengths[some]
+            trees = np.empty(int(lengths.sum()), dtype=np.int64)
+            safest_trees(structure.tags, some, found.places, found.rows, found.shares, trees, int(lengths.max()))
         else:
             found = structure.run(BEST, point.rules(), some)
+            trees = found.heads
         underivable = some[np.isneginf(found.logs)]
         impossible += underivable.tolist()
-        _take(structure, some, found.heads, heads)
+        _take(structure, some, trees, heads)
         if len(underivable):
             floored = Rules(*(np.maximum(table, LEAST) for table in point.rules()))
             _take(structure, underivable, structure.run(BEST, floored, underivable).heads, heads)
@@ -39,7 +41,8 @@ def trees_of(structure: DependencyTrees, point: TreePoint, method: str) -> tuple
 
 
 def _take(structure: DependencyTrees, sentences: Index, found: Index, heads: Index) -> None:
-    """Copy the heads of some sentences."""
-    starts = structure.tags.starts
-    for sentence in sentences.tolist():
-        heads[starts[sentence] : starts[sentence + 1]] = found[starts[sentence] : starts[sentence + 1]]
+    """Copy the heads of some sentences, one after the other, to their places among those of all."""
+    starts, row = structure.tags.starts, 0
+    for sentence, n in zip(sentences.tolist(), structure.lengths[sentences].tolist(), strict=True):
+        heads[starts[sentence] : starts[sentence + 1]] = found[row : row + n]
+        row += n

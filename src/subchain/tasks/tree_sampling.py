@@ -29,8 +29,9 @@ def sample_sentences(
     point: TreePoint, n: int, max_length: int, rng: np.random.Generator
 ) -> tuple[list[list[int]], list[NDArray[np.int64]]]:
     """Return tags and heads of n sentences of at most `max_length` words; longer ones are drawn again."""
-    if n < 1 or max_length < 1:
-        raise InputError(f"n_sentences and max_length must be at least 1, not {n} and {max_length}.")
+    for name, value in (("n_sentences", n), ("max_length", max_length)):
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+            raise InputError(f"{name} must be a whole number of at least 1, not {value!r}.")
     tags: list[list[int]] = []
     heads: list[NDArray[np.int64]] = []
     for _ in range(n * MOST_TRIES):

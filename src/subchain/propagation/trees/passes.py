@@ -74,10 +74,11 @@ def run_trees(task, tags, sentences, places, rows, rules, shares, uniforms, head
     Parameters
     ----------
     sentences : (n,) their numbers
-    places, rows : (n,) first entries of each in the two arrays of `shares`; not used by `SCORE`
+    places, rows : (n,) first entries of each in the two arrays of `shares`, which `SCORE` does not use
     rules : weights; their logarithms for `BEST`
-    uniforms : (2 N,) random numbers for all N tokens for `DRAW`, else −1
-    heads : (N,) heads of trees, counted within the sentence, −1 for the root and −2 where there is no tree
+    uniforms : (2 N,) random numbers for the N tokens of these sentences for `DRAW`, −1 for `BEST`, else empty
+    heads : (N,) heads of trees, counted within the sentence, −1 for the root and −2 where there is no tree; empty
+        where the task finds none
     logs : (n,) log likelihoods, or log weights of the best trees
     counter : (1,) from which threads claim sentences
     """
@@ -95,9 +96,10 @@ def run_trees(task, tags, sentences, places, rows, rules, shares, uniforms, head
             if n == 0:
                 continue
             weigh(tags.codes[first:last], rules, room)
-            arcs, childless = nothing if task == SCORE else share_of(shares, places[k], rows[k], n)
+            row = rows[k]
+            arcs, childless = nothing if task == SCORE else share_of(shares, places[k], row, n)
             logs[k] = run_sentence(
-                task, room, n, uniforms[2 * first : 2 * last], heads[first:last], arcs, childless
+                task, room, n, uniforms[2 * row : 2 * (row + n)], heads[row : row + n], arcs, childless
             )  # fmt: skip
 
 
@@ -117,7 +119,7 @@ def safest_trees(tags, sentences, places, rows, shares, heads, longest):
         for r in range(n):
             room.root[r] = arcs[r, r]
         fill_logs(room, n, True)
-        expand_tree(room, n, True, uniforms, heads[first:last])
+        expand_tree(room, n, True, uniforms, heads[rows[k] : rows[k] + n])
 
 
 @kernel

@@ -36,7 +36,8 @@ class Trees(NamedTuple):
 
     Attributes
     ----------
-    heads : of all tokens in the data, −1 for roots, −2 where no tree was asked for or none has any probability
+    heads : of the tokens of these sentences, −1 for roots, −2 where no tree has any probability; empty if none was
+        asked for
     """
 
     shares: Shares
@@ -108,18 +109,21 @@ class DependencyTrees(ClusterStructure):
     # ---- passes ------------------------------------------------------------------------------------------------------
 
     def run(self, task: int, rules: Rules, clusters: Index, uniforms: NDArray[np.float64] | None = None) -> Trees:
-        """Do one of the tasks of `propagation.trees.passes` for some sentences, on all threads."""
+        """Do one of the tasks of `propagation.trees.passes` for some sentences, on all threads.
+
+        What it takes grows with these sentences, not with the data.
+        """
         if task == BEST:
             with np.errstate(divide="ignore"):
                 rules = Rules(*(np.log(table) for table in rules))
         lengths = self.lengths[clusters]
         arcs, rows = np.cumsum(lengths**2), np.cumsum(lengths)
         places, rows = arcs - lengths**2, rows - lengths
-        is_kept = task != SCORE
-        shares = Shares(np.empty(int(arcs[-1]) if is_kept and len(arcs) else 0), np.empty((int(lengths.sum()), 2)))
-        n_tokens = len(self.tags.codes)
-        heads = np.full(n_tokens, -2, dtype=np.int64)
-        random = np.full(2 * n_tokens, -1.0) if uniforms is None else uniforms
+        n_tokens, n_arcs = int(lengths.sum()), int((lengths**2).sum())
+        shares = Shares(np.empty(0 if task == SCORE else n_arcs), np.empty((0 if task == SCORE else n_tokens, 2)))
+        n_parsed = n_tokens if task in (BEST, DRAW) else 0
+        heads = np.full(n_parsed, -2, dtype=np.int64)
+        random = np.full(2 * n_parsed, -1.0) if uniforms is None else uniforms
         logs, counter = np.empty(len(clusters)), np.zeros(1, dtype=np.int64)
         longest = int(lengths.max(initial=0))
 
@@ -132,10 +136,17 @@ class DependencyTrees(ClusterStructure):
         return Trees(shares, places, rows, logs, heads)
 
     def blocks(self, clusters: Index) -> Iterator[Index]:
-        """Yield sentences whose arcs fit into a block."""
+        """Yield sentences whose arcs fit into a block; nothing if there are none."""
+        if not len(clusters):
+            return
         ends = np.cumsum(self.lengths[clusters] ** 2)
         number = (ends - 1) // BLOCK_CELLS
         yield from np.split(clusters, np.flatnonzero(np.diff(number)) + 1)
+
+    def drawn(self, rules: Rules, clusters: Index, rng: np.random.Generator) -> Iterator[tuple[Index, Trees]]:
+        """Draw trees of some sentences, a block at a time; blocks do not change what is drawn."""
+        for some in self.blocks(clusters):
+            yield some, self.run(DRAW, rules, some, rng.random(2 * int(self.lengths[some].sum())))
 
     def expected(self, weights: TreePoint, clusters: Index) -> TreeStatistics:  # type: ignore[override]
         rules, total = weights.rules(), 0.0
@@ -150,11 +161,12 @@ class DependencyTrees(ClusterStructure):
         self, weights: TreePoint, clusters: Index, rng: np.random.Generator
     ) -> tuple[Index, TreeStatistics]:
         """Draw the head of every word, counted within its sentence, −1 for roots."""
-        uniforms = rng.random(2 * len(self.tags.codes))
-        found = self.run(DRAW, weights.rules(), clusters, uniforms)
         counts, totals = self.nothing()
-        self.add(found, clusters, counts, totals)
-        return found.heads, self.record(counts, 0.0, float(self.lengths[clusters].sum()))
+        heads = [np.zeros(0, dtype=np.int64)]
+        for some, found in self.drawn(weights.rules(), clusters, rng):
+            self.add(found, some, counts, totals)
+            heads.append(found.heads)
+        return np.concatenate(heads), self.record(counts, 0.0, float(self.lengths[clusters].sum()))
 
     # ---- algorithms --------------------------------------------------------------------------------------------------
 
@@ -163,4 +175,8 @@ class DependencyTrees(ClusterStructure):
             raise InputError(f"CVI: cluster={algorithm.cluster!r} is for chains; grammars have cluster='sequence'.")
         if algorithm.cluster_size != 1 or algorithm.storage is not None:
             raise InputError("CVI: cluster_size= and storage= are for chains, not for grammars.")
+        if algorithm.order == "shards":
+            raise InputError(
+                "CVI: order='shards' is for chains and alignments; grammars have 'incremental', 'shuffled' or 'batch'."
+            )
         return TreeLedger(self, prior)

@@ -1,0 +1,45 @@
+"""`subchain grammar sample`: sentences with their trees that a fitted grammar generates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from subchain.cli import grammar_options, options
+from subchain.cli.output import command_output, number_of
+
+
+def grammar_sample(
+    grammar: grammar_options.Grammar,
+    number: Annotated[int, typer.Option("-n", "--number", metavar="N", help="Number of sentences.")] = 1,
+    output: grammar_options.Trees = None,
+    format: grammar_options.Format = "conllu",
+    max_length: Annotated[
+        int, typer.Option("--max-length", metavar="N", help="Words of the longest sentence; longer are drawn again.")
+    ] = 40,
+    seed: options.Seed = 0,
+    quiet: options.Quiet = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Generate sentences with their trees; tags stand for words."""
+    with command_output(as_json, quiet) as out:
+        from subchain.cli.grammar_output import check_format, save_trees, show_trees
+        from subchain.cli.inputs import existing
+        from subchain.cli.targets import check_target
+        from subchain.grammar import DMV
+
+        check_format(format)
+        existing(grammar)
+        if output is not None:
+            check_target(output, grammar)
+        drawn = DMV.load(grammar).sample(number, max_length, random_state=seed)
+        out.add(output=None if output is None else str(output), n_sentences=len(drawn))
+        if output is not None:
+            save_trees(drawn, output, format)
+            out.line(f"{number_of(len(drawn), 'sentence')} written to {output}")
+        elif as_json:
+            out.add(tags=drawn.tags, heads=drawn.heads)
+        else:
+            show_trees(drawn, format)
