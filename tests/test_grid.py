@@ -8,7 +8,8 @@ import warnings
 import numpy as np
 import pytest
 from brief import BRIEF, STATES, build, same
-from examples import FAMILIES, SHAPES, example
+from examples import EVERY_FAMILY as FAMILIES
+from examples import SHAPES, example
 from sklearn.base import clone
 
 from subchain import HDP, HMM, Categorical

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from examples import FAMILIES, example
+from examples import EVERY_FAMILY as FAMILIES
+from examples import example
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -9,7 +9,8 @@ import json
 import sys
 from pathlib import Path
 
-from examples import FAMILIES, example
+from examples import EVERY_FAMILY as FAMILIES
+from examples import example
 
 from subchain import HMM, VI
 

@@ -208,8 +208,8 @@ def _checked_heads(given: Sequence[str], lines: Sequence[int]) -> NDArray[np.int
     for position, head in enumerate(given):
         if not head.isdecimal() or int(head) > n:
             raise FileFormatError(
-                f"line {lines[position]}: the head of word {position + 1} is {head!r}, not the number of one of the {n} "
-                "words of its sentence, or 0."
+                f"line {lines[position]}: the head of word {position + 1} is {head!r}, not the number of one of the "
+                f"{n} words of its sentence, or 0."
             )
     heads = np.array([int(head) - 1 for head in given], dtype=np.int64)
     at = cycle_of(heads)

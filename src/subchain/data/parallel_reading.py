@@ -83,7 +83,7 @@ def pack_parallel(
     lowercase: bool = False,
     columns: tuple[str | int, str | int] | None = None,
 ) -> ParallelText:
-    """Write sentence pairs to a packed file, for texts larger than memory, and return the text that is mapped from it.
+    r"""Write sentence pairs to a packed file, for texts larger than memory, and return the text that is mapped from it.
 
     Packed files are read by :func:`read_parallel`, and by everything that takes parallel text.
 

@@ -1,7 +1,7 @@
 """Conjugate tables of parameters: the parts of models that are no chains of states."""
 
 from subchain.tables.jumps import JumpSums, JumpWeights, JumpWidths
-from subchain.tables.rows import DirichletRowTable, RowSums, RowWeights
+from subchain.tables.rows import DirichletRowTable, RowWeights, RuleSums
 from subchain.tables.translation import PredictiveCounts, TranslationSums, TranslationTable, TranslationWeights
 
 __all__ = [
@@ -10,8 +10,8 @@ __all__ = [
     "JumpWeights",
     "JumpWidths",
     "PredictiveCounts",
-    "RowSums",
     "RowWeights",
+    "RuleSums",
     "TranslationSums",
     "TranslationTable",
     "TranslationWeights",

@@ -25,7 +25,7 @@ LEAST = 1e-100
 
 
 @dataclasses.dataclass
-class RowSums(Sums):
+class RuleSums(Sums):
     """Expected numbers of outcomes, (rows, outcomes)."""
 
     counts: Array = array("AB", COUNTS)
@@ -49,7 +49,7 @@ class DirichletRowTable(FixedHyperparameters, Record):
         """Return the prior whose outcomes are all alike."""
         return cls(np.full((rows, outcomes), float(concentration)))
 
-    def update(self, sums: RowSums) -> Self:
+    def update(self, sums: RuleSums) -> Self:
         possible = self.concentration > 0.0
         return type(self)(np.where(possible, self.concentration + np.maximum(sums.counts, 0.0), 0.0))
 
@@ -79,8 +79,8 @@ class DirichletRowTable(FixedHyperparameters, Record):
     def log_density(self, values: RowWeights) -> float:
         return simplex.log_density(self.concentration, values.weights)
 
-    def log_evidence(self, sums: RowSums) -> float | None:
+    def log_evidence(self, sums: RuleSums) -> float | None:
         return simplex.log_evidence(self.concentration, sums.counts, axis=1)
 
-    def incremental(self, sums: RowSums) -> Incremental:
+    def incremental(self, sums: RuleSums) -> Incremental:
         return Incremental(self, sums)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from typing import Self
 from subchain.core.parts import Point, Posterior
 from subchain.core.statistics import Statistics
 from subchain.propagation.trees.charts import Rules
-from subchain.tables import DirichletRowTable, RowSums, RowWeights
+from subchain.tables import DirichletRowTable, RowWeights, RuleSums
 
 
 @dataclasses.dataclass
@@ -51,6 +51,6 @@ class TreePosterior(Posterior):
 class TreeStatistics(Statistics):
     """Expected numbers of uses of the rules."""
 
-    root: RowSums
-    stop: RowSums
-    attach: RowSums
+    root: RuleSums
+    stop: RuleSums
+    attach: RuleSums

@@ -18,7 +18,7 @@ from subchain.structures.clusters import ClusterStructure
 from subchain.structures.settings import CollapsedSettings
 from subchain.structures.trees.ledger import TreeLedger
 from subchain.structures.trees.model import TreePoint, TreeStatistics
-from subchain.tables import RowSums
+from subchain.tables import RuleSums
 
 Index = NDArray[np.int64]
 
@@ -100,7 +100,7 @@ class DependencyTrees(ClusterStructure):
 
     def record(self, counts: Rules, log_normalizer: float, n: float) -> TreeStatistics:
         """Return counts as statistics."""
-        return TreeStatistics(*(RowSums(table) for table in counts), log_normalizer=log_normalizer, n_observations=n)
+        return TreeStatistics(*(RuleSums(table) for table in counts), log_normalizer=log_normalizer, n_observations=n)
 
     def add(self, found: Trees, clusters: Index, counts: Rules, totals: NDArray[np.float64]) -> None:
         """Add the shares of some sentences to counts."""
