@@ -17,7 +17,8 @@ from subchain.neural.batches import Text, of_chains, pieces  # noqa: E402
 from subchain.neural.chain import Carried, Stretch, log_likelihood  # noqa: E402
 from subchain.neural.emissions import WordTable  # noqa: E402
 from subchain.neural.evaluation import best_states, scores, whole_weights  # noqa: E402
-from subchain.neural.functions import FactoredChain, chain_likelihood, log_normaliser, padded, picked  # noqa: E402
+from subchain.neural.functions import log_normaliser, padded, picked  # noqa: E402
+from subchain.neural.likelihoods import FactoredChain, chain_likelihood  # noqa: E402
 from subchain.neural.networks import Noise  # noqa: E402
 from subchain.neural.parameters import Networks  # noqa: E402
 
@@ -99,6 +100,68 @@ def test_the_factored_chain_has_numerical_gradients() -> None:
         return FactoredChain.apply(start, left, right, torch.log_softmax(first, 0), emissions, resets, known)[0]
 
     assert torch.autograd.gradcheck(logs, (left, right, random(4), random(2, 4, 4)))
+
+
+def by_log_sums(start: Any, steps: Any) -> Any:
+    """Log likelihoods (B,) of steps (B, T, S, S) in double precision; autograd gives their gradients."""
+    logs = start.double().log()
+    for table in steps.unbind(1):
+        logs = torch.logsumexp(logs[:, :, None] + table, dim=1)
+    return torch.logsumexp(logs, dim=1)
+
+
+EXTREMES = {"transitions": (1.0, 0.0), "emissions": (0.0, 1.0), "both": (1.0, 1.0)}
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64], ids=["single", "double"])
+@pytest.mark.parametrize("least", [-60.0, -80.0, -100.0, -200.0, -300.0])
+@pytest.mark.parametrize("which", EXTREMES)
+def test_unlikely_steps_have_the_likelihood_of_sums_in_log_space(kind: Any, least: float, which: str) -> None:
+    torch.manual_seed(0)
+    scale = least * torch.tensor(EXTREMES[which], dtype=torch.float64)
+    steps = scale[0] * torch.rand(5, 7, 3, 3, dtype=torch.float64)
+    steps += scale[1] * torch.rand(5, 7, 1, 3, dtype=torch.float64)
+    steps[0, 0] = torch.tensor([least, 0.0, 0.0])[:, None]
+    start = torch.tensor([[1.0, 0.0, 0.0]] * 2 + [[0.25, 0.25, 0.5]] * 3, dtype=kind)
+    steps = steps.to(kind).requires_grad_()
+    found, _ = chain_likelihood(start, steps, None)
+    ours = torch.autograd.grad(found.sum(), steps)[0]
+    exact = steps.detach().double().requires_grad_()
+    expected = by_log_sums(start, exact)
+    theirs = torch.autograd.grad(expected.sum(), exact)[0]
+    digits = 1e-5 if kind == torch.float32 else 1e-11
+    torch.testing.assert_close(found.double(), expected, rtol=digits, atol=digits)
+    torch.testing.assert_close(ours.double(), theirs, rtol=0.0, atol=100 * digits)
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64], ids=["single", "double"])
+@pytest.mark.parametrize("least", [-60.0, -80.0, -100.0, -200.0, -300.0])
+@pytest.mark.parametrize("which", ["features", "emissions"])
+def test_unlikely_steps_between_factors_have_the_likelihood_of_sums_in_log_space(
+    kind: Any, least: float, which: str
+) -> None:
+    torch.manual_seed(0)
+    lowest = least if which == "features" else -1.0
+    lowest = max(lowest, -80.0) if kind == torch.float32 else lowest  # of what the type can hold
+    left, right = ((lowest * torch.rand(3, 2, dtype=torch.float64)).exp() for _ in range(2))
+    emissions = least * torch.rand(4, 6, 3, dtype=torch.float64)
+    first = torch.tensor([0.0, least, least / 2], dtype=torch.float64)
+    resets = torch.zeros(4, 6, dtype=torch.bool)
+    resets[:, 0], resets[1, 3] = True, True
+    given = [table.to(kind).requires_grad_() for table in (left, right, first, emissions)]
+    start = torch.full((4, 3), 1 / 3, dtype=kind)
+    found, _ = FactoredChain.apply(start, *given, resets, torch.ones_like(resets))
+    ours = torch.autograd.grad(found.sum(), given)
+    exact = [table.detach().double().requires_grad_() for table in given]
+    moves = torch.logsumexp(exact[0].log()[:, None] + exact[1].log()[None], dim=2)
+    steps = torch.where(resets[..., None, None], exact[2], moves) + exact[3][:, :, None, :]
+    expected = by_log_sums(start, steps)
+    theirs = torch.autograd.grad(expected.sum(), exact)
+    digits = 1e-5 if kind == torch.float32 else 1e-11
+    torch.testing.assert_close(found.double(), expected, rtol=digits, atol=digits)
+    for one, other, table in zip(ours, theirs, exact, strict=True):
+        share = table if table is exact[0] or table is exact[1] else 1.0  # of posterior sums
+        torch.testing.assert_close(one.double() * share, other * share, rtol=100 * digits, atol=100 * digits)
 
 
 @pytest.mark.parametrize(("transition", "groups"), cases())

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from subchain.neural.functions import LEAST, FactoredChain, chain_likelihood
+from subchain.neural.likelihoods import FactoredChain, chain_likelihood
 from subchain.neural.parameters import Weights
 from subchain.neural.transitions import LowRankWeights
 
@@ -98,4 +98,4 @@ def _restricted(weights: Weights, carried: Carried) -> Tensor:
     kept = carried.marginals.gather(1, weights.kept[carried.groups])
     total = kept.sum(dim=1, keepdim=True)
     uniform = torch.full_like(kept, 1.0 / kept.shape[1])
-    return torch.where(total > LEAST, kept / total.clamp(min=LEAST), uniform)
+    return torch.where(total > 0.0, kept / total.clamp(min=torch.finfo(total.dtype).tiny), uniform)

@@ -1,8 +1,7 @@
 """Functions with their own backward passes: what they save is small, and their gradients need no scattered additions.
 
 `LogNormaliser` never stores the K × K table of a softmax over states: it is recomputed in blocks. `Picked` and
-`Padded` are gathers whose gradients are a matrix product and another gather. `ChainLikelihood` is the forward
-algorithm, whose gradients are posterior probabilities, by the backward algorithm.
+`Padded` are gathers whose gradients are a matrix product and another gather.
 """
 
 from __future__ import annotations
@@ -14,8 +13,6 @@ from torch import Tensor
 
 #: Entries of the blocks in which a normaliser is computed.
 BLOCK = 1 << 26
-#: The smallest weight that is not taken as zero.
-LEAST = 1e-30
 
 
 class LogNormaliser(torch.autograd.Function):
@@ -95,123 +92,6 @@ def padded(table: Tensor, members: Tensor, groups: Tensor, ranks: Tensor) -> Ten
     """Return the rows of each group, (G, M, h), of a table (W, h)."""
     found: Tensor = Padded.apply(table, members, groups, ranks)
     return found
-
-
-class ChainLikelihood(torch.autograd.Function):
-    """Log likelihood of B stretches of chains, by the forward algorithm on probabilities."""
-
-    @staticmethod
-    def forward(context: Any, start: Tensor, steps: Tensor, known: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Return log likelihoods (B,) and the marginals after the last position, (B, S).
-
-        Parameters
-        ----------
-        start : (B, S) marginals before the first position; no gradient
-        steps : (B, T, S, S) log weights: the transition into each position times the likelihood there
-        known : (B, T) of bool, false behind the end of a stretch, where steps are not taken; None if there are no such
-        """
-        shift = steps.amax(dim=(2, 3), keepdim=True).clamp(min=-1e30)
-        weights = (steps - shift).exp_()
-        alpha = torch.empty(start.shape[0], steps.shape[1] + 1, start.shape[1], dtype=start.dtype, device=start.device)
-        alpha[:, 0] = start
-        totals, marginals = [], start
-        for t in range(steps.shape[1]):
-            after = torch.bmm(marginals[:, None], weights[:, t])[:, 0]
-            total = after.sum(dim=1, keepdim=True)
-            after = after / total.clamp(min=LEAST)
-            if known is not None:
-                here = known[:, t, None]
-                after, total = torch.where(here, after, marginals), torch.where(here, total, torch.ones_like(total))
-            totals.append(total)
-            alpha[:, t + 1] = marginals = after
-        scale = torch.cat(totals, dim=1)
-        logs = scale.log() + shift[:, :, 0, 0]
-        if known is not None:
-            logs = torch.where(known, logs, torch.zeros_like(logs))
-        context.save_for_backward(weights, alpha, scale, known)
-        last = alpha[:, -1].clone()
-        context.mark_non_differentiable(last)
-        return logs.sum(dim=1), last
-
-    @staticmethod
-    def backward(context: Any, gradient: Tensor, _: Tensor) -> tuple[None, Tensor, None]:
-        weights, alpha, scale, known = context.saved_tensors
-        beta = gradient[:, None].expand(-1, alpha.shape[2]).contiguous()
-        messages = torch.empty_like(alpha[:, 1:])
-        inverse = 1.0 / scale.clamp(min=LEAST)
-        for t in reversed(range(weights.shape[1])):
-            message = beta * inverse[:, t, None]
-            before = torch.bmm(weights[:, t], message[:, :, None])[:, :, 0]
-            if known is not None:
-                here = known[:, t, None]
-                message, before = torch.where(here, message, torch.zeros_like(message)), torch.where(here, before, beta)
-            messages[:, t], beta = message, before
-        pairs = weights * alpha[:, :-1, :, None]
-        return None, pairs.mul_(messages[:, :, None, :]), None
-
-
-def chain_likelihood(start: Tensor, steps: Tensor, known: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Return log likelihoods (B,) of stretches and the marginals after them, (B, S); see `ChainLikelihood`."""
-    logs, last = ChainLikelihood.apply(start, steps, known)
-    return logs, last
-
-
-class FactoredChain(torch.autograd.Function):
-    """Log likelihood of B stretches of chains whose transitions are a product of factors, in O(K f) a step."""
-
-    @staticmethod
-    def forward(
-        context: Any, start: Tensor, left: Tensor, right: Tensor, first: Tensor, emissions: Tensor, resets: Tensor,
-        known: Tensor,
-    ) -> tuple[Tensor, Tensor]:  # fmt: skip
-        """Return log likelihoods (B,) and the marginals after the last position, (B, K).
-
-        Parameters
-        ----------
-        start : (B, K) marginals before the first position; no gradient
-        left, right : (K, f) factors of the transition matrix
-        first : (K,) log probabilities of first states
-        emissions : (B, T, K) log likelihoods
-        resets, known : (B, T) of bool, where a sequence begins, and what is not behind the end of a stretch
-        """
-        shift = emissions.amax(dim=2, keepdim=True)
-        likelihood, initial = (emissions - shift).exp_(), first.exp()
-        alpha = emissions.new_empty(emissions.shape[0], emissions.shape[1] + 1, emissions.shape[2])
-        predicted, scale = torch.empty_like(emissions), emissions.new_ones(emissions.shape[:2])
-        alpha[:, 0] = start
-        for t in range(emissions.shape[1]):
-            carried = (alpha[:, t].to(left.dtype) @ left @ right.T).to(emissions.dtype)
-            predicted[:, t] = torch.where(resets[:, t, None], initial, carried)
-            after = predicted[:, t] * likelihood[:, t]
-            total, here = after.sum(dim=1), known[:, t]
-            scale[:, t] = torch.where(here, total, scale[:, t])
-            alpha[:, t + 1] = torch.where(here[:, None], after / total.clamp(min=LEAST)[:, None], alpha[:, t])
-        logs = torch.where(known, scale.log() + shift[..., 0], torch.zeros_like(scale))
-        context.save_for_backward(left, right, likelihood, alpha, predicted, scale, resets, known)
-        last = alpha[:, -1].clone()
-        context.mark_non_differentiable(last)
-        return logs.sum(dim=1), last
-
-    @staticmethod
-    def backward(context: Any, gradient: Tensor, _: Tensor) -> tuple[Any, ...]:
-        left, right, likelihood, alpha, predicted, scale, resets, known = context.saved_tensors
-        ones = gradient[:, None].expand(-1, alpha.shape[2])
-        beta, messages = ones.contiguous(), torch.zeros_like(predicted)
-        features = left.new_zeros(*predicted.shape[:2], left.shape[1])
-        for t in reversed(range(predicted.shape[1])):
-            here, is_first = known[:, t, None], resets[:, t, None]
-            message = beta * likelihood[:, t] / scale[:, t, None].clamp(min=LEAST)
-            messages[:, t] = torch.where(here, message, torch.zeros_like(message))
-            inner = torch.where(is_first, torch.zeros_like(message), messages[:, t]).to(left.dtype) @ right
-            features[:, t] = inner
-            before = torch.where(is_first, ones, (inner @ left.T).to(beta.dtype))
-            beta = torch.where(here, before, beta)
-        shares = predicted * messages
-        carried = (messages * ~resets[..., None]).flatten(0, 1).to(left.dtype)
-        sources = alpha[:, :-1].flatten(0, 1).to(left.dtype)
-        of_left, of_right = sources.T @ features.flatten(0, 1), carried.T @ (sources @ left)
-        of_first = (shares * resets[..., None]).sum(dim=(0, 1))
-        return None, of_left, of_right, of_first, shares, None, None
 
 
 def _sums(table: Tensor) -> torch.dtype:
