@@ -241,14 +241,14 @@ class DMV(Component):
     def parse(self, sentences: Any, method: str = MOST_PROBABLE, column: str | None = None) -> list[NDArray[np.int64]]:
         """Return the heads of every sentence: positions from 0, -1 for the root.
 
+        A sentence that the grammar cannot derive is parsed with as few rules without probability as possible, and a
+        warning names it.
+
         Parameters
         ----------
         sentences, column : as in `fit`
         method : "viterbi", the most probable tree, or "mbr", minimum Bayes risk: the tree with the largest expected
             number of right heads
-
-        A sentence that the grammar cannot derive is parsed with as few rules without probability as possible, and a
-        warning names it.
         """
         if method not in METHODS:
             raise unknown_name("method of parsing", method, METHODS)
