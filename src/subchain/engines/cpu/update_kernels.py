@@ -7,8 +7,8 @@ underflows, a missing coordinate) is left to the general method: the run of upda
 One thread leads: it chooses the subchains, works out the surrogate and lets the fresh sums enter the old ones. In
 between it opens the tiles of the minibatch, which other threads may help with: first what lies around the subchains,
 then the subchains, then the parts of the sums that fresh ones enter. Sums of tiles are kept apart and added in their
-order, so that any number of threads gives the same bits. The leader waits for tiles that are being worked on, never for
-a thread.
+order, so that any number of threads gives the same bits. The leader waits for tiles that are being worked on, not for
+threads that have none.
 """
 
 # mypy: disable-error-code="no-untyped-def"
