@@ -1,7 +1,7 @@
 """`python -m benchmarks.neural`: a neural HMM on Penn Treebank: words a second, memory, perplexity by epoch.
 
 It needs PyTorch; a GPU is taken where there is one. Words are divided into classes by `--groups FILE` (a word and its
-class in each line), or in the order of their frequency, which is quick to make and worse.
+class in each line), or by the exchange algorithm (`subchain.data.word_classes`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import math
 import time
 from pathlib import Path
 from typing import Any
@@ -17,14 +16,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from subchain.data import Sequences, word_classes
 from subchain.neural import LowRank, Softmax, Training
 from subchain.neural.batches import Text
 from subchain.neural.device import resolve_device
 from subchain.neural.emissions import WordTable
-from subchain.neural.evaluation import scores, whole_weights
 from subchain.neural.parameters import PRECISIONS, Networks
 from subchain.neural.progress import line
-from subchain.neural.training import Trainer
+from subchain.neural.training import Trainer, whole_perplexity
 
 #: Word that ends sentences.
 END = "<eos>"
@@ -44,15 +43,20 @@ def coded(sentences: list[list[str]], codes: dict[str, int]) -> Text:
 
 
 def classes(path: Path | None, codes: dict[str, int], text: Text, n_groups: int) -> np.ndarray:
-    """Return the class of each word: from a file, or stretches of the words by frequency with equally many of them."""
+    """Return the class of each word: from a file, or by the exchange algorithm, numbered without gaps.
+
+    Words that do not occur join the first class.
+    """
     if path is not None:
         name_of = dict(row.split("\t")[:2] for row in path.read_text(encoding="utf8").splitlines())
         names = {name: number for number, name in enumerate(sorted({name_of[word].strip() for word in codes}))}
         return np.array([names[name_of[word].strip()] for word in codes])
-    counts = np.bincount(text.words, minlength=len(codes))
-    order, found = np.argsort(-counts, kind="stable"), np.empty(len(codes), dtype=np.int64)
-    found[order] = np.arange(len(codes)) * n_groups // len(codes)
-    return found
+    begin = time.perf_counter()
+    found = word_classes(Sequences(text.words, text.chains()), n_groups)
+    print(f"classes of words in {time.perf_counter() - begin:.1f} s", flush=True)
+    known = np.zeros(len(codes), dtype=np.int64)
+    known[: len(found)] = found
+    return np.unique(known, return_inverse=True)[1]
 
 
 def synchronised(device: torch.device) -> float:
@@ -76,7 +80,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         learning_rate=options.rate, averaging=options.averaging, state_dropout=options.dropout,
         network_dropout=options.network_dropout, weight_decay=options.decay, precision=options.precision,
     )  # fmt: skip
-    settings.check(has_validation=True)
+    settings.check(has_validation=True, joined=False)
     torch.manual_seed(options.seed)
     size = options.states // n_groups
     networks = Networks(len(codes), n_groups, size, options.embedding, transition)
@@ -95,7 +99,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         start = synchronised(device)
         trainer.epoch()
         seconds = synchronised(device) - start
-        test = min(tested(network, trainer, texts["test"]) for network in (networks, trainer.averaged) if network)
+        networks_of = [network for network in (networks, trainer.averaged) if network is not None]
+        test = min(whole_perplexity(network, trainer.table, texts["test"]) for network in networks_of)
         speed, memory = len(texts["train"].words) / seconds, peak(device)
         rows.append({"epoch": len(rows) + 1, "valid": trainer.trace.best[-1], "test": test, "words_a_second": speed})
         print(f"{line(trainer.trace)}; test {test:.2f}; {speed:,.0f} words/s with validation; {memory}", flush=True)
@@ -119,11 +124,6 @@ def timed(trainer: Trainer, n: int) -> dict[str, Any]:
     order = "self_cuda_time_total" if trainer.device.type == "cuda" else "self_cpu_time_total"
     print(profile.key_averages().table(sort_by=order, row_limit=18, max_name_column_width=60))
     return {"words_a_second": words / seconds}
-
-
-def tested(networks: Networks, trainer: Trainer, text: Text) -> float:
-    total = scores(whole_weights(networks, trainer.table), text).sum()
-    return math.exp(-total / len(text.words))
 
 
 def peak(device: torch.device) -> str:

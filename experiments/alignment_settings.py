@@ -34,7 +34,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     **{f"iterations {given}": {"iterations": given} for given in ((1, 3), (3, 3), (2, 2), (2, 4), (2, 6))},
     **{f"concentration {given:g}": {"concentration": given} for given in (1e-2, 3e-4, 1e-4)},
     **{f"null_probability {given}": {"null_probability": given} for given in (0.1, 0.3, 0.4)},
-    **{f"max_jump {given}": {"max_jump": given} for given in (5, 10, 50)},
+    **{f"max_jump {given}": {"max_jump": given} for given in (5, 20, 50)},
+    **{f"prefix {given}": {"prefix": given} for given in (4, 5, 6)},
     **{f"threshold {given}": {"threshold": given} for given in (0.2, 0.3, 0.5, 0.6)},
     "grow-diag-final-and": {"symmetrize": "grow-diag-final-and"},
     "diagonal first": {"stages": ("diagonal", "hmm"), "iterations": (2, 3)},
@@ -46,6 +47,14 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "EM": {"inference": "em"},
     "no agreement": {"agreement": False},
     "no agreement, null_probability 0.4": {"agreement": False, "null_probability": 0.4},
+    **{
+        f"no agreement, growing, null_probability {given}": {
+            "agreement": False,
+            "symmetrize": "grow-diag-final-and",
+            "null_probability": given,
+        }
+        for given in (0.2, 0.4)
+    },
 }
 #: Pairs of training text.
 SIZES = {HANSARDS: 10_000} | dict.fromkeys(LANGUAGES, 4_000)
@@ -62,14 +71,19 @@ class AlignmentSettings(Experiment):
         self.counts: dict[tuple[str, str], list[Counts]] = {}
         for inference in ("em", "cvi", BY_WORD):  # compilation is no part of the times
             WordAligner(inference=inference, progress=False).fit(["a b"], ["c d"])
-        for text, size in SIZES.items():
-            for seed in range(1, self.seeds + 1):
-                corpus = hansards(size, seed) if text == HANSARDS else made_up(text, size, seed)
-                for name, settings in SETTINGS.items():
-                    found, seconds = _development(corpus, settings)
-                    self.counts.setdefault((text, name), []).append(found)
-                    aer = 100.0 * float(scores_of(found.sum(axis=0)).aer)
-                    yield {"text": text, "pairs": size, "seed": seed, "setting": name, "aer": aer, "seconds": seconds}
+        for text in SIZES:
+            yield from self._rows_of(text)
+
+    def _rows_of(self, text: str) -> Iterable[Row]:
+        """Align one text by all settings."""
+        size = SIZES[text]
+        for seed in range(1, self.seeds + 1):
+            corpus = hansards(size, seed) if text == HANSARDS else made_up(text, size, seed)
+            for name, settings in SETTINGS.items():
+                found, seconds = _development(corpus, settings)
+                self.counts.setdefault((text, name), []).append(found)
+                aer = 100.0 * float(scores_of(found.sum(axis=0)).aer)
+                yield {"text": text, "pairs": size, "seed": seed, "setting": name, "aer": aer, "seconds": seconds}
 
     def difference(self, text: str, name: str) -> tuple[float, float, float]:
         """How many points more a setting has than the default, in the mean over seeds, and the ends of its interval."""

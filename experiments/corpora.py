@@ -19,10 +19,15 @@ SOURCES = {
         "the language-modelling text of the Penn Treebank (ptb.train.txt, packed with gzip): part of the "
         "simple-examples of Mikolov's RNNLM toolkit; the text is licensed by the LDC (LDC99T42)"
     ),
+    "wikitext2": (
+        "WikiText-2 (wiki.train.tokens, wiki.valid.tokens, wiki.test.tokens, packed with xz): Merity et al. 2016, "
+        "CC BY-SA 3.0"
+    ),
     "treebank": (
         "wsj-sample.tagged.tsv.gz, word and tag on a line, a blank line after each sentence: from the NLTK data "
         "package 'treebank', a tenth of the Penn Treebank, for non-commercial use; and "
-        "wsj-sample.dependencies.tsv.gz, word, tag and head: from the package 'dependency_treebank'"
+        "wsj-sample.dependencies.tsv.gz, word, tag and head: from the package 'dependency_treebank'; for trees "
+        "wsj-sample.trees.txt.gz, a bracketed tree on a line, and wsj-sample.files.tsv, each file's number of trees"
     ),
     "ud-ewt": (
         "en_ewt-ud-train.conllu, packed with gzip: UD_English-EWT of Universal Dependencies "
@@ -31,6 +36,10 @@ SOURCES = {
     "hansards": (
         "English and French of the Canadian parliament: train.e.xz, train.f.xz, and the hand-aligned pairs dev37 and "
         "test447 (.e, .f, .a: French position, - or ?, English position), the sets of the HLT-NAACL 2003 shared task"
+    ),
+    "zulu-verbs": (
+        "zulu-verbs-core2283.tsv, packed with gzip: word, and its morphemes joined by hyphens; 2,283 verbs of the "
+        "Ukwabelana corpus (github.com/NWU-MuST/bristol-mt-morphology), GNU GPL 3"
     ),
     "audio": (
         "music_codewords.npz, arrays train and test of 50 codewords a row: spectral features of the music of SuperTux "

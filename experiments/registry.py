@@ -13,6 +13,7 @@ from experiments.experiment import Experiment
 from experiments.hyperparameters import Hyperparameters
 from experiments.interval_coverage import IntervalCoverage
 from experiments.joint_predictive import JointPredictive
+from experiments.latent_annotations import LatentAnnotations
 from experiments.local_optima import LocalOptima
 from experiments.long_chain_table import LongChainTable
 from experiments.music import Music
@@ -27,13 +28,15 @@ from experiments.tagging_convergence import TaggingConvergence
 from experiments.tagging_ingredients import TaggingIngredients
 from experiments.unsupervised_tagging import UnsupervisedTagging
 from experiments.vanilla import Vanilla
-from experiments.very_large import VeryLarge
+from experiments.very_large import VeryLarge, VeryLargeWikiText
 from experiments.word_alignment import WordAlignment
+from experiments.word_grammar import WordGrammar
 
 KINDS: list[type[Experiment]] = [
     SubchainsOfText, Sentences, Vanilla, ReversedCycles, LongChainTable, Chromatin, JointPredictive, DictionaryTagging,
     TaggingConvergence, UnsupervisedTagging, TaggingIngredients, WordAlignment, OccurrenceSimulated, OccurrenceInText,
     StatesFound, AliceChapters, AliceTruncations, Music, Hyperparameters, BoundaryChoice, LocalOptima, IntervalCoverage,
-    Shards, AlignmentSettings, VeryLarge, DependencyGrammar,
+    Shards, AlignmentSettings, VeryLarge, VeryLargeWikiText, DependencyGrammar, WordGrammar,
+    LatentAnnotations,
 ]  # fmt: skip
 EXPERIMENTS = {kind.name: kind for kind in KINDS}

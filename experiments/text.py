@@ -1,8 +1,9 @@
-"""Penn Treebank text as one long chain of words, or as sentences."""
+"""Penn Treebank text as one long chain of words, or as sentences; sentences of WikiText-2."""
 
 from __future__ import annotations
 
 import gzip
+import lzma
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -57,6 +58,17 @@ def sentences(part: str = "train") -> list[list[str]]:
     """The sentences of one part of the corpus."""
     with gzip.open(data_file("ptb", f"ptb.{part}.txt.gz"), "rt", encoding="utf8") as file:
         return [line.split() for line in file if line.split()]
+
+
+def lines(corpus: str, part: str) -> list[list[str]]:
+    """The lines of a part ("train", "valid" or "test") of a corpus, each with the word that ends it.
+
+    In "wikitext2" empty lines count, as in published perplexities.
+    """
+    if corpus == "ptb":
+        return [[*words, END] for words in sentences(part)]
+    with lzma.open(data_file(corpus, f"wiki.{part}.tokens.xz"), "rt", encoding="utf8") as file:
+        return [[*line.split(), END] for line in file]
 
 
 def one_chain() -> Text:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from subchain import CVI, EM, HDP, HMM, SCVI, SVI, VI, Beam, Gibbs
+from subchain import CVI, EM, HDP, HMM, SCVI, SVI, VI, Beam, Gibbs, Hastings
 
 STATES = {"one state": 1, "three states": 3, "more states than data": 11}
 #: Every algorithm with settings that make a short run; a new one needs an entry.
@@ -14,6 +14,7 @@ BRIEF = {
     "em": lambda: EM(max_iter=6, tolerance=0.0),
     "online em": lambda: EM(batch=2, length=None, max_updates=6, report_every=1),
     "gibbs": lambda: Gibbs(n_samples=3, burn_in=2, n_chains=2),
+    "hastings": lambda: Hastings(n_samples=3, burn_in=2, n_chains=2),
     "scvi": lambda: SCVI(length=None, batch=2, max_updates=6, report_every=1, average=True),
     "svi": lambda: SVI(length=None, batch=2, max_updates=6, report_every=1, adapt=True),
     "vi": lambda: VI(max_iter=6, tolerance=0.0),

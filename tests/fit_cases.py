@@ -36,6 +36,7 @@ from subchain import (
     GrowBuffer,
     Guards,
     HoldOut,
+    LowRank,
     Stationary,
     TagDictionary,
     banded,
@@ -183,7 +184,7 @@ def _pieces(x: Any) -> list[Any]:
     return [(part, [lengths[0]] * (len(part) // lengths[0])) for part in np.split(values, 3)]
 
 
-_BY_UPDATES = "searches and hyperparameters of short stochastic runs follow their updates, not their reports"
+_BY_UPDATES = "searches and hyperparameters of stochastic runs follow the updates that were done, not a limit"
 _FEW = {"max_iter": 6, "tolerance": 0.0}
 
 
@@ -238,6 +239,7 @@ CASES: list[Case] = [
     Case("em legal positions", "bernoulli", "many", EM(**_FEW), known={"allowed": _two_of_three}),
     Case("em few legal states", "categorical", "many", EM(**_FEW), n_states=8, known={"allowed": FEW}),
     Case("em left-right", "gaussian", "many", EM(**_FEW), Dirichlet(mask=left_right, initial=[1.0, 0.0, 0.0])),
+    Case("em low rank", "categorical", "many", EM(**_FEW), LowRank(2), file=True),
     Case("em banded", "categorical", "chain", EM(**_FEW), Dirichlet(mask=banded), n_states=5),
     Case("em cyclic", "poisson", "chain", EM(**_FEW), Dirichlet(mask=cyclic)),
     Case("em sticky", "categorical", "many", EM(**_FEW), Dirichlet(1.5, stickiness=4.0)),
@@ -322,6 +324,7 @@ CASES: list[Case] = [
     Case("vi batches of a chain", "gaussian", "chain", VI(**_FEW), batches={"continues": True, "total": 240.0}),
     # -- SVI
     Case("svi stationary", "categorical", "long chain", SVI(boundary=Stationary(), **_SUBCHAINS), file=True),
+    Case("svi low rank", "categorical", "long chain", SVI(boundary=Stationary(), **_SUBCHAINS), LowRank(2), file=True),
     Case("svi buffer", "gaussian", "long chain", SVI(boundary=Buffer(4), **_SUBCHAINS), file=True),
     Case("svi growing buffer", "poisson", "long chain", SVI(boundary=GrowBuffer(limit=20), **_SUBCHAINS), file=True),
     Case("svi guards", "diagonal", "long chain", SVI(boundary=Guards(), **_SUBCHAINS), file=True),

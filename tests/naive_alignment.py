@@ -27,7 +27,13 @@ def bucket_of(n_buckets: int, origin: int, goal: int, n_positions: int, has_ends
 def jump_probability(jumps: Any, origin: int, goal: int, n_positions: int, has_ends: bool) -> float:
     """Return the probability of a jump among all those that are possible from `origin`."""
     goals = range(n_positions + 1 if has_ends else n_positions)
-    weights = [jumps[bucket_of(len(jumps), origin, one, n_positions, has_ends)] for one in goals]
+    reach = (len(jumps) - 2) // 4 if has_ends else len(jumps) // 2
+    weights = []
+    for one in goals:
+        place = abs(one - origin) - reach  # among the widths from `reach` on, which share a weight
+        is_shared = place >= 0 and not (has_ends and origin < 0 and one == n_positions)
+        share = 1 / ((place + 1) * (place + 2)) if is_shared else 1.0
+        weights.append(share * jumps[bucket_of(len(jumps), origin, one, n_positions, has_ends)])
     return float(weights[goal] / sum(weights))
 
 

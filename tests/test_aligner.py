@@ -15,7 +15,7 @@ from subchain.alignment import ParallelText, WordAligner
 from subchain.core.files import read_arrays, write_arrays
 from subchain.errors import FileFormatError, InputError, NotFittedError
 from subchain.propagation.alignment.pair import Model, Shares
-from subchain.structures.alignment.ledger import AlignmentLedger
+from subchain.structures.alignment.ledger import AlignmentLedger, WordLedger
 from subchain.structures.alignment.model import AlignmentPoint, AlignmentPosterior
 from subchain.structures.alignment.structure import Alignments
 from subchain.structures.alignment.text import AlignedText
@@ -154,20 +154,22 @@ def test_the_likelihood_of_em_never_falls(stage: str, end_jumps: bool) -> None:
 
 @pytest.mark.parametrize("agrees", [False, True])
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("by_word", [False, True])
-def test_counts_after_a_pass_are_the_sum_of_the_stored_posteriors(model: str, agrees: bool, by_word: bool) -> None:
+@pytest.mark.parametrize("kind", [AlignmentLedger, WordLedger])
+def test_counts_after_a_pass_are_the_sum_of_the_stored_posteriors(
+    model: str, agrees: bool, kind: type[AlignmentLedger]
+) -> None:
     structure, prior = structure_of(model, agrees=agrees)
-    ledger = AlignmentLedger(structure, prior, by_word)
+    ledger = kind(structure, prior)
     ledger.begin(structure.nothing(n_buckets_of(model)))
     for _ in range(3):
         ledger.visit(np.arange(6), excludes=True, puts_back=True)
-    counts, totals = ledger.counts, ledger.totals
-    links, cells = ledger.shares.links.astype(float), structure.data.cells
+    counts, totals = ledger.table, ledger.totals
+    links, cells = ledger.posteriors.links.astype(float), structure.data.cells
     share = links[:, :1] * links[:, 1:] if agrees else links
     expected = np.zeros_like(counts.pairs)
     np.add.at(expected, cells.entries, share)
     np.testing.assert_allclose(counts.pairs, expected, atol=1e-13)
-    np.testing.assert_allclose(counts.jumps, ledger.shares.jumps.sum(axis=0), atol=1e-6)
+    np.testing.assert_allclose(counts.jumps, ledger.posteriors.jumps.sum(axis=0), atol=1e-6)
     table = TranslationTable.prior(structure.data.rows, structure.data.targets, len(counts.null_target), 0.4)
     after = table.update(TranslationSums(*counts[:3]))
     np.testing.assert_allclose(totals.source, after.totals_source, atol=1e-12)
@@ -182,14 +184,14 @@ def test_a_visit_takes_the_sentence_pair_out_first() -> None:
     ledger = AlignmentLedger(structure, prior)
     ledger.begin(structure.nothing(2 * MAX_JUMP + 1))
     others = np.array([1, 2, 5])
-    without = Shares(ledger.shares.links.copy(), ledger.shares.jumps.copy())
+    without = Shares(ledger.posteriors.links.copy(), ledger.posteriors.jumps.copy())
     ledger.visit(np.array([0]), excludes=True, puts_back=True)
-    visited = ledger.shares.links[: structure.data.cells.starts[1]].copy()
+    visited = ledger.posteriors.links[: structure.data.cells.starts[1]].copy()
     alone = AlignmentLedger(structure, prior)
-    alone.shares = without
-    alone.shares.links[: structure.data.cells.starts[1]] = 0.0
+    alone.shares = without._asdict()
+    alone.posteriors.links[: structure.data.cells.starts[1]] = 0.0
     alone.add_up()
-    sums = TranslationSums(alone.counts.pairs, alone.counts.null_target, alone.counts.null_source)
+    sums = TranslationSums(alone.table.pairs, alone.table.null_target, alone.table.null_source)
     sums.null_target[structure.data.cells.target[:2]] -= 1.0  # zero links are NULL links, which are taken out too
     sums.null_source[structure.data.cells.source[:3]] -= 1.0
     jumps = JumpSums(without.jumps[others].sum(axis=0).astype(float), np.zeros((2, 2 * MAX_JUMP + 1)))
@@ -260,44 +262,44 @@ def visited_words(
 @pytest.mark.parametrize("model", MODELS)
 def test_visits_of_words_are_those_by_enumeration(model: str, agrees: bool) -> None:
     structure, prior = structure_of(model, agrees=agrees)
-    ledger = AlignmentLedger(structure, prior, by_word=True)
+    ledger = WordLedger(structure, prior)
     ledger.begin(structure.nothing(n_buckets_of(model)))
     ledger.visit(np.arange(6), excludes=True, puts_back=True)
-    ledger.shares.links[:] *= np.random.default_rng(0).random(ledger.shares.links.shape)  # any q will do
+    ledger.posteriors.links[:] *= np.random.default_rng(0).random(ledger.posteriors.links.shape)  # any q will do
     ledger.add_up()
-    links, jumps = ledger.shares.links.astype(float), ledger.shares.jumps.astype(float)
+    links, jumps = ledger.posteriors.links.astype(float), ledger.posteriors.jumps.astype(float)
     for pair in (1, 0, 5):
         ledger.visit(np.array([pair]), excludes=True, puts_back=True)
         visited_words(structure, links, jumps, pair, 0.4, 1.0)
-        np.testing.assert_allclose(ledger.shares.links, links, rtol=2e-6)
+        np.testing.assert_allclose(ledger.posteriors.links, links, rtol=2e-6)
         if structure.model.is_chain:
             for direction in range(2):
                 table = np.arange(*structure.data.cells.starts[pair : pair + 2])
                 n_source = np.diff(structure.data.cells.source_starts)[pair]
                 q = links[table.reshape(-1, n_source), direction]
                 found = expected_jumps(q if direction == 0 else q.T, jumps.shape[2], structure.model.has_ends)
-                np.testing.assert_allclose(ledger.shares.jumps[pair, direction], found, rtol=1e-5, atol=1e-7)
-        jumps[pair] = ledger.shares.jumps[pair]
+                np.testing.assert_allclose(ledger.posteriors.jumps[pair, direction], found, rtol=1e-5, atol=1e-7)
+        jumps[pair] = ledger.posteriors.jumps[pair]
 
 
 def test_words_may_be_visited_without_exclusion_or_under_the_same_counts() -> None:
     structure, prior = structure_of("end jumps")
     for excludes, puts_back in ((False, True), (True, False), (False, False)):
-        ledger = AlignmentLedger(structure, prior, by_word=True)
+        ledger = WordLedger(structure, prior)
         ledger.begin(structure.nothing(n_buckets_of("end jumps")))
-        before = [array.copy() for array in ledger.counts]
+        before = [array.copy() for array in ledger.table]
         ledger.visit(np.arange(6), excludes=excludes, puts_back=puts_back)
         ledger.visit(np.arange(6), excludes=excludes, puts_back=puts_back)
         if not puts_back:
-            for array, was in zip(ledger.counts, before, strict=True):
+            for array, was in zip(ledger.table, before, strict=True):
                 np.testing.assert_allclose(array, was, atol=1e-12)
             ledger.add_up()
-        kept, now = ledger.statistics, ledger.shares.links.copy()
+        kept, now = ledger.statistics, ledger.posteriors.links.copy()
         ledger.add_up()
         for name in ("translation", "jumps"):
             assert kept.part(name).is_close(ledger.statistics.part(name), 1e-6)
         ledger.visit(np.array([0]), excludes=excludes, puts_back=puts_back)
-        assert np.abs(ledger.shares.links - now).max() > 1e-4
+        assert np.abs(ledger.posteriors.links - now).max() > 1e-4
 
 
 ALGORITHMS = {
@@ -390,10 +392,10 @@ def test_new_text_is_aligned_without_refitting_and_files_keep_everything(tmp_pat
 
 def test_files_of_the_first_version_load(tmp_path: Any) -> None:
     source, target = generated(40)
-    aligner = WordAligner(end_jumps=False, progress=False).fit(source, target)
+    aligner = WordAligner(end_jumps=False, null_probability=0.2, progress=False).fit(source, target)
     aligner.save(tmp_path / "new")
     arrays, header = read_arrays(tmp_path / "new", "word aligner")
-    del header["stage"], header["settings"]["end_jumps"], header["read_with"]
+    del header["stage"], header["settings"]["end_jumps"], header["settings"]["prefix"], header["read_with"]
     write_arrays(tmp_path / "old", arrays, header | {"version": 1, "is_chain": True})
     old = WordAligner.load(tmp_path / "old")
     assert (old.stage_, old.end_jumps) == ("hmm", False)
@@ -504,7 +506,7 @@ def test_bad_input_is_refused() -> None:
         ("there is no target", WordAligner(), source, None),
         ("threshold", WordAligner(threshold="0.4"), source, target),  # type: ignore[arg-type]
         ("threshold", WordAligner(threshold=float("nan")), source, target),
-        ("null_probability", WordAligner(null_probability=None), source, target),  # type: ignore[arg-type]
+        ("null_probability", WordAligner(null_probability="a fifth"), source, target),  # type: ignore[arg-type]
         ("stages", WordAligner(5), source, target),  # type: ignore[arg-type]
         ("stage", WordAligner([1]), source, target),  # type: ignore[list-item]
         ("iterations", WordAligner(iterations=2.0), source, target),  # type: ignore[arg-type]
@@ -571,3 +573,13 @@ def test_a_damaged_file_is_refused(tmp_path: Any) -> None:
     aligner.save(tmp_path / "bad")
     with pytest.raises(FileFormatError, match="concentration"):
         WordAligner.load(tmp_path / "bad")
+
+
+def test_the_default_probability_of_null_depends_on_whether_the_directions_have_to_agree() -> None:
+    apart = {"agreement": False, "symmetrize": "grow-diag"}
+    for settings, expected in (
+        ({}, 0.2), ({"symmetrize": "union"}, 0.2), ({"agreement": False}, 0.2), (apart, 0.4),
+        (apart | {"inference": "vi"}, 0.2), (apart | {"null_probability": 0.3}, 0.3),
+    ):  # fmt: skip
+        aligner = WordAligner(progress=False, iterations=1, **settings).fit(SOURCE, TARGET)
+        assert aligner._read_with["null_probability"] == expected, settings

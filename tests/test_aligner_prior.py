@@ -143,3 +143,19 @@ def test_em_recovers_jumps_that_its_prior_never_saw(first: bool, second: bool) -
     found = WordAligner(agreement=second, **settings).fit(long, rotated, prior=known)
     assert found.posterior_.jumps.mode().weights[0, 12 - 11] > 1e-3
     assert n_right(found, long, rotated) > 0.9 * sum(map(len, long))
+
+
+def test_words_that_begin_alike_are_one_word_with_a_prefix(tmp_path: Path) -> None:
+    source = ["the worker worked", "a worker works", "the house"] * 10
+    target = ["der arbeiter arbeitete", "ein arbeiter arbeitet", "das haus"] * 10
+    aligner = WordAligner(prefix=4, **SETTINGS).fit(source, target)
+    assert "work" in aligner.source_words_
+    assert max(map(len, aligner.source_words_ + aligner.target_words_)) == 4
+    aligner.save(tmp_path / "a.safetensors")
+    loaded = WordAligner.load(tmp_path / "a.safetensors").set_params(prefix=None)
+    for known in (aligner, loaded):
+        np.testing.assert_array_equal(
+            known.posterior(["worked"], ["arbeitete"])[0], known.posterior(["works"], ["arbeitend"])[0]
+        )
+    with pytest.raises(InputError, match="prefix=4, this aligner .* prefix=5"):
+        WordAligner(prefix=5, **SETTINGS).fit(source, target, prior=aligner)

@@ -12,11 +12,13 @@ from test_aligner import generated
 
 from subchain import CVI, memory_estimate
 from subchain.alignment import Links, ParallelText, WordAligner, pack_parallel, read_parallel, write_links
+from subchain.core.components import clone
 from subchain.errors import FileFormatError, InputError
 from subchain.propagation.alignment.pair import Model
 from subchain.structures.alignment import text as text_module
 from subchain.structures.alignment.ledger import AlignmentLedger
 from subchain.structures.alignment.model import AlignmentPosterior
+from subchain.structures.alignment.rounds import RoundLedger
 from subchain.structures.alignment.structure import Alignments
 from subchain.structures.alignment.text import AlignedText
 from subchain.tables import JumpWidths, TranslationTable
@@ -36,9 +38,9 @@ def structure_of(data: AlignedText, agrees: bool, n_jobs: int = 1) -> tuple[Alig
     return structure, AlignmentPosterior(data.prior(0.4), JumpWidths.prior(MAX_JUMP))
 
 
-def ledger_of(data: AlignedText, agrees: bool, n_jobs: int = 1) -> AlignmentLedger:
+def ledger_of(data: AlignedText, agrees: bool, n_jobs: int = 1) -> RoundLedger:
     structure, prior = structure_of(data, agrees, n_jobs)
-    ledger = AlignmentLedger(structure, prior, in_rounds=True)
+    ledger = RoundLedger(structure, prior)
     ledger.begin(structure.nothing(prior.jumps.counts.shape[1]))
     return ledger
 
@@ -93,40 +95,44 @@ class TestRounds:
     def test_every_pair_sees_the_counts_of_the_beginning_without_its_own(self, agrees: bool) -> None:
         data, pairs = prepared(60), np.array([7, 3, 20, 5, 21])
         together = ledger_of(data, agrees)
-        together._visit_round(pairs, excludes=True)
+        together.visit_round(pairs, excludes=True)
         for pair in pairs:
             alone = ledger_of(data, agrees)
             alone.visit(np.array([pair]), excludes=True, puts_back=True)
             cells = slice(data.cells.starts[pair], data.cells.starts[pair + 1])
-            np.testing.assert_allclose(together.shares.links[cells], alone.shares.links[cells], rtol=1e-5, atol=1e-7)
-            np.testing.assert_allclose(together.shares.jumps[pair], alone.shares.jumps[pair], rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(
+                together.posteriors.links[cells], alone.posteriors.links[cells], rtol=1e-5, atol=1e-7
+            )
+            np.testing.assert_allclose(
+                together.posteriors.jumps[pair], alone.posteriors.jumps[pair], rtol=1e-5, atol=1e-6
+            )
 
     def test_without_exclusion_a_pair_sees_all_counts(self) -> None:
         data = prepared(60)
         ledger, other = ledger_of(data, agrees=True), ledger_of(data, agrees=True)
-        ledger._visit_round(np.array([7]), excludes=False)
+        ledger.visit_round(np.array([7]), excludes=False)
         other.visit(np.array([7]), excludes=False, puts_back=True)
         cells = slice(data.cells.starts[7], data.cells.starts[8])
-        np.testing.assert_allclose(ledger.shares.links[cells], other.shares.links[cells], rtol=1e-5)
+        np.testing.assert_allclose(ledger.posteriors.links[cells], other.posteriors.links[cells], rtol=1e-5)
 
     @pytest.mark.parametrize("agrees", [False, True])
     def test_counts_stay_the_sum_of_the_stored_posteriors(self, agrees: bool) -> None:
         ledger = ledger_of(prepared(60), agrees)
         for _ in range(3):
-            ledger._visit_round(np.arange(60), excludes=True)
-        kept, totals = [array.copy() for array in ledger.counts], [array.copy() for array in ledger.totals]
+            ledger.visit_round(np.arange(60), excludes=True)
+        kept, totals = [array.copy() for array in ledger.table], [array.copy() for array in ledger.totals]
         ledger.add_up()
-        for found, summed in zip([*kept, *totals], [*ledger.counts, *ledger.totals], strict=True):
+        for found, summed in zip([*kept, *totals], [*ledger.table, *ledger.totals], strict=True):
             np.testing.assert_allclose(found, summed, atol=1e-11)
 
     def test_they_have_the_same_bits_on_any_number_of_threads(self) -> None:
         source, target = generated(700)  # rounds of ten pairs
-        one, three = (
-            WordAligner(inference=CVI(order="shards"), progress=False, n_jobs=n).fit(source, target) for n in (1, 3)
+        one, eight = (
+            WordAligner(inference=CVI(order="shards"), progress=False, n_jobs=n).fit(source, target) for n in (1, 8)
         )
         for key, array in one.posterior_.arrays().items():
-            np.testing.assert_array_equal(three.posterior_.arrays()[key], array, err_msg=key)
-        np.testing.assert_array_equal(one.links().source, three.links().source)
+            np.testing.assert_array_equal(eight.posterior_.arrays()[key], array, err_msg=key)
+        np.testing.assert_array_equal(one.links().source, eight.links().source)
 
     def test_single_words_are_not_visited_in_rounds(self) -> None:
         with pytest.raises(InputError, match="whole sentence pairs"):
@@ -255,8 +261,9 @@ def test_the_estimate_of_memory_is_right_within_a_fifth(inference: str) -> None:
     words = np.minimum(rng.zipf(1.3, size=(2, 6000, 12)), 4000)
     source, target = ([[f"w{word}" for word in sentence] for sentence in side] for side in words.tolist())
     text = ParallelText.from_sentences(source, target)
-    WordAligner(inference=inference, progress=False).fit(*generated(10))  # code is compiled before it is measured
     aligner = WordAligner(inference=inference, progress=False, n_jobs=2, random_state=0)
+    aligner.fit(text)  # code is compiled before it is measured
+    aligner = clone(aligner)
     estimate = memory_estimate(aligner, text).total
     tracemalloc.start()
     try:
@@ -275,9 +282,9 @@ def test_memory_of_samplers_is_not_guessed() -> None:
 @pytest.mark.parametrize("agrees", [False, True])
 def test_rounds_begin_with_the_shares_that_visits_in_turn_begin_with(agrees: bool) -> None:
     structure, prior = structure_of(prepared(60), agrees)
-    found = [AlignmentLedger(structure, prior, in_rounds=in_rounds) for in_rounds in (False, True)]
+    found = [kind(structure, prior) for kind in (AlignmentLedger, RoundLedger)]
     for ledger in found:
         ledger.begin(structure.statistics(prior.mean()))
     for name in ("links", "jumps"):
-        one, other = (getattr(ledger.shares, name) for ledger in found)
+        one, other = (ledger.shares[name] for ledger in found)
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-7)

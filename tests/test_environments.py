@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from subchain import CVI, HMM, SVI, VI, Buffer, Categorical, Gibbs
 from subchain.core.files import reserve
 from subchain.engines.cpu.blas import SingleThreaded
-from subchain.errors import InputError
+from subchain.errors import FileWriteError, InputError
 from subchain.inference.run import loop
 from subchain.numerics.kernel_cache import KernelCache
 from subchain.numerics.linking import linked
@@ -176,6 +176,52 @@ except InputError as error:
     assert "MB" in done.stdout
     assert "No space left on device" in done.stdout
     assert not list(small_disk.iterdir())
+
+
+@pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")
+def test_a_model_that_finds_no_room_leaves_the_old_one(small_disk: Path) -> None:
+    small = HMM(2, Categorical(n_categories=5), inference=VI(max_iter=1), random_state=0).fit([0, 1, 2, 3, 4])
+    large = HMM(2, Categorical(n_categories=50_000), inference=VI(max_iter=1), random_state=0).fit([0, 1, 2, 3, 4])
+    path = small_disk / "model"
+    small.save(path)
+    with pytest.raises(FileWriteError, match=r"cannot write .*model: No space left on device") as caught:
+        large.save(path)
+    assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(path))
+    assert list(small_disk.iterdir()) == [path]
+    assert HMM.load(path).family_.n_categories == 5
+
+
+@pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")
+def test_a_fit_goes_on_without_a_checkpoint_that_finds_no_room(small_disk: Path) -> None:
+    model = HMM(2, Categorical(n_categories=50_000), inference=VI(max_iter=2), random_state=0)
+    with pytest.warns(UserWarning, match="checkpoint .* could not be written .*No space left"):
+        model.fit([0, 1, 2, 3, 4], checkpoint=small_disk / "checkpoint")
+    assert model.status_ == "max_iter"
+    assert not list(small_disk.iterdir())
+
+
+def test_a_limit_on_the_size_of_files_is_an_error_of_the_package(tmp_path: Path) -> None:
+    program = f"""
+import resource
+import numpy as np
+from subchain import HMM, VI, Categorical
+from subchain.errors import FileWriteError
+out, x = {str(tmp_path / "out.npy")!r}, np.arange(50_000) % 5
+model = HMM(3, Categorical(n_categories=5), inference=VI(max_iter=1), random_state=0).fit(x[:1000])
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+for write in (lambda: model.predict_proba(x, out=out), lambda: model.filter(x, out=out),
+              lambda: model.predict(x, out=out), lambda: model.save(out)):
+    try:
+        write()
+    except FileWriteError as error:
+        print(error)
+"""
+    done = run_program(program)
+    assert done.returncode == 0, done.stderr
+    assert [f"cannot write {tmp_path}" in line and "File too large" in line for line in done.stdout.splitlines()] == [
+        True
+    ] * 4
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("number", [None, errno.EOPNOTSUPP])

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments import alignment_settings, other_aligners
+from experiments import alignment_settings, latent_annotations, other_aligners
 from experiments.alice_chapters import AliceChapters
 from experiments.alice_chunks import chapter, whole_book
 from experiments.alice_truncations import AliceTruncations
@@ -44,6 +44,7 @@ from experiments.tagging_ingredients import TaggingIngredients
 from experiments.unsupervised_tagging import MEASURES, UnsupervisedTagging
 from experiments.very_large import VeryLarge
 from experiments.word_alignment import METHODS, WordAlignment
+from experiments.word_grammar import WordGrammar, boundary_f1
 from subchain.alignment import ParallelText
 
 
@@ -309,12 +310,14 @@ def test_very_large_models_are_compared(tmp_path: Path, monkeypatch: pytest.Monk
             for _ in range(n_sentences):
                 file.write(" ".join(["<unk>", *(f"word{word}" for word in rng.integers(50, size=6))]) + "\n")
     claims = VeryLarge(quick=True, tell=lambda text: None).run(tmp_path)
-    assert len(claims) == 3
+    assert len(claims) == 5
     with open(tmp_path / "very_large.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(row["model"], int(row["states"])) for row in rows] == [
-        ("softmax", 32), ("softmax", 128), ("softmax, no state dropout", 128), ("low rank", 128),
+        ("Kneser-Ney 5-gram", 0), ("softmax", 32), ("softmax", 128), ("softmax, no state dropout", 128),
+        ("low rank", 128), ("LSTM", 0),
     ]  # fmt: skip
+    assert len({int(row["parameters"]) > 1000 for row in rows}) == 1
     assert all(1.0 < float(row["valid"]) < 1000.0 for row in rows)
 
 
@@ -344,6 +347,43 @@ def test_the_grammar_runs_from_the_treebanks_to_the_verdict(tmp_path: Path, monk
     better = [float(row["directed"]) for row in found if row["algorithm"] == "head is the next word"]
     # of five words the first, second and fourth; both of two, since the last word is the root
     assert better == pytest.approx([100.0 * 5 / 7] * 4)
+
+
+def test_the_word_grammar_runs_from_the_verbs_to_the_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUBCHAIN_DATA", str(tmp_path))
+    monkeypatch.setattr("experiments.word_grammar.SWEEPS", (20,))
+    monkeypatch.setattr("experiments.word_grammar.DRAWS", (4,))
+    words = [f"{s}-{v}-{m}\tX" for s in ("a", "u") for v in ("bon", "fun", "hamb", "dl") for m in ("a", "ile", "e")]
+    (tmp_path / "zulu-verbs").mkdir()
+    rows = [f"{word.split(chr(9))[0].replace('-', '')}\t{word}" for word in words]
+    (tmp_path / "zulu-verbs" / "zulu-verbs-core2283.tsv.gz").write_bytes(gzip.compress("\n".join(rows).encode()))
+    claims = WordGrammar(seeds=1, tell=lambda text: None).run(tmp_path)
+    assert [claim.holds for claim in claims if "accepts every proposal" in claim.text] == [True]
+    with open(tmp_path / "word_grammar.csv", newline="") as file:
+        found = {row["algorithm"]: row for row in csv.DictReader(file)}
+    assert len(found) == 5
+    assert float(found["CVI"]["f1"]) > 50.0
+    assert boundary_f1([["ab", "c"], ["d", "e"]], [["a", "b", "c"], ["d", "e"]]) == pytest.approx(200.0 * 2 / 5)
+
+
+def test_latent_annotations_run_from_the_treebank_to_the_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUBCHAIN_DATA", str(tmp_path))
+    for name, number in (("TRAINING", 2), ("DEVELOPMENT", 3)):
+        monkeypatch.setattr(latent_annotations, name, number)
+    latent_annotations.treebank.cache_clear()
+    (tmp_path / "treebank").mkdir()
+    line = "(S (NP-SBJ-1 (DT a) (NN dog)) (VP (VBZ sees) (NP (-NONE- *) (DT a) (NN cat))) (. .))\n"
+    (tmp_path / "treebank" / "wsj-sample.trees.txt.gz").write_bytes(gzip.compress((line * 5).encode()))
+    (tmp_path / "treebank" / "wsj-sample.files.tsv").write_text("a\t1\nb\t2\nc\t1\nd\t1\n")
+    claims = latent_annotations.LatentAnnotations(quick=True, tell=lambda text: None).run(tmp_path)
+    latent_annotations.treebank.cache_clear()
+    assert [claim.text.startswith("2 annotations: CVI") for claim in claims[-2:]] == [True, True]
+    with open(tmp_path / "latent_annotations.csv", newline="") as file:
+        found = list(csv.DictReader(file))
+    assert [row["algorithm"] for row in found] == ["EM", "EM", "VI", "CVI"]
+    assert {float(row["test"]) for row in found} == {100.0}
 
 
 # ---- word alignment --------------------------------------------------------------------------------------------------
@@ -390,7 +430,7 @@ def test_links_of_made_up_languages_are_between_their_words() -> None:
 def test_settings_of_word_alignment_are_compared_with_the_default(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = {"default": {}, "iterations (1, 1)": {"iterations": 1}, "same": {"max_jump": 20}, "CVI 1": {}}
+    settings = {"default": {}, "iterations (1, 1)": {"iterations": 1}, "same": {"max_jump": 10}, "CVI 1": {}}
     monkeypatch.setattr(alignment_settings, "SETTINGS", settings)
     monkeypatch.setattr(alignment_settings, "SIZES", {"few words": 400, "verb last": 400})
     experiment = AlignmentSettings(seeds=2, tell=lambda text: None)

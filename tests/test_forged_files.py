@@ -11,11 +11,11 @@ from subchain import HMM
 from subchain.core.ranges import COVARIANCES, POSITIVE, RANKS, SCATTERS, STATES, Range, probabilities
 from subchain.core.records import Record, array, number, states_on
 from subchain.core.stored_records import RecordReader
-from subchain.errors import FileFormatError
+from subchain.errors import FileFormatError, InferenceError
 
 
-def written(name, is_checkpoint):
-    (found,) = (s for s in subjects() if s.name == name and s.is_checkpoint == is_checkpoint)
+def written(name):
+    (found,) = (subject for subject in subjects() if subject.name == name)
     return found, *unpacked(found)
 
 
@@ -52,30 +52,31 @@ MODELS = [
     ("cvi dictionary", "training_marginals_.states", entry(7), "do not fit together"),
     ("gibbs kept paths", "samples_.states", entry(200), "at most 2"),
     ("vi banded", "point_.chain.first", entry(10**9), "at most 63"),
+    ("em block-sparse", "point_.emission.blocks.states", entry(1), "prior, statistics and parameters .* do not fit"),
     ("em product", "point_.emission.layout.columns", entry(10**9), "do not fit the table"),
 ]
 CHECKPOINTS = [
-    ("gibbs states", "best.memory.hidden", entry(10**6), "there are 3"),
-    ("gibbs states", "best.memory.hidden", entry(-1), "at least 0"),
-    ("gibbs states", "best.memory.draws", whole(10**9), "but must be at most"),
-    ("gibbs sequences sampled", "best.memory.tally", entry(0), "does not have 2 states"),
-    ("beam", "best.memory.hidden", entry(10**6), "there are"),
-    ("beam", "best.memory.top.0", whole(0.5), "weights of states that sum to 1"),
-    ("vi hdp sticks", "best.prior.chain.used", entry(10**9), "cannot use"),
-    ("vi states", "best.memory.marginals", entry(2.0), "sum to"),
-    ("cvi hdp", "best.memory.shares", entry(2.0), "do not sum to 1"),
-    ("cvi hdp", "best.memory.cursor", whole(10**9), "clusters"),
-    ("cvi states gaussian", "best.statistics.emission.weight", whole(0.0), "not the sum of the shares"),
-    ("scvi guards", "best.memory.guards.firsts", entry(np.nan), "holds nan"),
-    ("scvi guards", "best.memory.update", whole(-3), "at least 0"),
-    ("scvi guards", "best.memory.emission.totals", whole(1.0), "do not hold the sums"),
-    ("svi average", "best.memory.average.counts", whole(-1), "at least 0"),
+    ("gibbs states", "run0.memory.hidden", entry(10**6), "there are 3"),
+    ("gibbs states", "run0.memory.hidden", entry(-1), "at least 0"),
+    ("gibbs states", "run0.memory.draws", whole(10**9), "but must be at most"),
+    ("gibbs sequences sampled", "run0.memory.tally", entry(0), "does not have 2 states"),
+    ("beam", "run0.memory.hidden", entry(10**6), "there are"),
+    ("beam", "run0.memory.top.0", whole(0.5), "weights of states that sum to 1"),
+    ("vi hdp sticks", "run0.prior.chain.used", entry(10**9), "cannot use"),
+    ("vi states", "run0.memory.marginals", entry(2.0), "sum to"),
+    ("cvi hdp", "run0.memory.shares", entry(2.0), "do not sum to 1"),
+    ("cvi hdp", "run0.memory.cursor", whole(10**9), "clusters"),
+    ("cvi states gaussian", "run0.statistics.emission.weight", whole(0.0), "not the sum of the shares"),
+    ("scvi guards", "run0.memory.guards.firsts", entry(np.nan), "holds nan"),
+    ("scvi guards", "run0.memory.update", whole(-3), "at least 0"),
+    ("scvi guards", "run0.memory.emission.totals", whole(1.0), "do not hold the sums"),
+    ("svi average", "run0.memory.average.counts", whole(-1), "at least 0"),
 ]
 
 
 @pytest.mark.parametrize(("name", "key", "change", "message"), MODELS)
 def test_a_model_out_of_range_is_refused(name, key, change, message, tmp_path):
-    _, arrays, header = written(name, False)
+    _, arrays, header = written(name)
     (tmp_path / "m").write_bytes(packed(arrays | {key: change(arrays[key])}, json.dumps(header)))
     with pytest.raises(FileFormatError, match=f"m cannot be used: .*({message})"):
         HMM.load(tmp_path / "m")
@@ -83,11 +84,35 @@ def test_a_model_out_of_range_is_refused(name, key, change, message, tmp_path):
 
 @pytest.mark.parametrize(("name", "key", "change", "message"), CHECKPOINTS)
 def test_a_checkpoint_out_of_range_is_refused(name, key, change, message, tmp_path):
-    subject, arrays, header = written(name, True)
+    subject, arrays, header = written(f"checkpoint of {name}")
     (tmp_path / "c").write_bytes(packed(arrays | {key: change(arrays[key])}, json.dumps(header)))
-    case = subject.case()
     with pytest.raises(FileFormatError, match=f"c cannot be used: .*({message})"):
-        case.model().fit(case.data, checkpoint=tmp_path / "c", resume=True, **case.arguments)
+        subject.attacked.use(tmp_path / "c")
+
+
+def test_statistics_without_a_part_of_the_product_are_refused(tmp_path):
+    subject, arrays, header = written("checkpoint of svi average")
+    del header["restarts"][0]["average"]["fields"]["emission"]["fields"]["parts"]["parts"]["c"]
+    (tmp_path / "c").write_bytes(packed(arrays, json.dumps(header)))
+    with pytest.raises(FileFormatError, match="c is damaged: .*KeyError"):
+        subject.attacked.use(tmp_path / "c")
+
+
+def test_settings_of_a_grammar_that_are_none_are_refused(tmp_path):
+    subject, arrays, header = written("grammar vi")
+    header["settings"]["root_concentration"] = "learned"
+    (tmp_path / "g").write_bytes(packed(arrays, json.dumps(header)))
+    with pytest.raises(FileFormatError, match="g cannot be used: .*root_concentration must be positive"):
+        subject.attacked.use(tmp_path / "g")
+
+
+def test_networks_that_overflow_give_an_error(tmp_path):
+    pytest.importorskip("torch", reason="subchain.neural needs PyTorch, which is not installed")
+    subject, arrays, header = written("neural model")
+    name = "networks.transition.source.first.bias"
+    (tmp_path / "n").write_bytes(packed(arrays | {name: np.full_like(arrays[name], 1e300)}, json.dumps(header)))
+    with pytest.raises(InferenceError, match="parameters are so large that they overflow"):
+        subject.attacked.use(tmp_path / "n")
 
 
 HEADERS = [
@@ -104,14 +129,14 @@ HEADERS = [
 
 @pytest.mark.parametrize(("key", "value", "message"), HEADERS)
 def test_a_header_out_of_range_is_refused(key, value, message, tmp_path):
-    _, arrays, header = written("em categorical", False)
+    _, arrays, header = written("em categorical")
     (tmp_path / "m").write_bytes(packed(arrays, json.dumps(header | {key: value})))
     with pytest.raises(FileFormatError, match=f"m cannot be used: .*{message}"):
         HMM.load(tmp_path / "m")
 
 
 def test_records_of_other_classes_are_refused(tmp_path):
-    _, arrays, header = written("em categorical", False)
+    _, arrays, header = written("em categorical")
     header["schemas"]["point_"]["fields"]["chain"] = header["schemas"]["statistics_"]["fields"]["chain"]
     arrays["point_.chain.pairs"] = arrays.pop("point_.chain.transition")
     (tmp_path / "m").write_bytes(packed(arrays, json.dumps(header)))

@@ -36,7 +36,7 @@ def text() -> ParallelText:
     [
         ({"symmetrize": "product"}, 8.6),
         ({}, 10.0),
-        ({"agreement": False, "null_probability": 0.4}, 12.7),
+        ({"agreement": False}, 12.7),
         ({"inference": CVI(cluster="state"), "agreement": False, "concentration": 0.01, "iterations": 3}, 13.8),
         ({"inference": "em"}, 10.2),
         ({"inference": "em", "agreement": False}, 19.8),

@@ -16,6 +16,11 @@ DOCUMENTED = {"numba", "numba.extending", "numba.typed"}
 
 #: Everything else: who uses it, and which names. A new minor version of Numba may change any of them.
 INTERNALS = {
+    "numerics/bus_errors.py": {
+        "llvmlite": {"ir"},
+        "numba.core.compiler_lock": {"global_compiler_lock"},
+        "numba.core.registry": {"cpu_target"},
+    },
     "numerics/claiming.py": {"llvmlite": {"ir"}, "numba.core": {"types"}},
     "numerics/compilation.py": {"numba.core": {"event"}},
     "numerics/kernel_cache.py": {

@@ -41,6 +41,19 @@ def test_a_documented_module_that_moved_is_found_with_a_warning(old: str, monkey
     assert all(getattr(module, before) is getattr(present, now) for before, now in renamed.items())
 
 
+def test_no_name_of_a_package_is_hidden_by_a_module_of_it() -> None:
+    """A module that is imported takes the place of what `__init__` gave the same name."""
+    program = """
+import importlib, pkgutil, subchain, types
+names = [module.name for module in pkgutil.walk_packages(subchain.__path__, "subchain.")]
+modules = [importlib.import_module(name) for name in names if "neural" not in name and "__main__" not in name]
+for module in modules:
+    hidden = [name for name in getattr(module, "__all__", ()) if isinstance(getattr(module, name), types.ModuleType)]
+    assert not hidden, (module, hidden)
+"""
+    subprocess.run([sys.executable, "-c", program], env=os.environ | {"PYTHONPATH": str(SOURCES)}, check=True)
+
+
 def test_a_module_that_never_was_is_not_found() -> None:
     with pytest.raises(ModuleNotFoundError, match=r"subchain\.recrods"):
         importlib.import_module("subchain.recrods")

@@ -1,9 +1,12 @@
 import dataclasses
+import importlib
+import pkgutil
 
 import numpy as np
 import pytest
 
-from subchain.core.records import Record, Sums, build_record, states_on
+import subchain
+from subchain.core.records import _CLASSES, Record, Sums, build_record, states_on
 from subchain.core.statistics import Statistics as StatisticsOfPackage
 from subchain.errors import FileFormatError
 
@@ -32,6 +35,16 @@ def nested(rng):
 def equal(one, other):
     first, second = one.arrays(), other.arrays()
     return first.keys() == second.keys() and all(np.array_equal(first[key], second[key]) for key in first)
+
+
+def test_names_of_the_package_s_record_classes_are_unique():
+    """Files name the class of a record; two classes of one name would be mistaken for each other."""
+    for module in pkgutil.walk_packages(subchain.__path__, "subchain."):
+        if not module.name.startswith("subchain.neural") and not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    own = {name: [module for module in found if module.startswith("subchain.")] for name, found in _CLASSES.items()}
+    assert len(own) > 30
+    assert {name: modules for name, modules in own.items() if len(modules) > 1} == {}
 
 
 def test_sums_are_a_commutative_monoid_with_subtraction(rng):

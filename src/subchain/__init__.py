@@ -28,9 +28,18 @@ _ROOMS = {
         "Gibbs",
         "GrowBuffer",
         "Guards",
+        "Hastings",
         "Stationary",
     ],
-    "subchain.transitions": ["HDP", "Dirichlet", "banded", "cyclic", "left_right", "stationary_distribution"],
+    "subchain.transitions": [
+        "HDP",
+        "Dirichlet",
+        "LowRank",
+        "banded",
+        "cyclic",
+        "left_right",
+        "stationary_distribution",
+    ],
     "subchain.emissions": [
         "Bernoulli",
         "BlockSparse",
@@ -109,6 +118,7 @@ if TYPE_CHECKING:
         Gibbs,
         GrowBuffer,
         Guards,
+        Hastings,
         Stationary,
     )
     from subchain.models.hmm import HMM
@@ -118,6 +128,7 @@ if TYPE_CHECKING:
     from subchain.transitions import (
         HDP,
         Dirichlet,
+        LowRank,
         banded,
         cyclic,
         left_right,
@@ -144,7 +155,9 @@ __all__ = [
     "Gibbs",
     "GrowBuffer",
     "Guards",
+    "Hastings",
     "HoldOut",
+    "LowRank",
     "Poisson",
     "Product",
     "Sequences",

@@ -6,6 +6,7 @@ Messages say what was given, what was expected, where, and what to do.
 from __future__ import annotations
 
 import difflib
+import os
 import sys
 from collections.abc import Iterable
 
@@ -37,6 +38,26 @@ class InferenceError(SubchainError, ArithmeticError):
 
 class FileFormatError(SubchainError, ValueError):
     """A file is corrupt, truncated, or of another kind than expected."""
+
+
+class FileWriteError(InputError, OSError):
+    """A file cannot be written: its disk is full, its folder is protected, or it would exceed a limit.
+
+    Attributes
+    ----------
+    filename : the file
+    errno, strerror : number and text of the system's error
+    """
+
+    def __init__(self, message: str, path: str | os.PathLike[str], cause: OSError) -> None:
+        super().__init__(message)
+        self.filename, self.errno, self.strerror = os.fspath(path), cause.errno, cause.strerror
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.args[0], self.filename, OSError(self.errno, self.strerror))
 
 
 class NotFittedError(SubchainError, ValueError, AttributeError):

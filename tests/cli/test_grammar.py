@@ -11,7 +11,7 @@ from cli.conftest import Run
 from typer.testing import CliRunner
 
 from subchain.cli.app import app
-from subchain.grammar import DMV, read_dependencies
+from subchain.grammar import DMV, PCFG, read_dependencies
 
 TAGS = "DT NN VB\nNN VB\nDT NN VB DT NN\nNN VB NN\n"
 GOLD = "the\tDT\t2\ndog\tNN\t3\nbarks\tVB\t0\n.\t.\t3\n\ndogs\tNN\t2\nbark\tVB\t0\n"
@@ -96,6 +96,14 @@ def test_a_grammar_generates_sentences(run: Run) -> None:
         (["fit", "none.txt", "-o", "g"], "none.txt"),
         (["fit", "gold.tsv", "-o", "g", "--column", "xpos"], "CoNLL-U"),
         (["parse", "tags.txt", "tags.txt"], "tags.txt"),
+        (["fit", "tags.txt", "-o", "g", "--model", "pcfg"], "--rules FILE"),
+        (["fit", "tags.txt", "-o", "g", "--rules", "none.cfg"], "none.cfg"),
+        (["fit", "tags.txt", "-o", "g", "--rules", "tags.txt"], "line 1 must begin with a symbol"),
+        (["fit", "tags.txt", "-o", "g", "--nonterminals", "2", "--model", "dmv"], "--model pcfg"),
+        (["fit", "tags.txt", "-o", "g", "--nonterminals", "2", "--stop-concentration", "1"], "--stop-concentration"),
+        (["fit", "tags.txt", "-o", "g", "--unit", "character"], "--unit is for --model pcfg"),
+        (["fit", "tags.txt", "-o", "g", "--checkpoint", "g"], "'g' is also an input, or another output"),
+        (["fit", "tags.txt", "-o", "g", "--rules", "tags.txt", "--checkpoint", "tags.txt"], "is also an input"),
     ],
 )
 def test_mistakes_are_named_and_nothing_is_written(arguments: list[str], message: str) -> None:
@@ -103,3 +111,44 @@ def test_mistakes_are_named_and_nothing_is_written(arguments: list[str], message
     assert found.exit_code != 0
     assert message in found.stderr
     assert not Path("g").exists()
+
+
+CFG = "S -> NP VP [0.7] | VP [0.3]\nNP -> 'DT' 'NN' | 'NN' | 'DT' 'JJ' 'NN'\nVP -> 'VB' NP | 'VB'\n"
+
+
+def test_a_context_free_grammar_is_fitted_used_and_scored(run: Run) -> None:
+    Path("g.cfg").write_text(CFG, encoding="utf8")
+    found = json.loads(run("grammar", "fit", "tags.txt", "--rules", "g.cfg", "-o", "g", "--json").stdout)
+    assert (found["n_sentences"], found["n_words"], found["n_rules"]) == (4, 13, 7)
+    grammar = PCFG.load("g")
+    fitted = PCFG(CFG, random_state=0, progress=False).fit(TAGS.splitlines())
+    np.testing.assert_array_equal(grammar.rules_["probability"], fitted.rules_["probability"])
+    trees = run("grammar", "parse", "g", "tags.txt").stdout.splitlines()
+    assert trees == [str(tree) for tree in fitted.parse(TAGS.splitlines())]
+    assert trees[0] == "(S (NP DT NN) (VP VB))"
+    drawn = run("grammar", "parse", "g", "tags.txt", "--max-length", 2, "--format", "tree", "--method", "mbr").stdout
+    assert drawn == "S\n├─ NP NN\n└─ VP VB\n"
+    run("grammar", "parse", "g", "tags.txt", "--method", "max-rule", "-o", "trees.txt")
+    assert Path("trees.txt").read_text(encoding="utf8").splitlines() == trees
+    assert json.loads(run("grammar", "parse", "g", "tags.txt", "--json").stdout)["trees"] == trees
+    scores = json.loads(run("grammar", "score", "g", "tags.txt", "--json").stdout)
+    assert scores["log_probability"] == pytest.approx(fitted.score(TAGS.splitlines()))
+    sampled = run("grammar", "sample", "g", "-n", 4, "--seed", 3).stdout.splitlines()
+    assert sampled == [str(tree) for tree in grammar.sample(4, random_state=3)]
+    Path("other.txt").write_text("NN VB\nVB VB\n", encoding="utf8")
+    found_ = run("grammar", "parse", "g", "other.txt")
+    assert found_.stdout == "(S (NP NN) (VP VB))\n\n"
+    assert "cannot derive 1 sentences, the first of them sentence 1" in found_.stderr
+
+
+def test_a_context_free_grammar_is_found(run: Run) -> None:
+    options = ["--nonterminals", 2, "--preterminals", 2, "--inference", "Hastings(n_samples=3, burn_in=2, n_chains=1)"]
+    run("grammar", "fit", "tags.txt", *options, "-o", "g", "--seed", 4)
+    grammar = PCFG.load("g")
+    assert grammar.symbols_ == ["X0", "X1", "T0", "T1", "S"]
+    assert np.isfinite(grammar.score(TAGS.splitlines()))
+    Path("words.txt").write_text("abab\nba\n", encoding="utf8")
+    Path("w.cfg").write_text("W -> V | V V\nV -> <substring>\n", encoding="utf8")
+    run("grammar", "fit", "words.txt", "--rules", "w.cfg", "--unit", "character", "--init", "flat",
+        "--inference", "vi", "-o", "w")  # fmt: skip
+    assert PCFG.load("w").parse(["ab"])[0] is not None

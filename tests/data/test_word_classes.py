@@ -93,7 +93,7 @@ def test_bad_input_is_refused() -> None:
         with pytest.raises(InputError, match=message):
             word_classes(**{"x": [[0, 1]], "n_classes": 2} | given)  # type: ignore[arg-type]
     vocabulary = Vocabulary(["a"])
-    for message, text in (("line 2", "a\t1\na b 2\n"), ("already", "a\t1\na\t2\n"), ("line 1", "\t1\n")):
+    for message, text in (("line 2", "a\t1\na b 2\n"), ("a second class", "a\t1\na\t2\n"), ("line 1", "\t1\n")):
         with pytest.raises(FileFormatError, match=message):
             read_word_classes(io.StringIO(text), vocabulary)
     with pytest.raises(InputError, match="no word classes"):

@@ -16,7 +16,7 @@ from subchain.emissions.block_sparse import BlockDirichlet, Blocks
 from subchain.emissions.categorical import DirichletTable
 from subchain.emissions.incremental import Incremental
 from subchain.engines.cpu.listed import LegalMessages
-from subchain.errors import ConvergenceWarning, InputError
+from subchain.errors import ConvergenceWarning, FileFormatError, InputError
 
 GROUPS = np.array([0, 2, 1, 0, 2, 2, 1])
 STATES = 7  # in groups of 3, 2 and 2
@@ -230,7 +230,7 @@ def test_groups_of_words_are_read_from_a_file(tmp_path: Any) -> None:
         ([0, 5, 1], 6, "there cannot be more groups than words"),
         ([0, 1, 2], 2, "n_states=2 is less than the 3 groups"),
         ([0.5, 1.0], 2, "whole number for each word"),
-        ([0, 1], 2, "give a group to each symbol"),
+        ([0, 1], 2, "has no group: groups has 2 entries"),
     ],
 )
 def test_groups_that_cannot_be_used(groups: Any, n_states: int, says: str) -> None:
@@ -251,10 +251,10 @@ def test_a_word_without_a_group_is_named(tmp_path: Any) -> None:
     with pytest.raises(InputError, match="1 of 2 words have no group in .* such as 'dog'"):
         HMM(2, BlockSparse(path)).fit([["the", "dog"]])
     path.write_text("the 0\nthe 1\n")
-    with pytest.raises(InputError, match="line 2 of .* gives 'the' a second group"):
+    with pytest.raises(FileFormatError, match="line 2 of .* gives 'the' a second class"):
         HMM(2, BlockSparse(path)).fit([["the", "dog"]])
     path.write_text("the 0 1\n")
-    with pytest.raises(InputError, match="line 1 of .* has 3 columns"):
+    with pytest.raises(FileFormatError, match="line 1 of .* is 'the 0 1'; a line of word classes"):
         HMM(2, BlockSparse(path)).fit([["the", "dog"]])
     with pytest.raises(InputError, match="the data have no vocabulary"):
         HMM(2, BlockSparse(path)).fit(np.array([0, 1]))
@@ -265,6 +265,37 @@ def test_a_word_without_a_group_is_named(tmp_path: Any) -> None:
 def test_the_number_of_states_cannot_be_learned() -> None:
     with pytest.raises(InputError, match="gives each state its group"):
         HMM(STATES, BlockSparse(GROUPS), transition=HDP()).fit(data())
+
+
+def test_a_code_without_a_group_is_named() -> None:
+    with pytest.raises(InputError, match=r"the symbol 5 at sequence 0, position 2 has no group: groups has 4 entries"):
+        HMM(4, BlockSparse([0, 0, 1, 1])).fit([[0, 1, 5]])
+    with pytest.raises(InputError, match="below −1"):
+        HMM(4, BlockSparse([0, 0, 1, 1])).fit([[0, 1, -2]])
+
+
+def test_a_start_with_other_groups_is_refused() -> None:
+    x = np.array([0, 2, 1, 3] * 10)
+    start = HMM(4, BlockSparse([0, 0, 1, 1]), inference=EM(max_iter=2, tolerance=0.0), random_state=0).fit(x)
+    HMM(4, BlockSparse([0, 0, 1, 1]), inference=EM(max_iter=2, tolerance=0.0), init=start).fit(x)
+    for groups, says in (
+        ([0, 1, 0, 1], "symbol 1 is in group 0 there and in group 1 here"),
+        ([0, 0, 1, 1, 1], "init knows 4 symbols, but groups has 5 entries"),
+    ):
+        with pytest.raises(InputError, match=says):
+            HMM(4, BlockSparse(groups), inference="em", init=start).fit(x)
+    with pytest.raises(InputError, match="divides the states among the groups in another way"):
+        HMM(4, BlockSparse([0, 0, 1, 1]), inference="em", init=start.order_states(lambda m: [2, 0, 3, 1])).fit(x)
+
+
+def test_files_of_groups_that_are_not_there_or_no_text(tmp_path: Any) -> None:
+    with pytest.raises(InputError, match="does not exist"):
+        word_groups(tmp_path / "groups.txt", Vocabulary(["a"]))
+    with pytest.raises(InputError, match="is a folder"):
+        word_groups(tmp_path, Vocabulary(["a"]))
+    (tmp_path / "groups.txt").write_bytes(b"a 0\nb\xff 1\n")
+    with pytest.raises(FileFormatError, match="line 2 .* is not UTF-8"):
+        word_groups(tmp_path / "groups.txt", Vocabulary(["a"]))
 
 
 def test_probabilities_outside_a_states_group_are_refused() -> None:

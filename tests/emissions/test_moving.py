@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from examples import FAMILIES, example
 
-from subchain.emissions.base import Frozen
 from subchain.emissions.categorical import Categorical, CategoricalSums, DirichletTable
+from subchain.emissions.frozen import Frozen
 from subchain.emissions.incremental import Incremental
 from subchain.emissions.incremental_table import IncrementalTable
 from subchain.errors import InputError

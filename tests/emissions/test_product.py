@@ -12,8 +12,8 @@ from sklearn.base import clone
 from subchain.data.sequences import Sequences
 from subchain.data.vocabulary import Vocabulary
 from subchain.emissions import Bernoulli, Categorical, DiagonalGaussian, Gaussian, Poisson, Product
-from subchain.emissions.base import Frozen
 from subchain.emissions.families import family_of
+from subchain.emissions.frozen import Frozen
 from subchain.errors import InputError
 
 NAMES = ["paid", "clicks", "page", "views"]

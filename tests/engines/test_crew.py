@@ -223,6 +223,40 @@ def test_a_pool_of_forked_processes_fits() -> None:
     assert found == [expected] * 6
 
 
+def ask_for_handlers(answers: multiprocessing.Queue[Any]) -> None:
+    answers.put([signal.getsignal(number) == expected for number, expected in USUAL.items()])
+
+
+#: Handlers while no work is shared.
+USUAL = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork processes")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_a_process_that_another_thread_forks_can_be_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        monkeypatch.setitem(USUAL, number, signal.default_int_handler)
+    before = {number: signal.signal(number, handler) for number, handler in USUAL.items()}
+    try:
+        context = multiprocessing.get_context("fork")
+        answers = context.Queue()
+
+        def fork_beside() -> None:
+            assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler  # the shield is up
+            child = context.Process(target=ask_for_handlers, args=(answers,))
+            other = threading.Thread(target=child.start)
+            other.start()
+            other.join()
+            child.join(20.0)
+
+        Crew().share(fork_beside, 1)
+        assert answers.get(timeout=20.0) == [True, True]
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def test_a_helper_that_comes_too_late_changes_nothing() -> None:
     own, done, main = Crew(), [], threading.current_thread()
     for number in range(200):  # the caller has often ended before the last of the helpers is awake

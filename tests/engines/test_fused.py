@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from subchain import HMM, Bernoulli, Categorical, DiagonalGaussian, Gaussian, Poisson, Product
+from subchain.data import Evidence
 from subchain.data.sequences import Sequences
 from subchain.emissions.categorical import CategoricalParameters
 from subchain.engines import CpuEngine, Part, Surrogate
 from subchain.engines.cpu import decode, fused, minibatches
+from subchain.engines.results import WriteMarginals
 from subchain.engines.subchains import Grid
 from subchain.errors import InputError
 from subchain.inference import EM
@@ -100,6 +102,99 @@ def test_statistics_and_scores_are_those_of_tiles(
             np.testing.assert_allclose(array, theirs.arrays()[key], rtol=1e-9, atol=1e-9, err_msg=key)
             np.testing.assert_array_equal(array, ours[1].arrays()[key], err_msg=f"{key}, three threads")
         np.testing.assert_allclose(scores, expected, rtol=1e-11)
+
+
+MASKS = {
+    "left-right": np.array([[0.9, 0.1, 0.0], [0.0, 0.9, 0.1], [0.0, 0.0, 1.0]]),
+    "a circle": np.array([[0.9, 0.1, 0.0], [0.0, 0.9, 0.1], [0.1, 0.0, 0.9]]),
+    "in step": np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]),
+    "two chains": np.array([[0.8, 0.2, 0.0], [0.3, 0.7, 0.0], [0.0, 0.0, 1.0]]),
+}
+
+
+@pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("name", ["symbols", "Gaussian"])
+def test_chains_with_forbidden_transitions(name: str, mask: str, shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    family, values = FAMILIES[name]
+    model, data = fitted(family, Sequences(values, SHAPES[shape])), Sequences(values, SHAPES[shape])
+    surrogate, part, rng = Surrogate(np.array([0.6, 0.4, 0.0]), MASKS[mask], model.emission_), Part(data), RNG
+    grid = Grid(data.offsets, 40)
+    batch = grid.batch(np.arange(0, grid.size, 2), None)
+    start, stop = rng.random((2, 3, batch.size))
+
+    def run(jobs: int) -> list[Any]:
+        engine = CpuEngine(jobs)
+        return [
+            *engine.statistics(surrogate, part).arrays().values(), engine.scores(surrogate, part)[0],
+            *engine.minibatch(surrogate, part, batch, start, stop).statistics.arrays().values(),
+        ]  # fmt: skip
+
+    ours, others, ran = run(1), run(3), []
+    run_fused = fused.Fused.run
+    monkeypatch.setattr(fused.Fused, "run", lambda self, *rest, **more: ran.append(1) or run_fused(self, *rest, **more))
+    run(1)
+    assert ran
+    one_by_one(monkeypatch)
+    monkeypatch.setattr(minibatches, "compiled_family", lambda messages: None)
+    for mine, other, theirs in zip(ours, others, run(1), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-8)
+        np.testing.assert_array_equal(mine, other)
+
+
+def told(kind: str) -> dict[str, Any]:
+    """Evidence of one kind, or of all kinds at once, which agrees with the true states."""
+    rng = np.random.default_rng(4)
+    states = np.where(rng.random(N) < 0.2, STATES, -1)
+    legal = rng.random((N, 3)) < 0.8
+    legal[np.arange(N), STATES] = True
+    of_symbols = rng.random((11, 3)) < 0.6
+    of_symbols[np.arange(11), np.arange(11) // 4] = True
+    of_symbols[FAMILIES["symbols"][1], STATES] = True
+    weights = rng.normal(size=(N, 3))
+    match kind:
+        case "states":
+            return {"states": states.astype(np.int8)}
+        case "weights":
+            return {"evidence": weights.astype(np.float32)}
+        case "legal":
+            return {"allowed": legal}
+        case "symbols":
+            return {"allowed": of_symbols}
+        case _:
+            return {"allowed": legal, "states": states, "evidence": weights}
+
+
+@pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")
+@pytest.mark.parametrize("shape", ["one chain", "ragged"])
+@pytest.mark.parametrize("permuted", [False, True])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("symbols", "symbols"), *((n, k) for n in ("symbols", "Gaussian") for k in ("states", "weights", "legal", "all"))],
+)
+def test_evidence_counts_as_in_tiles(
+    name: str, kind: str, permuted: bool, shape: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    family, values = FAMILIES[name]
+    data = Sequences(with_gaps(values), SHAPES[shape])
+    model = fitted(family, data)
+    surrogate = Surrogate(np.full(3, 1 / 3), model.transition_, model.emission_)
+    evidence = Evidence.build(data, 3, **told(kind), n_symbols=11)
+    part = Part(data, evidence.take(np.array([2, 0, 1])) if permuted else evidence)
+
+    def run(jobs: int) -> list[Any]:
+        engine, rows = CpuEngine(jobs), np.empty((N, 3))
+        engine.smooth(surrogate, part, WriteMarginals(rows))
+        paths = engine.viterbi(surrogate, part)
+        return [*engine.statistics(surrogate, part).arrays().values(), engine.scores(surrogate, part)[0], rows, *paths]
+
+    ours, others = run(1), run(3)
+    one_by_one(monkeypatch)
+    monkeypatch.setattr(decode, "compiled_family", lambda *messages, **settings: None)
+    for mine, other, theirs in zip(ours, others, run(1), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
+        np.testing.assert_array_equal(mine, other)
 
 
 @pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")

@@ -7,10 +7,15 @@ from typing import Any
 import naive
 import numpy as np
 import pytest
+from naive_engine import NaiveEngine
 
-from subchain import HMM, SVI, Categorical, Dirichlet
+from subchain import EM, HMM, SVI, VI, Categorical, DiagonalGaussian, Dirichlet
+from subchain.engines import Cpu
+from subchain.engines.cpu import fused
 from subchain.propagation import forward_backward
-from subchain.propagation.underflow import covering, reached
+from subchain.propagation.underflow import reached
+from subchain.transitions import layout
+from subchain.transitions.banded_rows import BandedDirichletChain
 
 EMISSION = [[0.9, 0.1], [0.1, 0.9]]
 CHAINS = {
@@ -20,6 +25,12 @@ CHAINS = {
     "nearly in step": np.array([[1e-200, 1.0], [1.0, 1e-200]]),
     "one way": np.array([[0.999, 0.001], [0.0, 1.0]]),
 }
+
+
+@pytest.fixture(autouse=True, params=["tile by tile", "in one call"])
+def method(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled passes are for large data; here for all, or for none."""
+    monkeypatch.setattr(fused, "LARGE", 0 if request.param == "in one call" else 1 << 60)
 
 
 def hard_sequence(name: str, n: int, more: int) -> Any:
@@ -58,14 +69,103 @@ def test_so_is_a_chain_that_is_cut(name: str, n: int) -> None:
     np.testing.assert_allclose(model.filter(x), expected.filtered, atol=1e-7)
 
 
-def test_who_covers_whom() -> None:
-    assert covering(CHAINS["in step"]).tolist() == [[True, False], [False, True]]
+def on_the_way(kind: str, n_states: int, separation: float) -> HMM:
+    """A chain whose first and last state explain the data; those on the way from one to the other are most unlikely."""
+    transition = 0.5 * np.eye(n_states) + 0.5 * np.eye(n_states, k=1)
+    transition[-1] = np.eye(n_states)[-1] if kind == "left to right" else 0.5 * transition[-1]
+    transition[-1, 0] += 0.0 if kind == "left to right" else 1.0 - transition[-1].sum()
+    means = np.zeros((n_states, 2))
+    means[:, 1] = separation
+    means[0], means[-1] = (0.0, 0.0), (12.0, 0.0)
+    emission = DiagonalGaussian.from_parameters(means, np.ones((n_states, 2)))
+    return HMM.from_parameters(np.full(n_states, 1 / n_states), transition, emission)
+
+
+@pytest.mark.parametrize("kind", ["left to right", "circle"])
+@pytest.mark.parametrize("n", [5, 10, 11, 12, 17])
+def test_states_on_the_way_may_be_most_unlikely(kind: str, n: int) -> None:
+    """The first state leads to all that the last one leads to; the way there costs more than the doubles hold."""
+    model = on_the_way(kind, 12, 15.0)
+    x = np.concatenate((np.zeros((n, 2)), np.tile([12.0, 0.0], (n + 10, 1))))
+    logs = model.emission_.log_likelihood(x).T
+    expected = naive.marginals(logs, model.initial_, model.transition_)
+    assert model.score(x) == pytest.approx(expected.log_likelihood, rel=1e-10)
+    np.testing.assert_allclose(model.predict_proba(x), expected.smoothed, atol=1e-9)
+    np.testing.assert_allclose(model.filter(x), expected.filtered, atol=1e-9)
+    np.testing.assert_allclose(model.expected_statistics(x).pairs, expected.pairs, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(
+        forward_backward(logs, model.initial_, model.transition_).marginals, expected.smoothed, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("distance", [20.0, 38.0, 45.0, 80.0])
+def test_one_observation_may_be_more_unlikely_than_the_doubles_hold(distance: float) -> None:
+    """The first one speaks for one of two chains by up to 3,200 nats, the others for the other by less each."""
+    emission = DiagonalGaussian.from_parameters([[0.0], [distance]], np.ones((2, 1)))
+    model = HMM.from_parameters([0.5, 0.5], np.eye(2), emission)
+    x = np.array([0.0] + [distance / 2 + 50.0 / distance] * 70)[:, None]
+    expected = naive.marginals(emission.log_likelihood(x).T, model.initial_, model.transition_)
+    assert model.score(x) == pytest.approx(expected.log_likelihood, rel=1e-10)
+    np.testing.assert_allclose(model.predict_proba(x), expected.smoothed, atol=1e-9)
+    np.testing.assert_allclose(model.filter(x), expected.filtered, atol=1e-9)
+
+
+def nearly_apart(rng: np.random.Generator) -> tuple[HMM, Any]:
+    """A chain whose states hardly lead to each other, and data that do not suit it."""
+    n_states, n = int(rng.integers(2, 6)), int(rng.choice([40, 80]))
+    transition = np.eye(n_states) + 0.1 * np.triu(rng.random((n_states, n_states)), 1) * (
+        rng.random((n_states, n_states)) < 0.25
+    )
+    if rng.random() < 0.3:
+        transition = np.roll(np.eye(n_states), 1, 1) * rng.random() + 0.5 * rng.integers(2) * np.eye(n_states)
+    transition *= np.where(rng.random((n_states, n_states)) < 0.15, 10.0 ** -rng.integers(10, 250), 1.0)
+    initial = rng.random(n_states) * (rng.random(n_states) < 0.7) + 0.1 * np.eye(n_states)[0]
+    spread = rng.choice([3.0, 10.0, 20.0, 40.0, 60.0])
+    means = spread * rng.normal(size=(n_states, 1))
+    x = means.mean() + rng.choice([3.0, 10.0, 30.0]) / spread * rng.normal(size=(n, 1))
+    x += 1.5 * spread * (rng.random((n, 1)) < 0.05) * rng.normal(size=(n, 1))
+    emission = DiagonalGaussian.from_parameters(means, np.ones((n_states, 1)))
+    transition /= transition.sum(axis=1, keepdims=True)
+    return HMM.from_parameters(initial / initial.sum(), transition, emission), x
+
+
+def test_chains_that_are_nearly_apart() -> None:
+    for seed in range(200):
+        model, x = nearly_apart(np.random.default_rng([7, seed]))
+        logs = model.emission_.log_likelihood(x).T
+        with np.errstate(divide="ignore"):
+            joint = np.log(model.initial_) + logs[0]
+            for row in logs[1:]:
+                joint = row + np.logaddexp.reduce(joint[:, None] + np.log(model.transition_), axis=0)
+        expected = np.logaddexp.reduce(joint)
+        if expected > -np.inf:
+            found = forward_backward(logs, model.initial_, model.transition_).log_likelihood
+            assert np.sum(found) == pytest.approx(expected, rel=1e-9), seed
+            assert model.score(x) == pytest.approx(expected, rel=1e-9), seed
+
+
+@pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")
+@pytest.mark.parametrize("inference", [EM(max_iter=1), VI(max_iter=1), SVI(length=None, batch=2, max_updates=1)])
+@pytest.mark.parametrize("is_banded", [False, True])
+def test_fits_notice_it(inference: Any, is_banded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if is_banded:
+        monkeypatch.setattr(layout, "FEWEST_STATES", 1)
+        monkeypatch.setattr(layout, "MOST_OF_ROW", 1.0)
+    start, rng = on_the_way("left to right", 8, 18.0), np.random.default_rng(0)
+    ends = np.concatenate((np.zeros((12, 2)), np.tile([12.0, 0.0], (25, 1))))
+    x = [ends + 0.3 * rng.normal(size=ends.shape) for _ in range(3)]
+    settings: Any = {"transition": Dirichlet(mask=start.transition_ > 0.0), "init": start, "random_state": 0}
+    ours, plain = (
+        HMM(8, "diagonal_gaussian", inference=inference.set_params(search=False), engine=engine, **settings).fit(x)
+        for engine in (Cpu(), NaiveEngine())
+    )
+    assert ours.trace_.objective == pytest.approx(plain.trace_.objective, rel=1e-10)
+    assert isinstance(ours.prior_.chain, BandedDirichletChain) == is_banded
+
+
+def test_what_can_be_reached() -> None:
     assert reached(CHAINS["in step"], np.array([True, False])).all()
     assert reached(CHAINS["one way"], np.array([False, True])).tolist() == [False, True]
-    assert covering(CHAINS["one way"]).tolist() == [[True, True], [False, True]]
-    assert covering(np.full((3, 3), 1 / 3)).all()
-    three = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.5, 0.5, 0.0]])
-    assert covering(three).all()
 
 
 def test_subchains_notice_it_too() -> None:

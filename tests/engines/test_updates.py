@@ -107,6 +107,24 @@ def test_many_updates_at_one_go_are_the_same_updates(
     check(monkeypatch, name, shape, algorithm(kind, BOUNDARIES[boundary]))
 
 
+CIRCLE = np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1]], dtype=bool)
+IN_STEP = np.array([[0, 1, 0], [0, 0, 1], [1, 0, 0]], dtype=bool)
+
+
+@pytest.mark.parametrize("kind", [SVI, SCVI, EM])
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize("mask", [CIRCLE, IN_STEP], ids=["circle", "in step"])
+def test_forbidden_transitions(kind: Any, boundary: str, mask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    check(monkeypatch, "symbols", "ragged", algorithm(kind, BOUNDARIES[boundary]), transition=Dirichlet(mask=mask))
+
+
+@pytest.mark.parametrize("kind", [SVI, SCVI])
+def test_chains_that_never_return(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    inference = algorithm(kind, BOUNDARIES["buffer"], length=None)
+    transition = Dirichlet(mask=np.triu(np.ones((3, 3), dtype=bool)))
+    check(monkeypatch, "symbols", "ragged", inference, transition=transition, init="parts")
+
+
 @pytest.mark.parametrize("settings", [{"length": None}, {"starts": "anywhere", "length": 5}])
 def test_whole_sequences_and_subchains_anywhere(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     shape = "ragged" if settings["length"] is None else "one chain"

@@ -9,7 +9,7 @@ import examples
 import numpy as np
 from numpy.typing import NDArray
 
-from fuzz.data import Data, Rng, draw_data
+from fuzz.data import Data, Rng, draw_data, leaping
 from subchain import CVI, EM, HDP, HMM, SCVI, SVI, VI, Beam, Dirichlet, Gibbs, Guards
 from subchain.core.components import clone
 from subchain.structures.chain.boundaries import Buffer
@@ -17,6 +17,9 @@ from subchain.structures.chain.collapsed import sharding
 from subchain.structures.chain.growing_buffer import GrowBuffer
 
 Array = NDArray[np.float64]
+
+#: From this seed on some data leap between distant states; cases of smaller seeds stay what they were.
+LEAPS_FROM = 2_400_000
 
 
 @dataclasses.dataclass
@@ -76,6 +79,8 @@ def draw_case(seed: int) -> Case:
     rng = np.random.default_rng([20, seed])
     family = str(rng.choice(list(examples.FAMILIES)))
     data = draw_data(rng, family)
+    leaps = leaping(data, family, np.random.default_rng([24, seed])) if seed >= LEAPS_FROM else None
+    data = leaps or data
     n_states = int(rng.choice([1, 2, 3, 4, 6, 11], p=[0.1, 0.3, 0.3, 0.15, 0.1, 0.05]))
     inference = in_shards(draw_inference(rng), np.random.default_rng([22, seed]))
     settings = {
@@ -89,6 +94,8 @@ def draw_case(seed: int) -> Case:
         "n_jobs": 1,
         "progress": False,
     }
+    if leaps and isinstance(settings["transition"], Dirichlet):
+        settings["transition"].mask = np.abs(np.subtract.outer(np.arange(n_states), np.arange(n_states))) <= 1
     fit, log_weights = (
         draw_knowledge(rng, data, n_states) if not isinstance(inference, Beam) else nothing(data, n_states)
     )

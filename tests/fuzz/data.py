@@ -149,6 +149,18 @@ def draw_data(rng: Rng, family: str) -> Data:
     return Data(values, lengths, oddities)
 
 
+def leaping(data: Data, family: str, rng: Rng) -> Data | None:
+    """Now and then return data of the same lengths that stay at a place for some time, and leap to a distant one.
+
+    In a chain that may only step to neighbouring states, the way leads through states that are most unlikely.
+    """
+    if family not in ("gaussian", "diagonal_gaussian") or rng.random() < 0.7:
+        return None
+    n, places = len(data.values), rng.normal(size=(6, 2)) * rng.choice([10.0, 20.0, 40.0])
+    visits = np.repeat(rng.integers(6, size=n), rng.integers(5, 25, size=n))[:n]
+    return Data(places[visits] + rng.normal(size=(n, 2)), data.lengths, {"leaps"})
+
+
 def _with_holes(rng: Rng, values: NDArray[Any], lengths: list[int], kind: str) -> NDArray[Any]:
     if kind == "a sequence":
         hole = np.zeros(values.shape, dtype=bool)

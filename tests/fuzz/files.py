@@ -24,35 +24,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from fit_cases import BY_NAME, Case
-from fit_data import draw
 
+from fuzz.attacked import Attacked, every_file
 from fuzz.children import PASSED, REFUSED, VIOLATION, Verdict, command
-from subchain import HMM, VI, Dirichlet, left_right
 from subchain.core.files import CHECKSUM, HEADER, _checksum, read_arrays
 from subchain.errors import SubchainError
 
-#: Cases of `fit_cases` whose models are attacked.
-MODELS = (
-    "em categorical", "em gaussian", "vi diagonal", "em poisson", "vi bernoulli", "em product", "vi hdp",
-    "vi hdp sticks", "cvi hdp", "cvi dictionary", "scvi guards", "gibbs kept paths", "gibbs states gaussian", "beam",
-)  # fmt: skip
-#: Cases whose checkpoints are attacked, and the settings that end them early.
-CHECKPOINTS: dict[str, dict[str, Any]] = {
-    "em gaussian": {"max_iter": 3},
-    "em product": {"max_iter": 3},
-    "vi hdp sticks": {"max_iter": 3},
-    "vi states": {"max_iter": 3},
-    "cvi hdp": {"max_iter": 3},
-    "cvi states gaussian": {"max_iter": 3},
-    "cvi sequences few legal": {"max_iter": 3},
-    "scvi guards": {"max_updates": 7},
-    "svi average": {"max_updates": 10},
-    "gibbs states": {"n_samples": 2},
-    "gibbs states gaussian": {"n_samples": 2},
-    "gibbs sequences sampled": {"n_samples": 2},
-    "beam": {"n_samples": 2},
-}
 HOSTILE_NUMBERS = (np.nan, np.inf, -np.inf, -1.0, 0.0, 0.5, 2.0, 1e9, -1e9, 1e300, -1e300, 1e-300, 1 << 62, -(1 << 62))
 HOSTILE_VALUES: tuple[Any, ...] = (
     None, True, False, -1, 0, 3, 10**9, 10**30, 1e308, float("inf"), float("nan"), "", "x", "learned", [], {}, [[]],
@@ -63,7 +40,8 @@ HOSTILE_VALUES: tuple[Any, ...] = (
 CLASSES = (
     "Chain", "BandedChain", "DirichletChain", "SticksChain", "LearnedInitial", "GivenInitial", "CategoricalParameters",
     "GaussianParameters", "PoissonParameters", "DirichletTable", "NormalInverseWishart", "GammaRates", "ChainSums",
-    "CategoricalSums", "GaussianSums", "HMMPoint", "HMMPosterior", "HMMStatistics", "Frozen", "FrozenChain", "Popen",
+    "CategoricalSums", "GaussianSums", "TreePosterior", "AlignmentPosterior", "AlignmentStatistics", "HMMPoint",
+    "HMMPosterior", "HMMStatistics", "Frozen", "FrozenChain", "Popen",
 )  # fmt: skip
 
 
@@ -75,19 +53,14 @@ DTYPES = {
 
 
 class Subject(NamedTuple):
-    """A file that the package wrote: which case it belongs to, whether it is a checkpoint, and its bytes."""
+    """A file that the package wrote: the name of what is attacked, and its bytes."""
 
     name: str
-    is_checkpoint: bool
     content: bytes
 
-    def case(self) -> Case:
-        return BANDED if self.name == BANDED.name else BY_NAME[self.name]
-
-
-BANDED = Case(
-    "vi banded", "categorical", "chain", VI(max_iter=2), Dirichlet(mask=left_right(64, max_step=3)), n_states=64
-)
+    @property
+    def attacked(self) -> Attacked:
+        return every_file()[self.name]
 
 
 @functools.cache
@@ -97,15 +70,9 @@ def subjects() -> tuple[Subject, ...]:
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         path = Path(folder) / "file"
-        for case in (*(BY_NAME[name] for name in MODELS), BANDED):
-            case.fit().save(path)
-            found.append(_timeless(Subject(case.name, False, path.read_bytes())))
-        for name, settings in CHECKPOINTS.items():
-            case = BY_NAME[name]
-            model = copy.deepcopy(case.model())
-            model.set_params(**{f"inference__{key}": value for key, value in settings.items()})
-            model.fit(case.data, checkpoint=path, resume=False, **case.arguments)
-            found.append(_timeless(Subject(name, True, path.read_bytes())))
+        for attacked in every_file().values():
+            attacked.write(path)
+            found.append(_timeless(Subject(attacked.name, path.read_bytes())))
     return tuple(found)
 
 
@@ -173,7 +140,7 @@ def unpacked(subject: Subject) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "file"
         path.write_bytes(subject.content)
-        arrays, header = read_arrays(path, "checkpoint" if subject.is_checkpoint else "model")
+        arrays, header = read_arrays(path, subject.attacked.kind)
     return dict(arrays), header
 
 
@@ -225,7 +192,9 @@ def _forge_array(rng: random.Random, arrays: dict[str, np.ndarray]) -> None:
 
 def _shapes(array: np.ndarray) -> Iterator[np.ndarray]:
     """Yield the array in other shapes."""
-    yield from (array[..., None], array.reshape(-1), array.T, np.zeros((1 << 16, *array.shape), np.uint8))
+    yield from (array[..., None], array.reshape(-1), array.T)
+    if array.size < 1 << 10:
+        yield np.zeros((1 << 16, *array.shape), np.uint8)
     if array.ndim:
         yield from (array[:0], array[:-1], np.concatenate((array, array)))
 
@@ -269,46 +238,12 @@ def verdict(subject: Subject, content: bytes, path: Path, seed: int = 0) -> Verd
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            found = _use_checkpoint(subject.case(), path) if subject.is_checkpoint else _use_model(subject.case(), path)
+            found = subject.attacked.use(path)
     except SubchainError as error:
         return Verdict(seed, REFUSED, type(error).__name__)
     except (Exception, RecursionError, MemoryError) as error:
         return Verdict(seed, VIOLATION, f"{subject.name}: {type(error).__name__}: {error!s:.200}")
     return Verdict(seed, PASSED) if found is None else Verdict(seed, VIOLATION, f"{subject.name}: {found}")
-
-
-def _use_model(case: Case, path: Path) -> str | None:
-    model = HMM.load(path)
-    new = draw(case.family, "new", 1)[0]
-    fault = _fault(model, new) or _fault(model, case.data, **case.knowledge)
-    if fault is not None:
-        return fault
-    model.predict(new, decoding="viterbi")
-    model.sample(20, random_state=0)
-    model.sample_parameters(1, random_state=0)
-    model.state_occupancy_, model.n_parameters_, repr(model)
-    if model.samples_ is not None:
-        model.samples_.summary()
-    return _fault(model.partial_fit(new), new)
-
-
-def _use_checkpoint(case: Case, path: Path) -> str | None:
-    model = case.model().fit(case.data, checkpoint=path, resume=True, **case.arguments)
-    return _fault(model, case.data, **case.knowledge)
-
-
-def _fault(model: HMM, x: Any, **knowledge: Any) -> str | None:
-    """Return what is wrong with the answers of a model, None if nothing is."""
-    if model.point_.not_finite() is not None:
-        return f"{model.point_.not_finite()} is not finite"
-    score = model.score(x, **knowledge)
-    if not score < np.inf:  # data may be impossible, and `predict_proba` then says where
-        return f"the score is {score}"
-    marginals = model.predict_proba(x, **knowledge)
-    for part in marginals if isinstance(marginals, list) else [marginals]:
-        if not ((part >= -1e-9) & (part <= 1.0 + 1e-6)).all() or (np.abs(part.sum(axis=-1) - 1.0) > 1e-5).any():
-            return "posterior marginals are no probabilities"
-    return None
 
 
 # ---- cases -----------------------------------------------------------------------------------------------------------

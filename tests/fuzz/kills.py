@@ -25,8 +25,6 @@ from subchain.inference.stochastic.settings import Stochastic
 
 #: So many times the iterations of a case of `fuzz.fits`, so that there is time to be killed in.
 LONGER = 8
-#: Seconds that a case may take; most of them compile kernels of a family of the user's own, in every process.
-LIMIT = 400.0
 
 
 def lengthened(case: Case, rng: np.random.Generator, folder: Path) -> Case:
@@ -133,4 +131,4 @@ def end_after(case: Case, path: Path, number: signal.Signals, seconds: float) ->
 
 
 if __name__ == "__main__":
-    sys.exit(command(__doc__.partition("\n")[0], {"kills": run}, lambda seed: str(draw_case(seed)), limit=LIMIT))
+    sys.exit(command(__doc__.partition("\n")[0], {"kills": run}, lambda seed: str(draw_case(seed))))

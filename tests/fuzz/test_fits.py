@@ -35,6 +35,9 @@ FOUND = [
     708823,
     1015089,
     1212291,
+    1502670,
+    2006261,
+    1616043,
 ]
 #: And of kills: sums whose terms cancel, a measure that only some iterations have,
 #: an adaptive rate of data that want no change.

@@ -135,6 +135,16 @@ def test_single_states_never_begin_where_a_sequence_cannot(init, order, known):
     assert run.statistics_.initial.sum() == pytest.approx(len(data))
 
 
+@pytest.mark.parametrize("order", ["incremental", "shuffled", "batch"])
+def test_single_states_of_sequences_that_all_begin_in_one_state_have_a_finite_objective(order):
+    data = words()
+    run = model(CVI("state", order=order, max_iter=8, tolerance=0.0), n_states=2)
+    run.set_params(transition=Dirichlet(initial=[1, 0])).fit(data)
+    assert np.isfinite(run.trace_.objective).all()
+    assert run.initial_.tolist() == [1.0, 0.0]
+    assert run.statistics_.initial == pytest.approx([np.count_nonzero(data.lengths), 0.0])
+
+
 @pytest.mark.parametrize("init", ["posteriors", "states"])
 def test_local_starts_know_holes(init):
     values = np.random.default_rng(0).normal(size=(60, 2))
@@ -142,6 +152,20 @@ def test_local_starts_know_holes(init):
     data = Sequences(values, np.arange(0, 61, 10))
     fitted = HMM(2, Gaussian(), inference=CVI(max_iter=4, tolerance=0.0), init=init, random_state=0).fit(data)
     assert np.isfinite(fitted.score(data))
+
+
+@pytest.mark.parametrize("cluster", ["sequence", "subchain"])
+@pytest.mark.parametrize("known", [{}, {"allowed": {2: [2]}}, {"evidence": True}], ids=["", "listed", "evidence"])
+def test_drawn_posteriors_know_the_mask(cluster, known, ledgers):
+    data, mask = words(), np.triu(np.ones((3, 3), dtype=bool))
+    if "evidence" in known:
+        known = {"evidence": [np.tile([0.0, 0.5, 1.0], (length, 1)) for length in data.lengths]}
+    run = model(CVI(cluster, length=2 if cluster == "subchain" else None, max_iter=1, tolerance=0.0))
+    run.set_params(transition=Dirichlet(0.5, mask=mask)).fit(data, **known)
+    ledger = ledgers[0]
+    ledger.draw("posteriors", 0)
+    assert (ledger.chain.pairs[~mask] == 0.0).all()
+    assert (run.statistics_.pairs[~mask] == 0.0).all()
 
 
 def test_impossible_data_are_named_as_such():

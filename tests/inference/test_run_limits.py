@@ -11,7 +11,8 @@ from safetensors import safe_open
 from subchain import CVI, HMM, SCVI, SVI, VI, Categorical, Gibbs
 from subchain.core.files import HEADER, read_arrays, write_arrays
 from subchain.errors import FileFormatError, InputError
-from subchain.inference.run.checkpoint import KIND, RunSummary
+from subchain.inference.run.checkpoint import KIND
+from subchain.inference.run.journey import RunSummary
 from subchain.inference.run.progress import Progress
 
 pytestmark = pytest.mark.filterwarnings("ignore::subchain.errors.ConvergenceWarning")
@@ -136,7 +137,7 @@ class TestSize:
         )  # fmt: skip
         words.fit(data, checkpoint=tmp_path / "c")
         found, header = self.arrays(tmp_path / "c")
-        assert [name for name, shape in found.items() if n_words in shape] == ["best.statistics.emission.counts"]
+        assert [name for name, shape in found.items() if n_words in shape] == ["run0.statistics.emission.counts"]
         assert header["kind"] == KIND
 
     def test_a_run_that_stopped_between_two_reports_goes_on_in_the_same_bits(self, data, tmp_path):

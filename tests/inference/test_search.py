@@ -27,12 +27,6 @@ from subchain.structures.chain.collapsed.ledger import ChainLedger
 
 
 @pytest.fixture(autouse=True)
-def _short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stochastic runs of a few updates search too."""
-    monkeypatch.setattr("subchain.inference.stochastic.updates.RIPE", 0.0)
-
-
-@pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from subchain import EM, HMM, Categorical, Dirichlet, Gaussian, left_right
+from subchain import EM, HMM, Categorical, Dirichlet, Gaussian, Product, left_right
 from subchain.data import Evidence, as_sequences
 from subchain.errors import ConvergenceWarning, InputError
+from subchain.inference.start import starts
 from subchain.inference.start.starts import start_statistics
 from subchain.structures.chain.model import HMMPoint
 
@@ -105,6 +107,45 @@ def test_known_states_agree_with_equal_parts() -> None:
     known = [np.where(np.arange(len(path)) % 10 == 0, path, -1) for path in paths]
     model = HMM(5, "gaussian", Dirichlet(mask=left_right), "em", random_state=0).fit(x, states=known)
     assert np.mean(np.concatenate(model.predict(x)) == np.concatenate(paths)) > 0.99
+
+
+# ---- starts from a sample --------------------------------------------------------------------------------------------
+
+RARE = np.zeros(2000, dtype=np.int64)
+RARE[[700, 1500]] = 1
+
+
+def rare_data(name: str) -> tuple[Any, Any]:
+    """A family, and data of which a symbol, a flag or a count occurs twice."""
+    chain = drawn(NUMBERS)
+    numbers = chain.observations[:, 0]
+    match name:
+        case "symbols":
+            return "categorical", np.where(RARE == 1, 3, chain.states)
+        case "flags":
+            return "bernoulli", np.column_stack([chain.states == 0, chain.states == 1, RARE]).astype(np.int64)
+        case "one flag":
+            return "bernoulli", RARE
+        case "counts":
+            return "poisson", np.column_stack([chain.states, RARE])
+        case _:
+            return Product(a=Gaussian(columns=[0]), b=Categorical(columns=[1])), np.column_stack([numbers, RARE])
+
+
+@pytest.mark.parametrize("init", ["auto", "context", "kmeans", "known", "parts", "random"])
+@pytest.mark.parametrize("name", ["symbols", "flags", "one flag", "counts", "numbers and symbols"])
+def test_what_a_sample_lacks_is_not_impossible(name: str, init: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(starts, "SAMPLE", 64)
+    monkeypatch.setattr(starts, "STRETCH", 16)
+    emission, x = rare_data(name)
+    chains, states = np.split(x, 100), np.full(2000, -1)
+    states[:60] = np.arange(60) // 7 % 3 if init != "parts" else 0
+    settings = {"mask": left_right} if init in ("auto", "parts") else {}
+    model = HMM(3, emission, Dirichlet(**settings), EM(max_iter=3, tolerance=0), init=init, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(chains, states=np.split(states, 100) if init == "known" else None)
+    assert np.diff(model.trace_.objective).min() > -1e-6
 
 
 # ---- kinds of starts -------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ ODD = {
     "bernoulli": [1, 1, 1], "product": [1e9, -1e9, 4.0], "exponential": 1e9,
 }  # fmt: skip
 #: Algorithms that every sequence has a path in, or none.
-UNWEIGHED = ("gibbs", "beam", "cvi of states")
+UNWEIGHED = ("gibbs", "hastings", "beam", "cvi of states")
 
 
 def with_odd(family, at=1):

@@ -119,7 +119,7 @@ def test_states_that_are_tags_are_recognised() -> None:
     assert report.confusions == (Confusion(None, "IN", "RP", 1),)
 
 
-OTHERS = ("entropy", "tagging_report", "alignment_report", "dependency_scores")
+OTHERS = ("entropy", "tagging_report", "alignment_report", "dependency_scores", "bracket_scores")
 METRICS = [getattr(metrics, name) for name in metrics.__all__ if name not in OTHERS]
 METRICS = [metric for metric in METRICS if not isinstance(metric, type) and metric.__name__ != "confusions"]
 

@@ -69,7 +69,7 @@ def test_a_run_goes_on_from_its_checkpoint() -> None:
         ((*TRAIN, "train.txt", "-o", "lm", "--resume"), 2, "--resume needs --checkpoint FILE"),
         ((*TRAIN, "train.txt", "-o", "train.txt"), 4, "is also an input"),
         ((*TRAIN, "train.txt", "-o", "lm", "--features", "0"), 2, "features must be a whole number"),
-        ((*TRAIN, "train.txt", "-o", "lm", "--groups", "valid.txt"), 2, "line 1 of 'valid.txt' has 3 columns"),
+        ((*TRAIN, "train.txt", "-o", "lm", "--groups", "valid.txt"), 3, "line 1 of 'valid.txt' is 'the dog sleeps'"),
     ],
 )
 def test_mistakes_get_one_sentence(arguments: tuple[str, ...], code: int, says: str) -> None:

@@ -9,37 +9,13 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="subchain.neural needs PyTorch, which is not installed")
 
+from neural_examples import GROUPS, model, same, text  # noqa: E402
+
 from subchain import HMM  # noqa: E402
-from subchain.data import Sequences, as_sequences  # noqa: E402
+from subchain.data import Sequences, Vocabulary, as_sequences  # noqa: E402
 from subchain.errors import FileFormatError, InputError, NotFittedError  # noqa: E402
-from subchain.neural import LowRank, NeuralHMM, Training  # noqa: E402
+from subchain.neural import LowRank, NeuralHMM  # noqa: E402
 from subchain.neural.training import Trainer  # noqa: E402
-
-GROUPS = np.array([0, 0, 1, 1, 2])
-
-
-def text(seed: int = 0, n: int = 60) -> Sequences:
-    """Sentences of codes 0 to 3, in turns of low and high ones, that end with 4."""
-    rng = np.random.default_rng(seed)
-    sentences = [[*(2 * ((start + i) % 2) + rng.integers(0, 2) for i in range(rng.integers(1, 7))), 4]
-                 for start in rng.integers(0, 2, n)]  # fmt: skip
-    values = np.concatenate([np.array(sentence) for sentence in sentences])
-    return Sequences(values, np.concatenate(([0], np.cumsum([len(sentence) for sentence in sentences]))))
-
-
-def model(epochs: int = 3, **settings: Any) -> NeuralHMM:
-    training = {
-        "epochs": epochs, "streams": 4, "length": 8, "learning_rate": 1e-2, "averaging": 0.9, "precision": "double",
-    }  # fmt: skip
-    training |= {name: settings.pop(name) for name in list(settings) if name in Training().get_params()}
-    given = {"n_states": 12, "groups": GROUPS, "embedding": 16, "random_state": 0, "device": "cpu"} | settings
-    return NeuralHMM(training=Training(**training), **given)
-
-
-def same(one: NeuralHMM, other: NeuralHMM) -> None:
-    theirs = other.networks_.state_dict()
-    for name, value in one.networks_.state_dict().items():
-        assert torch.equal(value, theirs[name]), name
 
 
 @pytest.mark.parametrize("batch", ["pieces", "sentences"])
@@ -73,10 +49,10 @@ def test_a_run_that_was_stopped_goes_on_in_the_same_bits(
 
     run = Trainer.epoch
 
-    def dies(self: Trainer) -> None:
+    def dies(self: Trainer, pause: Any) -> None:
         if len(self.trace) == 2:
             raise Killed
-        run(self)
+        run(self, pause)
 
     path = tmp_path / "run.safetensors"
     monkeypatch.setattr(Trainer, "epoch", dies)
@@ -139,8 +115,11 @@ def test_the_plain_model_scores_and_decodes_the_same(transition: Any, groups: An
     plain = fitted.to_hmm()
     assert isinstance(plain, HMM)
     assert np.isclose(plain.score(text(1)), fitted.score(text(1)), rtol=1e-10)
+    np.testing.assert_allclose(plain.score_sequences(text(1)), fitted.score_sequences(text(1)), rtol=1e-10)
     for one, other in zip(plain.predict(text(1), "viterbi"), fitted.predict(text(1)), strict=True):
         np.testing.assert_array_equal(one, other)
+    for one, other in zip(plain.predict_proba(text(1)), fitted.predict_proba(text(1)), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-10)
 
 
 def test_the_plain_model_of_words_takes_words() -> None:
@@ -232,6 +211,10 @@ def test_the_number_of_parameters_of_the_published_size() -> None:
         ({"precision": "half"}, "unknown precision"),
         ({"state_dropout": 1.0}, "state_dropout must be a number at least 0 and below 1"),
         ({"learning_rate": 0.0}, "learning_rate must be a number above 0"),
+        ({"device": "meta"}, "device must be"),
+        ({"random_state": -1}, "random_state must be a whole number"),
+        ({"batch": "sentences", "joined": True}, "batch='sentences' needs independent sequences"),
+        ({"groups": "missing.txt"}, "the file 'missing.txt' does not exist|have no vocabulary"),
         ({"patience": 3}, "need the perplexity of validation data"),
         ({"schedule": "plateau"}, "need the perplexity of validation data"),
         ({"epochs": 0}, "epochs must be a whole number"),
@@ -240,6 +223,79 @@ def test_the_number_of_parameters_of_the_published_size() -> None:
 def test_settings_that_cannot_be_used(settings: dict[str, Any], says: str) -> None:
     with pytest.raises(InputError, match=says):
         model(**({"epochs": 1} | settings)).fit(text())
+
+
+def test_with_one_group_no_table_of_all_steps_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("subchain.neural.chain.steps")
+    fitted = model(1, groups=None).fit(text(), validation=text(1))
+    assert np.isfinite(fitted.score(text(1)))
+
+
+def test_long_sentences_are_decoded_in_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
+    fitted = model(1, groups=None).fit(text())
+    x = text(1, 200)
+    one = Sequences(np.append(x.values[x.values != 4], 4))
+    whole, decoded = fitted.score(one), fitted.predict(one)
+    monkeypatch.setattr("subchain.neural.evaluation.ENTRIES", 12 * 7)
+    assert np.isclose(fitted.score(one), whole, rtol=1e-12)
+    np.testing.assert_array_equal(fitted.predict(one), decoded)
+
+
+@pytest.mark.parametrize("batch", ["pieces", "sentences"])
+def test_sentences_may_be_longer_than_a_batch(batch: str) -> None:
+    x = text()
+    long = Sequences(np.concatenate((x.values[:150], x.values)), np.concatenate(([0], x.offsets + 150)))
+    assert np.isfinite(model(1, batch=batch, streams=2, length=4).fit(long).trace_.train[0])
+
+
+def test_empty_sentences_are_passed_over() -> None:
+    x = text()
+    gaps = Sequences(x.values, np.sort(np.concatenate((x.offsets, [0, x.offsets[7], x.offsets[-1]]))))
+    fitted = model(1).fit(gaps)
+    same(fitted, model(1).fit(x))
+    assert fitted.perplexity(gaps) == fitted.perplexity(x)
+    found = fitted.score_sequences(gaps)
+    assert len(found) == gaps.n_sequences
+    assert (found[gaps.lengths == 0] == 0.0).all()
+    np.testing.assert_allclose(found[gaps.lengths > 0], fitted.score_sequences(x), rtol=1e-12)
+    assert [len(path) for path in fitted.predict(gaps)] == gaps.lengths.tolist()
+
+
+def test_the_score_is_the_sum_over_sequences() -> None:
+    fitted, x = model(1).fit(text()), text(1)
+    found = fitted.score_sequences(x)
+    assert np.isclose(found.sum(), fitted.score(x), rtol=1e-12)
+    assert np.isclose(found[3], fitted.score(x[3]), rtol=1e-12)
+
+
+def test_posteriors_of_very_long_sequences_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    fitted = model(1).fit(text())
+    monkeypatch.setattr("subchain.neural.evaluation.MOST_POSTERIOR", 4 * 4 * 5)
+    with pytest.raises(InputError, match="at most 5 words are possible. Use to_hmm"):
+        fitted.predict_proba(text(1))
+
+
+def test_a_large_plain_model_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    fitted = model(1).fit(text())
+    monkeypatch.setattr("subchain.neural.exporting.MOST_BYTES", 1000)
+    with pytest.raises(InputError, match="a plain HMM of 12 states and 5 words needs tables of"):
+        fitted.to_hmm()
+
+
+def test_priors_of_low_rank_transitions_are_refused() -> None:
+    with pytest.raises(InputError, match="concentration belong to the prior of an HMM"):
+        model(1, transition=LowRank(5, concentration=2.0)).fit(text())
+
+
+def test_unknown_words_are_scored_as_such_or_refused() -> None:
+    words = [["a", "b", "."], ["b", "b", "a", "."]] * 10
+    fitted = model(1, groups=[0, 0, 1], n_states=4).fit(words)
+    with pytest.warns(UserWarning, match="zebra"), pytest.raises(InputError, match="not in the vocabulary"):
+        fitted.score([["a", "zebra", "."]])
+    vocabulary = Vocabulary.build([word for line in words for word in line], unknown="<unk>")
+    coded = as_sequences(words, vocabulary=vocabulary)
+    fitted = model(1, groups=None, n_states=4).fit(coded)
+    assert fitted.score([["a", "zebra", "."]]) == fitted.score([["a", "<unk>", "."]])
 
 
 def test_data_that_cannot_be_used() -> None:

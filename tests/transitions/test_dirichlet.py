@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -76,6 +78,16 @@ def test_given_and_stationary_beginnings_learn_nothing(rng):
 def test_the_stationary_distribution_of_a_nearly_periodic_chain_is_uniform(epsilon):
     cycle = np.roll(np.eye(5), 1, axis=1) * (1 - epsilon) + epsilon * np.eye(5)
     assert np.allclose(stationary_distribution(cycle), 0.2)
+
+
+@pytest.mark.parametrize("rare", [1e-100, 1e-300, 5e-324])
+def test_the_stationary_distribution_where_some_states_are_hardly_ever_left(rare):
+    """States 2 and 3 are entered from 0 and 1 all the time and left with a probability near the end of the doubles."""
+    inside = np.array([[0.25, 0.75], [0.5, 0.5]])
+    matrix = np.block([[np.full((2, 2), 0.25), np.full((2, 2), 0.25)], [np.array([[rare, 0.0], [0.0, rare]]), inside]])
+    for order in itertools.permutations(range(4)):
+        found = stationary_distribution(matrix[np.ix_(order, order)])
+        np.testing.assert_allclose(found[np.argsort(order)], [0.0, 0.0, 0.4, 0.6], atol=1e-14)
 
 
 def test_divergence_and_density_of_the_prior_itself(rng):

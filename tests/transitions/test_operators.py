@@ -12,8 +12,6 @@ from tables import band
 
 from subchain import Dirichlet, banded, cyclic, left_right, stationary_distribution
 from subchain.errors import InputError
-from subchain.propagation.band import Spans, spans
-from subchain.propagation.underflow import LEAST_TRANSITION, covering
 from subchain.transitions import layout
 from subchain.transitions.banded_rows import BandedDirichletChain
 from subchain.transitions.layout import Layout, band_of
@@ -126,29 +124,6 @@ def test_large_bands_have_one_too(mask: Array):
     found = stationary_of(moves)
     np.testing.assert_allclose(moves.apply(found[:, None])[:, 0], found, atol=1e-12)
     assert found.sum() == pytest.approx(1.0)
-
-
-# ---- what can be reached ---------------------------------------------------------------------------------------------
-
-
-def covers_by_spans(found: Spans) -> Array:
-    return (found.low[:, None] <= found.least) & (found.high[:, None] >= found.most)
-
-
-@pytest.mark.parametrize("name", ["left to right", "further ahead", "band", "backwards", "apart", "circle"])
-@pytest.mark.parametrize("n_states", [1, 4, 11])
-def test_intervals_say_who_covers_whom(name: str, n_states: int):
-    matrix = weights(MASKS[name](n_states))
-    np.testing.assert_array_equal(
-        covers_by_spans(spans(band(matrix).out_of, LEAST_TRANSITION)), covering(matrix), err_msg=name
-    )
-
-
-@given(cells=st.lists(st.sampled_from([0.0, 1e-200, 0.5]), min_size=36, max_size=36), width=st.integers(0, 3))
-def test_intervals_never_claim_too_much(cells: list[float], width: int):
-    matrix = np.reshape(cells, (6, 6)) * banded(6, width)
-    claimed = covers_by_spans(spans(band(matrix).out_of, LEAST_TRANSITION))
-    assert (covering(matrix) | ~claimed).all()
 
 
 # ---- the prior -------------------------------------------------------------------------------------------------------

@@ -23,7 +23,8 @@ STAGES = {"ibm1": ("ibm1",), "diagonal": ("diagonal",), "hmm": ("ibm1", "hmm")}
 #: Options of a fit, by the names of their parameters.
 OF_A_FIT = {
     "model": "--model", "inference": "--inference", "iterations": "--iterations",
-    "agreement": "--agreement/--no-agreement", "seed": "--seed", "priors": "--priors", "save": "--save",
+    "agreement": "--agreement/--no-agreement", "prefix": "--prefix", "seed": "--seed", "priors": "--priors",
+    "save": "--save",
 }  # fmt: skip
 #: Methods by which the two directions are combined.
 SYMMETRIZATIONS = ("product", "grow-diag-final-and", "grow-diag-final", "grow-diag", "intersection", "union")
@@ -43,6 +44,7 @@ def align(
     inference: align_options.Inference = None,
     iterations: align_options.Iterations = None,
     agreement: align_options.Agreement = True,
+    prefix: align_options.Prefix = None,
     priors: align_options.Priors = None,
     fitted: align_options.Fitted = None,
     save: align_options.Save = None,
@@ -66,7 +68,7 @@ def align(
 
         settings = {
             "symmetrize": symmetrize, "threshold": threshold, "stages": STAGES.get(model), "random_state": seed,
-            "agreement": agreement, "iterations": iterations, "n_jobs": jobs,
+            "agreement": agreement, "iterations": iterations, "n_jobs": jobs, "prefix": prefix,
         }  # fmt: skip
         _check(format, symmetrize, model, inference, priors, fitted)
         _check_links(context, fitted, symmetrize, threshold)
@@ -253,6 +255,8 @@ def _fit(
     prior = None if priors is None else _load(priors)
     if prior is not None:  # there are no options for these
         settings = settings | {name: prior._read_with[name] for name in ("max_jump", "end_jumps")}
+        if settings["prefix"] is None:
+            settings["prefix"] = prior._read_with["prefix"]
     aligner = alignment.WordAligner(progress=progress, **_given(inference=_evaluated(inference), **settings))
     aligner.fit(text, **_given(prior=prior))
     if getattr(aligner, "status_", None) == "interrupted":

@@ -49,6 +49,10 @@ Threshold = Annotated[
     float | None, typer.Option("--threshold", metavar="P", help="Smallest posterior of a link, for product.")
 ]
 Lowercase = Annotated[bool, typer.Option("--lowercase", help="Convert both sides to lower case.")]
+Prefix = Annotated[
+    int | None,
+    typer.Option("--prefix", metavar="N", rich_help_panel=MODEL, help="Cut words to their first N letters."),
+]
 Columns = Annotated[
     str | None, typer.Option("--columns", metavar="A,B", help="The columns of a Parquet file: source, target.")
 ]

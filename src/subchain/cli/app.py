@@ -127,7 +127,7 @@ app.command(
 )(align_score)
 
 grammar = typer.Typer(
-    help="Learn grammars from sentences without trees; parse and score.",
+    help="Learn grammars, of dependencies or of phrases, from sentences or a treebank; parse and score.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -139,6 +139,9 @@ grammar.command(
         "subchain grammar fit tags.txt -o grammar.safetensors",
         "subchain grammar fit train.conllu --column xpos --no-punctuation --max-length 10 -o grammar.safetensors",
         "subchain grammar fit tags.txt --inference vi --concentration 1 -o grammar.safetensors",
+        "subchain grammar fit sentences.txt --rules grammar.cfg --inference cvi -o grammar.safetensors",
+        "subchain grammar fit sentences.txt --nonterminals 10 --preterminals 20 -o grammar.safetensors",
+        "subchain grammar fit treebank.mrg --model latent --annotations 4 --inference cvi -o grammar.safetensors",
     ),
 )(grammar_fit)
 grammar.command(
@@ -147,6 +150,7 @@ grammar.command(
         "subchain grammar parse grammar.safetensors test.conllu -o parsed.conllu",
         "subchain grammar parse grammar.safetensors tags.txt --method mbr --format heads",
         "subchain grammar parse grammar.safetensors tags.txt --format tree",
+        "subchain grammar parse latent.safetensors sentences.txt -o parsed.mrg",
     ),
 )(grammar_parse)
 grammar.command(
@@ -161,6 +165,7 @@ grammar.command(
     epilog=examples(
         "subchain grammar score grammar.safetensors test.conllu --no-punctuation --max-length 10",
         "subchain grammar score grammar.safetensors tags.txt --json",
+        "subchain grammar score latent.safetensors test.mrg",
     ),
 )(grammar_score)
 

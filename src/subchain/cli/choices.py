@@ -30,11 +30,18 @@ EMISSIONS = {
     "block_sparse": "BlockSparse",
     "block-sparse": "BlockSparse",
 }
-INFERENCES = {"vi": "VI", "em": "EM", "cvi": "CVI", "svi": "SVI", "scvi": "SCVI", "gibbs": "Gibbs", "beam": "Beam"}
-TRANSITIONS = {"dirichlet": "Dirichlet", "hdp": "HDP"}
+INFERENCES = {"vi": "VI", "em": "EM", "cvi": "CVI", "svi": "SVI", "scvi": "SCVI", "gibbs": "Gibbs",
+              "hastings": "Hastings", "beam": "Beam"}  # fmt: skip
+TRANSITIONS = {"dirichlet": "Dirichlet", "hdp": "HDP", "low_rank": "LowRank", "low-rank": "LowRank"}
 BOUNDARIES = ("Buffer", "GrowBuffer", "Guards", "Stationary")
 #: Example limits of algorithms without `max_iter`.
-LIMITS = {"SVI": "max_passes=3", "SCVI": "max_passes=3", "Gibbs": "n_samples=200", "Beam": "n_samples=200"}
+LIMITS = {
+    "SVI": "max_passes=3",
+    "SCVI": "max_passes=3",
+    "Gibbs": "n_samples=200",
+    "Hastings": "n_samples=200",
+    "Beam": "n_samples=200",
+}
 #: Algorithms that can learn the number of states.
 FINDS_STATES = ("VI", "CVI", "SVI", "SCVI", "Beam")
 

@@ -6,7 +6,7 @@ import errno
 import os
 from enum import IntEnum
 
-from subchain.errors import FileFormatError, InputError, SubchainError
+from subchain.errors import FileFormatError, FileWriteError, InputError, SubchainError
 
 
 class ExitCode(IntEnum):
@@ -55,6 +55,8 @@ def explain(error: BaseException) -> tuple[ExitCode, str]:
         return ExitCode.INTERRUPTED, "interrupted; nothing was written."
     if isinstance(error, NotInstalledError):
         return ExitCode.NOT_INSTALLED, str(error)
+    if isinstance(error, FileWriteError):
+        return ExitCode.UNWRITABLE, _system_error(error)
     if isinstance(error, UnwritableError):
         return ExitCode.UNWRITABLE, str(error)
     if isinstance(error, (UnreadableError, FileFormatError)):

@@ -51,7 +51,7 @@ Transition = Annotated[
         "--transition",
         metavar="PRIOR",
         rich_help_panel=MODEL,
-        help="dirichlet, hdp, or a call such as 'HDP(stickiness=10)'.",
+        help="dirichlet, hdp, low-rank, or a call such as 'HDP(stickiness=10)' or 'LowRank(features=64)'.",
     ),
 ]
 Inference = Annotated[

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import sys
 import time
 from typing import Annotated
 
@@ -16,15 +16,17 @@ def grammar_parse(
     grammar: grammar_options.Grammar,
     sentences: grammar_options.Sentences,
     output: grammar_options.Trees = None,
-    format: grammar_options.Format = "conllu",
+    format: grammar_options.Format = None,
     method: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--method",
             metavar="NAME",
-            help="viterbi, the most probable tree, or mbr, that with the largest expected number of right heads.",
+            help="viterbi, the most probable tree; mbr, that with the largest expected number of right heads or "
+            "phrases, not for latent annotations; max-rule, for phrases, that with the largest product of posterior "
+            "probabilities of its rules. Usual are viterbi and, for latent annotations, max-rule.",
         ),
-    ] = "viterbi",
+    ] = None,
     column: grammar_options.Column = None,
     punctuation: grammar_options.Punctuation = True,
     max_length: grammar_options.MaxLength = None,
@@ -32,28 +34,30 @@ def grammar_parse(
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Parse sentences: find the head of every word."""
+    """Parse sentences: find the head of every word, or the tree of phrases."""
     with command_output(as_json, quiet) as out:
-        from subchain.cli.grammar_output import check_format, save_trees, show_trees
+        from subchain.cli.grammar_kinds import check_format, kind_of_file
         from subchain.cli.inputs import existing
         from subchain.cli.targets import check_target
-        from subchain.grammar import DMV
+        from subchain.core.files import writing
 
-        check_format(format)
         existing(grammar)
         if output is not None:
             check_target(output, sentences, grammar)
-        model = DMV.load(grammar).set_params(n_jobs=jobs)
-        text = grammar_options.read_sentences(sentences, column, punctuation, max_length)
+        kind = kind_of_file(grammar, jobs)
+        format = check_format(kind, format)
+        text = kind.read(sentences, column, punctuation, max_length)
         began = time.perf_counter()
-        parsed = dataclasses.replace(text, heads=model.parse(text, method))
+        trees = kind.parsed(text, method or kind.usual_method)
         seconds = time.perf_counter() - began
         out.add(output=None if output is None else str(output), n_sentences=len(text), seconds=seconds)
         if output is not None:
-            save_trees(parsed, output, format)
+            written = kind.written(trees, format)
+            with writing(output) as file:
+                file.write(written)
             out.line(f"{number_of(len(text), 'sentence')} ({seconds:.1f} s, {len(text) / seconds:,.0f} per second)")
             out.line(f"trees written to {output}")
         elif as_json:
-            out.add(heads=parsed.heads)
+            out.add(**{name: value for name, value in kind.plain(trees).items() if name != "tags"})
         else:
-            show_trees(parsed, format)
+            sys.stdout.write(kind.written(trees, format))

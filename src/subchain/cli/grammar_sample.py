@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -14,7 +15,7 @@ def grammar_sample(
     grammar: grammar_options.Grammar,
     number: Annotated[int, typer.Option("-n", "--number", metavar="N", help="Number of sentences.")] = 1,
     output: grammar_options.Trees = None,
-    format: grammar_options.Format = "conllu",
+    format: grammar_options.Format = None,
     max_length: Annotated[
         int, typer.Option("--max-length", metavar="N", help="Words of the longest sentence; longer are drawn again.")
     ] = 40,
@@ -22,23 +23,26 @@ def grammar_sample(
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Generate sentences with their trees; tags stand for words."""
+    """Generate sentences with their trees; tags stand for words in dependency grammars."""
     with command_output(as_json, quiet) as out:
-        from subchain.cli.grammar_output import check_format, save_trees, show_trees
+        from subchain.cli.grammar_kinds import check_format, kind_of_file
         from subchain.cli.inputs import existing
         from subchain.cli.targets import check_target
-        from subchain.grammar import DMV
+        from subchain.core.files import writing
 
-        check_format(format)
         existing(grammar)
         if output is not None:
             check_target(output, grammar)
-        drawn = DMV.load(grammar).sample(number, max_length, random_state=seed)
+        kind = kind_of_file(grammar)
+        format = check_format(kind, format)
+        drawn = kind.sampled(number, max_length, seed)
         out.add(output=None if output is None else str(output), n_sentences=len(drawn))
         if output is not None:
-            save_trees(drawn, output, format)
+            written = kind.written(drawn, format)
+            with writing(output) as file:
+                file.write(written)
             out.line(f"{number_of(len(drawn), 'sentence')} written to {output}")
         elif as_json:
-            out.add(tags=drawn.tags, heads=drawn.heads)
+            out.add(**kind.plain(drawn))
         else:
-            show_trees(drawn, format)
+            sys.stdout.write(kind.written(drawn, format))

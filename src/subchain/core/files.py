@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.locks import PREFIX, create_locked, leftovers
-from subchain.errors import FileFormatError, InputError, SubchainError
+from subchain.errors import FileFormatError, FileWriteError, InputError, SubchainError
 
 #: Keys of the metadata entries: the JSON header, and the checksum of header and arrays.
 HEADER, CHECKSUM = "subchain", "checksum"
@@ -54,12 +54,20 @@ def checked_target(path: str | os.PathLike[str]) -> Path:
 
 @contextmanager
 def _errors_naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Replace the file name in any `OSError` by `path`, so that the error does not name a temporary file."""
+    """Replace errors of the system by a `FileWriteError` that names `path`, and not a temporary file."""
     try:
         yield
-    except OSError as error:
-        error.filename, error.filename2 = str(path), None
+    except SubchainError:
         raise
+    except OSError as error:
+        named = os.path.basename(os.fspath(error.filename)) if isinstance(error.filename, str) else ""
+        if named not in ("", os.path.basename(path)) and PREFIX not in named:
+            raise  # another file, which was read for this one
+        raise FileWriteError(
+            f"cannot write {path}: {error.strerror or error}. Choose a folder with room in which files can be made.",
+            path,
+            error,
+        ) from None
 
 
 @contextmanager
@@ -100,7 +108,7 @@ def writing(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]:
 
 
 def reserve(path: str | os.PathLike[str]) -> None:
-    """Reserve disk space for all of a file that will be mapped; raise an `OSError` if there is not enough.
+    """Reserve disk space for all of a file that will be mapped; raise a `FileWriteError` if there is not enough.
 
     A process that writes to a map without space behind it is killed (SIGBUS). File systems that compress or copy on
     write may still run out of space later.
@@ -160,6 +168,22 @@ def read_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, NDAr
     if _is_deeper(header, MAX_DEPTH):
         raise FileFormatError(f"{source} is damaged: its header is nested more than {MAX_DEPTH} levels deep.")
     return arrays, header
+
+
+def stored_kind(path: str | os.PathLike[str]) -> str | None:
+    """Return the "kind" in the header of a file by `write_arrays`, None if it has none; nothing is checked yet."""
+    from safetensors import SafetensorError, safe_open
+
+    source = Path(path)
+    if not source.is_file():
+        raise InputError(f"there is no file {source}.")
+    try:
+        with safe_open(str(source), framework="numpy") as file:
+            header = json.loads((file.metadata() or {}).get(HEADER, "null"))
+    except (SafetensorError, OSError, ValueError, RecursionError) as error:
+        raise FileFormatError(f"{source} is damaged, truncated, or not a subchain file ({error}).") from None
+    kind = header.get("kind") if isinstance(header, dict) else None
+    return kind if isinstance(kind, str) else None
 
 
 def check_version(path: str | os.PathLike[str], header: Mapping[str, Any], version: int) -> None:

@@ -229,9 +229,19 @@ def check_part(name: str, prior: Any, sums: Record, weights: Record) -> None:
 
 
 def check_alike(one: Any, other: Any, what: str, *, by_shape: bool = True) -> None:
-    """Raise a `FileFormatError` that names `what` unless two records have the same classes, and the same shapes."""
-    if one.schema() != other.schema() or (by_shape and one.shapes() != other.shapes()):
+    """Raise a `FileFormatError` that names `what` unless two records have the same classes and the same shapes.
+
+    Whole numbers, such as the groups of states, are part of the shape.
+    """
+    if one.schema() != other.schema() or (by_shape and not _have_one_shape(one, other)):
         raise FileFormatError(f"{what} do not fit each other")
+
+
+def _have_one_shape(one: Any, other: Any) -> bool:
+    mine, theirs = one.arrays(), other.arrays()
+    return one.shapes() == other.shapes() and all(
+        np.array_equal(array, theirs[name]) for name, array in mine.items() if array.dtype.kind in "iu"
+    )
 
 
 class IncrementalPosterior:

@@ -21,6 +21,7 @@ from subchain.data.tables import read_parquet
 from subchain.data.tag_dictionary import TagDictionary
 from subchain.data.tagged import read_tagged
 from subchain.data.text import read_text
+from subchain.data.tree import Tree
 from subchain.data.vocabulary import Vocabulary
 
 read_alike = renamed_function("read_alike", as_sequences_like)
@@ -36,6 +37,7 @@ __all__ = [
     "Sequences",
     "TagDictionary",
     "TaggedText",
+    "Tree",
     "Vocabulary",
     "as_parallel_text",
     "as_sequences",

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.data.class_files import read_class_names
 from subchain.data.convert import as_sequences
-from subchain.data.lines import TextSource, name_of_source, numbered_lines
+from subchain.data.lines import TextSource
 from subchain.data.sequences import Sequences
 from subchain.data.vocabulary import Vocabulary
-from subchain.errors import FileFormatError, InputError, unknown_name
+from subchain.errors import InputError, unknown_name
 from subchain.numerics.brown import merge_all
 from subchain.numerics.exchange import Neighbours, exchange, logarithms
 
@@ -128,23 +129,8 @@ def read_word_classes(source: TextSource, vocabulary: Vocabulary) -> Index:
     >>> read_word_classes(io.StringIO("the\\t4\\na\\t4\\ncat\\t7\\n"), Vocabulary(["cat", "the", "runs"])).tolist()
     [1, 0, 2]
     """
-    numbers: dict[str, int] = {}
-    known: dict[str, int] = {}
-    for number, line in numbered_lines(source):
-        fields = line.split("\t")
-        if not line.strip():
-            continue
-        if len(fields) not in (2, 3) or not all(fields):
-            raise FileFormatError(
-                f"line {number} of {name_of_source(source)} is {line[:60]!r}; a line of word classes is "
-                "`word<TAB>class` or `class<TAB>word<TAB>count`."
-            )
-        word, name = fields if len(fields) == 2 else (fields[1], fields[0])
-        if word in known and numbers.get(name) != known[word]:
-            raise FileFormatError(
-                f"line {number} of {name_of_source(source)}: {word!r} has a class already; a word is in one class."
-            )
-        known[word] = numbers.setdefault(name, len(numbers))
-    if not known:
+    names = read_class_names(source)
+    if not names:
         raise InputError("the file holds no word classes; give one with lines of `word<TAB>class`.")
-    return np.array([known.get(word, len(numbers)) for word in vocabulary], dtype=np.int64)
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names.values()))}
+    return np.array([numbers[names[word]] if word in names else len(numbers) for word in vocabulary], dtype=np.int64)

@@ -22,7 +22,7 @@ from subchain.data.columns import Columns
 from subchain.data.delimited import read_csv
 from subchain.data.dtypes import SUPPORTED, cast, is_supported, joined
 from subchain.data.lines import existing_file
-from subchain.data.mapped import is_memory_mapped
+from subchain.data.mapped import files_of, intact, is_memory_mapped
 from subchain.data.missing import check_finite
 from subchain.data.sequences import (
     Sequences,
@@ -273,7 +273,8 @@ def _end_to_end(pieces: list[NDArray[Any]]) -> NDArray[Any]:
     if len(filled) == 1:
         return model
     dtype = joined(piece.dtype for _, piece in filled)
-    return np.concatenate([cast(piece, dtype, f"sequence {i}") for i, piece in filled])
+    with intact(*files_of(piece for _, piece in filled)):
+        return np.concatenate([cast(piece, dtype, f"sequence {i}") for i, piece in filled])
 
 
 def _are_alike(pieces: Sequence[Any]) -> bool:

@@ -21,7 +21,7 @@ from subchain.data.sequences import Sequences, Vocabularies
 from subchain.data.sniffing import MISSING_CELLS, TableLayout, sniff
 from subchain.data.tables import ArrowTable, blaming_file, checked_table, chosen_columns, from_table
 from subchain.data.unpacking import COMPRESSED, is_compressed, open_unpacked
-from subchain.data.wide_csv import is_wide, read_numbers
+from subchain.data.wide_csv import is_wide, read_numbers, read_words
 
 _CSV_BLOCK = 1 << 26
 _LARGEST_CSV_BLOCK = (1 << 31) - 1
@@ -90,6 +90,9 @@ def read_csv(
         numbers = read_numbers(found, len(names), layout.separator, layout.has_header) if is_whole else None
         if numbers is not None:
             return checked_table(Sequences(_with_minus_one(numbers), columns=names))
+        words = read_words(found, len(names), layout.separator, layout.has_header) if is_whole else None
+        if words is not None:
+            return checked_table(Sequences(words[0], columns=names, vocabulary=words[1]))
     table = _arrow_table(found, layout, chosen, skip_blank=True)
     lengths = _lengths_between_blanks(found, layout)
     if lengths is not None and len(names) == 1 and not _is_text(table.column(0)):
@@ -124,12 +127,15 @@ def _arrow_table(path: Path, layout: TableLayout, chosen: list[str] | None, *, s
 
     # Arrow infers types from the first block only, so the file is one block if possible: otherwise a column that begins
     # with integers and continues with fractions would be read as integers.
-    block = _CSV_BLOCK if is_compressed(path) else min(path.stat().st_size + 1, _LARGEST_CSV_BLOCK)
+    packed = is_compressed(path)
+    block = _CSV_BLOCK if packed else min(path.stat().st_size + 1, _LARGEST_CSV_BLOCK)
     with blaming_file(path, "CSV"), open_unpacked(path) as file:
         table = pyarrow.csv.read_csv(
             file,
             read_options=pyarrow.csv.ReadOptions(
-                block_size=max(block, 1 << 16), column_names=None if layout.has_header else layout.names
+                block_size=max(block, 1 << 16),
+                column_names=None if layout.has_header else layout.names,
+                use_threads=not packed,  # where unpacking fails, Arrow's threads would keep the process from ending
             ),
             parse_options=pyarrow.csv.ParseOptions(delimiter=layout.separator, ignore_empty_lines=skip_blank),
             convert_options=pyarrow.csv.ConvertOptions(include_columns=chosen, decimal_point=layout.decimal_point),

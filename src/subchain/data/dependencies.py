@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from subchain.data.conllu import FIELDS, conllu_sentences
 from subchain.data.lines import TextSource, name_of_source, numbered_lines
 from subchain.data.sequences import Sequences
+from subchain.data.tree import Tree
 from subchain.errors import FileFormatError, InputError, unknown_name
 
 #: Tags of the Penn Treebank that mark punctuation and currency symbols.
@@ -128,13 +130,37 @@ def read_dependencies(source: TextSource, column: str | None = None, punctuation
 
 
 def _read(source: TextSource, lines: list[tuple[int, str]], column: str | None, punctuation: bool) -> Dependencies:
-    """Read a treebank; errors name the file."""
-    try:
+    with _named(source):
         return _read_lines_of(lines, column, punctuation)
+
+
+@contextmanager
+def _named(source: TextSource) -> Iterator[None]:
+    """Let errors name the file."""
+    try:
+        yield
     except FileFormatError as error:
         raise FileFormatError(f"{name_of_source(source)}: {error}") from error
     except InputError as error:
         raise InputError(f"{name_of_source(source)}: {error}") from error
+
+
+def has_word_lines(path: str | PathLike[str], lines: list[tuple[int, str]]) -> bool:
+    """Return whether a file has a word with its fields on every line, and not a sentence."""
+    return "conllu" in Path(path).name.split(".")[-2:] or any("\t" in line for _, line in lines[:100])
+
+
+def words_of_lines(source: TextSource, lines: list[tuple[int, str]]) -> list[list[str]]:
+    """Return the words of a file with a word on every line: the forms of CoNLL-U, or the first of three fields."""
+    with _named(source):
+        if _is_conllu(lines):
+            return [list(sentence.field("form")) for sentence in conllu_sentences(lines)]
+        return _read_lines(lines).words
+
+
+def _is_conllu(lines: list[tuple[int, str]]) -> bool:
+    first = next((line for _, line in lines if line.strip() and not _is_comment(line)), "")
+    return first.count("\t") == len(FIELDS) - 1
 
 
 def _is_comment(line: str) -> bool:
@@ -143,8 +169,7 @@ def _is_comment(line: str) -> bool:
 
 
 def _read_lines_of(lines: list[tuple[int, str]], column: str | None, punctuation: bool) -> Dependencies:
-    first = next((line for _, line in lines if line.strip() and not _is_comment(line)), "")
-    if first.count("\t") == len(FIELDS) - 1:
+    if _is_conllu(lines):
         text, universal = _read_conllu(lines, column or "upos")
         tags, marks = universal, set(UNIVERSAL_PUNCTUATION)
     else:
@@ -239,20 +264,33 @@ def _decoded(sequences: Sequences) -> list[list[str]]:
     return [[str(tag) for tag in sentence] for sentence in found]
 
 
+def _tags(sentence: Any, number: int) -> list[Any]:
+    """Return the tags of a sentence of a list."""
+    if isinstance(sentence, str):
+        return sentence.split()
+    if isinstance(sentence, Tree):
+        return list(sentence.leaves())
+    if not isinstance(sentence, Iterable):
+        raise InputError(
+            f"sentence {number} is of type {type(sentence).__name__}; give a list of tags, text or a tree."
+        )
+    return list(sentence)
+
+
 def as_dependencies(source: Any, column: str | None = None, punctuation: bool = True) -> Dependencies:
     """Return sentences of tags of any kind, with their words and heads if they have any.
 
     Parameters
     ----------
     source : a `Dependencies`, `Sequences` with a vocabulary (such as tags that `read_conllu` has read), a list of
-        sentences (lists of tags, or strings with white space between them), or the path of a file: CoNLL-U (its name
-        has .conllu), lines of word, tag and head (separated by tabs), or text with one sentence of tags a line
+        sentences (lists of tags, strings with white space between them, or trees, whose leaves are taken), or the path
+        of a file: CoNLL-U (its name has .conllu), lines of word, tag and head (separated by tabs), or text with one
+        sentence of tags a line
     column, punctuation : for files with words, see `read_dependencies`
     """
     if isinstance(source, (str, PathLike)):
         lines = list(numbered_lines(source))
-        is_treebank = "conllu" in Path(source).name.split(".")[-2:] or any("\t" in line for _, line in lines[:100])
-        if is_treebank:
+        if has_word_lines(source, lines):
             return _read(source, lines, column, punctuation)
         if column is not None or not punctuation:
             raise InputError(f"{str(source)!r} is plain text: it has tags alone, no columns and no words.")
@@ -263,7 +301,7 @@ def as_dependencies(source: Any, column: str | None = None, punctuation: bool = 
         source = _decoded(source)
     if not isinstance(source, (list, tuple)):
         raise InputError(f"sentences must be a list, a file or Dependencies, not a {type(source).__name__}.")
-    sentences = [sentence.split() if isinstance(sentence, str) else list(sentence) for sentence in source]
+    sentences = [_tags(sentence, number) for number, sentence in enumerate(source)]
     for number, sentence in enumerate(sentences):
         wrong = next((tag for tag in sentence if not isinstance(tag, str)), None)
         if wrong is not None:

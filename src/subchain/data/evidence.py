@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.data.evidence_arrays import EvidenceArrays
 from subchain.data.evidence_sources import (
     ChosenPositions,
     EndsOfSequences,
@@ -36,7 +37,7 @@ from subchain.errors import InputError
 MAX_FRACTION, SAMPLE, MAX_BYTES = 0.3, 4096, 1 << 31
 
 
-class Evidence:
+class Evidence(Source):
     """Log weights of the states at every position; create it with :meth:`build`.
 
     Examples
@@ -190,6 +191,23 @@ class Evidence:
         for source in self._sources:
             source.add(index, values, weights)
         return weights if self._order is None else np.ascontiguousarray(weights[self._order])
+
+    def arrays(self, values: NDArray[Any]) -> EvidenceArrays | None:
+        """Return all evidence as arrays, given all observations; None if there is evidence of another kind.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from subchain.data import Evidence, Sequences
+        >>> data = Sequences(np.zeros(2))
+        >>> Evidence.build(data, n_states=2, states=[-1, 0]).arrays(data.values).states
+        array([-1,  0])
+        """
+        order = np.arange(self.n_states) if self._order is None else self._order
+        found: EvidenceArrays | None = EvidenceArrays.nothing(order)
+        for source in self._sources:
+            found = None if found is None else source.into(found, values)
+        return found
 
     def known(self) -> tuple[Index, Index]:
         """Return the flat positions whose states were given as known, (n,), and these states, (n,).

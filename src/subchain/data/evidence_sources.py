@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.data.evidence_arrays import EvidenceArrays
 from subchain.data.missing import BLOCK_VALUES
 from subchain.data.sequences import Sequences
 from subchain.data.tag_dictionary import TagDictionary
@@ -27,8 +28,12 @@ class Source(Protocol):
     def add(self, index: Index, values: NDArray[Any], weights: Weights) -> None:
         """Add the log weights at flat positions `index`, (n,), with observations `values`, to `weights`, (K, n)."""
 
+    def into(self, arrays: EvidenceArrays, values: NDArray[Any]) -> EvidenceArrays | None:
+        """Return arrays that say what this source says, too, of the observations (N,) or (N, 1); None if none can."""
+        return None
 
-class ChosenPositions:
+
+class ChosenPositions(Source):
     """A source of evidence for some positions of the data, (n,), numbered anew."""
 
     def __init__(self, source: Source, positions: Index) -> None:
@@ -38,7 +43,7 @@ class ChosenPositions:
         self._source.add(self._positions[index], values, weights)
 
 
-class LegalStatesOfSymbols:
+class LegalStatesOfSymbols(Source):
     """Legal states of each symbol, (W, K); for symbols outside the table and missing ones all states are legal."""
 
     def __init__(self, legal: NDArray[np.bool_]) -> None:
@@ -52,8 +57,12 @@ class LegalStatesOfSymbols:
         rows = np.where((codes < 0) | (codes >= self._unrestricted), self._unrestricted, codes)
         weights[~self._legal[:, rows]] = -np.inf
 
+    def into(self, arrays: EvidenceArrays, values: NDArray[Any]) -> EvidenceArrays | None:
+        """Return the arrays with the legal states of symbols."""
+        return arrays._replace(symbols=values.reshape(-1), legal_of_symbols=self._legal)
 
-class StatesOfGroups:
+
+class StatesOfGroups(Source):
     """Legal states of each symbol where symbols and states are partitioned jointly: the states of the symbol's group.
 
     It is a table of legal states kept as one number for each symbol, (W,), and one for each state, (K,).
@@ -92,7 +101,7 @@ class StatesOfGroups:
             yield int(group), np.flatnonzero(groups == group)
 
 
-class LegalStatesOfPositions:
+class LegalStatesOfPositions(Source):
     """Legal states of each position, (N, K)."""
 
     def __init__(self, legal: NDArray[np.bool_]) -> None:
@@ -101,8 +110,12 @@ class LegalStatesOfPositions:
     def add(self, index: Index, values: NDArray[Any], weights: Weights) -> None:
         weights[~self._legal[index].T] = -np.inf
 
+    def into(self, arrays: EvidenceArrays, values: NDArray[Any]) -> EvidenceArrays | None:
+        """Return the arrays with the legal states of positions."""
+        return arrays._replace(legal=self._legal)
 
-class KnownStates:
+
+class KnownStates(Source):
     """Known state of each position, (N,), -1 where it is unknown."""
 
     def __init__(self, states: NDArray[Any]) -> None:
@@ -120,8 +133,12 @@ class KnownStates:
         weights[:, known] = -np.inf
         weights[states[known], known] = here
 
+    def into(self, arrays: EvidenceArrays, values: NDArray[Any]) -> EvidenceArrays | None:
+        """Return the arrays with the known states."""
+        return arrays._replace(states=self._states)
 
-class WeightsOfPositions:
+
+class WeightsOfPositions(Source):
     """Log weights of all states at each position, (N, K)."""
 
     def __init__(self, log_weights: NDArray[Any]) -> None:
@@ -130,8 +147,12 @@ class WeightsOfPositions:
     def add(self, index: Index, values: NDArray[Any], weights: Weights) -> None:
         weights += self._log_weights[index].T
 
+    def into(self, arrays: EvidenceArrays, values: NDArray[Any]) -> EvidenceArrays | None:
+        """Return the arrays with the log weights."""
+        return arrays._replace(log_weights=self._log_weights)
 
-class EndsOfSequences:
+
+class EndsOfSequences(Source):
     """Log weights (K,) of the states at the last position of each sequence, and of those at all other positions."""
 
     def __init__(self, sequences: Sequences, final: Weights, onward: Weights) -> None:

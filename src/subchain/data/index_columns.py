@@ -29,10 +29,11 @@ def without_index(table: Any, names: list[str], sequence: str | None) -> list[st
 
     Columns that name the sequences do not count. If no other column is left, all names are returned.
     """
-    ids = None if sequence is None else table.column(table.column_names.index(sequence))
+    places = places_of(table)
+    ids = None if sequence is None else table.column(places[sequence])
     left_out = {}
     for name in names:
-        why = _why_index(table.column(table.column_names.index(name)), name, ids)
+        why = _why_index(table.column(places[name]), name, ids)
         if why is not None:
             left_out[name] = why
     kept = [name for name in names if name not in left_out]
@@ -47,8 +48,9 @@ def warn_of_sequence_names(table: Any, names: list[str]) -> None:
     """Warn if a column of strings or whole numbers is constant over long stretches, each value in one of them."""
     from pyarrow import types
 
+    places = places_of(table)
     for name in names:
-        column = table.column(table.column_names.index(name))
+        column = table.column(places[name])
         is_text = types.is_string(column.type) or types.is_large_string(column.type)
         if column.null_count or not (is_text or types.is_integer(column.type)):
             continue
@@ -60,6 +62,11 @@ def warn_of_sequence_names(table: Any, names: list[str]) -> None:
                 f"sequences, choose it with sequence={name!r}.",
                 stacklevel=6,
             )
+
+
+def places_of(table: Any) -> dict[str, int]:
+    """Return the numbers of a table's columns by their names; Arrow makes a list of all names at every look."""
+    return {name: index for index, name in enumerate(table.column_names)}
 
 
 def _why_index(column: Any, name: str, ids: Any) -> str | None:

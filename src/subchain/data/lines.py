@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import IO, Any
 
-from subchain.data.unpacking import open_unpacked
+from subchain.data.unpacking import open_unpacked, refuse_bomb
 from subchain.errors import FileFormatError, InputError
 
 TextSource = str | PathLike[str] | IO[str] | IO[bytes]
@@ -61,7 +61,9 @@ def _opened(source: TextSource) -> Any:
         if not hasattr(source, "read"):
             raise InputError(f"text is read from a path or an open file, not from a {type(source).__name__}.")
         return nullcontext(source)
-    return open_unpacked(existing_file(source))
+    found = existing_file(source)
+    refuse_bomb(found)
+    return open_unpacked(found)
 
 
 def name_of_source(source: TextSource) -> str:

@@ -1,4 +1,9 @@
-"""Memory-mapped data files: prefetching, release of memory, and a check that the file has not changed."""
+"""Memory-mapped files: prefetching, release of memory, and a check that the file has not changed.
+
+What is read from a file that is cut while a part is being read is zero (`subchain.numerics.bus_errors`). Whoever
+computes from mapped files therefore checks them once more at the end, before results are kept: `intact` does so, and
+puts the error about the file in the place of errors that zeros have caused.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +11,29 @@ import ctypes
 import functools
 import mmap
 import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subchain.errors import InputError
+from subchain.numerics.bus_errors import renew, watch
 
 #: Minimum number of bytes per prefetch request; for smaller ones the system call costs more than it saves.
 MIN_PREFETCH = 1 << 14
 
 
 class MappedFile:
-    """The file behind a memory-mapped array.
+    """The file behind a memory-mapped array; as long as this object lives, losing it does not end the process.
+
+    Parameters
+    ----------
+    path : of the file
+    values, map_ : the array, and the map that it is a view of
+    is_read_only : whether the map is; if not, the file is written through it, and may have another date
+    name : what messages call it, if not by its path
 
     Examples
     --------
@@ -27,8 +42,11 @@ class MappedFile:
     True
     """
 
-    def __init__(self, path: str, values: NDArray[Any], map_: mmap.mmap, is_read_only: bool) -> None:
+    def __init__(
+        self, path: str, values: NDArray[Any], map_: mmap.mmap, is_read_only: bool, name: str | None = None
+    ) -> None:
         self.path = path
+        self.name = name or path
         self.is_read_only = is_read_only
         self._values = values
         self._map = map_
@@ -36,10 +54,15 @@ class MappedFile:
         self._inode = os.stat(path).st_ino
         self._size, self._modified = self._now()
         if self._size < len(map_):
-            raise InputError(f"{path} has been cut to {self._size} bytes since it was mapped; open it again.")
+            raise InputError(f"{self.name} has been cut to {self._size} bytes since it was mapped; open it again.")
+        self._watched = watch(map_)
+        if self._watched is not None and self._watched.is_broken:
+            raise InputError(
+                f"{self.name} was cut after it had been mapped; what it lost reads as zero. Open it again."
+            )
 
     @classmethod
-    def of(cls, values: NDArray[Any]) -> MappedFile | None:
+    def of(cls, values: NDArray[Any], name: str | None = None) -> MappedFile | None:
         """Return the file that an array, or the base of a view, is mapped from; None if there is none."""
         base: Any = values
         path, is_read_only = None, False
@@ -49,23 +72,25 @@ class MappedFile:
             base = base.base
         if path is None or not isinstance(base, mmap.mmap) or not os.path.exists(path):
             return None
-        return cls(os.fspath(path), values, base, is_read_only)
+        return cls(os.fspath(path), values, base, is_read_only, name)
 
     def check(self) -> None:
         """Raise an `InputError` if the file has another size than before or, mapped for reading, was written to.
 
-        Reading what was cut off a mapped file kills the process, so this is called before each part that is read. It
-        cannot help if a file is cut while a part is being read. A file that was deleted or replaced can still be read.
+        This is called before each part that is read, and after the last one. A file that was deleted or replaced can
+        still be read.
         """
         size, modified = self._now()
-        if size != self._size:
+        if self._watched is not None and self._watched.is_broken and size == self._size:
+            what = "could not be read, or written, to its end"  # its disk is full or has failed, or it is long again
+        elif size != self._size:
             what = f"changed from {self._size} to {size} bytes"
         elif self.is_read_only and modified not in (self._modified, None):
             what = "was modified"
         else:
             return
         raise InputError(
-            f"{self.path} {what} while it was in use; restore it and resume from the checkpoint, or start again."
+            f"{self.name} {what} while it was in use; restore it and resume from the checkpoint, or start again."
         )
 
     def _now(self) -> tuple[int, int | None]:
@@ -73,7 +98,7 @@ class MappedFile:
         try:
             size = self._map.size()
         except OSError as error:
-            raise InputError(f"{self.path} can no longer be read: {error.strerror}.") from None
+            raise InputError(f"{self.name} can no longer be read: {error.strerror}.") from None
         try:
             found = os.stat(self.path)
         except OSError:
@@ -112,6 +137,50 @@ def _find_advice() -> Any:
         return ctypes.CDLL(None).madvise
     except (OSError, AttributeError):
         return None
+
+
+@contextmanager
+def intact(*files: MappedFile | None) -> Iterator[None]:
+    """Raise an `InputError` at the end of the block, or in the place of another error, if one of the files has changed.
+
+    Examples
+    --------
+    >>> with intact(None):
+    ...     total = 1 + 1
+    """
+    known = [file for file in files if file is not None]
+    if known:
+        renew()
+    try:
+        yield
+    except Exception:
+        _check(known)
+        raise
+    _check(known)
+
+
+def _check(files: list[MappedFile]) -> None:
+    for file in files:
+        file.check()
+
+
+def files_of(arrays: Iterable[NDArray[Any]]) -> list[MappedFile]:
+    """Return the files that arrays are mapped from, each map once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> files_of([np.arange(3), np.arange(2)])
+    []
+    """
+    mapped = {id(_origin(array)): array for array in arrays if is_memory_mapped(array)}
+    return [file for file in map(MappedFile.of, mapped.values()) if file is not None]
+
+
+def _origin(array: Any) -> object:
+    while isinstance(array, np.ndarray) and array.base is not None:
+        array = array.base
+    return array
 
 
 def is_memory_mapped(values: object) -> bool:

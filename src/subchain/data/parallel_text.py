@@ -159,6 +159,19 @@ class ParallelText:
         target, target_words = _recoded(self.target_tokens, self.target_words, like.target_words)
         return ParallelText(source, self.source_offsets, target, self.target_offsets, source_words, target_words)
 
+    def shortened(self, length: int) -> ParallelText:
+        """Return the same text with words cut to their first letters: those that begin alike become one word.
+
+        Examples
+        --------
+        >>> from subchain.data import ParallelText
+        >>> ParallelText.from_sentences(["he worked"], ["er arbeitete"]).shortened(4)[0]
+        (['he', 'work'], ['er', 'arbe'])
+        """
+        source, source_words = _recoded(self.source_tokens, [word[:length] for word in self.source_words], [])
+        target, target_words = _recoded(self.target_tokens, [word[:length] for word in self.target_words], [])
+        return ParallelText(source, self.source_offsets, target, self.target_offsets, source_words, target_words)
+
     def __repr__(self) -> str:
         return (
             f"ParallelText({len(self):,} sentence pairs, {len(self.source_tokens):,} and {len(self.target_tokens):,} "

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from itertools import pairwise
 from typing import Any, Final, overload
@@ -17,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from subchain.data.columns import Columns, as_slice, resolve_columns
 from subchain.data.dtypes import SUPPORTED, is_supported
-from subchain.data.mapped import MappedFile, is_memory_mapped
+from subchain.data.mapped import MappedFile, intact, is_memory_mapped
 from subchain.data.missing import count_missing
 from subchain.data.vocabulary import Vocabulary, recode
 from subchain.errors import InputError
@@ -102,6 +103,10 @@ class Sequences:
         """Raise an `InputError` if the observations are mapped from a file that has changed."""
         if self.file is not None:
             self.file.check()
+
+    def intact(self) -> AbstractContextManager[None]:
+        """Return a context at whose end `check_file` is called, also in the place of an error inside."""
+        return intact(self.file)
 
     @property
     def n_sequences(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
@@ -19,6 +20,8 @@ MISSING_CELLS = ("", "NA", "N/A", "NaN", "nan")
 MOST = 0.9
 ISO = "ISO 8601"
 _DATE_FORMATS = (ISO, "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%Y/%m/%d", "%d-%b-%Y", "%d-%m-%Y", "%b %d, %Y", "%H:%M:%S")
+#: How texts in these notations begin; it is checked first, since parsing takes ten microseconds a notation.
+_DATE_BEGINS = re.compile(r"\d{1,4}([-/.:])\s*\w+\1|\d{8}\D|\d{4}-?W\d|[^\W\d]+\.?\s+\d{1,2}\s*,")
 
 
 class TableLayout(NamedTuple):
@@ -86,9 +89,7 @@ def is_date(text: str) -> bool:
     (True, True, False, False)
     """
     text = text.strip()
-    if not text[:1].isalnum() or sum(mark.isdigit() for mark in text) < 4 or text.isdecimal():
-        return False
-    return any(_parses(text, form) for form in _DATE_FORMATS)
+    return _DATE_BEGINS.match(text) is not None and any(_parses(text, form) for form in _DATE_FORMATS)
 
 
 def is_number(text: str) -> bool:

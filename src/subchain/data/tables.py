@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from subchain.data.arrow import ArrowColumn, first_null, is_list, require_pyarrow, side_by_side
 from subchain.data.columns import Columns, first_repeated, resolve_columns
-from subchain.data.index_columns import warn_of_sequence_names, without_index
+from subchain.data.index_columns import places_of, warn_of_sequence_names, without_index
 from subchain.data.large_parquet import unpack_large
 from subchain.data.lines import existing_file
 from subchain.data.missing import check_finite
@@ -143,7 +143,7 @@ def from_table(
         observed = without_index(table, observed, sequence)
         if sequence is None and lengths is None:
             warn_of_sequence_names(table, observed)
-    places = {name: index for index, name in enumerate(table.column_names)}
+    places = places_of(table)
     cells = [_combined(table.column(places[name])) for name in observed]
     ids = None if sequence is None else _combined(table.column(places[sequence]))
     if any(is_list(column.type) for column in cells):

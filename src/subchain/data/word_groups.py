@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.data.class_files import read_class_names
+from subchain.data.lines import existing_file
 from subchain.data.vocabulary import Vocabulary
 from subchain.errors import InputError
 
@@ -25,9 +27,9 @@ def word_groups(given: Any, vocabulary: Vocabulary | None) -> Index:
     Parameters
     ----------
     given : (W,) of whole numbers, or path
-        A file has one word and the name of its group in each line, divided by a tab or blanks; groups are numbered in
-        the order of their names, as numbers if all of them are. Words that are not in the vocabulary are ignored. The
-        symbol for unknown words joins the group with most words if it is not in the file.
+        A file has one word and the name of its group in each line, as for :func:`read_word_classes`; groups are
+        numbered in the order of their names, as numbers if all of them are. Words that are not in the vocabulary are
+        ignored. The symbol for unknown words joins the group with most words if it is not in the file.
     vocabulary : Vocabulary, optional
         The words; a file needs it.
 
@@ -73,7 +75,7 @@ def _from_file(path: Path, vocabulary: Vocabulary | None) -> Index:
         raise InputError(
             f"groups={str(path)!r} names words, but the data have no vocabulary; give one group number for each code."
         )
-    names = _names_in(path)
+    names = read_class_names(existing_file(path))
     words = vocabulary.to_list()
     if vocabulary.unknown is not None and vocabulary.unknown not in names:
         known = Counter(names[word] for word in words if word in names)
@@ -90,21 +92,3 @@ def _from_file(path: Path, vocabulary: Vocabulary | None) -> Index:
     ordered = sorted(used, key=int) if is_numbered else sorted(used)
     number = {name: place for place, name in enumerate(ordered)}
     return np.array([number[names[word]] for word in words], dtype=np.int64)
-
-
-def _names_in(path: Path) -> dict[str, str]:
-    """Return the name of each word's group."""
-    names: dict[str, str] = {}
-    with path.open(encoding="utf8") as file:
-        for number, line in enumerate(file, start=1):
-            fields = line.rstrip("\n").split("\t") if "\t" in line else line.split()
-            if not any(fields):
-                continue
-            if len(fields) != 2:
-                raise InputError(
-                    f"line {number} of {str(path)!r} has {len(fields)} columns; it needs a word and its group."
-                )
-            word, name = fields[0], fields[1].strip()
-            if names.setdefault(word, name) != name:
-                raise InputError(f"line {number} of {str(path)!r} gives {word!r} a second group, {name!r}.")
-    return names

@@ -308,42 +308,6 @@ class Conjugate(Record, FixedHyperparameters, ABC):
         return None
 
 
-@dataclasses.dataclass
-class Frozen(Record, FixedHyperparameters):
-    """Point mass on given parameters, for components that are frozen or set by hand; updates change nothing."""
-
-    parameters: Parameters
-
-    def update(self, sums: Any) -> Frozen:
-        return self
-
-    def mean(self) -> Parameters:
-        return self.parameters
-
-    mode = expected_log = predictive = mean
-
-    def sample(self, rng: np.random.Generator) -> Parameters:
-        return self.parameters
-
-    def kl(self, prior: Any) -> float:
-        return 0.0
-
-    def log_density(self, parameters: Any) -> float:
-        return 0.0
-
-    def log_partition(self) -> NDArray[np.float64]:
-        return np.zeros(self.parameters.n_states)
-
-    def log_evidence(self, sums: Any) -> float | None:
-        return None
-
-    def incremental(self, sums: Any) -> Incremental:
-        return Incremental(self, sums)
-
-    def counts(self, sums: Any, values: Values) -> EmissionCounts | None:
-        return self.parameters.fixed_counts(values)
-
-
 class Emission(Component, ABC):
     """Specification of a family as the user writes it.
 
@@ -419,6 +383,9 @@ class Emission(Component, ABC):
         """Return the family with sizes set from `parameters` that data may not show, such as the number of symbols."""
         return self
 
+    def check_start(self, prior: Any, parameters: Any) -> None:
+        """Raise an `InputError` if a fit with this prior cannot begin with given parameters of the family."""
+
     @property
     def has_frozen(self) -> bool:
         """Whether any part, or state, of the family keeps the parameters of the start."""
@@ -426,11 +393,11 @@ class Emission(Component, ABC):
 
     def freeze(self, prior: Conjugate, start: Parameters) -> Posterior:
         """Return the prior with a point mass on the parameters of the start for the states that are frozen."""
+        from subchain.emissions.frozen import Frozen, PartlyFrozen
+
         kept = frozen_states(self.frozen, start.n_states, type(self).__name__)
         if kept.all() or not kept.any():
             return Frozen(start) if kept.any() else prior
-        from subchain.emissions.partly_frozen import PartlyFrozen
-
         if prior.is_learned:
             raise InputError(
                 f"{type(self).__name__}: a learned concentration and frozen={self.frozen!r} cannot be combined; give "
@@ -448,3 +415,13 @@ class Emission(Component, ABC):
         weights = rng.exponential(1.0 / reference.n_states, (reference.n_states, len(index)))
         reference.accumulate(np.take(data.values, index, axis=0), weights, sums)
         return sums.scale(data.n_observations / max(len(index), 1))
+
+    def unseen_sums(
+        self, data: Sequences, reference: Likelihood, index: NDArray[np.int64], rng: np.random.Generator
+    ) -> Sums | None:
+        """Return sums, of all states alike or random, that make possible what the observations at `index` may lack.
+
+        A start adds a small share of them: without it the maximum-likelihood estimate of a sample's statistics may say
+        that other observations are impossible. None where that cannot be.
+        """
+        return None if self.features(data, index[:1]) is not None else self.random_sums(data, reference, index, rng)

@@ -13,10 +13,11 @@ from scipy.special import betaln, digamma, xlog1py, xlogy
 from subchain.core.ranges import FRACTIONS, POSITIVE, ROUNDING
 from subchain.core.records import array
 from subchain.data.sequences import Sequences
-from subchain.emissions.base import Conjugate, Emission, Parameters, Table, Values
+from subchain.emissions.base import Conjugate, Parameters, Table, Values
 from subchain.emissions.checks import without_symbols
 from subchain.emissions.counts import (
     EMPTY,
+    CountEmission,
     CountLikelihood,
     CountSums,
     check_counts,
@@ -161,7 +162,7 @@ class BetaTable(Conjugate):
         return bernoulli_counts(self, sums, values)
 
 
-class Bernoulli(Emission):
+class Bernoulli(CountEmission):
     """Vectors of zeros and ones, (N, D) or (N,), whose columns are independent given the state.
 
     Entries are booleans, integers (−1 where missing) or floating-point numbers (nan where missing). A missing entry is

@@ -33,14 +33,13 @@ from subchain.emissions.block_kernels import (
 )
 from subchain.emissions.categorical import (
     SMALLEST_LOG,
-    Categorical,
     CategoricalLikelihood,
     CategoricalParameters,
     CategoricalSums,
     DirichletTable,
     as_symbols,
 )
-from subchain.emissions.checks import check_probabilities, positive
+from subchain.emissions.checks import as_vector, check_probabilities, first_where, integer_range, positive, where_is
 from subchain.emissions.hyperparameters import check_mode
 from subchain.emissions.incremental import Incremental
 from subchain.emissions.scaling import exponentiate_in_place
@@ -349,6 +348,22 @@ class BlockSparse(Emission):
     def for_parameters(cls, parameters: BlockSparseParameters) -> Self:
         return cls(groups=parameters.blocks.groups)
 
+    def check_start(self, prior: BlockDirichlet, parameters: BlockSparseParameters) -> None:
+        ours, theirs = prior.blocks, parameters.blocks
+        if len(ours.groups) != len(theirs.groups):
+            raise InputError(
+                f"init knows {len(theirs.groups)} symbols, but groups has {len(ours.groups)} entries; give the groups "
+                "of the model in init, or begin without it."
+            )
+        wrong = np.flatnonzero(ours.groups != theirs.groups)
+        if len(wrong):
+            raise InputError(
+                f"init has other groups: symbol {wrong[0]} is in group {theirs.groups[wrong[0]]} there and in group "
+                f"{ours.groups[wrong[0]]} here; give the groups of the model in init, or begin without it."
+            )
+        if (ours.states != theirs.states).any():
+            raise InputError("init divides the states among the groups in another way; begin without it.")
+
     def prior(self, data: Sequences, n_states: int, *, flat: bool) -> BlockDirichlet:
         groups = self._groups(data)
         blocks = _blocks(groups, n_states)
@@ -388,8 +403,16 @@ def _blocks(groups: Index, n_states: int) -> Blocks:
 
 def _check_codes(data: Sequences, n_symbols: int, *, trains: bool) -> None:
     """Raise an `InputError` for data that are not codes, or hold a symbol without a group."""
-    try:
-        Categorical(n_categories=n_symbols).check(data, trains=trains)
-    except InputError as error:
-        text = str(error).replace("Categorical", "BlockSparse")
-        raise InputError(text.replace("set n_categories=", "give a group to each symbol; they must be ")) from None
+    smallest, largest = integer_range(data, "BlockSparse", trains=trains)
+    if smallest < -1:
+        raise InputError(
+            f"BlockSparse data hold a code below −1 (the smallest is {smallest}); codes run from 0, and −1 alone means "
+            "missing."
+        )
+    if largest >= n_symbols:
+        position = first_where(data, lambda block: block >= n_symbols)
+        raise InputError(
+            f"the symbol {as_vector(data.values)[position]} at {where_is(data, position)} has no group: groups has "
+            f"{n_symbols} entries, for the symbols 0 to {n_symbols - 1}. Give a group to each symbol, or encode the "
+            "data with the model's vocabulary."
+        )

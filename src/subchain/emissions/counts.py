@@ -18,7 +18,7 @@ from subchain.core.ranges import COUNTS
 from subchain.core.records import Sums, array
 from subchain.data.missing import is_missing
 from subchain.data.sequences import Sequences
-from subchain.emissions.base import Likelihood, Table, Values
+from subchain.emissions.base import Emission, Likelihood, Table, Values
 from subchain.emissions.checks import as_matrix, as_vector, first_where, suits_kernels, where_is
 from subchain.errors import InputError
 from subchain.numerics.special import log_factorial
@@ -34,6 +34,8 @@ EMPTY = 1e-12
 LOG_FACTORIALS = log_factorial(np.arange(1024.0))
 #: Rows per block of a pass over all data.
 PASS_ROWS = 1 << 18
+#: Share of all observations in the sums of random starts, if these are those of a sample.
+SHARE_OF_ALL = 0.02
 
 
 class Block(NamedTuple):
@@ -69,6 +71,35 @@ def weigh_logs(logs: NDArray[np.float64], amounts: NDArray[np.float64]) -> Table
     total: Table = np.where(infinite, 0.0, logs) @ amounts
     total[infinite.astype(np.float64) @ amounts > 0.0] = -np.inf
     return total
+
+
+class CountEmission(Emission):
+    """Base class of families of counts; a sample of the data may have nothing but zeros in a column."""
+
+    def random_sums(
+        self, data: Sequences, reference: Likelihood, index: NDArray[np.int64], rng: np.random.Generator
+    ) -> Sums:
+        """Return sums for a random start; see `Emission.random_sums`."""
+        sums, others = super().random_sums(data, reference, index, rng), _of_all(data, reference, index)
+        return sums if others is None else sums + others.scale(SHARE_OF_ALL)
+
+    def unseen_sums(
+        self, data: Sequences, reference: Likelihood, index: NDArray[np.int64], rng: np.random.Generator
+    ) -> Sums | None:
+        """Return the sums of all observations, which belong to all states alike; None if `index` has all of them."""
+        return _of_all(data, reference, index)
+
+
+def _of_all(data: Sequences, reference: Likelihood, index: NDArray[np.int64]) -> Sums | None:
+    """Return the sums of all observations, of all states alike; None if `index` has all of them."""
+    if len(index) == data.n_observations:
+        return None
+    sums, n_states = reference.zeros(), reference.n_states
+    rows = max(PASS_ROWS // n_states, 1)
+    for first in range(0, data.n_observations, rows):
+        values = data.values[first : first + rows]
+        reference.accumulate(values, np.full((n_states, len(values)), 1.0 / n_states), sums)
+    return sums
 
 
 @dataclasses.dataclass

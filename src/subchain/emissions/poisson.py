@@ -16,10 +16,11 @@ from scipy.special import digamma, gammaln, xlogy
 from subchain.core.ranges import NOT_NEGATIVE, POSITIVE
 from subchain.core.records import array
 from subchain.data.sequences import Sequences
-from subchain.emissions.base import Conjugate, Emission, Parameters, Table, Values
+from subchain.emissions.base import Conjugate, Parameters, Table, Values
 from subchain.emissions.checks import without_symbols
 from subchain.emissions.counts import (
     EMPTY,
+    CountEmission,
     CountLikelihood,
     CountSums,
     check_counts,
@@ -182,7 +183,7 @@ class GammaRates(Conjugate):
         return poisson_counts(self, sums, values)
 
 
-class Poisson(Emission):
+class Poisson(CountEmission):
     """Vectors of counts, (N, D) or (N,), whose columns are independent given the state.
 
     Counts are whole numbers from 0, as integers (−1 where missing) or floating-point numbers (nan where missing). A

@@ -18,7 +18,7 @@ from subchain.emissions.base import Conjugate, Emission, Likelihood, Parameters,
 from subchain.emissions.checks import as_matrix
 from subchain.emissions.families import family_of
 from subchain.emissions.incremental import Incremental
-from subchain.emissions.product_columns import check_disjoint, in_part, view
+from subchain.emissions.product_columns import check_disjoint, check_families, in_part, view
 from subchain.emissions.product_layout import Layout
 from subchain.errors import InputError, unknown_name
 
@@ -305,6 +305,11 @@ class Product(Emission):
     def sized_as(self, parameters: Any) -> Product:
         return Product(**{name: part.sized_as(parameters.parts[name]) for name, part in self.families.items()})
 
+    def check_start(self, prior: Any, parameters: Any) -> None:
+        for name, part in self.families.items():
+            with in_part(name):
+                part.check_start(prior.parts[name], parameters.parts[name])
+
     @property
     def em_only(self) -> bool:  # type: ignore[override]
         """Whether only EM can learn one of the parts."""
@@ -417,31 +422,27 @@ class Product(Emission):
             }
         )
 
+    def unseen_sums(
+        self, data: Sequences, reference: Likelihood, index: NDArray[np.int64], rng: np.random.Generator
+    ) -> ProductSums | None:
+        """Return those of the parts; None if no part has any, or `index` has all observations."""
+        if len(index) == data.n_observations and self.features(data, index[:1]) is not None:
+            return None
+        likelihoods: dict[str, Likelihood] = reference.parts  # type: ignore[attr-defined]
+        found = {
+            name: family.unseen_sums(view(data, family, columns), likelihoods[name], index, rng)
+            for name, family, columns in self._assigned(data)
+        }
+        if all(sums is None for sums in found.values()):
+            return None
+        return ProductSums({name: likelihoods[name].zeros() if sums is None else sums for name, sums in found.items()})
+
     def _assigned(self, data: Sequences) -> list[tuple[str, Emission, NDArray[np.int64]]]:
         """List the name, family and column indices of every part; raise if they are invalid or overlap."""
-        self._check_families()
+        check_families(self.families)
         slots = {}
         for name, family in self.families.items():
             with in_part(name):
                 slots[name] = data.column_indices(family.columns)
         check_disjoint(slots)
         return [(name, family, slots[name]) for name, family in self.families.items()]
-
-    def _check_families(self) -> None:
-        if not self.families:
-            raise InputError("a Product needs at least one family: Product(a=Gaussian(columns=['x', 'y'])).")
-        for name, family in self.families.items():
-            if not isinstance(family, Emission) or isinstance(family, Product):
-                raise InputError(
-                    f"part {name!r} of a Product is {family!r}; expected a family such as Gaussian(columns=['x', 'y'])."
-                )
-            if "__" in name:
-                raise InputError(
-                    f"part {name!r} of the Product has two underscores in a row in its name, which set_params cannot "
-                    "address; choose another name."
-                )
-            if family.columns is None and len(self.families) > 1:
-                raise InputError(
-                    f"part {name!r} of the Product does not say which columns it describes; set "
-                    f"{name}={type(family).__name__}(columns=...) to names or indices of columns."
-                )

@@ -24,6 +24,27 @@ def in_part(name: str) -> Iterator[None]:
         raise InputError(f"part {name!r} of the Product: {error}") from error
 
 
+def check_families(families: Mapping[str, Emission]) -> None:
+    """Raise an `InputError` unless these can be the parts of a product: families that say what they describe."""
+    if not families:
+        raise InputError("a Product needs at least one family: Product(a=Gaussian(columns=['x', 'y'])).")
+    for name, family in families.items():
+        if not isinstance(family, Emission) or hasattr(family, "families"):
+            raise InputError(
+                f"part {name!r} of a Product is {family!r}; expected a family such as Gaussian(columns=['x', 'y'])."
+            )
+        if "__" in name:
+            raise InputError(
+                f"part {name!r} of the Product has two underscores in a row in its name, which set_params cannot "
+                "address; choose another name."
+            )
+        if family.columns is None and len(families) > 1:
+            raise InputError(
+                f"part {name!r} of the Product does not say which columns it describes; set "
+                f"{name}={type(family).__name__}(columns=...) to names or indices of columns."
+            )
+
+
 def check_disjoint(slots: Mapping[str, NDArray[np.int64]]) -> None:
     """Raise an `InputError` if two parts share a column."""
     owner: dict[int, str] = {}

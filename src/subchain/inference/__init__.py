@@ -5,6 +5,7 @@ from subchain.inference.beam import Beam
 from subchain.inference.cvi import CVI
 from subchain.inference.em import EM
 from subchain.inference.gibbs import Gibbs
+from subchain.inference.hastings import Hastings
 from subchain.inference.run.algorithm import Algorithm
 from subchain.inference.scvi import SCVI
 from subchain.inference.svi import SVI
@@ -18,6 +19,7 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
     "cvi": CVI,
     "em": EM,
     "gibbs": Gibbs,
+    "hastings": Hastings,
     "scvi": SCVI,
     "svi": SVI,
     "vi": VI,
@@ -49,6 +51,7 @@ __all__ = [
     "Gibbs",
     "GrowBuffer",
     "Guards",
+    "Hastings",
     "Stationary",
     "resolve_inference",
 ]

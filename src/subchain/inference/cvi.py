@@ -28,7 +28,7 @@ from subchain.core.renamed import renamed_arguments
 from subchain.errors import InputError, unknown_name
 from subchain.inference.batch.passes import Iterated
 from subchain.inference.collapsed.visits import Visits
-from subchain.inference.run.algorithm import Lists
+from subchain.inference.run.algorithm import Files, Lists
 from subchain.inference.run.loop import RunState
 from subchain.inference.run.problem import Problem
 from subchain.inference.run.training import BLOCK_VALUES
@@ -208,6 +208,10 @@ class CVI(Iterated):
         return BLOCK_TABLES * 8 * min(positions * n_states, BLOCK_VALUES) + (
             shards if self.order == "shards" and has_symbols else 0
         )
+
+    @property
+    def files(self) -> Files:
+        return "none" if self.storage is None else "own"
 
     def identity(self) -> dict[str, Any]:
         settings = super().identity()

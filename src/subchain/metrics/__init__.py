@@ -1,7 +1,8 @@
-"""Metrics of states against gold tags, from one contingency table, of word alignments, and of dependency trees."""
+"""Metrics of states against gold tags, from one contingency table, of word alignments, and of trees."""
 
 from subchain.metrics.agreement import adjusted_rand
 from subchain.metrics.alignment import AlignmentReport, AlignmentScores, alignment_report
+from subchain.metrics.brackets import BracketScores, bracket_scores
 from subchain.metrics.confusions import Confusion, confusions
 from subchain.metrics.contingency import Contingency
 from subchain.metrics.dependencies import DependencyScores, dependency_scores
@@ -32,6 +33,7 @@ from subchain.metrics.tagging import TaggingReport, tagging_report
 __all__ = [
     "AlignmentReport",
     "AlignmentScores",
+    "BracketScores",
     "Confusion",
     "Contingency",
     "DependencyScores",
@@ -39,6 +41,7 @@ __all__ = [
     "accuracy",
     "adjusted_rand",
     "alignment_report",
+    "bracket_scores",
     "completeness",
     "confusions",
     "cross_validated_many_to_one",

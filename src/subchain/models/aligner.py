@@ -26,8 +26,8 @@ from subchain.errors import InputError, NotFittedError, unknown_name
 from subchain.inference import SCVI, Algorithm
 from subchain.models.alignment_blocks import TextPosteriors
 from subchain.models.alignment_files import load_aligner, save_aligner
-from subchain.models.alignment_settings import READ_WITH, check_settings
-from subchain.models.alignment_stages import StageFit, stage_algorithm, stage_model
+from subchain.models.alignment_settings import READ_WITH, check_same, check_settings
+from subchain.models.alignment_stages import StageFit, null_probability_of, stage_algorithm, stage_model
 from subchain.numerics.seeds import seed_sequence
 from subchain.structures.alignment.model import AlignmentPosterior
 from subchain.structures.alignment.structure import Alignments
@@ -62,13 +62,17 @@ class WordAligner(Component):
         For "product"; a higher one gives fewer and safer links.
     concentration : float
         Concentration β of the prior over the translations of a word; `EM` has a flat prior.
-    null_probability : float
-        Probability that a word has no counterpart, in the hidden Markov and in the diagonal model.
+    null_probability : float, optional
+        Probability that a word has no counterpart, in the hidden Markov and in the diagonal model; by default 0.2, or
+        0.4 with `agreement=False` if links are not combined by "product"; "vi" has 0.2 in either case.
     max_jump : int
-        Jumps between positions that are longer count as this long.
+        Width of jumps from which on they share one weight; the longer a jump, the smaller its share.
     end_jumps : bool
         Whether the jump to the first linked word has widths of its own, and a sentence ends by a jump behind its last
         position, which has widths of its own, too; `score` then includes that sentences end where they do.
+    prefix : int, optional
+        Number of letters that words are cut to, so that forms of a word that begin alike become one: 4 to 6 where a
+        word has many forms that differ in their endings, and the text is small. Words of the results are cut, too.
     iterations : int or sequence of int, optional
         Iterations of each stage; by default 2 of model 1 and 3 of the hidden Markov model for "cvi", 5 of each for "em"
         and "vi", 1 pass of each for "scvi", and 20 sweeps of burn-in and 20 draws for "gibbs".
@@ -106,9 +110,10 @@ class WordAligner(Component):
         symmetrize: str = PRODUCT,
         threshold: float = 0.4,
         concentration: float = 1e-3,
-        null_probability: float = 0.2,
-        max_jump: int = 20,
+        null_probability: float | None = None,
+        max_jump: int = 10,
         end_jumps: bool = True,
+        prefix: int | None = None,
         iterations: int | Sequence[int] | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -123,6 +128,7 @@ class WordAligner(Component):
         self.null_probability = null_probability
         self.max_jump = max_jump
         self.end_jumps = end_jumps
+        self.prefix = prefix
         self.iterations = iterations
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -153,22 +159,19 @@ class WordAligner(Component):
             raise InputError(
                 f"prior must be a fitted WordAligner, not {prior!r:.60}; load a file with WordAligner.load."
             )
+        known = None if prior is None else prior._fitted()
+        if prior is not None:
+            check_same(prior._read_with, self.get_params(deep=False))
         algorithms = [self._algorithm(number) for number in range(len(self.stages))]
         keeps = not isinstance(algorithms[0], SCVI)  # for texts of any size: it keeps nothing of sentence pairs
         data = AlignedText.of(self._text(source, target, prior), keeps_entries=keeps, n_jobs=self._jobs())
         if not data.n_cells:
             raise InputError("there is no sentence pair with words on both sides to learn from.")
         _warn_of_left_out(data)
-        known = None if prior is None else prior._fitted()
-        if prior is not None and any(
-            prior._read_with[name] != getattr(self, name) for name in ("max_jump", "end_jumps")
-        ):
-            raise InputError(
-                f"the prior has max_jump={prior._read_with['max_jump']} and end_jumps={prior._read_with['end_jumps']}, "
-                f"this aligner max_jump={self.max_jump} and end_jumps={self.end_jumps}; give both the same."
-            )
-        names = ("concentration", "null_probability", "max_jump", "end_jumps", "agreement")
-        settings = {name: getattr(self, name) for name in names} | {"n_jobs": self._jobs()}
+        null_probability = null_probability_of(self.get_params(deep=False), algorithms[-1])
+        names = ("concentration", "max_jump", "end_jumps", "agreement", "prefix")
+        settings = {name: getattr(self, name) for name in names}
+        settings |= {"null_probability": null_probability, "n_jobs": self._jobs()}
         known_stage = None if prior is None else prior.stage_
         fit = StageFit(data, known, known_stage, settings, seed_sequence(self.random_state), self.progress)
         files = fit.files(self.stages, algorithms, checkpoint, resume)
@@ -182,7 +185,7 @@ class WordAligner(Component):
         self.source_words_, self.target_words_ = data.text.source_words, data.text.target_words
         self.stage_: str = stage
         self._data, self._shares = data, fit.shares
-        self._read_with: dict[str, Any] = {name: getattr(self, name) for name in READ_WITH}
+        self._read_with: dict[str, Any] = {name: settings[name] for name in READ_WITH}
         return self
 
     def _check(self) -> None:
@@ -198,13 +201,17 @@ class WordAligner(Component):
         return n_cores() if self.n_jobs is None else max(int(self.n_jobs), 1)
 
     def _text(self, source: Any, target: Any, known: WordAligner | None = None) -> ParallelText:
-        """Return sentences of any kind as text, with the codes of a fitted aligner."""
+        """Return sentences of any kind as text, with words cut to a prefix, with the codes of a fitted aligner."""
+        text, length = as_parallel_text(source, target), self.prefix
         like = None
         if known is not None:
             known._fitted()
             nothing = np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
             like = ParallelText(*nothing, *nothing, known.source_words_, known.target_words_)
-        return as_parallel_text(source, target, like)
+            length = known._read_with["prefix"]
+        if length is not None:
+            text = text.shortened(int(length))
+        return text if like is None else text.recoded(like)
 
     def _fitted(self) -> AlignmentPosterior:
         found: AlignmentPosterior | None = getattr(self, "posterior_", None)

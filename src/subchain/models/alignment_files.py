@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import subchain
-from subchain.core.files import check_version, read_arrays, reading, write_arrays
+from subchain.core.files import reading
 from subchain.core.parts import KINDS
-from subchain.core.stored_records import RecordReader
 from subchain.errors import FileFormatError
 from subchain.inference.run.trace import Trace, status_of
 from subchain.models.alignment_settings import READ_WITH, check_settings
 from subchain.models.alignment_stages import STAGES, stage_jumps
-from subchain.models.settings import build, describe, describe_seed
+from subchain.models.posterior_files import load_posterior, save_posterior, texts_of
+from subchain.models.settings import describe
 from subchain.structures.alignment.model import AlignmentPosterior
 
 if TYPE_CHECKING:
@@ -23,21 +22,13 @@ if TYPE_CHECKING:
 
 KIND, VERSION = "word aligner", 2
 #: Settings of files that were written before these were offered.
-EARLIER: dict[str, Any] = {"end_jumps": False}
+EARLIER: dict[str, Any] = {"end_jumps": False, "prefix": None}
 
 
 def save_aligner(aligner: WordAligner, path: str | os.PathLike[str]) -> None:
     """Write a fitted aligner."""
-    given = aligner.get_params(deep=False)
-    settings = {name: describe(value, 0) for name, value in given.items() if name not in ("random_state", "progress")}
-    settings["random_state"] = describe_seed(aligner.random_state)
-    header = {
-        "kind": KIND,
-        "version": VERSION,
-        "subchain": subchain.__version__,
-        "settings": settings,
+    facts = {
         "read_with": {name: describe(value, 0) for name, value in aligner._read_with.items()},
-        "schema": aligner.posterior_.schema(),
         "weights": aligner.kind_,
         "stage": aligner.stage_,
         "source_words": list(aligner.source_words_),
@@ -45,27 +36,25 @@ def save_aligner(aligner: WordAligner, path: str | os.PathLike[str]) -> None:
         "status": aligner.status_,
         "traces": [trace.to_json() for trace in aligner.traces_],
     }
-    arrays = {f"posterior_.{name}": array for name, array in aligner.posterior_.arrays().items()}
-    write_arrays(path, arrays, header)
+    save_posterior(aligner, aligner.posterior_, path, KIND, VERSION, facts)
 
 
 def load_aligner(kind: type[Model], path: str | os.PathLike[str]) -> Model:
     """Return the aligner of a file, as an object of class `kind`."""
-    arrays, header = read_arrays(path, KIND)
-    check_version(path, header, VERSION)
+    aligner, posterior, header = load_posterior(kind, path, KIND, VERSION, AlignmentPosterior, EARLIER)
     with reading(path):
-        aligner = kind(**EARLIER | {name: build(value) for name, value in header["settings"].items()})
-        aligner.posterior_ = RecordReader(arrays).read(header["schema"], "posterior_", kind=AlignmentPosterior)
+        aligner.posterior_ = posterior
         stage = header["stage"] if "stage" in header else "hmm" if header["is_chain"] is True else "ibm1"
         if header["weights"] not in KINDS or stage not in STAGES:
             raise FileFormatError("the file does not say how text is aligned")
         aligner.kind_, aligner.stage_ = header["weights"], stage
         aligner._check()
         aligner._read_with = _read_with(aligner, header.get("read_with"))
-        if stage_jumps(stage, aligner._read_with).counts.shape != aligner.posterior_.jumps.counts.shape:
+        if stage_jumps(stage, aligner._read_with).counts.shape != posterior.jumps.counts.shape:
             raise FileFormatError("the jumps of the file are not those of its settings")
-        aligner.source_words_, aligner.target_words_ = _words(header["source_words"]), _words(header["target_words"])
-        table = aligner.posterior_.translation
+        sides = (texts_of(header[f"{side}_words"], f"{side} words") for side in ("source", "target"))
+        aligner.source_words_, aligner.target_words_ = sides
+        table = posterior.translation
         if (len(aligner.source_words_), len(aligner.target_words_)) != (len(table.null_source), len(table.null_target)):
             raise FileFormatError("the words are not those of the translation table")
         aligner.status_ = status_of(header["status"])
@@ -79,12 +68,6 @@ def _read_with(aligner: WordAligner, plain: Any) -> dict[str, Any]:
     settings = aligner.get_params(deep=False)
     if plain is None:
         return {name: settings[name] for name in READ_WITH}
-    found = {name: plain[name] for name in READ_WITH}
+    found = {name: plain[name] if name in plain else EARLIER[name] for name in READ_WITH}
     check_settings(settings | found)
     return found
-
-
-def _words(plain: Any) -> list[str]:
-    if not isinstance(plain, list) or not all(isinstance(word, str) for word in plain):
-        raise FileFormatError("the words of the file are no list of texts")
-    return plain

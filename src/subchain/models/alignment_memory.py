@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from subchain.data.parallel_reading import as_parallel_text
 from subchain.errors import InputError
 from subchain.models.aligner import WordAligner
 from subchain.models.alignment_stages import stage_jumps
@@ -32,7 +31,7 @@ def aligner_memory(aligner: WordAligner, x: Any) -> MemoryEstimate:
     if algorithm.name not in PAIR_BYTES:
         raise InputError(f"memory_estimate: the memory of {algorithm.name!r} for word aligners is not known.")
     source, target = x if isinstance(x, tuple) else (x, None)
-    data = AlignedText.of(as_parallel_text(source, target), keeps_entries=False, n_jobs=aligner._jobs())
+    data = AlignedText.of(aligner._text(source, target), keeps_entries=False, n_jobs=aligner._jobs())
     jumps = max(stage_jumps(stage, aligner.get_params(deep=False)).counts.size for stage in aligner.stages)
     n_pairs = len(data.targets)
     of_jumps = 4 * jumps * data.n_pairs if algorithm.name == "cvi" else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,9 @@ from subchain.tasks.linking import PRODUCT
 from subchain.tasks.symmetrization import METHODS
 
 #: Settings that a fitted posterior is read with.
-READ_WITH = ("agreement", "end_jumps", "max_jump", "null_probability")
+READ_WITH = ("agreement", "end_jumps", "max_jump", "null_probability", "prefix")
+#: Settings that an aligner and the one whose counts it begins with have in common.
+IN_COMMON = ("max_jump", "end_jumps", "prefix")
 
 
 def check_settings(given: dict[str, Any]) -> None:
@@ -25,19 +27,27 @@ def check_settings(given: dict[str, Any]) -> None:
         raise unknown_name("method of symmetrisation", str(method), methods)
     if not isinstance(given["inference"], (str, Algorithm)):
         raise InputError(f"inference must be a name such as 'cvi', or an algorithm, not {given['inference']!r}.")
-    for name in ("threshold", "null_probability"):
-        if not _is_number(given[name]) or not 0.0 <= given[name] < 1.0:
-            raise InputError(f"{name} must be a number of at least 0 and below 1, not {given[name]!r}.")
+    _check_fraction("threshold", given["threshold"])
+    if given["null_probability"] is not None:
+        _check_fraction("null_probability", given["null_probability"])
     if not _is_number(given["concentration"]) or not 0.0 < given["concentration"] < np.inf:
         raise InputError(f"concentration must be a positive and finite number, not {given['concentration']!r}.")
-    if not is_whole(given["max_jump"]) or given["max_jump"] < 1:
-        raise InputError(f"max_jump must be a whole number of at least 1, not {given['max_jump']!r}.")
+    for name in ("max_jump", "prefix"):
+        if (name != "prefix" or given[name] is not None) and (not is_whole(given[name]) or given[name] < 1):
+            raise InputError(f"{name} must be a whole number of at least 1, not {given[name]!r}.")
     for name in ("agreement", "end_jumps"):
         if not isinstance(given[name], (bool, np.bool_)):
             raise InputError(f"{name} must be True or False, not {given[name]!r}.")
     if given["n_jobs"] is not None and not is_whole(given["n_jobs"]):
         raise InputError(f"n_jobs must be a whole number, or None for all cores, not {given['n_jobs']!r}.")
     _check_iterations(given["iterations"], len(given["stages"]))
+
+
+def check_same(prior: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """Raise an `InputError` if an aligner cannot take over the counts of another one."""
+    if any(prior[name] != given[name] for name in IN_COMMON):
+        one, other = (", ".join(f"{name}={of[name]}" for name in IN_COMMON) for of in (prior, given))
+        raise InputError(f"the prior has {one}, this aligner {other}; give both the same.")
 
 
 def is_whole(value: Any) -> bool:
@@ -47,6 +57,11 @@ def is_whole(value: Any) -> bool:
 
 def _is_number(value: Any) -> bool:
     return is_whole(value) or isinstance(value, (float, np.floating))
+
+
+def _check_fraction(name: str, given: Any) -> None:
+    if not _is_number(given) or not 0.0 <= given < 1.0:
+        raise InputError(f"{name} must be a number of at least 0 and below 1, not {given!r}.")
 
 
 def _check_stages(given: Any) -> None:

@@ -13,19 +13,21 @@ from subchain.core.components import clone
 from subchain.data.digest import digest
 from subchain.errors import InputError
 from subchain.inference import CVI, EM, SCVI, VI, Algorithm, Gibbs, resolve_inference
-from subchain.inference.run.checkpoint import Journey
 from subchain.inference.run.fit import fit_problem
+from subchain.inference.run.journey import Journey
 from subchain.inference.run.loop import Known, RunState
 from subchain.inference.run.problem import Problem
 from subchain.inference.run.progress import Progress
 from subchain.inference.run.trace import Trace
 from subchain.models.alignment_checkpoints import StageFile, stage_files, stage_identities
 from subchain.propagation.alignment.pair import Model, Shares
+from subchain.structures.alignment.ledger import AlignmentLedger
 from subchain.structures.alignment.model import AlignmentPoint, AlignmentPosterior, AlignmentStatistics
 from subchain.structures.alignment.structure import Alignments
 from subchain.structures.alignment.text import AlignedText
 from subchain.structures.alignment.walkers import averaged_shares
 from subchain.tables import JumpSums, JumpWidths
+from subchain.tasks.linking import PRODUCT
 
 #: Stages by name, and what users call them.
 STAGES = {"ibm1": "IBM model 1", "diagonal": "diagonal model", "hmm": "HMM"}
@@ -37,6 +39,8 @@ ITERATIONS = {
     "scvi": {"ibm1": 1, "diagonal": 1, "hmm": 1},
     "gibbs": {"ibm1": 20, "diagonal": 20, "hmm": 20},
 }
+#: Probability of NULL, if nothing else was said; the second one where directions trained apart are combined by growing.
+NULL_PROBABILITY, NULL_PROBABILITY_APART = 0.2, 0.4
 #: Chains of a sampler that was given by its name.
 CHAINS = 2
 
@@ -49,10 +53,27 @@ class Stage(NamedTuple):
     status: str
 
 
-def stage_model(stage: str, settings: dict[str, Any], agrees: bool) -> Model:
-    """Return what kernels know of a stage; `settings` are those of the aligner."""
+def stage_model(stage: str, settings: dict[str, Any], together: bool) -> Model:
+    """Return what kernels know of a stage; `together` is whether it trains both directions to agree."""
     is_chain, null_probability = stage == "hmm", float(settings["null_probability"])
-    return Model(is_chain, null_probability, agrees, bool(settings["end_jumps"]), stage == "diagonal")
+    return Model(is_chain, null_probability, together, bool(settings["end_jumps"]), stage == "diagonal")
+
+
+def agrees(given: dict[str, Any], algorithm: Algorithm) -> bool:
+    """Return whether an algorithm trains both directions to agree."""
+    return bool(given["agreement"]) and not isinstance(algorithm, (VI, Gibbs))
+
+
+def null_probability_of(given: dict[str, Any], algorithm: Algorithm) -> float:
+    """Return the probability of NULL, the default where the settings of the aligner leave it open.
+
+    Directions that are trained apart give rare words too many links. The product of posteriors removes these, growing
+    does not. The geometric means of VI give words to NULL more often than the others anyway.
+    """
+    if given["null_probability"] is not None:
+        return float(given["null_probability"])
+    is_apart = not given["agreement"] and given["symmetrize"] != PRODUCT and not isinstance(algorithm, VI)
+    return NULL_PROBABILITY_APART if is_apart else NULL_PROBABILITY
 
 
 def stage_jumps(stage: str, settings: dict[str, Any]) -> JumpWidths:
@@ -153,12 +174,12 @@ class StageFit:
 
     def run(self, stage: str, algorithm: Algorithm, file: StageFile) -> Stage:
         """Run one stage and return how it ended."""
-        agrees = bool(self.settings["agreement"]) and not isinstance(algorithm, (VI, Gibbs))
-        model, prior = stage_model(stage, self.settings, agrees), self.prior(stage, algorithm)
+        together = agrees(self.settings, algorithm)
+        model, prior = stage_model(stage, self.settings, together), self.prior(stage, algorithm)
         self._forget_jumps(prior.jumps.counts.shape)
         start = self.shares if isinstance(algorithm, CVI) else None
         structure = Alignments(self.data, model, self.settings["n_jobs"], start)
-        is_exact = not agrees and (stage == "ibm1" or isinstance(algorithm, EM)) and self.known is None
+        is_exact = not together and (stage == "ibm1" or isinstance(algorithm, EM)) and self.known is None
         problem = Problem(structure, prior, exact=is_exact)
         identity = file.identity | {"start": None if file.path is None else self._digest_of_start()}
         begin = self._start(problem, algorithm)
@@ -216,9 +237,11 @@ class StageFit:
         assert isinstance(state.results.reported, AlignmentStatistics)
         self.statistics = state.results.reported
         if isinstance(algorithm, CVI):
-            kept = getattr(state.results, "shares", None)
-            memory = {} if kept is not None else state.results.memory  # a finished run that was only read
-            self.shares = kept or Shares(memory["links"].copy(), memory["jumps"].copy())
+            if isinstance(state.results, AlignmentLedger):
+                self.shares = state.results.posteriors
+            else:  # a finished run that was only read
+                memory = state.results.memory
+                self.shares = Shares(memory["shares.links"].copy(), memory["shares.jumps"].copy())
         if isinstance(algorithm, Gibbs):
             self.shares = averaged_shares(state.results.memory, algorithm.n_chains)
         kind = "mode" if isinstance(algorithm, EM) else "expected_log" if isinstance(algorithm, VI) else "predictive"

@@ -25,7 +25,8 @@ from subchain.errors import FileFormatError, InputError, NotFittedError, unknown
 from subchain.inference import Algorithm
 from subchain.inference.run.checkpoint import stored_entropy
 from subchain.inference.run.trace import Trace, status_of
-from subchain.models.grammar_fit import GrammarFit, check_hard, grammar_algorithm
+from subchain.models.dmv_fit import DMVFit
+from subchain.models.grammar_fit import check_hard, grammar_algorithm
 from subchain.models.posterior_files import load_posterior, save_posterior, texts_of
 from subchain.numerics.seeds import seed_sequence
 from subchain.propagation.trees.passes import EXPECT, SCORE, Tags
@@ -154,9 +155,9 @@ class DMV(Component):
         structure = self._structure(given, table.symbols, is_hard=bool(self.hard))
         is_seeded = self.random_state is not None
         entropy = None if is_seeded or not resume else stored_entropy(checkpoint)
-        fit = GrammarFit(
-            structure, algorithm, self._concentrations(), self._start(table.symbols), int(self.n_init),
-            seed_sequence(self.random_state if entropy is None else entropy), is_seeded,
+        fit = DMVFit(
+            structure, algorithm, int(self.n_init), seed_sequence(self.random_state if entropy is None else entropy),
+            is_seeded, self._concentrations(), self._start(table.symbols),
         )  # fmt: skip
         self.posterior_, journey = fit.run(checkpoint, resume, self.progress)
         best = journey.best
@@ -367,6 +368,7 @@ class DMV(Component):
             for name, table in tables._asdict().items():
                 if not (table > 0.0).all():
                     raise FileFormatError(f"rules of {name} have the concentration zero, which no fit gives")
+            found._algorithm()
             found.posterior_, found.tags_, found.kind_ = posterior, tags, kind
             found.status_, found.trace_ = status_of(header["status"]), Trace.from_json(header["trace"])
         return found

@@ -23,7 +23,7 @@ from subchain.engines import Engine, resolve_engine
 from subchain.engines.statistics import HMMStatistics
 from subchain.errors import not_fitted
 from subchain.inference.run.algorithm import Algorithm
-from subchain.inference.run.checkpoint import RunSummary
+from subchain.inference.run.journey import RunSummary
 from subchain.inference.run.trace import Status, Trace
 from subchain.inference.run.training import TrainingMarginals, contents_of, knowledge_of
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
@@ -127,9 +127,11 @@ class Fitted(Component):
 
     def _read(self, x: Any) -> Sequences:
         """Return data coded with the model's vocabularies and checked by its emission family."""
-        data = self.family_.prepare(as_sequences_like(x, self.vocabularies_, self.columns_, self.grouped_by_))
-        alike = self._point() if self._unreported is None else self._unreported[1]  # columns and symbols stay the same
-        self.family_.check_against(data, alike.emission)
+        raw = as_sequences_like(x, self.vocabularies_, self.columns_, self.grouped_by_)
+        with raw.intact():
+            data = self.family_.prepare(raw)
+            alike = self._point() if self._unreported is None else self._unreported[1]  # columns, symbols stay the same
+            self.family_.check_against(data, alike.emission)
         return data
 
     def _ask(self, x: Any, allowed: Any = None, states: Any = None, evidence: Any = None) -> Question:

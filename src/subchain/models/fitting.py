@@ -14,15 +14,16 @@ from subchain.core.frozen import freezes, frozen_states
 from subchain.data import Evidence, HoldOut, Sequences, as_sequences, as_sequences_like, empty_columns
 from subchain.data.annotations import Annotations
 from subchain.data.digest import digest
+from subchain.data.excerpts import excerpts
 from subchain.data.held_out import with_missing
-from subchain.data.mapped import is_memory_mapped
+from subchain.data.mapped import intact
 from subchain.data.sequences import require_observations
 from subchain.data.unseen import without_unseen
 from subchain.emissions import Emission, Parameters, Product
 from subchain.emissions.choice import coded_numbers, emission_for
 from subchain.emissions.families import AUTO
+from subchain.emissions.frozen import PartlyFrozen
 from subchain.emissions.moments import RealEmission
-from subchain.emissions.partly_frozen import PartlyFrozen
 from subchain.engines import resolve_engine
 from subchain.engines.statistics import HMMStatistics
 from subchain.errors import InputError, unknown_name
@@ -54,12 +55,9 @@ from subchain.transitions.banded_rows import with_matrix
 from subchain.transitions.base import ChainLaw, ChainPosterior
 from subchain.transitions.final import EndingChain, closed, learns_ends
 from subchain.transitions.hdp.hierarchy import hierarchy_of, learns_top
+from subchain.transitions.low_rank import LowRankChain, LowRankDirichlet
 
 Array = NDArray[np.float64]
-
-#: Before a stochastic run, only excerpts of files with more bytes than this are checked.
-LARGE_FILE = 1 << 30
-EXCERPTS, EXCERPT_ROWS = 64, 1 << 14
 #: With more positions than this, init="auto" does not draw marginals position by position.
 MANY_POSITIONS = 5_000_000
 
@@ -81,12 +79,17 @@ class FitCall:
             raise InputError(f"n_states must be a whole number of at least 1, not {model.n_states!r}.")
         if not isinstance(model.n_init, (int, np.integer)) or model.n_init < 1:
             raise InputError(f"n_init must be a whole number of at least 1, not {model.n_init!r}.")
-        n_states = int(model.n_states)
         self.algorithm = resolve_inference(model.inference)
         self.algorithm.check()
-        self.start_point = self._given_start(n_states)
+        self.start_point = self._given_start(int(model.n_states))
         self.choice = ""
         annotations, validation = self._read(x, annotations, validation)
+        with intact(self.raw.file, self.data.file):
+            self._prepare(annotations, validation, entropy)
+
+    def _prepare(self, annotations: Annotations, validation: Any, entropy: int | None) -> None:
+        """Make the problem and the seeds of the runs."""
+        model, n_states = self.model, int(self.model.n_states)
         self.transition = _suited(resolve_transition(model.transition), self.algorithm)
         self._check_frozen()
         self.knowledge = list(annotations.of_states.values())
@@ -98,6 +101,7 @@ class FitCall:
         self.reference = HMMPoint(self.proper.chain.mean(), likely)
         self.empty = HMMStatistics(self.reference.chain.operator.zeros(), likely.zeros())
         prior = HMMPosterior(chain, self.emission.prior(self.data, n_states, flat=flat))
+        self._check_start(prior)
         _check_states(prior.emission, likely, n_states)
         if prior.emission.is_learned and not self.algorithm.updates_hyperparameters:
             raise InputError(
@@ -121,7 +125,8 @@ class FitCall:
         self._end_sequences(whole, chain)
         is_exact = self.transition.exact and not prior.emission.is_learned
         search = self._search(whole, prior)
-        self.problem = ChainProblem(whole, prior, is_exact, held_out, search)
+        files = [data.file for data in (self.raw, self.data, getattr(held_out, "data", self.data)) if data.file]
+        self.problem = ChainProblem(whole, prior, is_exact, held_out, search, files)
         self.root = seed_sequence(model.random_state if entropy is None else entropy)
         self.seeds = self.root.spawn(int(model.n_init))
         self._freeze()
@@ -130,7 +135,8 @@ class FitCall:
         """Measure what a stochastic algorithm leaves open, such as the length of subchains, by a short trial."""
         chains = self.problem.structure
         if isinstance(self.algorithm, Stochastic) and needs_trial(chains, self.algorithm):
-            measure(self.problem, self.algorithm, self.starts()[0]())
+            with self.problem.intact():
+                measure(self.problem, self.algorithm, self.starts()[0]())
 
     def _search(self, whole: Chains, prior: HMMPosterior) -> StateSearch | None:
         """Return what looks for better states during a run: as many as before, unless the prior learns how many.
@@ -159,16 +165,21 @@ class FitCall:
             raw = as_sequences_like(x, start.vocabularies_, start.columns_, start.grouped_by_)
         else:
             raw = as_sequences(x)
+        with raw.intact():
+            return self._take(raw, is_like_start or isinstance(x, Sequences), annotations, validation)
+
+    def _take(self, raw: Sequences, is_fixed: bool, annotations: Annotations, validation: Any) -> tuple[Any, Any]:
+        """Set the data to what counts, and return its annotations and validation; `is_fixed` keeps the vocabulary."""
         raw = self._choose(raw)
         counts = annotations.weights(raw) > 0.0
         if not counts.all():
             annotations = annotations.take(raw, counts)
             validation = validation.take(raw, counts) if isinstance(validation, HoldOut) else validation
             left = require_observations(raw[counts])
-            raw = left if is_like_start or isinstance(x, Sequences) else without_unseen(left, raw)
+            raw = left if is_fixed else without_unseen(left, raw)
         self.raw, self.data = raw, self.emission.prepare(raw)
         if self.start_point is None:
-            self.emission.check(_data_to_check(self.data, self.algorithm))
+            self.emission.check(excerpts(self.data) if isinstance(self.algorithm, Stochastic) else self.data)
         else:
             self.emission = self.emission.sized_as(self.start_point.emission)
             self.emission.check_against(self.data, self.start_point.emission)
@@ -270,6 +281,12 @@ class FitCall:
             raise InputError(f"init has {len(point.chain.initial)} states, but the model has n_states={n_states}.")
         return point
 
+    def _check_start(self, prior: HMMPosterior) -> None:
+        """Raise an `InputError` if the runs cannot begin with the parameters of a given start."""
+        if self.start_point is not None:
+            self.emission.check_start(prior.emission, self.start_point.emission)
+            self.transition.check_start(self.start_point.chain)
+
     def _check_frozen(self) -> None:
         """Raise an `InputError` if something is frozen and no parameters are given to keep."""
         if self.start_point is None and (self.emission.has_frozen or freezes(self.transition.frozen)):
@@ -317,7 +334,8 @@ class FitCall:
         has_distances = self.emission.features(self.data, np.arange(1)) is not None
         few = self.data.n_observations <= MANY_POSITIONS
         are_known = self.emission.names_states or any(given is not None for given in self.knowledge)
-        if are_known and few and not has_distances:
+        is_dense = not isinstance(self.reference.chain, LowRankChain)  # these draw counts of all pairs of states
+        if are_known and few and is_dense and not has_distances:
             return [("posteriors",)] * n_runs
         if hierarchy_of(self.problem.prior.chain) is not None:
             return [("kmeans",)] * n_runs
@@ -353,7 +371,11 @@ class FitCall:
             return start_statistics(self.data, self.emission, self.reference, kind, rng, evidence)
         if self.algorithm.flat:  # transitions that were not drawn have probability zero
             check_drawable(kind, self.reference.chain)
-        return local_statistics(self.data, self.reference.emission, kind, number, evidence, weights)
+        found = local_statistics(self.data, self.reference.emission, kind, number, evidence, weights)
+        chain = self.proper.chain
+        if isinstance(chain, LowRankDirichlet):
+            found.chain = chain.start(found.chain)
+        return found
 
     def marginals(self, state: RunState) -> TrainingMarginals | None:
         """Return the posterior marginals of the training positions, if the run has kept them."""
@@ -361,7 +383,8 @@ class FitCall:
         if found is None:
             return None
         known = knowledge_of(digest(self.knowledge))
-        return TrainingMarginals(*found, contents_of(self.data), known, int(self.model.n_states))
+        with self.problem.intact():
+            return TrainingMarginals(*found, contents_of(self.data), known, int(self.model.n_states))
 
     @property
     def numbers_are_free(self) -> bool:
@@ -399,17 +422,6 @@ def _suited(prior: TransitionPrior, algorithm: Algorithm) -> TransitionPrior:
             f"{error.need} inference={algorithm.name!r} does not; use inference={' or '.join(map(repr, names))}, or "
             f"{error.remedy}."
         ) from None
-
-
-def _data_to_check(data: Sequences, algorithm: Algorithm) -> Sequences:
-    """Return the data to check: all of them, or excerpts of a large file that a stochastic run may not read in full."""
-    rows = EXCERPTS * EXCERPT_ROWS
-    large = data.values.nbytes > LARGE_FILE and data.n_observations > rows and is_memory_mapped(data.values)
-    if not large or not isinstance(algorithm, Stochastic):
-        return data
-    starts = np.linspace(0, data.n_observations - EXCERPT_ROWS, EXCERPTS).astype(np.int64)
-    blocks = [np.asarray(data.values[start : start + EXCERPT_ROWS]) for start in starts]
-    return Sequences(np.concatenate(blocks), columns=data.columns, vocabulary=data.vocabularies)
 
 
 def _described(settings: dict[str, Any], n_states: int) -> dict[str, Any]:

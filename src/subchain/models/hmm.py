@@ -22,8 +22,9 @@ from subchain.engines import Engine
 from subchain.engines.statistics import HMMStatistics
 from subchain.errors import ConvergenceWarning, InputError
 from subchain.inference import Algorithm
-from subchain.inference.run.checkpoint import RunSummary, stored_entropy
+from subchain.inference.run.checkpoint import stored_entropy
 from subchain.inference.run.fit import fit_problem
+from subchain.inference.run.journey import RunSummary
 from subchain.inference.run.loop import RunState
 from subchain.inference.run.progress import Progress
 from subchain.inference.run.restarts_table import print_restarts
@@ -37,9 +38,11 @@ from subchain.models.uncertainty import UncertaintyMethods
 from subchain.structures.chain.model import HMMPoint, HMMPosterior
 from subchain.tasks.matching import are_alike
 from subchain.tasks.states import rising
-from subchain.transitions import TransitionPrior, check_chain
+from subchain.transitions import TransitionPrior
 from subchain.transitions.final import final_of
 from subchain.transitions.hdp.hierarchy import learns_top
+from subchain.transitions.low_rank import LowRankChain, given_chain
+from subchain.transitions.operators import Factored
 
 
 class HMM(PredictionMethods, ScoringMethods, SamplingMethods, UncertaintyMethods):
@@ -164,7 +167,8 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods, UncertaintyMethods
         validation : as x, or HoldOut, optional
             Held-out data, scored after every iteration; `HoldOut(0.05)` holds out positions of `x`.
         checkpoint : path, optional
-            File in which the state of the run is stored.
+            File in which the states of all restarts are stored, of those that are not the best up to 64 MB. A limit
+            that is raised continues all of them; where a state was left out, that restart begins again.
         resume : bool, optional
             True continues from the checkpoint, False begins again and overwrites it. Without either, a checkpoint that
             exists is an error.
@@ -196,6 +200,7 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods, UncertaintyMethods
 
     def _adopt(self, fit: FitCall, state: RunState, runs: list[RunSummary]) -> None:
         """Set the results of this model to the final state of a run."""
+        marginals = fit.marginals(state)  # reads the data, and may fail
         self._set_parameters(cast(HMMPoint, state.point), fit.emission)
         self.family_reason_ = fit.choice
         self.prior_ = cast(HMMPosterior, state.results.prior or fit.problem.prior)
@@ -206,7 +211,7 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods, UncertaintyMethods
         self.vocabularies_ = fit.raw.vocabularies
         self.columns_, self.grouped_by_ = fit.raw.columns, fit.raw.grouped_by
         self.n_sequences_ = fit.data.n_sequences
-        self.training_marginals_, self.samples_ = fit.marginals(state), fit.algorithm.samples(state)
+        self.training_marginals_, self.samples_ = marginals, fit.algorithm.samples(state)
         if fit.numbers_are_free:
             self._reorder(rising(-self.state_occupancy_, self.n_states_))
             self.state_names_ = [str(state) for state in range(self.n_states_)]
@@ -258,14 +263,20 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods, UncertaintyMethods
 
     @classmethod
     def from_parameters(
-        cls, initial: ArrayLike, transition: ArrayLike, emission: Parameters, *, final: Any = None, **settings: Any
+        cls,
+        initial: ArrayLike,
+        transition: ArrayLike | Factored,
+        emission: Parameters,
+        *,
+        final: Any = None,
+        **settings: Any,
     ) -> Self:
         """Return a model with given parameters, for prediction or as the start of a fit.
 
         Parameters
         ----------
         initial : (K,)
-        transition : (K, K)
+        transition : (K, K), or `LowRank.from_parameters(left, right)`
         emission : parameters, for example `Categorical.from_parameters(probabilities)`
         final : (K,) of bool, list of states, or (K,) probabilities of ending, optional
             How sequences end, as in `Dirichlet`.
@@ -278,7 +289,7 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods, UncertaintyMethods
         >>> HMM.from_parameters([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], emission).score([0, 0, 1])
         -2.486...
         """
-        chain = check_chain(initial, transition)
+        chain = given_chain(initial, transition)
         if not isinstance(emission, Parameters):
             raise InputError(
                 f"emission must be parameters, such as Categorical.from_parameters(...), not {type(emission).__name__}."
@@ -287,6 +298,8 @@ class HMM(PredictionMethods, ScoringMethods, SamplingMethods, UncertaintyMethods
             raise InputError(f"emission has {emission.n_states} states, but the chain has {len(chain.initial)}.")
         family = family_of(emission)
         model = cls(n_states=len(chain.initial), emission=family, **settings)
+        if final is not None and isinstance(chain, LowRankChain):
+            raise InputError("final= needs a transition matrix: low-rank chains do not say how sequences end.")
         ending = final_of(final, len(chain.initial))
         if ending.is_learned:
             raise InputError("final='learned' is for a fit; give from_parameters the probabilities of ending, (K,).")

@@ -10,6 +10,8 @@ import dataclasses
 import os
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 import subchain
 from subchain.core.files import check_version, read_arrays, reading, write_arrays
 from subchain.core.ranges import header_number, probabilities, stored
@@ -17,11 +19,12 @@ from subchain.core.records import Record
 from subchain.core.samples import Samples
 from subchain.core.stored_records import RecordReader
 from subchain.data import Vocabulary
+from subchain.data.mapped import MappedFile, intact
 from subchain.emissions import Emission
 from subchain.engines import Cpu
 from subchain.engines.statistics import HMMStatistics
 from subchain.errors import FileFormatError
-from subchain.inference.run.checkpoint import RunSummary
+from subchain.inference.run.journey import RunSummary
 from subchain.inference.run.trace import Trace, status_of
 from subchain.inference.run.training import TrainingMarginals
 from subchain.models.settings import build, describe, describe_seed
@@ -77,6 +80,12 @@ def save_model(model: HMM, path: str | os.PathLike[str], *, marginals: bool = Tr
         "trace": model.trace_.to_json(),
         "runs": [dataclasses.asdict(run) for run in model.runs_],
     }
+    if has_marginals:
+        entries = "training_marginals_.entries"
+        file = MappedFile.of(arrays[entries])
+        if file is not None:  # of CVI(storage=...); a file that is cut must not be saved as zeros
+            with intact(file):
+                arrays[entries] = np.array(arrays[entries])
     write_arrays(path, arrays, header)
 
 

@@ -1,23 +1,24 @@
-"""Files of models that are a posterior and their settings: grammars; no pickle."""
+"""Files of models that are a posterior and their settings: grammars, word aligners; no pickle."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar
-
-import numpy as np
 
 import subchain
 from subchain.core.components import Component
-from subchain.core.files import read_arrays, reading, write_arrays
+from subchain.core.files import check_version, read_arrays, reading, write_arrays
 from subchain.core.parts import Posterior
 from subchain.core.stored_records import RecordReader
 from subchain.errors import FileFormatError
-from subchain.models.settings import build, describe
+from subchain.models.settings import build, describe, describe_seed
 
 Model = TypeVar("Model", bound=Component)
 #: Settings that belong to the machine or the moment.
 NOT_KEPT = ("random_state", "progress")
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def save_posterior(
@@ -26,8 +27,7 @@ def save_posterior(
     """Write the posterior, the settings and other facts, JSON values, of a fitted model."""
     given = model.get_params(deep=False)
     settings = {name: describe(value, 0) for name, value in given.items() if name not in NOT_KEPT}
-    seed = given["random_state"]
-    settings["random_state"] = int(seed) if isinstance(seed, (int, np.integer)) else None
+    settings["random_state"] = describe_seed(given["random_state"])
     header = {
         "kind": kind,
         "version": version,
@@ -40,14 +40,21 @@ def save_posterior(
 
 
 def load_posterior(
-    kind: type[Model], path: str | os.PathLike[str], name: str, version: int, posterior: type[Posterior]
+    kind: type[Model],
+    path: str | os.PathLike[str],
+    name: str,
+    version: int,
+    posterior: type[Posterior],
+    earlier: Mapping[str, Any] = _NOTHING,
 ) -> tuple[Model, Any, dict[str, Any]]:
-    """Return the model of a file, as an object of class `kind`, its posterior, and the header with its facts."""
+    """Return the model of a file, as an object of class `kind`, its posterior, and the header with its facts.
+
+    `earlier` has values of settings that files lack which were written before these were offered.
+    """
     arrays, header = read_arrays(path, name)
-    if not isinstance(header.get("version"), int) or header["version"] > version:
-        raise FileFormatError(f"{path} was written by a newer version of subchain; update the package to read it.")
+    check_version(path, header, version)
     with reading(path):
-        model = kind(**{key: build(value) for key, value in header["settings"].items()})
+        model = kind(**dict(earlier) | {key: build(value) for key, value in header["settings"].items()})
         return model, RecordReader(arrays).read(header["schema"], "posterior_", kind=posterior), header
 
 

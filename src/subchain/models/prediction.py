@@ -78,7 +78,8 @@ class PredictionMethods(Fitted):
         if not isinstance(decoding, str):
             x, decoding = with_lengths(x, decoding, "predict"), "posterior"
         question = self._ask(x, allowed, states, evidence)
-        return question.answer(decode_states(question, decoding, out))
+        with question.intact():
+            return question.answer(decode_states(question, decoding, out))
 
     def predict_proba(
         self, x: Any, y: Any = None, *, allowed: Any = None, states: Any = None, evidence: Any = None, out: Out = None
@@ -118,7 +119,8 @@ class PredictionMethods(Fitted):
                [0.407, 0.593]])
         """
         question = self._ask(with_lengths(x, y, "predict_proba"), allowed, states, evidence)
-        return question.answer(smoothed(question, out))
+        with question.intact():
+            return question.answer(smoothed(question, out))
 
     def predict_proba_blocks(
         self, x: Any, block: int = 1 << 16, *, allowed: Any = None, states: Any = None, evidence: Any = None
@@ -181,7 +183,8 @@ class PredictionMethods(Fitted):
         3 6 1 0.95
         """
         question = self._ask(x, allowed, states, evidence)
-        return find_segments(question, decoding, self.state_names_, self.state_occupancy_)
+        with question.intact():
+            return find_segments(question, decoding, self.state_names_, self.state_occupancy_)
 
     def filter(self, x: Any, *, allowed: Any = None, states: Any = None, evidence: Any = None, out: Out = None) -> Any:
         """Return the filtered marginals: probabilities of the states given the observations up to each position.
@@ -210,7 +213,8 @@ class PredictionMethods(Fitted):
                [0.407, 0.593]])
         """
         question = self._ask_on(x, allowed, states, evidence)
-        return question.answer(filtered(question, out))
+        with question.intact():
+            return question.answer(filtered(question, out))
 
     def stream(self, lag: int = 0, given: Any = None) -> Stream:
         """Return an online filter that takes one observation at a time.
@@ -243,7 +247,9 @@ class PredictionMethods(Fitted):
         point = self._point().unended()
         stream = Stream(point, self.family_, self.vocabularies_[0] if len(self.vocabularies_) == 1 else None, lag)
         if given is not None:
-            stream.continue_from(self._ask_on(given))
+            question = self._ask_on(given)
+            with question.intact():
+                stream.continue_from(question)
         return stream
 
     def forecast(self, x: Any, steps: int) -> Any:
@@ -272,7 +278,8 @@ class PredictionMethods(Fitted):
                [0.441, 0.559]])
         """
         question = self._ask_on(x)
-        return question.answers(forecast(question, steps))
+        with question.intact():
+            return question.answers(forecast(question, steps))
 
     def impute(self, x: Any) -> Any:
         """Return the data with missing entries imputed given all observations.
@@ -304,4 +311,5 @@ class PredictionMethods(Fitted):
         self._point()
         given = read_like(x, self.columns_, self.grouped_by_)
         question = dataclasses.replace(self._ask(given), in_list=comes_in_list(x, given))
-        return question.answer(in_words(impute(question), question.data.vocabularies, given.vocabularies))
+        with question.intact():
+            return question.answer(in_words(impute(question), question.data.vocabularies, given.vocabularies))

@@ -50,7 +50,8 @@ class SamplingMethods(Fitted):
         if given is None:
             return sample(self._point(), n, rng, resolve_engine(self.engine, self.n_jobs))
         question = self._ask_on(given)
-        return question.answers(sample_onward(question, self._point().chain, n, rng))
+        with question.intact():
+            return question.answers(sample_onward(question, self._point().chain, n, rng))
 
     def sample_paths(
         self,
@@ -87,7 +88,8 @@ class SamplingMethods(Fitted):
         (1000, 3)
         """
         question = self._ask(x, allowed, states, evidence)
-        return _in_form(question, sample_paths(question, n, seed_sequence(random_state)))
+        with question.intact():
+            return _in_form(question, sample_paths(question, n, seed_sequence(random_state)))
 
     def sample_missing(self, x: Any, n: int, random_state: Any = None) -> Any:
         """Draw the missing entries from their joint posterior given all observations (multiple imputation).
@@ -122,7 +124,8 @@ class SamplingMethods(Fitted):
         ((1000, 3), np.True_, np.True_)
         """
         question = self._ask(x)
-        draws = sample_missing(question, n, seed_sequence(random_state))
+        with question.intact():
+            draws = sample_missing(question, n, seed_sequence(random_state))
         return (
             [part.swapaxes(0, 1) for part in question.data.split(draws.swapaxes(0, 1))] if question.in_list else draws
         )

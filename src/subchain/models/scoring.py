@@ -39,7 +39,9 @@ class ScoringMethods(Fitted):
         >>> round(HMM.from_parameters([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], emission).score([0, 0, 1]), 4)
         -2.4864
         """
-        return float(score_sequences(self._ask(with_lengths(x, y, "score"), allowed, states, evidence)).sum())
+        question = self._ask(with_lengths(x, y, "score"), allowed, states, evidence)
+        with question.intact():
+            return float(score_sequences(question).sum())
 
     def score_sequences(self, x: Any, *, allowed: Any = None, states: Any = None, evidence: Any = None) -> Array:
         """Return the log likelihood of each sequence, shape (n_sequences,); −inf, with a warning, for impossible ones.
@@ -59,7 +61,9 @@ class ScoringMethods(Fitted):
         >>> model.score_sequences([[0, 0, 1], [1]]).round(4)
         array([-2.4864, -0.7985])
         """
-        return score_sequences(self._ask(x, allowed, states, evidence))
+        question = self._ask(x, allowed, states, evidence)
+        with question.intact():
+            return score_sequences(question)
 
     def score_samples(self, x: Any, mask: Any = None) -> Any:
         """Return the log probability of each observation given all others of its sequence (leave-one-out).
@@ -90,8 +94,8 @@ class ScoringMethods(Fitted):
         array([-0.36, -0.38, -2.1 , -0.38, -0.36])
         """
         question = self._ask(x)
-        scores = score_left_out(question) if mask is None else score_masked(question, mask)
-        return question.answer(scores)
+        with question.intact():
+            return question.answer(score_left_out(question) if mask is None else score_masked(question, mask))
 
     def score_steps(self, x: Any) -> Any:
         """Return the log probability of each observation given the previous ones; the sum is the log likelihood.
@@ -113,7 +117,8 @@ class ScoringMethods(Fitted):
         array([-0.5978, -0.3172, -1.5714])
         """
         question = self._ask(x)
-        return question.answer(score_steps(question))
+        with question.intact():
+            return question.answer(score_steps(question))
 
     def pseudo_residuals(self, x: Any, kind: str = "ordinary") -> Any:
         """Return normal pseudo-residuals: standard normal if the model is right, large for outliers.
@@ -147,7 +152,8 @@ class ScoringMethods(Fitted):
         array([ 0.5, -1.2,  5.9, -1.1,  0.1,  0.5])
         """
         question = self._ask(x)
-        return question.answers(pseudo_residuals(question, kind))
+        with question.intact():
+            return question.answers(pseudo_residuals(question, kind))
 
     def expected_statistics(
         self, x: Any, *, allowed: Any = None, states: Any = None, evidence: Any = None
@@ -169,7 +175,8 @@ class ScoringMethods(Fitted):
                [0.022, 0.392]])
         """
         question = self._ask(x, allowed, states, evidence)
-        return question.engine.statistics(question.surrogate, question.part)
+        with question.intact():
+            return question.engine.statistics(question.surrogate, question.part)
 
     @property
     def n_parameters_(self) -> int:
@@ -188,7 +195,9 @@ class ScoringMethods(Fitted):
         >>> two.aic(x) < one.aic(x)
         True
         """
-        return aic(self._ask(x), self.n_parameters_)
+        question = self._ask(x)
+        with question.intact():
+            return aic(question, self.n_parameters_)
 
     def bic(self, x: Any) -> float:
         """Return Schwarz's Bayesian information criterion of the data, −2 log L + p log n; smaller is better.
@@ -202,4 +211,6 @@ class ScoringMethods(Fitted):
         >>> two.bic(x) < one.bic(x)
         True
         """
-        return bic(self._ask(x), self.n_parameters_)
+        question = self._ask(x)
+        with question.intact():
+            return bic(question, self.n_parameters_)

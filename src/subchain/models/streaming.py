@@ -38,7 +38,9 @@ def learn_on(model: Any, x: Any, total: float | None, continues: bool) -> None:
         raise InputError("continues=True needs an earlier partial_fit; begin the sequence with continues=False.")
     if not model._has_point:
         fit = FitCall(model, x)
-        model._adopt(fit, fit.starts()[0](), [])
+        with fit.problem.intact():
+            start = fit.starts()[0]()
+        model._adopt(fit, start, [])
         model.statistics_ = fit.empty
     if isinstance(model.prior_.emission, Frozen) and isinstance(model.prior_.chain, FrozenChain):
         raise InputError(
@@ -59,7 +61,7 @@ def learn_on(model: Any, x: Any, total: float | None, continues: bool) -> None:
         weights = algorithm.weights(model.prior_.update(model.statistics_), point)
     before = _end_before(model, data) if continues else None
     engine = resolve_engine(model.engine, model.n_jobs)
-    with engine.running():
+    with data.intact(), engine.running():
         part = Part(data, weights.evidence(data, None))
         fresh, end = _run(engine, weights.surrogate(), part, before)
     if total is None:

@@ -14,23 +14,24 @@ if find_spec("torch") is None:
 
 #: Modules of the public names; each is loaded when it is first used.
 _HOME = {
-    "LowRank": "transitions",
-    "NeuralHMM": "model",
-    "NeuralTrace": "training",
-    "Softmax": "transitions",
-    "Training": "settings",
+    "LowRank": "subchain.transitions",
+    "NeuralHMM": "subchain.neural.model",
+    "NeuralTrace": "subchain.neural.training",
+    "Softmax": "subchain.neural.transitions",
+    "Training": "subchain.neural.settings",
 }
 
 if TYPE_CHECKING:
     from subchain.neural.model import NeuralHMM
     from subchain.neural.settings import Training
     from subchain.neural.training import NeuralTrace
-    from subchain.neural.transitions import LowRank, Softmax
+    from subchain.neural.transitions import Softmax
+    from subchain.transitions import LowRank
 
 __all__ = ["LowRank", "NeuralHMM", "NeuralTrace", "Softmax", "Training"]
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
-        return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+        return getattr(importlib.import_module(_HOME[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from subchain.neural.likelihoods import FactoredChain, chain_likelihood
 from subchain.neural.parameters import Weights
-from subchain.neural.transitions import LowRankWeights
 
 
 class Stretch(NamedTuple):
@@ -54,27 +53,46 @@ def log_likelihood(weights: Weights, stretch: Stretch, carried: Carried) -> tupl
     Marginals are carried on without gradients. Those of states that are not kept are dropped.
     """
     groups = weights.table.groups[torch.where(stretch.known, stretch.words, 0)]
-    start = _restricted(weights, carried)
     if groups.shape[1] == 0:
-        return start.new_zeros(len(start)), carried
-    if isinstance(weights.transition, LowRankWeights) and weights.table.n_groups == 1:
-        transition = weights.transition
-        logs, last = FactoredChain.apply(
-            start, transition.left[0].to(transition.kind), transition.right[0].to(transition.kind), weights.start[0],
-            emission_logs(weights, stretch), stretch.resets, stretch.known,
-        )  # fmt: skip
-    else:
-        logs, last = chain_likelihood(
-            start, steps(weights, stretch, carried.groups), None if stretch.is_full else stretch.known
-        )
+        return weights.start.new_zeros(len(groups)), carried
+    logs, last = _likelihood(weights, stretch, carried, emission_logs(weights, stretch))
     ends = stretch.known.sum(dim=1)
     of_last = torch.cat([carried.groups[:, None], groups], dim=1).gather(1, ends[:, None])[:, 0]
     whole = last.new_zeros(len(last), weights.size).scatter(1, weights.kept[of_last], last)
     return logs, Carried(whole, of_last)
 
 
+def marginals(weights: Weights, stretch: Stretch) -> Tensor:
+    """Return the posterior marginals of the states of each word's group, (B, T, S), of stretches that are whole chains.
+
+    They are the derivatives of the log likelihood by those of the words.
+    """
+    with torch.enable_grad():
+        emissions = emission_logs(weights, stretch).detach().requires_grad_()
+        logs, _ = _likelihood(weights, stretch, Carried.nothing(weights, len(stretch.words)), emissions)
+        return torch.autograd.grad(logs.sum(), emissions)[0]
+
+
+def _likelihood(weights: Weights, stretch: Stretch, carried: Carried, emissions: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the log likelihoods (B,) of stretches, and the marginals (B, S) after them."""
+    start, known = _restricted(weights, carried), stretch.known
+    if weights.is_factored:
+        factors = weights.transition.factors()
+        found: tuple[Tensor, Tensor] = FactoredChain.apply(
+            start, *factors, weights.start[0], emissions, stretch.resets, known
+        )
+        return found
+    arriving = transitions(weights, stretch, carried.groups)
+    return chain_likelihood(start, arriving + emissions[:, :, None, :], None if stretch.is_full else known)
+
+
 def steps(weights: Weights, stretch: Stretch, before_first: Tensor) -> Tensor:
-    """Return log weights of each transition times the emission behind it, (B, T, S, S).
+    """Return log weights of each transition times the emission behind it, (B, T, S, S)."""
+    return transitions(weights, stretch, before_first) + emission_logs(weights, stretch)[:, :, None, :]
+
+
+def transitions(weights: Weights, stretch: Stretch, before_first: Tensor) -> Tensor:
+    """Return log weights of the transitions into each position, (B, T, S, S).
 
     `before_first` (B,) are the groups of the words before the stretches.
     """
@@ -83,8 +101,7 @@ def steps(weights: Weights, stretch: Stretch, before_first: Tensor) -> Tensor:
     before = torch.cat([before_first[:, None], groups[:, :-1]], dim=1)
     logs = weights.transition.steps(before.flatten(), groups.flatten()).unflatten(0, groups.shape)
     first = weights.start[groups][:, :, None, :]
-    logs = torch.where(stretch.resets[..., None, None], first, logs)
-    return logs + emission_logs(weights, stretch)[:, :, None, :]
+    return torch.where(stretch.resets[..., None, None], first, logs)
 
 
 def emission_logs(weights: Weights, stretch: Stretch) -> Tensor:

@@ -1,4 +1,4 @@
-"""Files of models and checkpoints: safetensors with a JSON header, checked before they are used."""
+"""Model files: safetensors with a JSON header, checked before they are used."""
 
 from __future__ import annotations
 
@@ -9,22 +9,66 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
-from subchain.core.files import read_arrays, write_arrays
+from subchain.core.files import check_version, read_arrays, reading, write_arrays
+from subchain.core.ranges import header_number
 from subchain.data.vocabulary import Vocabulary
-from subchain.errors import FileFormatError, InputError
-from subchain.neural.training import NeuralTrace, Trainer
-from subchain.neural.transitions import LowRank, Softmax
+from subchain.data.word_groups import word_groups
+from subchain.errors import FileFormatError, unknown_name
+from subchain.neural.device import resolve_device
+from subchain.neural.emissions import WordTable
+from subchain.neural.fitted import Trained
+from subchain.neural.parameters import PRECISIONS, Networks
+from subchain.neural.training import TRACE, NeuralTrace
+from subchain.neural.transitions import Softmax, Transition
+from subchain.transitions import LowRank
 
-#: Kinds of files.
-MODEL, CHECKPOINT = "neural model", "neural checkpoint"
-VERSION = 1
-#: Tensors that AdamW keeps for each parameter.
-MOMENTS = ("step", "exp_avg", "exp_avg_sq")
-TRACE = ("train", "validation", "averaged", "learning_rate", "seconds")
+KIND, VERSION = "neural model", 1
 
 Arrays = Mapping[str, NDArray[Any]]
+
+
+def write_model(path: str | os.PathLike[str], trained: Trained) -> None:
+    """Write a trained model."""
+    networks, words = trained.networks, trained.vocabulary
+    arrays = plain_tensors("networks", networks.state_dict()) | plain_trace(trained.trace)
+    arrays["groups"] = trained.groups
+    header = {
+        "kind": KIND, "version": VERSION, "n_states": networks.n_groups * networks.size, "embedding": networks.width,
+        "joined": trained.joined, "precision": trained.precision, "transition": plain_transition(trained.transition),
+        "end": trained.end,
+        "vocabulary": None if words is None else {"symbols": words.to_list(), "unknown": words.unknown},
+    }  # fmt: skip
+    write_arrays(path, arrays, header)
+
+
+def read_model(path: str | os.PathLike[str], device: Any) -> Trained:
+    """Return the model of a file, on a device."""
+    where = resolve_device(device)
+    arrays, header = read_arrays(path, KIND)
+    check_version(path, header, VERSION)
+    with reading(path):
+        groups, precision = word_groups(arrays["groups"], None), header["precision"]
+        if precision not in PRECISIONS:
+            raise unknown_name("precision", precision, PRECISIONS)
+        transition, vocabulary = transition_from(header["transition"]), _vocabulary(header["vocabulary"])
+        if vocabulary is not None and len(vocabulary) != len(groups):
+            raise FileFormatError("its vocabulary does not fit its groups")
+        end = None if header["end"] is None else header_number(header, "end", len(groups) - 1)
+        n_groups, n_states = int(groups.max()) + 1, header_number(header, "n_states")
+        if n_states % n_groups or not n_states or not isinstance(header["joined"], bool):
+            raise FileFormatError("its states cannot be divided among its groups, or it does not say what is joined")
+        with torch.device("meta"):  # shapes alone, until the file has shown that it holds as much
+            width = header_number(header, "embedding")
+            networks = Networks(len(groups), n_groups, n_states // n_groups, width, transition)
+        tensors = checked_tensors(arrays, "networks", networks.state_dict(), PRECISIONS[precision][0])
+        networks.load_state_dict(tensors, assign=True)
+        trace = stored_trace(arrays)
+    return Trained(
+        networks.to(where).requires_grad_(), WordTable.of(groups, where), transition, precision, header["joined"],
+        vocabulary, end, trace,
+    )  # fmt: skip
 
 
 def plain_tensors(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:
@@ -32,102 +76,51 @@ def plain_tensors(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, NDArr
     return {f"{prefix}.{name}": value.detach().cpu().numpy() for name, value in tensors.items()}
 
 
-def tensors_in(arrays: Arrays, prefix: str) -> dict[str, Tensor]:
-    """Return the tensors of arrays whose names begin with a prefix."""
+def checked_tensors(
+    arrays: Arrays, prefix: str, expected: Mapping[str, Tensor], kind: torch.dtype
+) -> dict[str, Tensor]:
+    """Return the tensors of arrays whose names begin with a prefix.
+
+    Raises a `FileFormatError` if they do not have the shapes of `expected`, or hold numbers that are not finite.
+    """
     start = f"{prefix}."
-    return {name[len(start) :]: torch.tensor(value) for name, value in arrays.items() if name.startswith(start)}
+    found = {name[len(start) :]: torch.tensor(value) for name, value in arrays.items() if name.startswith(start)}
+    shapes = {name: tuple(value.shape) for name, value in found.items()}
+    if shapes != {name: tuple(value.shape) for name, value in expected.items()}:
+        raise FileFormatError(f"its tensors ({prefix}) do not have the shapes of its settings")
+    if not all(value.is_floating_point() and bool(torch.isfinite(value).all()) for value in found.values()):
+        raise FileFormatError(f"its tensors ({prefix}) hold numbers that are not finite")
+    return {name: value.to(kind) for name, value in found.items()}
 
 
-def load_into(module: nn.Module, arrays: Arrays, prefix: str, path: Any) -> None:
-    """Give a module the tensors of a file; raise a `FileFormatError` if they are not its own."""
-    tensors, own = tensors_in(arrays, prefix), module.state_dict()
-    shapes = {name: tuple(value.shape) for name, value in tensors.items()}
-    if shapes != {name: tuple(value.shape) for name, value in own.items()}:
-        raise FileFormatError(f"{path} is damaged: its networks ({prefix}) do not have the shapes of its settings.")
-    if not all(bool(torch.isfinite(value).all()) for value in tensors.values()):
-        raise FileFormatError(f"{path} is damaged: its networks ({prefix}) hold numbers that are not finite.")
-    module.load_state_dict(tensors)
+def plain_trace(trace: NeuralTrace) -> dict[str, NDArray[Any]]:
+    """Return the history of training as arrays."""
+    return {f"trace.{name}": np.array(getattr(trace, name), dtype=np.float64) for name in TRACE}
 
 
-def plain_transition(transition: Softmax | LowRank) -> dict[str, Any]:
+def stored_trace(arrays: Arrays) -> NeuralTrace:
+    """Return the history of training of arrays."""
+    columns = {name: arrays[f"trace.{name}"] for name in TRACE}
+    if len({column.shape for column in columns.values()}) != 1 or columns["train"].ndim != 1:
+        raise FileFormatError("the parts of its trace are not equally long")
+    return NeuralTrace(**{name: column.tolist() for name, column in columns.items()})
+
+
+def plain_transition(transition: Transition) -> dict[str, Any]:
     """Return a transition as JSON values."""
     features = int(transition.features) if isinstance(transition, LowRank) else None
     return {"name": type(transition).__name__, "features": features}
 
 
-def transition_from(plain: Any) -> Softmax | LowRank:
+def transition_from(plain: Any) -> Transition:
     """Return the transition of JSON values."""
-    return LowRank(plain["features"]) if plain["name"] == "LowRank" else Softmax()
+    if plain["name"] == "LowRank":
+        return LowRank(header_number(plain, "features"))
+    if plain["name"] == "Softmax":
+        return Softmax()
+    raise unknown_name("transition", plain["name"], ("LowRank", "Softmax"))
 
 
-def plain_vocabulary(vocabulary: Vocabulary | None) -> Any:
-    """Return a vocabulary as JSON values."""
-    return None if vocabulary is None else {"symbols": vocabulary.to_list(), "unknown": vocabulary.unknown}
-
-
-def vocabulary_from(plain: Any) -> Vocabulary | None:
+def _vocabulary(plain: Any) -> Vocabulary | None:
     """Return the vocabulary of JSON values."""
     return None if plain is None else Vocabulary(plain["symbols"], unknown=plain["unknown"])
-
-
-def write_checkpoint(path: str | os.PathLike[str], trainer: Trainer, identity: Mapping[str, Any]) -> None:
-    """Write the state of a run after an epoch."""
-    state = trainer.state()
-    arrays = plain_tensors("networks", state["networks"]) | plain_tensors("best", state["best"])
-    if state["averaged"] is not None:
-        arrays |= plain_tensors("averaged", state["averaged"])
-    for number, moments in state["optimizer"]["state"].items():
-        arrays |= plain_tensors(f"optimizer.{number}", moments)
-    for name in TRACE:
-        arrays[f"trace.{name}"] = np.array(state["trace"][name], dtype=np.float64)
-    header = {
-        "kind": CHECKPOINT, "version": VERSION, "identity": dict(identity), "updates": state["updates"],
-        "rate": state["rate"],
-    }  # fmt: skip
-    write_arrays(path, arrays, header)
-
-
-def read_checkpoint(path: str | os.PathLike[str], trainer: Trainer, identity: Mapping[str, Any]) -> None:
-    """Have a run go on from a checkpoint; raise an `InputError` if it is one of another model or other data."""
-    arrays, header = read_arrays(path, CHECKPOINT)
-    check_version(header, path)
-    theirs = header.get("identity")
-    if theirs != dict(identity):
-        theirs = theirs if isinstance(theirs, dict) else {}
-        wrong = [name for name, value in identity.items() if theirs.get(name) != value]
-        raise InputError(
-            f"the checkpoint {os.fspath(path)!r} belongs to another run: {', '.join(wrong) or 'its settings'} differ. "
-            "Use the settings and data of that run, or another checkpoint file."
-        )
-    load_into(trainer.networks, arrays, "networks", path)
-    if trainer.averaged is not None:
-        load_into(trainer.averaged, arrays, "averaged", path)
-    load_into(trainer.networks, arrays, "best", path)  # for the checks of shapes and numbers
-    load_into(trainer.networks, arrays, "networks", path)
-    parameters = list(trainer.networks.parameters())
-    moments = {number: tensors_in(arrays, f"optimizer.{number}") for number in range(len(parameters))}
-    for number, found in moments.items():
-        if set(found) != set(MOMENTS) or found["exp_avg"].shape != parameters[number].shape:
-            raise FileFormatError(f"{path} is damaged: it does not hold the moments of all parameters.")
-    try:
-        trace = NeuralTrace(**{name: arrays[f"trace.{name}"].tolist() for name in TRACE})
-        updates, rate = int(header["updates"]), float(header["rate"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise FileFormatError(f"{path} is damaged: {error} is missing or no number.") from None
-    groups = trainer.optimizer.state_dict()["param_groups"]
-    trainer.restore(
-        {
-            "networks": trainer.networks.state_dict(),
-            "averaged": None if trainer.averaged is None else trainer.averaged.state_dict(),
-            "best": tensors_in(arrays, "best"),
-            "optimizer": {"state": moments, "param_groups": groups},
-            "trace": {name: getattr(trace, name) for name in TRACE}, "updates": updates, "rate": rate,
-        }
-    )  # fmt: skip
-
-
-def check_version(header: Mapping[str, Any], path: Any) -> None:
-    """Raise a `FileFormatError` for a file in a newer format."""
-    version = header.get("version")
-    if not isinstance(version, int) or version > VERSION:
-        raise FileFormatError(f"{path} was written in a newer format; update the package to read it.")

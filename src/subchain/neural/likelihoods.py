@@ -83,24 +83,28 @@ def chain_likelihood(start: Tensor, steps: Tensor, known: Tensor | None) -> tupl
 
 
 class FactoredChain(torch.autograd.Function):
-    """Log likelihood of B stretches of chains whose transitions are a product of factors, in O(K f) a step."""
+    """Log likelihood of B stretches of chains with the same transitions in all steps.
+
+    Transitions are a product of factors, in O(K f) a step, or one matrix.
+    """
 
     @staticmethod
     def forward(
-        context: Any, start: Tensor, left: Tensor, right: Tensor, first: Tensor, emissions: Tensor, resets: Tensor,
-        known: Tensor,
+        context: Any, start: Tensor, left: Tensor, right: Tensor | None, first: Tensor, emissions: Tensor,
+        resets: Tensor, known: Tensor,
     ) -> tuple[Tensor, Tensor]:  # fmt: skip
         """Return log likelihoods (B,) and the marginals after the last position, (B, K).
 
         Parameters
         ----------
         start : (B, K) marginals before the first position; no gradient
-        left, right : (K, f) factors of the transition matrix
+        left, right : (K, f) factors of the transition matrix; (K, K) and None for the matrix itself
         first : (K,) log probabilities of first states
         emissions : (B, T, K) log likelihoods
         resets, known : (B, T) of bool, where a sequence begins, and what is not behind the end of a stretch
         """
-        most = (left.amax(dim=0) @ right.T).to(emissions.dtype).log()  # no transition into a state is more likely
+        most = left.amax(dim=0) if right is None else left.amax(dim=0) @ right.T
+        most = most.to(emissions.dtype).log()  # no transition into a state is more likely
         for is_within in (True, False):
             factors = _Factors(left, right, is_within)
             alpha, predicted, tops = _forward(start, factors, first, emissions, resets, known)
@@ -131,17 +135,22 @@ class FactoredChain(torch.autograd.Function):
         shares = (predicted + messages).exp_().mul_(factor[..., None])
         sources, moving = alpha[:, :-1].flatten(0, 1), (factor * ~resets).flatten()
         of_left = factors.outer(sources, features.flatten(0, 1), moving)
-        of_right = factors.outer(messages.flatten(0, 1), factors.of_sources(sources), moving)
+        of_right = None
+        if right is not None:
+            of_right = factors.outer(messages.flatten(0, 1), factors.of_sources(sources), moving)
         of_first = (shares * resets[..., None]).sum(dim=(0, 1))
         return None, of_left, of_right, of_first, shares, None, None
 
 
 class _Factors:
-    """Products of weights, given and returned as logarithms, with the factors of a transition matrix."""
+    """Products of weights, given and returned as logarithms, with the factors of a transition matrix.
 
-    def __init__(self, left: Tensor, right: Tensor, is_within: bool) -> None:
+    Without a second factor the features are the targets.
+    """
+
+    def __init__(self, left: Tensor, right: Tensor | None, is_within: bool) -> None:
         self.left = left if is_within else left.log()
-        self.right = right if is_within else right.log()
+        self.right = right if is_within or right is None else right.log()
         self.is_within = is_within
 
     def of_sources(self, logs: Tensor) -> Tensor:
@@ -150,11 +159,11 @@ class _Factors:
 
     def to_targets(self, logs: Tensor) -> Tensor:
         """Return weights of targets (n, K) of features (n, f)."""
-        return self._times(logs, self.right.T)
+        return logs if self.right is None else self._times(logs, self.right.T)
 
     def of_targets(self, logs: Tensor) -> Tensor:
         """Return features (n, f) of weights of targets (n, K)."""
-        return self._times(logs, self.right)
+        return logs if self.right is None else self._times(logs, self.right)
 
     def to_sources(self, logs: Tensor) -> Tensor:
         """Return weights of sources (n, K) of features (n, f)."""

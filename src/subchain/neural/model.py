@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from subchain.core.components import Component
-from subchain.core.files import read_arrays, reading, write_arrays
-from subchain.data import Sequences, as_sequences, as_sequences_like
-from subchain.data.digest import digest
-from subchain.data.missing import is_missing
+from subchain.data import Sequences
 from subchain.data.vocabulary import Vocabulary
-from subchain.data.word_groups import word_groups
-from subchain.errors import FileFormatError, InputError, not_fitted
+from subchain.errors import InputError, not_fitted
 from subchain.neural import files
 from subchain.neural.batches import Text
-from subchain.neural.device import resolve_device
-from subchain.neural.emissions import WordTable
-from subchain.neural.evaluation import best_states, sample, scores, whole_weights
+from subchain.neural.evaluation import best_states, perplexity, posteriors, sample, scores
 from subchain.neural.exporting import plain_hmm
-from subchain.neural.parameters import PRECISIONS, Networks, Weights
-from subchain.neural.progress import printer
+from subchain.neural.fitted import Trained
+from subchain.neural.parameters import Networks
+from subchain.neural.preparation import NeuralFit
+from subchain.neural.reading import data_like, text_of
 from subchain.neural.settings import Training, whole_number
-from subchain.neural.training import NeuralTrace, Trainer
-from subchain.neural.transitions import transition_of
+from subchain.neural.training import NeuralTrace
+from subchain.numerics.seeds import seed_sequence
 from subchain.tasks.question import comes_in_list
 from subchain.tasks.sampling import Sample
 
@@ -59,9 +53,9 @@ class NeuralHMM(Component):
     joined : bool
         Whether the sequences are one text, so that the first state of a sequence follows the last one of the sequence
         before. By default sequences are independent.
-    random_state : int or None
+    random_state : int, numpy Generator or None
         Seed.
-    device : "auto", "cpu" or "cuda"
+    device : "auto", "cpu", "cuda" or "cuda:0"
         Where it is trained and used; "auto" takes a GPU if there is one.
     progress : bool
         Whether to print a line after every epoch.
@@ -86,10 +80,7 @@ class NeuralHMM(Component):
     True
     """
 
-    networks_: Networks
-    trace_: NeuralTrace
-    vocabulary_: Vocabulary | None
-    _weights_cache: Weights | None
+    _found: Trained | None = None
 
     def __init__(
         self,
@@ -99,7 +90,7 @@ class NeuralHMM(Component):
         embedding: int = 256,
         training: Training | None = None,
         joined: bool = False,
-        random_state: int | None = None,
+        random_state: Any = None,
         device: str = "auto",
         progress: bool = False,
     ) -> None:
@@ -121,10 +112,13 @@ class NeuralHMM(Component):
     ) -> Self:  # fmt: skip
         """Learn from sequences of words or codes.
 
+        Ctrl-C ends the fit with the result of the last whole epoch, if there is one, and a warning. A fit that is
+        refused or fails leaves the model as it was.
+
         Parameters
         ----------
         x : Sequences, list of lists of words, array of codes, or path
-            Words that end sentences have to be part of the data, so that they count.
+            Words that end sentences have to be part of the data, so that they count. Empty sequences are passed over.
         validation : as x, optional
             Held-out data; their perplexity is computed after every epoch, and the best weights are kept.
         checkpoint : path, optional
@@ -132,223 +126,127 @@ class NeuralHMM(Component):
         resume : bool, optional
             True continues from the checkpoint, False begins again. Without either, a checkpoint that exists is an
             error.
+
+        Raises
+        ------
+        InferenceError
+            If training diverges: a perplexity or a parameter is not finite. The checkpoint is that of the epoch before.
         """
-        settings = Training() if self.training is None else self.training
-        settings.check(has_validation=validation is not None)
-        data = as_sequences(x)
-        self.vocabulary_ = data.vocabulary
-        n_words = max(int(data.value_range()[1]) + 1, 1) if data.vocabulary is None else len(data.vocabulary)
-        groups = np.zeros(n_words, dtype=np.int64)
-        if self.groups is not None:
-            groups = word_groups(self.groups, data.vocabulary)
-        text = self._text(data, len(groups))
-        self._build(groups, settings)
-        held_out = None if validation is None else self._text(self._like(validation), len(groups))
-        seed = int(np.random.SeedSequence(self.random_state).generate_state(1)[0])
-        self._initialise(seed)
-        trainer = Trainer(self.networks_, self._table, settings, text, held_out, seed)
-        identity = self._identity(settings, text, held_out)
-        if checkpoint is not None:
-            _check_target(checkpoint, resume)
-            if resume and Path(checkpoint).exists():
-                files.read_checkpoint(checkpoint, trainer, identity)
-
-        def save(run: Trainer) -> None:
-            if checkpoint is not None:
-                files.write_checkpoint(checkpoint, run, identity)
-
-        trainer.run(printer(self.progress), save)
-        self.networks_.load_state_dict(trainer.best)
-        self.trace_ = trainer.trace
-        self._end = _common_end(data)
-        self._weights_cache = None
+        self._found = NeuralFit(self, x, validation, checkpoint, resume).run()
         return self
 
-    def _build(self, groups: NDArray[np.int64], settings: Training) -> None:
-        """Make the networks for the groups of the words."""
-        n_groups = int(groups.max()) + 1
-        n_states, width = whole_number("n_states", self.n_states), whole_number("embedding", self.embedding)
-        if n_states % n_groups or n_states < n_groups:
-            raise InputError(
-                f"n_states={n_states} cannot be divided among {n_groups} groups of words; give a multiple of "
-                f"{n_groups}."
-            )
-        if width < 2:
-            raise InputError("embedding must be at least 2.")
-        device = resolve_device(self.device)
-        self._groups, self._table = groups, WordTable.of(groups, device)
-        networks = Networks(len(groups), n_groups, n_states // n_groups, width, transition_of(self.transition))
-        self.networks_ = networks.to(device=device, dtype=PRECISIONS[settings.precision][0])
-        self._weights_cache = None
-
-    def _initialise(self, seed: int) -> None:
-        """Draw the parameters, with a generator of the processor, so that they do not depend on the device."""
-        state = torch.random.get_rng_state()
-        torch.manual_seed(seed)
-        fresh = Networks(
-            len(self._groups), self._table.n_groups, self.networks_.size, int(self.embedding),
-            transition_of(self.transition),
-        )  # fmt: skip
-        torch.random.set_rng_state(state)
-        self.networks_.load_state_dict(fresh.state_dict())
-
-    def _identity(self, settings: Training, text: Text, held_out: Text | None) -> dict[str, Any]:
-        """Return what must be the same for a checkpoint to be resumed."""
-        return {
-            "n_states": int(self.n_states), "embedding": int(self.embedding), "joined": bool(self.joined),
-            "transition": files.plain_transition(transition_of(self.transition)),
-            "training": settings.identity(),
-            "groups": digest(self._groups), "random_state": self.random_state,
-            "text": digest([text.words, text.begins]),
-            "validation": None if held_out is None else digest([held_out.words, held_out.begins]),
-        }  # fmt: skip
-
-    # ---- data --------------------------------------------------------------------------------------------------------
-
-    def _like(self, x: Any) -> Sequences:
-        """Return data coded with the vocabulary of the training data."""
-        return as_sequences_like(x, () if self.vocabulary_ is None else (self.vocabulary_,))
-
-    def _text(self, data: Sequences, n_words: int) -> Text:
-        """Return sequences as text; raise an `InputError` for what are not codes of words."""
-        if data.n_features != 1 or data.values.dtype.kind not in "iu":
-            raise InputError(f"NeuralHMM needs one column of words or of codes, not {data!r}.")
-        values = np.asarray(data.values).reshape(-1)
-        if not len(values):
-            raise InputError("the data hold no words.")
-        wrong = np.flatnonzero(is_missing(values) | (values < 0) | (values >= n_words))
-        if len(wrong):
-            where = data.describe(int(wrong[0]))
-            raise InputError(
-                f"there is no word at {where}: the code is {values[wrong[0]]}, but words have codes from 0 to "
-                f"{n_words - 1}. Missing words are not supported here; to_hmm() gives a model that takes them."
-            )
-        return Text.of(values, data.offsets, joined=bool(self.joined))
-
-    def _ask(self, x: Any) -> tuple[Sequences, Text, Weights]:
-        """Return data, the same as text, and the weights of all states."""
-        if "networks_" not in vars(self):
+    @property
+    def _trained(self) -> Trained:
+        if self._found is None:
             raise not_fitted(type(self).__name__)
-        data = self._like(x)
-        text = self._text(data, len(self._groups))
-        return data, text, self._weights()
+        return self._found
 
-    def _weights(self) -> Weights:
-        if self._weights_cache is None:
-            self._weights_cache = whole_weights(self.networks_, self._table)
-        return self._weights_cache
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._found is not None
+
+    @property
+    def networks_(self) -> Networks:
+        """The trained parameters."""
+        return self._trained.networks
+
+    @property
+    def trace_(self) -> NeuralTrace:
+        """Perplexities and step sizes by epoch."""
+        return self._trained.trace
+
+    @property
+    def vocabulary_(self) -> Vocabulary | None:
+        """The words, in the order of their codes."""
+        return self._trained.vocabulary
+
+    @property
+    def n_parameters_(self) -> int:
+        """Number of parameters."""
+        return sum(parameter.numel() for parameter in self.networks_.parameters())
 
     # ---- use ---------------------------------------------------------------------------------------------------------
 
+    def _read(self, x: Any) -> tuple[Sequences, Text]:
+        """Return data, and the same as text."""
+        trained = self._trained
+        data = data_like(x, trained.vocabulary)
+        return data, text_of(data, trained.table.n_words, joined=trained.joined)
+
     def score(self, x: Any) -> float:
         """Return the log probability of all sequences."""
-        _, text, weights = self._ask(x)
-        return float(scores(weights, text).sum())
+        return float(scores(self._trained.weights, self._read(x)[1]).sum())
+
+    def score_sequences(self, x: Any) -> Array:
+        """Return the log probability of each sequence, (n_sequences,); that of an empty one is zero.
+
+        Joined sequences are one text, with one log probability, (1,).
+        """
+        data, text = self._read(x)
+        found = scores(self._trained.weights, text)
+        if self._trained.joined:
+            return found
+        out = np.zeros(data.n_sequences)
+        out[data.lengths > 0] = found
+        return out
 
     def perplexity(self, x: Any) -> float:
         """Return exp of the mean negative log probability of a word; words that end sentences count like others."""
-        _, text, weights = self._ask(x)
-        return float(np.exp(-scores(weights, text).sum() / len(text.words)))
+        text = self._read(x)[1]
+        return perplexity(float(scores(self._trained.weights, text).sum()), len(text.words))
 
     def predict(self, x: Any) -> NDArray[np.int64] | list[NDArray[np.int64]]:
         """Return the most probable path of states, as a list if there are several sequences.
 
         State k belongs to group k // (K / G).
         """
-        data, text, weights = self._ask(x)
-        states = best_states(weights, text)
+        data, text = self._read(x)
+        states = best_states(self._trained.weights, text)
         return data.split(states) if comes_in_list(x, data) else states
 
-    def sample(self, n: int, random_state: int | None = None) -> Sample:
+    def predict_proba(self, x: Any) -> Array | list[Array]:
+        """Return the posterior marginals of the states, (N, K), as a list if there are several sequences."""
+        data, text = self._read(x)
+        found = posteriors(self._trained.weights, text)
+        return data.split(found) if comes_in_list(x, data) else found
+
+    def sample(self, n: int, random_state: Any = None) -> Sample:
         """Draw a text of n words.
 
         If all training sequences ended with the same word, and sequences are independent, a first state follows it.
         """
-        self._check_fitted()
-        seed = int(np.random.SeedSequence(random_state).generate_state(1)[0])
-        end = None if self.joined else self._end
-        words, states = sample(self._weights(), whole_number("n", n), end, seed)
-        return Sample(words, states)
+        trained = self._trained
+        rng = np.random.default_rng(seed_sequence(random_state))
+        return Sample(*sample(trained.weights, whole_number("n", n), None if trained.joined else trained.end, rng))
 
     def decode(self, words: NDArray[np.int64]) -> list[str | None]:
         """Return the words with the given codes, for data that had a vocabulary."""
-        self._check_fitted()
         if self.vocabulary_ is None:
             raise InputError("the model was fitted to codes, so it knows no words.")
         return self.vocabulary_.decode(words)
 
     def to_hmm(self) -> Any:
-        """Return a plain `HMM` with the same distributions, whose transition matrix is (K, K).
+        """Return a plain `HMM` with the same distributions.
 
-        It scores independent sequences in the same way. States keep their numbers.
+        Its transition matrix is (K, K), or a product of factors for `LowRank`. It scores independent sequences in the
+        same way. States keep their numbers.
         """
-        self._check_fitted()
-        return plain_hmm(self._weights(), self._groups, self.vocabulary_)
-
-    @property
-    def n_parameters_(self) -> int:
-        """Number of parameters."""
-        self._check_fitted()
-        return sum(parameter.numel() for parameter in self.networks_.parameters())
-
-    def _check_fitted(self) -> None:
-        if "networks_" not in vars(self):
-            raise not_fitted(type(self).__name__)
+        trained = self._trained
+        return plain_hmm(trained.weights, trained.groups, trained.vocabulary)
 
     # ---- files -------------------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file, exactly and atomically; `NeuralHMM.load` reads it."""
-        self._check_fitted()
-        arrays = files.plain_tensors("networks", self.networks_.state_dict())
-        arrays["groups"] = self._groups
-        for name in files.TRACE:
-            arrays[f"trace.{name}"] = np.array(getattr(self.trace_, name), dtype=np.float64)
-        precision = (self.training or Training()).precision
-        header = {
-            "kind": files.MODEL, "version": files.VERSION, "n_states": int(self.n_states),
-            "embedding": int(self.embedding), "joined": bool(self.joined), "precision": precision,
-            "transition": files.plain_transition(transition_of(self.transition)), "end": self._end,
-            "vocabulary": files.plain_vocabulary(self.vocabulary_),
-        }  # fmt: skip
-        write_arrays(path, arrays, header)
+        files.write_model(path, self._trained)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], device: str = "auto") -> Self:
         """Return the model of a file that `save` wrote, on a device."""
-        arrays, header = read_arrays(path, files.MODEL)
-        files.check_version(header, path)
-        with reading(path):
-            training = Training(precision=header["precision"])
-            training.check(has_validation=False)
-            groups = word_groups(arrays["groups"], None)
-            model = cls(
-                header["n_states"], groups, files.transition_from(header["transition"]), header["embedding"], training,
-                header["joined"], device=device,
-            )  # fmt: skip
-            model.vocabulary_ = files.vocabulary_from(header["vocabulary"])
-            if model.vocabulary_ is not None and len(model.vocabulary_) != len(groups):
-                raise FileFormatError(f"{path} is damaged: its vocabulary does not fit its groups.")
-            model._build(groups, training)
-            files.load_into(model.networks_, arrays, "networks", path)
-            model.trace_ = NeuralTrace(**{name: arrays[f"trace.{name}"].tolist() for name in files.TRACE})
-            model._end = header["end"]
+        found = files.read_model(path, device)
+        networks = found.networks
+        model = cls(
+            networks.n_groups * networks.size, found.groups, found.transition, networks.width,
+            Training(precision=found.precision), found.joined, device=device,
+        )  # fmt: skip
+        model._found = found
         return model
-
-
-def _check_target(checkpoint: str | os.PathLike[str], resume: bool | None) -> None:
-    """Raise an `InputError` for a checkpoint that would be overwritten."""
-    if resume is None and Path(checkpoint).exists():
-        raise InputError(
-            f"the checkpoint {os.fspath(checkpoint)!r} exists already: resume=True continues the run that wrote it, "
-            "resume=False begins again and overwrites it."
-        )
-
-
-def _common_end(data: Sequences) -> int | None:
-    """Return the word that all sequences end with, if it stands nowhere else."""
-    lasts = data.offsets[1:][data.lengths > 0] - 1
-    words = np.asarray(data.values).reshape(-1)
-    ends = np.unique(words[lasts])
-    is_end = len(ends) == 1 and np.count_nonzero(words == ends[0]) == len(lasts)
-    return int(ends[0]) if is_end else None

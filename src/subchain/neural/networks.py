@@ -6,9 +6,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Have PyTorch's generator of the processor begin with a seed; leave it as it was."""
+    before = torch.random.get_rng_state()
+    torch.random.default_generator.manual_seed(seed)
+    try:
+        yield
+    finally:
+        torch.random.set_rng_state(before)
 
 
 class Noise:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from subchain.neural.emissions import BlockEmissions, DenseEmissions, Emissions, WordTable
 from subchain.neural.networks import Noise, Residual, StateEmbeddings
-from subchain.neural.transitions import LowRank, LowRankWeights, Softmax, SoftmaxWeights
+from subchain.neural.transitions import LowRankWeights, SoftmaxWeights, Transition, transition_module
 
 #: Types of the parameters, and of large products, by the name of the precision.
 PRECISIONS = {
@@ -40,17 +40,29 @@ class Weights:
     table: WordTable
     size: int
 
+    @property
+    def is_factored(self) -> bool:
+        """Whether recursions run with factors of the transitions, which are the same in all steps: with one group."""
+        return self.table.n_groups == 1
+
+    @property
+    def entries_of_word(self) -> int:
+        """Entries of the largest table that the likelihood makes for each word."""
+        return self.start.shape[1] if self.is_factored else self.start.shape[1] ** 2
+
 
 class Networks(nn.Module):
     """Embeddings and networks of G groups of states."""
 
-    def __init__(self, n_words: int, n_groups: int, size: int, width: int, transition: Softmax | LowRank) -> None:
+    def __init__(self, n_words: int, n_groups: int, size: int, width: int, transition: Transition) -> None:
         super().__init__()
+        self.n_groups = n_groups
         self.size = size
+        self.width = width
         self.states = StateEmbeddings(n_groups, size, width)
         self.first = Residual(width, width)
         self.first_vector = nn.Parameter(torch.randn(width) / math.sqrt(width))
-        self.transition = transition.module(width)
+        self.transition = transition_module(transition, width)
         self.emissions = Emissions(n_words, width)
 
     def weights(

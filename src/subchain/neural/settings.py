@@ -90,13 +90,15 @@ class Training(Component):
 
         The cosine depends on their number.
         """
-        settings = self.get_params()
+        settings = {
+            name: value.item() if isinstance(value, np.generic) else value for name, value in self.get_params().items()
+        }
         for name in ("patience",) if self.schedule == "cosine" else ("patience", "epochs"):
             del settings[name]
         return settings
 
-    def check(self, *, has_validation: bool) -> None:
-        """Raise an `InputError` for a setting that is out of range, or that needs validation data."""
+    def check(self, *, has_validation: bool, joined: bool) -> None:
+        """Raise an `InputError` for a setting that is out of range, or does not suit the data."""
         for name in ("epochs", "streams", "length"):
             whole_number(name, getattr(self, name))
         for name, known in (("batch", BATCHES), ("schedule", SCHEDULES), ("precision", tuple(PRECISIONS))):
@@ -113,6 +115,11 @@ class Training(Component):
             raise InputError(
                 "schedule='plateau' and patience= need the perplexity of validation data: give fit validation=…, or "
                 "use schedule='cosine' without patience."
+            )
+        if joined and self.batch == "sentences":
+            raise InputError(
+                "batch='sentences' needs independent sequences, but joined=True makes all of them one chain; use "
+                "batch='pieces'."
             )
 
 

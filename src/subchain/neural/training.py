@@ -7,16 +7,18 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from subchain.errors import InferenceError
+from subchain.inference.run.interrupts import AbortedError, Postponed
 from subchain.neural.batches import Batch, Text, pieces, sentence_groups, sentences
 from subchain.neural.chain import Carried, log_likelihood
 from subchain.neural.emissions import WordTable
-from subchain.neural.evaluation import scores, whole_weights
+from subchain.neural.evaluation import perplexity, scores, whole_weights
 from subchain.neural.networks import Noise
 from subchain.neural.parameters import PRECISIONS, Networks
 from subchain.neural.settings import Training
@@ -25,6 +27,8 @@ from subchain.neural.settings import Training
 CUT, LAST = 0.25, 0.01
 #: The average of n updates keeps at most (1 + n) / (WARM + n).
 WARM = 10.0
+
+Tensors = dict[str, Tensor]
 
 
 @dataclasses.dataclass
@@ -53,6 +57,34 @@ class NeuralTrace:
         """The better one of both validation perplexities of each epoch."""
         return [float(np.fmin(*pair)) for pair in zip(self.validation, self.averaged, strict=True)]
 
+    def add(self, *values: float) -> None:
+        """Add an epoch; the values are in the order of the attributes."""
+        for name, value in zip(TRACE, values, strict=True):
+            getattr(self, name).append(value)
+
+
+#: Attributes of a trace.
+TRACE = tuple(field.name for field in dataclasses.fields(NeuralTrace))
+
+
+class RunMemory(NamedTuple):
+    """Everything that a run needs to go on after an epoch.
+
+    Attributes
+    ----------
+    networks, averaged, best : raw, averaged and best weights by name; None for averages that are not kept
+    optimizer : what AdamW keeps for each parameter
+    trace, updates, rate : history, number of updates and step size
+    """
+
+    networks: Tensors
+    averaged: Tensors | None
+    best: Tensors
+    optimizer: dict[int, Tensors]
+    trace: NeuralTrace
+    updates: int
+    rate: float
+
 
 class Trainer:
     """The state of a training run.
@@ -76,6 +108,7 @@ class Trainer:
         self.validation = validation
         self.seed = seed
         self.device = table.groups.device
+        self.kind = PRECISIONS[settings.precision][0]
         self.averaged = copy.deepcopy(networks) if settings.averaging else None
         self.best = {name: value.clone() for name, value in networks.state_dict().items()}
         self.optimizer = torch.optim.AdamW(
@@ -84,13 +117,11 @@ class Trainer:
         )  # fmt: skip
         self.trace = NeuralTrace()
         self.updates = 0
-        self.rate = settings.learning_rate
-        size = settings.streams * settings.length
-        self._pieces = pieces(text, settings.streams, settings.length, self.device)
+        self.rate = float(settings.learning_rate)
+        self._pieces: list[Batch] = []
         if settings.batch == "pieces":
-            self.updates_of_epoch = len(self._pieces)
-        else:
-            self.updates_of_epoch = len(sentence_groups(text, size))
+            self._pieces = pieces(text, settings.streams, settings.length, self.device)
+        self.updates_of_epoch = len(self._pieces) or len(sentence_groups(text, settings.streams * settings.length))
         self.n_kept = max(1, round(networks.size * (1.0 - settings.state_dropout)))
 
     # ---- the run -----------------------------------------------------------------------------------------------------
@@ -103,30 +134,45 @@ class Trainer:
             return True
         return n >= self.settings.epochs
 
-    def run(self, report: Callable[[NeuralTrace], None], save: Callable[[Trainer], None]) -> None:
-        """Train until done; `report` and `save` are called after every epoch."""
-        while not self.is_done:
-            self.epoch()
-            report(self.trace)
-            save(self)
+    def run(self, report: Callable[[NeuralTrace], None], save: Callable[[Trainer], None]) -> bool:
+        """Train until done; `report` and `save` are called after every epoch.
 
-    def epoch(self) -> None:
-        """Make one pass over the text, and validate."""
+        An interruption ends the run between two updates: return whether there was none. It is passed on if no epoch is
+        complete.
+        """
+        with Postponed() as interruption:
+            while not self.is_done:
+                try:
+                    self.epoch(interruption.check)
+                except AbortedError:
+                    raise
+                except KeyboardInterrupt:
+                    if not len(self.trace):
+                        raise
+                    return False
+                report(self.trace)
+                save(self)
+        return True
+
+    def epoch(self, pause: Callable[[], None] = lambda: None) -> None:
+        """Make one pass over the text, and validate; `pause` is called before every update."""
         begin, before = time.perf_counter(), self.trace.seconds[-1] if self.trace.seconds else 0.0
-        total, n_words, carried = torch.zeros((), dtype=torch.float64, device=self.device), 0, None
+        total, carried = torch.zeros((), dtype=torch.float64, device=self.device), None
         for batch in self._batches():
+            pause()
             logs, carried = self.update(batch, carried if batch.continues else None)
             total += logs
-        n_words = len(self.text.words)
-        perplexity = math.exp(-float(total) / n_words)
-        self.trace.train.append(perplexity)
+        train = perplexity(float(total), len(self.text.words))
+        self._check_finite(train)
         raw, averaged = self.validated(self.networks), self.validated(self.averaged)
-        self._keep_best(raw, averaged)
-        self.trace.validation.append(raw)
-        self.trace.averaged.append(averaged)
-        self._cut_rate()
-        self.trace.learning_rate.append(self.rate)
-        self.trace.seconds.append(before + time.perf_counter() - begin)
+        found, least = float(np.fmin(raw, averaged)), min(self.trace.best, default=math.inf)
+        if self.validation is not None and not math.isfinite(found):
+            raise self._diverged(f"the validation perplexity is {found}")
+        if self.validation is None or found < least:
+            self._keep(raw, averaged)
+        if self.settings.schedule == "plateau" and found >= least:
+            self.rate *= CUT
+        self.trace.add(train, raw, averaged, self.rate, before + time.perf_counter() - begin)
 
     def _batches(self) -> Iterator[Batch]:
         if self.settings.batch == "pieces":
@@ -161,11 +207,6 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate
 
-    def _cut_rate(self) -> None:
-        best = self.trace.best if self.settings.schedule == "plateau" else []
-        if len(best) > 1 and best[-1] >= min(best[:-1]):
-            self.rate *= CUT
-
     @torch.no_grad()
     def _average(self) -> None:
         if self.averaged is None:
@@ -179,39 +220,45 @@ class Trainer:
         """Return the perplexity of the validation data; nan without."""
         if networks is None or self.validation is None:
             return math.nan
-        return perplexity(networks, self.table, self.validation)
+        return whole_perplexity(networks, self.table, self.validation)
 
-    def _keep_best(self, raw: float, averaged: float) -> None:
-        """Keep the best weights on the validation data; without these the last ones, averaged if there are averages."""
+    def _keep(self, raw: float, averaged: float) -> None:
+        """Keep the better ones of raw and averaged weights; without validation the averages if there are any."""
         source = self.networks if self.averaged is None or raw < averaged else self.averaged
-        if self.validation is None or float(np.fmin(raw, averaged)) < min(self.trace.best, default=math.inf):
-            self.best = {name: value.clone() for name, value in source.state_dict().items()}
+        self.best = {name: value.clone() for name, value in source.state_dict().items()}
+
+    def _check_finite(self, train: float) -> None:
+        """Raise an `InferenceError` if the epoch has ended in numbers that are not finite."""
+        if not math.isfinite(train):
+            raise self._diverged(f"the training perplexity is {train}")
+        if not all(bool(torch.isfinite(parameter).all()) for parameter in self.networks.parameters()):
+            raise self._diverged("parameters are not finite")
+
+    def _diverged(self, what: str) -> InferenceError:
+        return InferenceError(
+            f"training diverged in epoch {len(self.trace) + 1}: {what}. Use a smaller learning_rate (it is "
+            f"{self.settings.learning_rate:g}). A checkpoint, if there is one, is that of the epoch before."
+        )
 
     # ---- checkpoints -------------------------------------------------------------------------------------------------
 
-    def state(self) -> dict[str, Any]:
+    def memory(self) -> RunMemory:
         """Return everything that a run needs to go on after this epoch."""
-        return {
-            "networks": self.networks.state_dict(),
-            "averaged": None if self.averaged is None else self.averaged.state_dict(),
-            "best": self.best,
-            "optimizer": self.optimizer.state_dict(),
-            "trace": dataclasses.asdict(self.trace),
-            "updates": self.updates,
-            "rate": self.rate,
-        }
+        averaged = None if self.averaged is None else self.averaged.state_dict()
+        moments = self.optimizer.state_dict()["state"]
+        return RunMemory(self.networks.state_dict(), averaged, self.best, moments, self.trace, self.updates, self.rate)
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a state that `state` returned."""
-        self.networks.load_state_dict(state["networks"])
-        if self.averaged is not None:
-            self.averaged.load_state_dict(state["averaged"])
-        self.best = {name: value.to(self.device) for name, value in state["best"].items()}
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.trace = NeuralTrace(**state["trace"])
-        self.updates, self.rate = state["updates"], state["rate"]
+    def restore(self, memory: RunMemory) -> None:
+        """Go on from what `memory` returned."""
+        self.networks.load_state_dict(memory.networks)
+        if self.averaged is not None and memory.averaged is not None:
+            self.averaged.load_state_dict(memory.averaged)
+        self.best = {name: value.to(self.device) for name, value in memory.best.items()}
+        groups: Any = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": memory.optimizer, "param_groups": groups})
+        self.trace, self.updates, self.rate = memory.trace, memory.updates, memory.rate
 
 
-def perplexity(networks: Networks, table: WordTable, text: Text) -> float:
-    """Return exp of the mean negative log probability of a word."""
-    return math.exp(-scores(whole_weights(networks, table), text).sum() / max(len(text.words), 1))
+def whole_perplexity(networks: Networks, table: WordTable, text: Text) -> float:
+    """Return the perplexity of a text under the weights of all states."""
+    return perplexity(float(scores(whole_weights(networks, table), text).sum()), len(text.words))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -15,6 +14,7 @@ from subchain.core.components import Component
 from subchain.errors import InputError
 from subchain.neural.functions import log_normaliser, picked
 from subchain.neural.networks import Noise, Residual
+from subchain.transitions import LowRank
 
 
 class Softmax(Component):
@@ -25,37 +25,6 @@ class Softmax(Component):
     >>> Softmax()
     Softmax()
     """
-
-    def module(self, width: int) -> SoftmaxTransition:
-        """Return the network of this transition for embeddings of a width."""
-        return SoftmaxTransition(width)
-
-
-class LowRank(Component):
-    """Transition probabilities φ(u_k) · φ(v_l) / Σ_m φ(u_k) · φ(v_m) with f positive features φ.
-
-    φ(x) = exp(W x − |x|² / 2) with learned W (Chiu, Deng & Rush, Low-Rank Constraints for Fast Inference in Structured
-    Models, 2021). Without groups of words a step of the recursions takes O(K f) instead of O(K²).
-
-    Parameters
-    ----------
-    features : int
-        Number of features, f.
-
-    Examples
-    --------
-    >>> LowRank(features=64)
-    LowRank(features=64)
-    """
-
-    def __init__(self, features: int = 256) -> None:
-        self.features = features
-
-    def module(self, width: int) -> LowRankTransition:
-        """Return the network of this transition for embeddings of a width."""
-        if isinstance(self.features, bool) or not isinstance(self.features, (int, np.integer)) or self.features < 1:
-            raise InputError(f"features must be a whole number of at least 1, not {self.features!r}.")
-        return LowRankTransition(width, int(self.features))
 
 
 class SoftmaxTransition(nn.Module):
@@ -75,8 +44,6 @@ class SoftmaxTransition(nn.Module):
 class SoftmaxWeights:
     """Transitions from sources to targets, both (G, S, h), with the log normaliser of each source, (G, S)."""
 
-    is_factored = False
-
     def __init__(self, sources: Tensor, targets: Tensor) -> None:
         self.sources = sources
         self.targets = targets
@@ -88,6 +55,12 @@ class SoftmaxWeights:
         logits = torch.bmm(picked(self.sources, before), picked(self.targets, after).transpose(1, 2))
         return logits.to(self.normaliser.dtype) - picked(self.normaliser, before)[..., None]
 
+    def factors(self) -> tuple[Tensor, None]:
+        """Return the transition matrix of the states of one group, (S, S), which has no second factor."""
+        logits = (self.sources[0] @ self.targets[0].T).to(self.normaliser.dtype)
+        matrix = (logits - self.normaliser[0, :, None]).exp()
+        return matrix.clamp(min=torch.finfo(matrix.dtype).tiny).to(self.sources.dtype), None
+
     def rows(self, states: Tensor) -> Tensor:
         """Return the probabilities of all targets, (n, G · S), from states numbered through all groups, (n,)."""
         logits = (self.sources.flatten(0, 1)[states] @ self.targets.flatten(0, 1).T).to(self.normaliser.dtype)
@@ -95,7 +68,11 @@ class SoftmaxWeights:
 
 
 class LowRankTransition(nn.Module):
-    """Networks of sources and targets, and the projection to features."""
+    """Networks of sources and targets, and the projection to features.
+
+    Transition probabilities are φ(u_k) · φ(v_l) / Σ_m φ(u_k) · φ(v_m) with φ(x) = exp(W x − |x|² / 2) and learned W
+    (Chiu, Deng & Rush 2021).
+    """
 
     def __init__(self, width: int, n_features: int) -> None:
         super().__init__()
@@ -120,8 +97,6 @@ class LowRankWeights:
     What is divided out of the features for the range of floating numbers cancels in the normalisers.
     """
 
-    is_factored = True
-
     def __init__(self, sources: Tensor, targets: Tensor, kind: torch.dtype) -> None:
         left = (sources - sources.amax(dim=-1, keepdim=True).detach()).exp()
         self.right = (targets - targets.amax().detach()).exp()
@@ -134,15 +109,36 @@ class LowRankWeights:
         left, right = picked(self.left, before), picked(self.right, after)
         return torch.bmm(left, right.transpose(1, 2)).clamp(min=torch.finfo(left.dtype).tiny).log()
 
+    def factors(self) -> tuple[Tensor, Tensor]:
+        """Return the factors of the transition matrix of the states of one group, (S, f) each."""
+        return self.left[0].to(self.kind), self.right[0].to(self.kind)
+
     def rows(self, states: Tensor) -> Tensor:
         """Return the probabilities of all targets, (n, G · S), from states numbered through all groups, (n,)."""
         return self.left.flatten(0, 1)[states] @ self.right.flatten(0, 1).T
 
 
-def transition_of(given: Any) -> Softmax | LowRank:
-    """Return the transition of a model; None is a softmax."""
+#: Settings of transitions.
+Transition = Softmax | LowRank
+
+
+def transition_of(given: Any) -> Transition:
+    """Return the transition of a model, a copy; None is a softmax."""
     if given is None:
         return Softmax()
     if not isinstance(given, (Softmax, LowRank)):
-        raise InputError(f"transition must be Softmax() or LowRank(features=…) of subchain.neural, not {given!r}.")
-    return given
+        raise InputError(f"transition must be Softmax() or LowRank(features=…), not {given!r}.")
+    if isinstance(given, LowRank):
+        n_features, defaults = given.n_features, LowRank().get_params()
+        others = [name for name, value in given.get_params().items() if value != defaults[name] and name != "features"]
+        if others:
+            raise InputError(
+                f"LowRank: {', '.join(others)} belong to the prior of an HMM, and a NeuralHMM has none; leave them out."
+            )
+        return LowRank(n_features)
+    return Softmax()
+
+
+def transition_module(setting: Transition, width: int) -> SoftmaxTransition | LowRankTransition:
+    """Return the networks of transitions for embeddings of a width."""
+    return LowRankTransition(width, setting.n_features) if isinstance(setting, LowRank) else SoftmaxTransition(width)

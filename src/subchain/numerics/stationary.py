@@ -7,13 +7,17 @@ from numpy.typing import NDArray
 
 from subchain.numerics.linking import linked
 
+#: A state that weighs so many times more than those before it becomes the unit of weight.
+LARGE = 1e200
+
 
 @linked()
 def reduce_states(matrix):  # type: ignore[no-untyped-def]
     """Eliminate one state after the other from a transition matrix, in place.
 
     The transitions through an eliminated state are added to those between the remaining states. Nothing is subtracted,
-    so nothing cancels. Returns False if an eliminated state cannot reach the remaining ones: the chain is reducible.
+    so nothing cancels, and no entry exceeds one, however rarely a state is left. The diagonal then has the probability
+    of leaving each eliminated state. Returns False if one cannot reach the remaining states: the chain is reducible.
     """
     for state in range(matrix.shape[0] - 1, 0, -1):
         leaving = 0.0
@@ -21,24 +25,37 @@ def reduce_states(matrix):  # type: ignore[no-untyped-def]
             leaving += matrix[state, k]
         if not leaving > 0.0:
             return False
+        matrix[state, state] = leaving
+        for k in range(state):
+            matrix[state, k] /= leaving
         for j in range(state):
-            matrix[j, state] /= leaving
             for k in range(state):
                 matrix[j, k] += matrix[j, state] * matrix[state, k]
     return True
 
 
 @linked()
+def put_back(out, state, entering, leaving):  # type: ignore[no-untyped-def]
+    """Write the weight of an eliminated state beside those of the states before it, which it may dwarf."""
+    if entering > LARGE * leaving:
+        for k in range(state):
+            out[k] *= leaving / entering
+        out[state] = 1.0
+    else:
+        out[state] = entering / leaving
+
+
+@linked()
 def reduced_distribution(matrix):  # type: ignore[no-untyped-def]
     """Return the stationary probabilities, (K,), by back substitution in the result of `reduce_states`."""
     out = np.empty(matrix.shape[0])
-    out[0] = total = 1.0
+    out[0] = 1.0
     for state in range(1, matrix.shape[0]):
-        out[state] = 0.0
+        entering = 0.0
         for j in range(state):
-            out[state] += out[j] * matrix[j, state]
-        total += out[state]
-    return out / total
+            entering += out[j] * matrix[j, state]
+        put_back(out, state, entering, matrix[state, state])
+    return out / out.sum()
 
 
 def stationary_distribution(transition: NDArray[np.float64]) -> NDArray[np.float64]:

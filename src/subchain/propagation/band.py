@@ -1,5 +1,5 @@
 # mypy: disable-error-code="no-untyped-def"
-"""Banded matrices in compact form, and how far states of a banded chain reach.
+"""Banded matrices in compact form, and what a banded chain can reach.
 
 A band keeps, for each of K rows, `width` neighbouring entries and the column of the first of them; columns continue at
 zero after K − 1, so that rows on a circle are bands too. What is not in the band is zero. Memory and the time of a
@@ -119,103 +119,8 @@ def walk(initial, band, points, states):
 # ---- what can be reached ---------------------------------------------------------------------------------------------
 
 
-class Spans(NamedTuple):
-    """Which states of a banded chain can be reached from which, as intervals; bounds are states, all (K,).
-
-    Attributes
-    ----------
-    low, high : all states from low to high are reached, after enough steps and from then on; none if low > high
-    least, most : no state below least or above most is ever reached
-    """
-
-    low: Index
-    high: Index
-    least: Index
-    most: Index
-
-    @property
-    def all_cover_all(self) -> bool:
-        """Whether every state eventually reaches every state that any other reaches in the same number of steps."""
-        return bool(self.low.max() <= self.least.min() and self.high.min() >= self.most.max())
-
-
-#: Sweeps after which intervals that still grow are taken to be as wide as can be.
-SWEEPS = 64
-
-
-def spans(band: Band, least_weight: float) -> Spans:
-    """Intervals of reachable states in O(K · width), where entries below `least_weight` count as zero.
-
-    Bounds are exact for rows without gaps that contain the diagonal, and on the safe side for others: fewer states are
-    said to be reached surely, and more possibly.
-    """
-    n_states = len(band.first)
-    states = np.arange(n_states)
-    columns = columns_of(band.first, band.weights.shape[1])
-    counts = band.weights >= least_weight
-    is_wrapped = bool((counts & (columns < band.first[:, None])).any())
-    if is_wrapped:
-        onward = [_holds(band, step, least_weight) for step in (0, 1, n_states - 1)]
-        everywhere = onward[0] and (onward[1] or onward[2])
-        low = np.zeros(n_states, dtype=np.int64) if everywhere else np.full(n_states, n_states)
-        return Spans(low, np.full(n_states, n_states - 1), np.zeros_like(low), np.full(n_states, n_states - 1))
-    least = np.minimum(np.where(counts, columns, n_states).min(axis=1), states)
-    most = np.maximum(np.where(counts, columns, -1).max(axis=1), states)
-    low, high = states.copy(), states.copy()
-    _runs(band.first, counts, low, high)
-    if not _close(low, high):
-        low[:], high[:] = n_states, -1
-    if not _close(least, most):
-        least[:], most[:] = 0, n_states - 1
-    return Spans(low, high, least, most)
-
-
-def _holds(band: Band, step: int, least_weight: float) -> bool:
-    """Whether every state can go `step` ahead on the circle."""
-    n_states, width = len(band.first), band.weights.shape[1]
-    place = (np.arange(n_states) + step - band.first) % n_states
-    inside = place < width
-    return bool(inside.all() and (band.weights[np.arange(n_states), place] >= least_weight).all())
-
-
 @kernel
-def _runs(first, counts, low, high):
-    """The entries around each row's diagonal without a gap between them; low > high where the diagonal is zero."""
-    for j in range(low.shape[0]):
-        place = j - first[j]
-        if not (0 <= place < counts.shape[1] and counts[j, place]):
-            low[j], high[j] = low.shape[0], -1
-            continue
-        c = place
-        while c > 0 and counts[j, c - 1]:
-            c -= 1
-        low[j] = first[j] + c
-        c = place
-        while c + 1 < counts.shape[1] and counts[j, c + 1]:
-            c += 1
-        high[j] = first[j] + c
-
-
-@kernel
-def _close(low, high):
-    """Widen the intervals of direct successors to all that these reach; return whether they have stopped growing."""
-    n_states = low.shape[0]
-    begin, end = low.copy(), high.copy()
-    for sweep in range(SWEEPS):
-        grown = False
-        for i in range(n_states):
-            j = i if sweep % 2 == 0 else n_states - 1 - i
-            for m in range(begin[j], end[j] + 1):
-                if low[m] <= high[m] and (low[m] < low[j] or high[m] > high[j]):
-                    low[j], high[j] = min(low[j], low[m]), max(high[j], high[m])
-                    grown = True
-        if not grown:
-            return True
-    return False
-
-
-@kernel
-def reached(into, possible, least_weight):
+def reached(into, possible):
     """Mark, in place, all states that can be reached from those that are marked; `into` is the transposed band."""
     n_states = possible.shape[0]
     grown, sweep = True, 0
@@ -225,7 +130,7 @@ def reached(into, possible, least_weight):
             k = i if sweep % 2 == 0 else n_states - 1 - i
             if not possible[k]:
                 for c in range(into.weights.shape[1]):
-                    if into.weights[k, c] >= least_weight and possible[wrapped(into.first[k] + c, n_states)]:
+                    if into.weights[k, c] > 0.0 and possible[wrapped(into.first[k] + c, n_states)]:
                         possible[k] = grown = True
                         break
         sweep += 1

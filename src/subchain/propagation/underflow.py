@@ -1,40 +1,57 @@
-# mypy: disable-error-code="no-untyped-def"
 """Detection of harmful underflow in forward passes with scaled probabilities.
 
-A state whose filtered probability is below about 1e-308 underflows to zero and is lost. That is harmless if the
-remaining states reach, some steps later, every state that the lost one reaches: its weight is negligible there. It is
-harmful otherwise (left-right models, mixtures of chains, periodic chains), because later observations may be possible
-from the lost state only. For such states the test maintains an upper bound on the lost weight relative to the kept
-weight: at each step the bound is multiplied by the largest likelihood of a lost state and divided by the normaliser. A
-lost state remains lost, even if its computed weight grows again, until it receives weight from a state that is not
-lost. Sequences whose bound approaches one, or whose normaliser nearly underflows, are recomputed in log space.
+A state whose filtered probability is below about 1e-308 underflows to zero and is lost. That does no harm if its weight
+stays negligible, and all the harm if later observations are possible, or likely, from the lost state alone: in
+left-right models, in mixtures of chains, in periodic chains, and wherever the way from the other states leads through
+states that are far less likely. Where every transition has a probability of at least `LEAST_TRANSITION`, the kept
+states make up for a lost one at the next step, and nothing has to be watched.
+
+Elsewhere an upper bound on the lost weight of each state, relative to all kept weight, is carried along beside the
+forward message: by the same recursion, with `LEAST_MARGINAL` added wherever the message, before it is divided by its
+normaliser, falls below that. A bound that is negligible beside the kept weight of its own state is dropped, since both
+have the same future. Sequences whose lost weight may exceed `MATTERS`, or whose normaliser nearly underflows, are
+recomputed in log space.
+
+Pieces of a cut chain are run in any order, so that what was lost before a piece is not known there. Its bound is a
+multiple, which is found by a second recursion: it begins with one for every state of little weight.
 """
+
+# mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.numerics.linking import linked
-from subchain.propagation.band import Band, Spans, wrapped
+from subchain.numerics.linking import called, linked
+from subchain.propagation.band import Band, wrapped
 from subchain.propagation.compiled import by_kind
 from subchain.propagation.layout import Walks
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
-#: Transitions with a smaller probability do not count as possible when reachability is computed.
+#: Transitions with a smaller probability do not make up for what is lost.
 LEAST_TRANSITION = 1e-100
 #: Smallest normaliser and smallest marginal that are safe from underflow.
 LEAST_SCALE, LEAST_MARGINAL = 1e-100, 1e-290
-#: Log of the smallest marginal, and log of the relative lost weight that is harmful.
-LOG_LEAST_MARGINAL, LOG_MATTERS = -667.0, -32.0
-#: Where a chain continues a previous piece, states with smaller weights may have been lost in that piece; the loss of a
-#: larger weight would have been detected there.
-WEAK = 1e-13
+#: Relative lost weight that is harmful, and its logarithm.
+MATTERS = 1e-20
+LOG_MATTERS = float(np.log(MATTERS))
+#: Share of a state's weight that may be neglected.
+NEGLIGIBLE = 1e-15
+#: Range of the second recursion: smaller multiples count as this; where they are larger, the bound grows beyond limits.
+LEAST_MULTIPLE, MOST_MULTIPLE, BEYOND = 1e-250, 1e250, 1e6
 #: Log of the smallest positive double.
 LEAST_LOG = -745.0
+#: Bits of a word.
+WORD = 64
+#: What `steps_of` returns where nothing has to be watched.
+UNWATCHED: Flags = np.empty((0, 0), dtype=np.bool_)
+
+small = linked()
 
 
 def exponentiate(logs: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -42,26 +59,16 @@ def exponentiate(logs: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.exp(np.where(logs > -np.inf, np.maximum(logs, LEAST_LOG), -np.inf))
 
 
-def covering(transition: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return a (K, K) mask: `out[i, j]` is true if i eventually reaches every state that j reaches in as many steps.
-
-    In a periodic chain this holds only for states in the same phase, although all states are reachable from all.
-    """
-    n_states = len(transition)
-    ahead = transition >= LEAST_TRANSITION
-    if ahead.all():
-        return ahead
-    steps = 1
-    while steps < n_states**2 and not ahead.all():
-        ahead = ahead.astype(np.float32) @ ahead.astype(np.float32) > 0.0
-        steps *= 2
-    uncovered = (~ahead).astype(np.float32) @ ahead.T.astype(np.float32)
-    return np.asarray(uncovered == 0.0)
+def steps_of(transition: NDArray[Any]) -> Flags:
+    """Return which transitions of a matrix (K, K) are possible; (0, 0) where nothing has to be watched."""
+    if bool((transition >= LEAST_TRANSITION).all()):
+        return UNWATCHED
+    return np.asarray(transition > 0.0)
 
 
-def reached(transition: NDArray[np.float64], possible: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The states (K,) that can be reached, in any number of steps, from those that are marked, these included."""
-    leads = transition >= LEAST_TRANSITION
+def reached(transition: Array, possible: Flags) -> Flags:
+    """Return the states (K,) that can be reached, in any number of steps, from those in `possible`, these included."""
+    leads = transition > 0.0
     while True:
         further = possible | leads[possible].any(axis=0)
         if (further == possible).all():
@@ -73,7 +80,8 @@ class Growth(NamedTuple):
     """Change of the log bound on the relative lost weight along each piece of a chain; each field is (lanes,).
 
     If the log bound is b at the beginning of a piece, it is max(b + gain, own) at its end and at most
-    max(b + highest, own_highest) inside. −inf means that no harmful weight was lost, +inf that the pass is unreliable.
+    max(b + highest, own_highest) inside. −inf means that no weight was lost; own_highest is +inf where the pass is
+    unreliable.
     """
 
     gain: Array
@@ -86,11 +94,11 @@ class Growth(NamedTuple):
         """Return the change along pieces that lose nothing."""
         return cls(*np.full((4, lanes), -np.inf))
 
-    def matters(self) -> NDArray[np.bool_]:
+    def matters(self) -> Flags:
         """Return which chains, each a single piece, have an unreliable scaled pass, (lanes,)."""
         return self.own_highest > LOG_MATTERS
 
-    def matters_along(self, follows: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def matters_along(self, follows: Flags) -> Flags:
         """Return the pieces at which the bound becomes too large, (pieces,); `follows` marks continued chains."""
         out = np.empty(len(follows), dtype=np.bool_)
         _fold(follows, *self, out)
@@ -101,11 +109,11 @@ def growth(
     likelihood: Array,
     start: Array,
     transition: Array | Band,
-    covers: NDArray[np.bool_] | Spans,
+    steps: Flags,
     walks: Walks,
     alpha: Array,
     scale: Array,
-    follows: NDArray[np.bool_] | None = None,
+    follows: Flags | None = None,
 ) -> Growth:
     """Bound the weight that each chain has lost to underflow.
 
@@ -114,17 +122,17 @@ def growth(
     likelihood : (K, n)
     start : (K, lanes) predicted weights of the first position's states, before its observation
     transition : (K, K), or the band of its transpose
-    covers : (K, K) of bool, see `covering`; for a band its `spans`
+    steps : `steps_of` the transitions; for a band anything
     walks : layout.Walks
     alpha, scale : (K, n) and (n,), the filtered marginals and their normalisers
-    follows : (lanes,) of bool, pieces that continue others: states with weights below `WEAK` may be lost already
+    follows : (lanes,) of bool, pieces that continue others
     """
     out = Growth.nothing(len(walks.lengths))
-    all_covered = covers.all_cover_all if isinstance(covers, Spans) else bool(covers.all())
     if follows is None:
         follows = np.zeros(len(walks.lengths), dtype=np.bool_)
-    if not all_covered or not scale.min(initial=np.inf) >= LEAST_SCALE:
-        _search(likelihood, start, transition, covers, walks, alpha, scale, all_covered, follows, out)
+    is_watched = isinstance(transition, tuple) or len(steps) > 0
+    if is_watched or not scale.min(initial=np.inf) >= LEAST_SCALE:
+        search_losses(likelihood, start, transition, steps, walks, alpha, scale, is_watched, follows, out)
     return out
 
 
@@ -139,107 +147,191 @@ def _fold(follows, gain, own, highest, own_highest, out):
         bound = max(bound + gain[piece], own[piece])
 
 
-@linked()
-def _search(likelihood, start, transition, covers, walks, alpha, scale, all_covered, follows, out):
+@called()
+def search_losses(likelihood, start, transition, steps, walks, alpha, scale, is_watched, follows, out):
     """Fill the fields of `out` (`Growth`) for every chain; own_highest is +inf where a normaliser underflows."""
+    alive, leads = _alive(alpha, scale), _leads(transition, steps)
+    weights = np.empty((4, alpha.shape[0]))
+    sets = np.empty((2, alive.shape[0]), dtype=np.uint64)
     for lane in range(walks.lengths.shape[0]):
         for step in range(walks.lengths[lane]):
             if not scale[walks.columns[lane] + walks.offsets[step]] >= LEAST_SCALE:
                 out.own_highest[lane] = np.inf
                 break
-        if out.own_highest[lane] < np.inf and not all_covered:
-            out.gain[lane], out.own[lane], out.highest[lane], out.own_highest[lane] = _lost_states(
-                likelihood, start, transition, covers, walks, lane, alpha, scale, follows[lane]
+        if out.own_highest[lane] < np.inf and is_watched:
+            out.gain[lane], out.own[lane], out.highest[lane], out.own_highest[lane] = _watch(
+                transition, leads, likelihood, start, walks, lane, alpha, alive, scale, follows[lane], weights, sets
             )
 
 
-def _dense_best_uncovered(covers, lost, healthy, likelihood, column):
-    """The largest likelihood among lost states that no healthy state covers; zero if there is none."""
-    n_states, best = likelihood.shape[0], 0.0
-    for k in range(n_states):
-        if lost[k] and likelihood[k, column] > best:
-            out_of_reach = True
-            for j in range(n_states):
-                if healthy[j] and covers[j, k]:
-                    out_of_reach = False
-                    break
-            if out_of_reach:
-                best = likelihood[k, column]
-    return best
+@small
+def _watch(transition, leads, likelihood, start, walks, lane, alpha, alive, scale, follows, weights, sets):
+    """Return the fields of `Growth` for one chain.
 
-
-def _band_best_uncovered(covers, lost, healthy, likelihood, column):
-    """The same by intervals: of all healthy states that reach as far down, the one that reaches up furthest decides."""
-    n_states, best = likelihood.shape[0], 0.0
-    furthest = np.full(n_states + 1, -1)
-    for j in range(n_states):
-        if healthy[j] and covers.low[j] <= covers.high[j]:
-            furthest[covers.low[j]] = max(furthest[covers.low[j]], covers.high[j])
-    for low in range(1, n_states):
-        furthest[low] = max(furthest[low], furthest[low - 1])
-    for k in range(n_states):
-        if lost[k] and likelihood[k, column] > best and furthest[covers.least[k]] < covers.most[k]:
-            best = likelihood[k, column]
-    return best
-
-
-@linked()
-def _step(weight, alpha, lost, healthy):
-    """What one transition tells of the state that it leads to: whether it is touched, lost, and refreshed."""
-    if not weight > 0.0:
-        return False, False, False
-    return alpha >= LEAST_MARGINAL, lost, healthy and weight >= LEAST_TRANSITION
-
-
-def _dense_carry(transition, k, alpha, column, lost, healthy):
-    """Whether state k is touched by a state that has not underflowed, led to by a lost one, led to by a healthy one."""
-    touched = carried = refreshed = False
-    for j in range(alpha.shape[0]):
-        here, gone, fresh = _step(transition[j, k], alpha[j, column], lost[j], healthy[j])
-        touched, carried, refreshed = touched or here, carried or gone, refreshed or fresh
-    return touched, carried and not refreshed
-
-
-def _band_carry(transition, k, alpha, column, lost, healthy):
-    """The same for the band of the transposed matrix."""
-    touched = carried = refreshed = False
-    for c in range(transition.weights.shape[1]):
-        j = wrapped(transition.first[k] + c, alpha.shape[0])
-        here, gone, fresh = _step(transition.weights[k, c], alpha[j, column], lost[j], healthy[j])
-        touched, carried, refreshed = touched or here, carried or gone, refreshed or fresh
-    return touched, carried and not refreshed
-
-
-_best_uncovered = by_kind(_dense_best_uncovered, _band_best_uncovered, reorders=False)
-_carry = by_kind(_dense_carry, _band_carry, reorders=False)
-
-
-@linked()
-def _lost_states(likelihood, start, transition, covers, walks, lane, alpha, scale, follows):
-    """Return the fields of `Growth` for one chain: the bound on lost weight of states that no other state covers."""
-    n_states = likelihood.shape[0]
-    touched = start[:, lane] > 0.0
-    lost, carried = np.zeros(n_states, dtype=np.bool_), np.empty(n_states, dtype=np.bool_)
-    healthy = np.empty(n_states, dtype=np.bool_)
-    if follows:
-        for k in range(n_states):
-            lost[k] = touched[k] and start[k, lane] < WEAK
-    gain, own, highest, own_highest = 0.0, -np.inf, -np.inf, -np.inf
+    Bounds on the lost weight of each state, and multiples of what was lost before the chain, are kept in rows of
+    `weights`: after the observation of a position, and before that of the next one. `sets` are states with any weight
+    at a position, and those that such states lead to.
+    """
+    lost, lost_next, earlier, earlier_next = weights[0], weights[1], weights[2], weights[3]
+    present, touched = sets[0], sets[1]
+    weights[:] = 0.0
+    sets[:] = 0
+    for k in range(alpha.shape[0]):
+        if start[k, lane] > 0.0:
+            touched[k // WORD] |= _bit(k)
+            earlier_next[k] = 1.0 if follows else 0.0
+    total, total_earlier = 0.0, 1.0 if follows else 0.0
+    most, most_earlier = 0.0, 0.0
     for step in range(walks.lengths[lane]):
         column = walks.columns[lane] + walks.offsets[step]
-        any_lost = False
+        is_any = total > 0.0 or total_earlier > 0.0 or _any_gone(touched, alive, column)
+        if is_any:
+            total, total_earlier = _weigh(
+                likelihood, alpha, column, 1.0 / scale[column], touched, lost_next, earlier_next, lost, earlier
+            )
+            if total > MATTERS:
+                return BEYOND, BEYOND, BEYOND, np.inf
+            if total_earlier > MOST_MULTIPLE:
+                most_earlier, total_earlier = np.inf, 0.0
+                earlier[:] = 0.0
+            most, most_earlier = max(most, total), max(most_earlier, total_earlier)
+            carry_on(transition, lost, lost_next)
+            if follows:
+                carry_on(transition, earlier, earlier_next)
+        if _is_new(present, alive, column, lost, earlier, is_any):
+            lead_on(transition, leads, present, touched)
+    if most_earlier == np.inf:
+        return BEYOND, np.log(total), BEYOND, np.log(most)
+    return np.log(total_earlier), np.log(total), np.log(most_earlier), np.log(most)
+
+
+@small
+def _weigh(likelihood, alpha, column, factor, touched, lost_next, earlier_next, lost, earlier):
+    """Carry both bounds over an observation, and drop what is negligible; return their sums."""
+    total, total_earlier, least = 0.0, 0.0, LEAST_MARGINAL * factor
+    for k in range(alpha.shape[0]):
+        kept, weight = alpha[k, column], likelihood[k, column] * factor
+        lost[k] = earlier[k] = 0.0
+        if not weight > 0.0:
+            continue
+        bound = lost_next[k] * weight
+        if kept < least and touched[k // WORD] & _bit(k) != 0:
+            bound += least
+        if bound > NEGLIGIBLE * kept:
+            lost[k] = bound
+            total += bound
+        if earlier_next[k] > 0.0:
+            multiple = max(earlier_next[k] * weight, LEAST_MULTIPLE)
+            if MATTERS * multiple > NEGLIGIBLE * kept:
+                earlier[k] = multiple
+                total_earlier += multiple
+    return total, total_earlier
+
+
+# ---- sets of states, as bits -----------------------------------------------------------------------------------------
+
+
+@small
+def _bit(k):
+    """The bit of a state in its word."""
+    return np.uint64(1) << np.uint64(k % WORD)
+
+
+@small
+def _alive(alpha, scale):
+    """Sets of the states that have not underflowed, before the normaliser was divided by, (words, n)."""
+    out = np.zeros(((alpha.shape[0] + WORD - 1) // WORD, alpha.shape[1]), dtype=np.uint64)
+    for k in range(alpha.shape[0]):
+        row, bit = out[k // WORD], np.uint64(k % WORD)
+        for column in range(alpha.shape[1]):
+            row[column] |= np.uint64(alpha[k, column] * scale[column] >= LEAST_MARGINAL) << bit
+    return out
+
+
+@small
+def _any_gone(touched, alive, column):
+    """Whether a state that may have weight is not alive."""
+    gone = np.uint64(0)
+    for word in range(touched.shape[0]):
+        gone |= touched[word] & ~alive[word, column]
+    return gone != 0
+
+
+@small
+def _is_new(present, alive, column, lost, earlier, is_any):
+    """Let `present` be the states with any weight, kept or lost; return whether they are others than before."""
+    is_new = False
+    for word in range(present.shape[0]):
+        members = alive[word, column]
+        if is_any:
+            for k in range(word * WORD, min((word + 1) * WORD, lost.shape[0])):
+                if lost[k] > 0.0 or earlier[k] > 0.0:
+                    members |= _bit(k)
+        is_new = is_new or members != present[word]
+        present[word] = members
+    return is_new
+
+
+# ---- what differs between matrices and bands -------------------------------------------------------------------------
+
+
+def _dense_leads(transition, steps):
+    """The states that each state leads to, as bits, (K, words)."""
+    n_states = transition.shape[0]
+    out = np.zeros((n_states, (n_states + WORD - 1) // WORD), dtype=np.uint64)
+    for j in range(steps.shape[0]):
         for k in range(n_states):
-            lost[k] = lost[k] or (touched[k] and alpha[k, column] < LEAST_MARGINAL)
-            any_lost = any_lost or lost[k]
-            healthy[k] = alpha[k, column] >= LEAST_MARGINAL and not lost[k]
-        best = _best_uncovered(covers, lost, healthy, likelihood, column) if any_lost else 0.0
-        if best > 0.0:
-            change = np.log(best) - np.log(scale[column])
-            gain, own = gain + change, max(own + change, LOG_LEAST_MARGINAL)
-            highest, own_highest = max(highest, gain), max(own_highest, own)
-        else:
-            gain = own = -np.inf
-        for k in range(n_states):
-            touched[k], carried[k] = _carry(transition, k, alpha, column, lost, healthy)
-        lost[:] = carried
-    return gain, own, highest, own_highest
+            if steps[j, k]:
+                out[j, k // WORD] |= _bit(k)
+    return out
+
+
+def _band_leads(transition, steps):
+    """Bands say it themselves."""
+    return np.empty((0, 0), dtype=np.uint64)
+
+
+def _dense_lead_on(transition, leads, present, touched):
+    """Let `touched` be the states that any of those present lead to."""
+    touched[:] = 0
+    for j in range(leads.shape[0]):
+        if present[j // WORD] & _bit(j) != 0:
+            for word in range(touched.shape[0]):
+                touched[word] |= leads[j, word]
+
+
+def _band_lead_on(transition, leads, present, touched):
+    """The same; row k of the band lists what leads to state k."""
+    n_states, width = transition.weights.shape
+    touched[:] = 0
+    for k in range(n_states):
+        for c in range(width):
+            j = wrapped(transition.first[k] + c, n_states)
+            if present[j // WORD] & _bit(j) != 0 and transition.weights[k, c] > 0.0:
+                touched[k // WORD] |= _bit(k)
+                break
+
+
+def _dense_carry_on(transition, weights, out):
+    """Carry weights of the states over a transition."""
+    out[:] = 0.0
+    for j in range(weights.shape[0]):
+        weight = weights[j]
+        if weight > 0.0:
+            for k in range(out.shape[0]):
+                out[k] += weight * transition[j, k]
+
+
+def _band_carry_on(transition, weights, out):
+    """The same; row k of the band lists what leads to state k."""
+    n_states, width = transition.weights.shape
+    for k in range(n_states):
+        total = 0.0
+        for c in range(width):
+            total += transition.weights[k, c] * weights[wrapped(transition.first[k] + c, n_states)]
+        out[k] = total
+
+
+_leads = by_kind(_dense_leads, _band_leads, reorders=False)
+lead_on = by_kind(_dense_lead_on, _band_lead_on, reorders=False)
+carry_on = by_kind(_dense_carry_on, _band_carry_on, reorders=False)

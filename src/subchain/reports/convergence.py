@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from subchain.inference.run.checkpoint import RunSummary
+from subchain.inference.run.journey import RunSummary
 from subchain.reports import formatting
 from subchain.reports.facts import ENDS
 from subchain.reports.subject import Subject

@@ -91,8 +91,8 @@ class ClusterStructure(ABC):
 
         if algorithm.parameters != "sampled":
             raise InputError(
-                f"Gibbs: {type(self).__name__} is drawn with parameters='sampled', block='sequence'; summing "
-                "parameters out is for hidden Markov chains."
+                f"{type(self).__name__} is drawn by Gibbs with parameters='sampled', block='sequence'; summing "
+                "parameters out, as Hastings does, is for hidden Markov chains and context-free grammars."
             )
         if (algorithm.temperatures() != 1.0).any():
             raise InputError(f"Gibbs: annealing= is for hidden Markov chains, not for {type(self).__name__}.")

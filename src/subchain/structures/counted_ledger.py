@@ -13,17 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.parts import Memory, Point, Posterior
-from subchain.core.ranges import FINITE, SINCE, SUM_TOLERANCE, Range, stored, stored_cursor
+from subchain.core.ranges import FINITE, SUM_TOLERANCE, Range, stored
 from subchain.core.records import Record
 from subchain.core.statistics import Statistics
 from subchain.errors import FileFormatError, InputError
-from subchain.structures.base import NO_PASS
+from subchain.structures.passes import Passes
 
 Index = NDArray[np.int64]
 Arrays = dict[str, NDArray[np.floating]]
 
 
-class CountedLedger(ABC):
+class CountedLedger(Passes, ABC):
     """A ledger over arrays; see `base.Ledger`.
 
     Parameters
@@ -50,10 +50,9 @@ class CountedLedger(ABC):
         self.current_prior = prior
         self.shares = shares
         self.holds = holds
-        self.size, self.n_marginals = size, n_marginals
+        super().__init__(size)
+        self.n_marginals = n_marginals
         self.hidden, self.at_once = hidden, at_once
-        self.cursor, self.iteration, self.measures, self.since = 0, 0, True, np.zeros(2)
-        self.last_pass = NO_PASS
         self.counts: Arrays
 
     # ---- what subclasses say -----------------------------------------------------------------------------------------
@@ -106,7 +105,7 @@ class CountedLedger(ABC):
     def trying(self) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
 
-    def update_hyperparameters(self) -> None:  # noqa: B027 (for priors that learn)
+    def update_hyperparameters(self) -> None:
         """Do nothing: no hyperparameters are learned."""
 
     @abstractmethod
@@ -124,7 +123,7 @@ class CountedLedger(ABC):
 
     # ---- results -----------------------------------------------------------------------------------------------------
 
-    def marginals(self) -> None:  # noqa: B027 (for structures that keep some)
+    def marginals(self) -> None:
         """Return None: what is hidden is in `shares`."""
 
     @property
@@ -149,15 +148,11 @@ class CountedLedger(ABC):
         return {
             **{f"shares.{name}": array.copy() for name, array in self.shares.items()},
             **{f"counts.{name}": array.copy() for name, array in self.counts.items()},
-            "cursor": np.array([self.cursor, self.iteration]),
-            "since": self.since.copy(),
-            "last_pass": self.last_pass,
+            **self.pass_memory(),
         }
 
     def restore(self, memory: Memory, statistics: Statistics) -> None:
-        self.cursor, self.iteration = stored_cursor(memory, self.size)
-        self.since = np.array(stored(memory, "since", SINCE, (2,)))
-        self.last_pass = stored(memory, "last_pass", SINCE, (3,))
+        self.restore_passes(memory)
         for name, array in self.shares.items():
             array[:] = stored(memory, f"shares.{name}", self.holds[name], array.shape)
         self.counts = self.counted(statistics)

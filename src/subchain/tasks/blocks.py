@@ -24,11 +24,23 @@ def smoothed_blocks(question: Question, size: int) -> Iterator[tuple[int, Array]
     if not isinstance(size, (int, np.integer)) or size < 1:
         raise InputError(f"block must be a whole number of at least 1, not {size!r}.")
     if question.stored is not None:
-        return _stored_blocks(question, question.stored, int(size))
-    try:
-        return question.engine.smooth_in_order(question.surrogate, question.part, int(size))
-    except ImpossibleSequenceError as error:
-        return _with_gaps(question, possible_part(question, error), int(size))
+        return _checked(question, _stored_blocks(question, question.stored, int(size)))
+    with question.intact():
+        try:
+            blocks = question.engine.smooth_in_order(question.surrogate, question.part, int(size))
+        except ImpossibleSequenceError as error:
+            blocks = _with_gaps(question, possible_part(question, error), int(size))
+    return _checked(question, blocks)
+
+
+def _checked(question: Question, blocks: Iterator[tuple[int, Array]]) -> Iterator[tuple[int, Array]]:
+    """Yield the same blocks, each if the file of the data was whole until it was computed."""
+    while True:
+        with question.intact():
+            block = next(blocks, None)
+        if block is None:
+            return
+        yield block
 
 
 def _with_gaps(question: Question, part: PossiblePart, size: int) -> Iterator[tuple[int, Array]]:

@@ -5,6 +5,7 @@ A file is written under a temporary name and renamed when it is complete.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.files import replacing, reserve
-from subchain.errors import InputError
+from subchain.data.mapped import MappedFile, intact
+from subchain.errors import FileWriteError, InputError
 
 Out = NDArray[Any] | str | os.PathLike[str] | None
 #: Function that fills a table; its result is ignored.
@@ -36,7 +38,8 @@ def write(out: Out, shape: tuple[int, ...], dtype: type, fill: Fill) -> NDArray[
         return fresh
     if isinstance(out, np.ndarray):
         _check(out, shape, dtype)
-        fill(out)
+        with intact(MappedFile.of(out)):
+            fill(out)
         return out
     return _write_file(Path(out), shape, dtype, fill)
 
@@ -55,15 +58,18 @@ def _write_file(path: Path, shape: tuple[int, ...], dtype: type, fill: Fill) -> 
     if path.suffix != ".npy":
         raise InputError(f"out is the path {str(path)!r}; results are written to files that end in .npy.")
     with replacing(path) as unfinished:
-        table = np.lib.format.open_memmap(unfinished, mode="w+", dtype=dtype, shape=shape)
         try:
+            table = np.lib.format.open_memmap(unfinished, mode="w+", dtype=dtype, shape=shape)
             reserve(unfinished)
         except OSError as error:
-            raise InputError(
-                f"cannot write {path}: {table.nbytes / 1e6:.0f} MB are needed ({error.strerror}); choose a folder with "
-                "room."
+            size = math.prod(shape) * np.dtype(dtype).itemsize / 1e6
+            raise FileWriteError(
+                f"cannot write {path}: {size:.0f} MB are needed ({error.strerror}); choose a folder with room.",
+                path,
+                error,
             ) from None
-        fill(table)
-        table.flush()
+        with intact(MappedFile.of(table, str(path))):
+            fill(table)
+            table.flush()
         del table
     return np.lib.format.open_memmap(path, mode="r")

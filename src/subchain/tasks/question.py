@@ -7,6 +7,7 @@ it is a list with one item per sequence.
 from __future__ import annotations
 
 import dataclasses
+from contextlib import AbstractContextManager
 from numbers import Number
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.data import Evidence, Sequences
+from subchain.data.mapped import MappedFile, intact
 from subchain.engines import Engine, Part, Surrogate
 from subchain.inference.run.training import TrainingMarginals
 from subchain.structures.chain.model import HMMPoint
@@ -54,6 +56,10 @@ class Question:
     def part(self) -> Part:
         """The data in the form that engines take."""
         return Part(self.data, self.evidence)
+
+    def intact(self) -> AbstractContextManager[None]:
+        """Return a context at whose end an `InputError` is raised if a file that answers are read from has changed."""
+        return intact(self.data.file, None if self.stored is None else MappedFile.of(self.stored.entries))
 
     def answer(self, table: NDArray[Any]) -> NDArray[Any] | list[NDArray[Any]]:
         """Return a table with one row per position in the form of the data: whole, or as a list of tables."""

@@ -18,7 +18,7 @@ from subchain.tasks.forecast import next_states
 from subchain.tasks.question import Question
 from subchain.transitions.base import ChainLaw
 from subchain.transitions.final import EndingChain
-from subchain.transitions.operators import Banded
+from subchain.transitions.operators import Banded, Factored
 
 
 class Sample(NamedTuple):
@@ -46,10 +46,26 @@ def _sample_states(chain: ChainLaw, n: int, rng: np.random.Generator, engine: En
     """Draw a path of n hidden states, (n,)."""
     if isinstance(chain, EndingChain):
         return _sample_ending(chain, n, rng, engine)
+    if isinstance(chain.operator, Factored):
+        return _sample_factored(chain.initial, chain.operator, n, rng)
     if not isinstance(chain.operator, Banded):
         return sample_chain(chain.initial, chain.transition, n, rng).astype(np.int64)
     states = np.empty(n, dtype=np.int64)
     walk(chain.initial, chain.operator.out_of, rng.random(n), states)
+    return states
+
+
+def _sample_factored(
+    initial: NDArray[np.float64], operator: Factored, n: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Draw a path of n hidden states, (n,): a feature behind each state, and the next state behind the feature."""
+    first, onward, into = (np.cumsum(table, axis=-1) for table in (initial, *operator.factors))
+    states = np.empty(n, dtype=np.int64)
+    law = first
+    for position, (one, other) in enumerate(rng.random((n, 2))):
+        states[position] = np.searchsorted(law, one * law[-1], side="right")
+        row = onward[states[position]]
+        law = into[np.searchsorted(row, other * row[-1], side="right")]
     return states
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from subchain.data import Sequences, missing_rows
 from subchain.emissions import Frozen
-from subchain.emissions.partly_frozen import PartlyFrozen
+from subchain.emissions.frozen import PartlyFrozen
 from subchain.emissions.product import ProductPosterior
 from subchain.engines.statistics import HMMStatistics
 from subchain.errors import impossible_error

@@ -22,7 +22,7 @@ Index = NDArray[np.int64]
 
 def dwell_times(transition: TransitionOperator) -> Array:
     """Return the expected dwell time of each state in positions, (K,); infinite for absorbing states."""
-    leaving = transition.weights.sum(axis=1) - transition.diagonal()
+    leaving = transition.totals() - transition.diagonal()
     return np.asarray(np.divide(1.0, leaving, out=np.full(len(leaving), np.inf), where=leaving > 0.0))
 
 

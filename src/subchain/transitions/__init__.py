@@ -12,9 +12,10 @@ from subchain.transitions.base import (
 )
 from subchain.transitions.dirichlet import Dirichlet, DirichletChain
 from subchain.transitions.hdp.prior import HDP
+from subchain.transitions.low_rank import LowRank
 from subchain.transitions.topology import banded, cyclic, left_right
 
-TRANSITIONS: dict[str, type[TransitionPrior]] = {"dirichlet": Dirichlet, "hdp": HDP}
+TRANSITIONS: dict[str, type[TransitionPrior]] = {"dirichlet": Dirichlet, "hdp": HDP, "low_rank": LowRank}
 
 
 def resolve_transition(given: str | TransitionPrior | None) -> TransitionPrior:
@@ -36,6 +37,7 @@ __all__ = [
     "Dirichlet",
     "DirichletChain",
     "FrozenChain",
+    "LowRank",
     "TransitionPrior",
     "UnsuitedPriorError",
     "banded",

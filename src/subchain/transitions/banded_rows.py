@@ -20,6 +20,7 @@ from subchain.transitions.dirichlet import DirichletChain, DirichletRows
 from subchain.transitions.final import EndingChain
 from subchain.transitions.incremental import IncrementalDirichlet
 from subchain.transitions.layout import Layout
+from subchain.transitions.low_rank import LowRankDirichlet
 from subchain.transitions.operators import Banded
 from subchain.transitions.sums import BandedSums, check_dense
 
@@ -143,5 +144,5 @@ class IncrementalBanded(IncrementalDirichlet):
 
 
 def with_matrix(chain: ChainPosterior, what: str) -> ChainPosterior:
-    """Return a distribution over whole matrices; raise an `InputError` that names `what` if these are too large."""
-    return chain.dense(what) if isinstance(chain, BandedDirichletChain) else chain
+    """Return a distribution over whole matrices; raise an `InputError` that names `what` if there is none."""
+    return chain.dense(what) if isinstance(chain, (BandedDirichletChain, LowRankDirichlet)) else chain

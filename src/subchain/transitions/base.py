@@ -54,7 +54,7 @@ class Chain(Record):
 
 @runtime_checkable
 class ChainLaw(Protocol):
-    """The law of a hidden chain, or weights that stand in for it, in any form: `Chain`, or `BandedChain`.
+    """The law of a hidden chain, or weights that stand in for it: `Chain`, `BandedChain` or `LowRankChain`.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ def check_chain(initial: ArrayLike, transition: ArrayLike) -> Chain:
     ...
     subchain.errors.InputError: row 1 of transition sums to 0.9, not to 1; divide it by its sum.
     """
-    first, matrix = (_numbers(*given) for given in (("initial", initial), ("transition", transition)))
+    first, matrix = (numbers(*given) for given in (("initial", initial), ("transition", transition)))
     if first.ndim != 1 or not len(first):
         raise InputError(f"initial must hold one probability per state, (K,), but has the shape {first.shape}.")
     if matrix.shape != (len(first), len(first)):
@@ -106,22 +106,24 @@ def check_chain(initial: ArrayLike, transition: ArrayLike) -> Chain:
 
 def check_law(chain: ChainLaw) -> None:
     """Raise an `InputError` that names the first row that is not a distribution."""
-    _check_distribution("initial", chain.initial)
+    check_distribution("initial", chain.initial)
     for state, row in enumerate(chain.weights):
-        _check_distribution(f"row {state} of transition", row)
+        check_distribution(f"row {state} of transition", row)
 
 
-def _numbers(name: str, given: ArrayLike) -> Array:
+def numbers(name: str, given: ArrayLike) -> Array:
+    """Return numbers as an array; raise an `InputError` that names them if they are none."""
     try:
         return np.array(given, dtype=np.float64, order="C")
     except (TypeError, ValueError):
         raise InputError(f"{name} must be a rectangular array of numbers, not {given!r}.") from None
 
 
-def _check_distribution(name: str, row: Array) -> None:
+def check_distribution(name: str, row: Array, column: str = "state") -> None:
+    """Raise an `InputError` unless a row holds probabilities, of states or of what `column` says, that sum to one."""
     wrong = np.flatnonzero(~((row >= 0.0) & np.isfinite(row)))
     if wrong.size:
-        raise InputError(f"{name} holds {row[wrong[0]]} for state {wrong[0]}; probabilities lie between 0 and 1.")
+        raise InputError(f"{name} holds {row[wrong[0]]} for {column} {wrong[0]}; probabilities lie between 0 and 1.")
     if abs(row.sum() - 1.0) > 1e-6:
         raise InputError(f"{name} sums to {row.sum():.6g}, not to 1; divide it by its sum.")
 
@@ -265,6 +267,14 @@ class TransitionPrior(Component, ABC):
         prior has no such form. Priors that are not learned suit every algorithm.
         """
         return self
+
+    def check_start(self, chain: ChainLaw) -> None:
+        """Raise an `InputError` if a fit with this prior cannot begin with a given chain."""
+        if chain.weights.ndim != 2:
+            raise InputError(
+                f"init has low-rank transitions, but {type(self).__name__} needs a transition matrix; leave init out, "
+                "or use transition=LowRank(...)."
+            )
 
     @abstractmethod
     def prior(self, n_states: int, *, flat: bool) -> ChainPosterior:

@@ -17,12 +17,13 @@ from numpy.typing import ArrayLike, NDArray
 from subchain.core.hyperparameters import FixedHyperparameters
 from subchain.core.ranges import FRACTIONS, NOT_NEGATIVE, SUM_TOLERANCE
 from subchain.core.records import Record, array
-from subchain.errors import InputError, unknown_name
+from subchain.errors import InputError
 from subchain.numerics import simplex
 from subchain.transitions.base import Chain, ChainDefaults, ChainLaw, ChainSums, TransitionPrior
 from subchain.transitions.final import AnyFinal, Final, final_of
 from subchain.transitions.incremental import IncrementalDirichlet
-from subchain.transitions.initial import GivenInitial, Initial, LearnedInitial, StationaryInitial
+from subchain.transitions.initial import Initial
+from subchain.transitions.initial_settings import hyperparameter, initial_of
 from subchain.transitions.layout import Layout, Square, band_of
 from subchain.transitions.operators import Dense, TransitionOperator
 from subchain.transitions.stationary_mode import TOO_MANY, UNSOLVED, StationaryRows
@@ -301,12 +302,14 @@ class Dirichlet(TransitionPrior):
         form: Square | Layout = Square(n_states) if layout is None else layout
         fixed, free = self._structure(mask, form)
         shape = (n_states, n_states)
-        concentration = form.gather(_hyperparameter("concentration", self.concentration, shape, flat))
+        advice = " Use mask= to forbid transitions."
+        concentration = form.gather(hyperparameter("concentration", self.concentration, shape, flat, advice))
         stickiness = np.asarray(self.stickiness, dtype=np.float64)
         if stickiness.ndim or not np.isfinite(stickiness) or stickiness < 0.0:
             raise InputError(f"stickiness must be a number of at least 0, not {self.stickiness!r}.")
         concentration = np.where(free, concentration + stickiness * form.diagonal(), 0.0)
-        initial, final = self._initial(n_states, flat), final_of(self.final, n_states)
+        initial = initial_of(self.initial, self.initial_concentration, n_states, flat)
+        final = final_of(self.final, n_states)
         if layout is None:
             return DirichletChain(initial, DirichletRows(concentration, fixed), final=final)
         from subchain.transitions.banded_rows import BandedDirichletChain, BandedRows
@@ -342,38 +345,3 @@ class Dirichlet(TransitionPrior):
             row, column = np.argwhere(forbidden)[0]
             raise InputError(f"transition {row} → {column} is fixed to {given[row, column]} but the mask forbids it.")
         return given
-
-    def _initial(self, n_states: int, flat: bool) -> Initial:
-        if isinstance(self.initial, str):
-            if self.initial == "learned":
-                shape = (n_states,)
-                return LearnedInitial(
-                    _hyperparameter("initial_concentration", self.initial_concentration, shape, flat).copy()
-                )
-            if self.initial == "stationary":
-                return StationaryInitial()
-            raise unknown_name("initial distribution", self.initial, ["learned", "stationary"])
-        probabilities = np.asarray(self.initial, dtype=np.float64)
-        fits = probabilities.shape == (n_states,) and bool((probabilities >= 0.0).all())
-        if not fits or abs(probabilities.sum() - 1.0) > 1e-6:
-            raise InputError(
-                f"initial must be 'learned', 'stationary' or {n_states} probabilities that sum to 1; "
-                f"got {self.initial!r}."
-            )
-        return GivenInitial(probabilities)
-
-
-def _hyperparameter(name: str, given: Any, shape: tuple[int, ...], flat: bool) -> Array:
-    """Broadcast a concentration to `shape`; raise an `InputError` if it is not positive, or below 1 and `flat`."""
-    value = np.asarray(1.0 if given is None else given, dtype=np.float64)
-    if not (np.isfinite(value).all() and (value > 0.0).all()):
-        raise InputError(f"{name} must be positive and finite; got {given!r}. Use mask= to forbid transitions.")
-    if flat and (value < 1.0).any():
-        raise InputError(
-            f"{name} is {given!r}, but below 1 the prior density is unbounded, so that there is no most probable "
-            "parameter; use at least 1, or variational inference, which accepts any positive value."
-        )
-    try:
-        return np.broadcast_to(value, shape)
-    except ValueError:
-        raise InputError(f"{name} has shape {value.shape}; expected a number or {shape}.") from None

@@ -1,8 +1,9 @@
 """Transition weights as an operator: what engines and inference may ask of them, whatever form they are kept in.
 
 `Dense` keeps a (K, K) matrix. `Banded` keeps the entries of a band around the diagonal (or on a circle), (K, width), so
-that a chain whose states lead to few others costs O(K · width) in time and memory. Expected counts of transitions have
-the form of the weights that they belong to: (K, K), or (K, width).
+that a chain whose states lead to few others costs O(K · width) in time and memory. `Factored` keeps two factors of a
+low-rank matrix, (K, 2, f), and costs O(K · f). Expected counts of transitions have the form of the weights that they
+belong to: (K, K), (K, width) or (K, 2, f).
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from numpy.typing import NDArray
 
 from subchain.numerics import simplex
 from subchain.propagation import band as bands
+from subchain.propagation import factors as products
 from subchain.propagation.band import Band
+from subchain.propagation.factors import Factors
 from subchain.transitions.layout import Layout
-from subchain.transitions.sums import BandedSums, ChainSums
+from subchain.transitions.sums import BandedSums, ChainSums, FactoredSums, check_dense
 
 Array = NDArray[np.float64]
 
@@ -72,12 +75,20 @@ class TransitionOperator(Protocol):
         """Return the weights (K,) of staying in each state."""
         ...
 
+    def totals(self) -> Array:
+        """Return the sums (K,) of the rows."""
+        ...
+
     def dense(self) -> Array:
         """Return A as a matrix (K, K)."""
         ...
 
     def mapped(self, function: Callable[[Array], Array]) -> TransitionOperator:
         """Return the operator with a function applied to every weight, (n, m) tables of them at a time."""
+        ...
+
+    def stochastic(self, least: float) -> TransitionOperator:
+        """Return the operator with positive weights of at least `least`, and rows that sum to one."""
         ...
 
 
@@ -134,11 +145,17 @@ class Dense:
     def diagonal(self) -> Array:
         return np.diagonal(self.weights)
 
+    def totals(self) -> Array:
+        return np.asarray(self.weights.sum(axis=1))
+
     def dense(self) -> Array:
         return self.weights
 
     def mapped(self, function: Callable[[Array], Array]) -> Dense:
         return Dense(function(self.weights))
+
+    def stochastic(self, least: float) -> Dense:
+        return Dense(simplex.normalized(_at_least(least, self.weights), 1))
 
 
 class Banded:
@@ -205,6 +222,9 @@ class Banded:
     def diagonal(self) -> Array:
         return np.asarray((self.weights * self.layout.diagonal()).sum(axis=1))
 
+    def totals(self) -> Array:
+        return np.asarray(self.weights.sum(axis=1))
+
     def dense(self) -> Array:
         return self.layout.spread(self.weights)
 
@@ -212,10 +232,98 @@ class Banded:
         outside = float(function(np.full((1, 1), self.outside))[0, 0])
         return Banded(self.layout, function(self.weights), outside)
 
+    def stochastic(self, least: float) -> Banded:
+        return Banded(self.layout, simplex.normalized(_at_least(least, self.weights), 1))
+
+
+class Factored:
+    """Positive weights of a low-rank matrix L R: L[j, h] is `weights[j, 0, h]`, and R[h, k] is `weights[k, 1, h]`.
+
+    Examples
+    --------
+    >>> left, right = np.array([[0.9, 0.1], [0.5, 0.5]]), np.array([[0.2, 0.8], [1.0, 0.0]])
+    >>> moves = Factored(np.stack((left, right.T), axis=1))
+    >>> moves.dense()
+    array([[0.28, 0.72],
+           [0.6 , 0.4 ]])
+    >>> moves.apply(np.array([[1.0], [0.0]])).ravel()
+    array([0.28, 0.72])
+    """
+
+    def __init__(self, weights: Array) -> None:
+        self.weights = weights
+
+    @property
+    def n_states(self) -> int:
+        return len(self.weights)
+
+    @cached_property
+    def factors(self) -> Factors:
+        """L and R, each with its entries one after the other in memory."""
+        left, right = self.weights[:, 0], self.weights[:, 1].T
+        return Factors(np.ascontiguousarray(left), np.ascontiguousarray(right))
+
+    def apply(self, table: Array) -> Array:
+        return np.asarray(self.factors.right.T @ (self.factors.left.T @ table))
+
+    def apply_transposed(self, table: Array) -> Array:
+        return np.asarray(self.factors.left @ (self.factors.right @ table))
+
+    @cached_property
+    def log_factors(self) -> Factors:
+        """The logarithms of L and R."""
+        return self.factors.logs
+
+    def log_apply(self, logs: Array) -> Array:
+        return products.log_carry(logs, self.log_factors)
+
+    def log_apply_transposed(self, logs: Array) -> Array:
+        return products.log_carry(logs, self.log_factors.turned)
+
+    def sums(self, initial: Array, pairs: Array) -> FactoredSums:
+        return FactoredSums(initial, pairs)
+
+    def zeros(self) -> FactoredSums:
+        return FactoredSums(np.zeros(self.n_states), np.zeros_like(self.weights))
+
+    def accumulate(self, before: Array, after: Array, sums: Array) -> None:
+        products.pair_sums(before, after, self.factors, sums)
+
+    def weight(self, i: int, j: int) -> float:
+        return float(self.weights[i, 0] @ self.weights[j, 1])
+
+    def diagonal(self) -> Array:
+        return np.asarray((self.weights[:, 0] * self.weights[:, 1]).sum(axis=1))
+
+    def totals(self) -> Array:
+        return np.asarray(self.factors.left @ self.factors.right.sum(axis=1))
+
+    def rows(self, states: slice) -> Array:
+        """Return the weights out of some states, (n, K)."""
+        return np.asarray(self.factors.left[states] @ self.factors.right)
+
+    def dense(self) -> Array:
+        return np.asarray(self.factors.left @ self.factors.right)
+
+    def mapped(self, function: Callable[[Array], Array]) -> Dense:
+        check_dense(self.n_states, "a function of all transitions")
+        return Dense(function(self.dense()))
+
+    def stochastic(self, least: float) -> Factored:
+        left, right = self.weights[:, 0], self.weights[:, 1]
+        total = right.sum(axis=0)
+        left = left * np.where(total > 0.0, total, 1.0)
+        return Factored(np.stack((simplex.normalized(left, 1), simplex.normalized(right, 0)), axis=1))
+
 
 def as_operator(given: Array | TransitionOperator) -> TransitionOperator:
     """Return an operator; a matrix becomes a dense one."""
     return Dense(given) if isinstance(given, np.ndarray) else given
+
+
+def _at_least(least: float, weights: Array) -> Array:
+    """Weights of possible transitions, none so small that it may as well be impossible."""
+    return np.where(weights > 0.0, np.maximum(weights, least), 0.0)
 
 
 def _log_product(band: Band, layout: Layout, logs: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Stationary distribution of a transition operator: of a matrix, or of a band without the matrix."""
+"""Stationary distribution of a transition operator: of a matrix, or of a band or factors without the matrix."""
 
 from __future__ import annotations
 
@@ -6,20 +6,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from subchain.numerics.linking import linked
-from subchain.numerics.stationary import stationary_distribution
-from subchain.transitions.operators import Banded, TransitionOperator
+from subchain.numerics.stationary import put_back, stationary_distribution
+from subchain.transitions.operators import Banded, Factored, TransitionOperator
 from subchain.transitions.sums import MOST_DENSE
-
-#: Weights of states are brought back to one beyond this.
-LARGE = 1e200
 
 
 def stationary_of(moves: TransitionOperator) -> NDArray[np.float64]:
-    """Stationary distribution (K,) of a stochastic operator; of a band in O(K · width²).
+    """Stationary distribution (K,) of a stochastic operator; of a band in O(K · width²), of factors in O(K · f²).
 
     A chain with parts that never meet has several stationary distributions. Up to a thousand states the choice is that
     of the matrix; beyond, all sets of states that are never left count alike.
@@ -31,6 +26,12 @@ def stationary_of(moves: TransitionOperator) -> NDArray[np.float64]:
     >>> stationary_of(moves).round(6)
     array([0.75, 0.25])
     """
+    if isinstance(moves, Factored):
+        left, right = moves.factors
+        return np.asarray(stationary_distribution(right @ left) @ right)
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     if not isinstance(moves, Banded):
         return stationary_distribution(moves.dense())
     rows = np.repeat(np.arange(moves.n_states), moves.layout.width)
@@ -93,14 +94,16 @@ def _eliminate(table, below, above):  # type: ignore[no-untyped-def]
             leaving += table[state, k - state + below]
         if not leaving > 0.0:
             return out
+        table[state, below] = leaving
+        for k in range(max(state - below, 0), state):
+            table[state, k - state + below] /= leaving
         for j in range(max(state - above, 0), state):
-            table[j, state - j + below] /= leaving
             for k in range(max(state - below, 0), state):
                 table[j, k - j + below] += table[j, state - j + below] * table[state, k - state + below]
     out[0] = 1.0
     for state in range(1, n_states):
+        entering = 0.0
         for j in range(max(state - above, 0), state):
-            out[state] += out[j] * table[j, state - j + below]
-        if out[state] > LARGE:
-            out[: state + 1] /= LARGE
+            entering += out[j] * table[j, state - j + below]
+        put_back(out, state, entering, table[state, below])
     return out

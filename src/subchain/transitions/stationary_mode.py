@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from subchain.numerics.stationary import stationary_distribution
 
@@ -90,6 +89,8 @@ class StationaryRows:
 
     def climb(self, transition: Array) -> Array | None:
         """Return a matrix whose value is at least that of the given one; None where the gradient is not defined."""
+        from scipy.optimize import minimize
+
         with np.errstate(divide="ignore", invalid="ignore"):
             parts = np.maximum(np.where(self.share > 0.0, transition / self.share, 0.0), LEAST)
         begin, options = np.log(parts[self.free]), {"maxiter": MAX_ITER}

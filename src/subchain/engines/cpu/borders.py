@@ -108,15 +108,23 @@ def _differ(ours, theirs, precision):  # type: ignore[no-untyped-def]
     return False
 
 
+@small_kernel
+def _overwrite(ours, theirs, precision):  # type: ignore[no-untyped-def]
+    """Replace a message (K,) by another if they differ; return whether they did."""
+    if not _differ(ours, theirs, precision):
+        return False
+    for k in range(ours.shape[0]):
+        ours[k] = theirs[k]
+    return True
+
+
 @kernel
 def _adopt(messages, is_first, smooth, precision, wrong):  # type: ignore[no-untyped-def]
     """Give pieces their neighbours' messages where they disagree; mark those pieces."""
     for piece in range(1, is_first.shape[0]):
         if is_first[piece]:
             continue
-        if _differ(messages.before[piece], messages.last[piece - 1], precision):
-            messages.before[piece] = messages.last[piece - 1]
+        if _overwrite(messages.before[piece], messages.last[piece - 1], precision):
             wrong[piece] = True
-        if smooth and _differ(messages.after[piece - 1], messages.first[piece], precision):
-            messages.after[piece - 1] = messages.first[piece]
+        if smooth and _overwrite(messages.after[piece - 1], messages.first[piece], precision):
             wrong[piece - 1] = True

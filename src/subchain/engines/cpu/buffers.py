@@ -16,7 +16,7 @@ from subchain.engines.cpu.workspace import Workspace
 from subchain.engines.results import Approach
 from subchain.engines.subchains import Minibatch
 from subchain.numerics.linking import linked
-from subchain.propagation.lanes.growing import grow_lane, into_and_out_of, multiply_through, no_buffers
+from subchain.propagation.lanes.growing import grow_lane, growing_room, into_and_out_of, multiply_through, no_buffers
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -151,5 +151,6 @@ def _messages(buffers, starts, start, stop):
 
 @linked()
 def _grow_all(growing, buffers, starts, tables, look, room, growth, enough):
+    vectors, scratch = growing_room(buffers)
     for i in range(growing.shape[0]):
-        enough[i] = grow_lane(growing[i], buffers, starts, tables, i * look, room[i], growth)
+        enough[i] = grow_lane(growing[i], buffers, starts, tables, i * look, room[i], growth, vectors, scratch)

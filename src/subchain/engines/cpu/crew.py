@@ -13,7 +13,7 @@ import signal
 import threading
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import Any, ClassVar
 
 #: Signals that may interrupt a program, if Python answers them.
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -30,9 +30,10 @@ class Crew:
     def __init__(self) -> None:
         self._begin()
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._begin)  # a forked process has none of the threads
+            os.register_at_fork(after_in_child=self._begin)
 
     def _begin(self) -> None:
+        """Begin without helpers, as a forked process does, which has none of the threads."""
         self._lock = threading.Lock()
         self._idle: list[_Helper] = []
         self._this_thread = threading.local()
@@ -140,8 +141,12 @@ class _Job:
 class _Shield:
     """Context in which an interruption waits for its end, so that no helper is lost between two instructions.
 
-    Python answers signals in the main thread alone. While the shield is lowered they are answered at once.
+    Python answers signals in the main thread alone. While the shield is lowered they are answered at once. A process
+    that another thread forks in the meantime has no shield: what it waits for happens in the parent.
     """
+
+    #: Shields of the main thread, the innermost last.
+    raised: ClassVar[list[_Shield]] = []
 
     def __init__(self) -> None:
         self._handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
@@ -151,6 +156,7 @@ class _Shield:
     def __enter__(self) -> _Shield:
         if threading.current_thread() is threading.main_thread():
             try:
+                self.raised.append(self)
                 for number in SIGNALS:
                     handler = signal.getsignal(number)
                     if callable(handler):
@@ -177,8 +183,16 @@ class _Shield:
         self._handlers[number](number, frame)
         self._is_lowered = True  # the handler has raised nothing
 
+    @classmethod
+    def forget(cls) -> None:
+        """Remove all shields in a forked process."""
+        while cls.raised:
+            cls.raised[-1]._remove()
+
     def _remove(self) -> None:
         if not self._handlers:
+            if self in self.raised:
+                self.raised.remove(self)
             return
         number, handler = self._handlers.popitem()
         try:
@@ -240,6 +254,9 @@ class _Helper(threading.Thread):
                 job.end()
             del job  # and what its work holds
 
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_Shield.forget)
 
 #: The helpers of this process.
 crew = Crew()

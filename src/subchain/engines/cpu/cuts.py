@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.data.sequences import Sequences
-from subchain.engines.cpu.kernels import MANY_STATES
+from subchain.engines.cpu.kernels import has_wide_steps
 from subchain.engines.cpu.partition import Index, Partition, partition
 from subchain.engines.cpu.precision import Precision
 from subchain.engines.results import PassMemory
-from subchain.transitions.operators import Banded, TransitionOperator
+from subchain.transitions.operators import TransitionOperator
 
 if TYPE_CHECKING:
     from subchain.engines.cpu.messages import Messages
@@ -129,7 +129,7 @@ def pass_memory(data: Sequences, transition: TransitionOperator, sums_bytes: int
     longest = int(data.lengths.max(initial=0))
     piece = max(longest, 1) if longest <= WHOLE else piece_length(TYPICAL_LEAD, data.n_observations)
     n_states = transition.n_states
-    is_wide = n_states >= MANY_STATES and not isinstance(transition, Banded)
+    is_wide = has_wide_steps(transition)
     cut = partition(data.offsets, np.arange(data.n_sequences), piece, n_states, sums_bytes, is_wide=is_wide)
     columns = cut.most_columns(0)
     value_bytes = 8 * data.n_features

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from subchain.core.components import Component
 from subchain.data.sequences import Sequences
 from subchain.engines.base import BoundarySteps, BufferGrowth, ChainSteps, Units, UpdatesFound
-from subchain.engines.cpu import buffers, decode, in_order, left_out, passes, paths, updates
+from subchain.engines.cpu import buffers, decode, factored_paths, in_order, left_out, passes, paths, updates
 from subchain.engines.cpu.blas import single_threaded
 from subchain.engines.cpu.consumers import Collect, Filter, Nothing, Smooth
 from subchain.engines.cpu.cuts import Cuts, pass_memory
@@ -32,7 +32,8 @@ from subchain.engines.statistics import HMMStatistics
 from subchain.engines.subchains import Minibatch, MinibatchRun
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import unknown_name
-from subchain.transitions.operators import TransitionOperator
+from subchain.transitions.operators import Factored, TransitionOperator
+from subchain.transitions.sums import MOST_DENSE
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -149,11 +150,18 @@ class Cpu(Component):
         return left_out.score_left_out(self.workers, self._messages(surrogate, part))
 
     def viterbi(self, surrogate: Surrogate, part: Part, out: NDArray[Any] | None = None) -> tuple[NDArray[Any], Array]:
+        is_factored = isinstance(surrogate.transition, Factored)
+        if is_factored and surrogate.n_states > MOST_DENSE:
+            return factored_paths.viterbi(self._messages(surrogate, part), out)
+        if is_factored:
+            surrogate = _with_matrix(surrogate, "a most probable path")
         return decode.viterbi(self.workers, self._messages(surrogate, part), out)
 
     def sample_paths(
         self, surrogate: Surrogate, part: Part, n: int, seed: np.random.SeedSequence, out: NDArray[Any] | None = None
     ) -> NDArray[Any]:
+        if isinstance(surrogate.transition, Factored):
+            surrogate = _with_matrix(surrogate, "a path that is drawn given observations")
         return paths.sample_paths(self.workers, self._messages(surrogate, part), n, seed, out)
 
     def occurrence(

@@ -1,8 +1,8 @@
 """Groups of tiles that run in one compiled call of each thread, which does not hold Python's lock.
 
-That needs data of some size, a family with compiled verbs, a matrix of transitions in which nothing that is lost to
-underflow can matter, no evidence on the states, and a consumer that wants sums, marginals, best states or log
-likelihoods. Tiles in which something unusual turns up (a missing coordinate, an underflow) are left to the general way.
+That needs data of some size, a family with compiled verbs, a matrix of transitions, evidence that is arrays, and a
+consumer that wants sums, marginals, best states or log likelihoods. Tiles in which something unusual turns up (a
+missing coordinate, an underflow) are left to the general way.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.emissions.checks import suits_kernels
+from subchain.emissions.compiled.evidence import with_evidence
 from subchain.emissions.compiled.inherited import compiled_form
 from subchain.engines.cpu.borders import Borders, edges_of
 from subchain.engines.cpu.consumers import Collected, Compiled, Consumer
@@ -24,7 +26,7 @@ from subchain.engines.cpu.precision import DOUBLE, SINGLE, Precision
 from subchain.engines.cpu.single import Checks, deviation, has_safe_ways, tiles_to_check
 from subchain.engines.cpu.workspace import FLOAT64, Workers, Workspace
 from subchain.numerics.subnormals import subnormals_after_errors
-from subchain.propagation.lanes.groups import Claims, Edges, Tables, TiledPieces, Ways, add_rows, run_groups
+from subchain.propagation.lanes.groups import WEIGHTS, Claims, Edges, Tables, TiledPieces, Ways, add_rows, run_groups
 from subchain.propagation.verbs import kernel_for
 from subchain.transitions.operators import Dense
 
@@ -60,7 +62,7 @@ class Fused:
     def where_it_can(cls, workers: Workers, messages: Messages, consumer: Consumer[Any]) -> Fused | None:
         """Return a runner for a pass, or None where tiles have to be run one by one."""
         wants = consumer.compiled
-        family = None if wants is None or not has_plain_ways(messages) else compiled_family(messages)
+        family = None if wants is None or not takes_matrix(messages) else compiled_family(messages)
         if wants is None or family is None:
             return None
         double, operator = cls(workers, messages, consumer, family, ways_of(messages), wants), messages.operator
@@ -68,7 +70,8 @@ class Fused:
         if not is_wanted or not isinstance(operator, Dense) or not has_safe_ways(operator):
             return double
         family = family.single() if hasattr(family, "single") else family
-        ways = Ways(*(array.astype(np.float32) for array in double.ways))
+        single = {name: array.astype(np.float32) for name, array in double.ways._asdict().items() if name in WEIGHTS}
+        ways = double.ways._replace(**single)
         return dataclasses.replace(double, family=family, ways=ways, double=double)
 
     @property
@@ -98,6 +101,7 @@ class FusedPass:
     Attributes
     ----------
     log_totals : (P,) by piece; undefined for those of tiles that were not done
+    losses : (P, 4) likewise, what was lost to underflow; (0, 4) where it cannot matter
     done : (T,) by tile
     is_precise : whether single precision is good enough; if not, the pass is not complete
     """
@@ -111,7 +115,9 @@ class FusedPass:
         self.done = np.zeros(cut.n_tiles, dtype=np.bool_)
         self.is_precise = True
         self._lanes = cut.weighed_lanes(fused.wants.weights)
-        self._outputs = fused.wants.outputs(cut)._replace(totals=self.log_totals)
+        n_tracked = len(cut.start) if len(fused.ways.steps) else 0
+        self.losses = np.empty((n_tracked, 4))
+        self._outputs = fused.wants.outputs(cut)._replace(totals=self.log_totals, losses=self.losses)
         self._edges, self._borders = edges_of(borders, fused.messages.surrogate.n_states), borders
         self._checked = iter([] if fused.double is None else tiles_to_check(cut, fused.ways.transition))
 
@@ -178,27 +184,32 @@ def tables_in(space: Workspace, n_states: int, columns: int, dtype: np.dtype[Any
     return Tables(likelihood, alpha, marginals, scale, shift, positions.view(np.int64))
 
 
-def has_plain_ways(messages: Messages) -> bool:
-    """Whether transitions are a matrix in which nothing that is lost to underflow can matter."""
-    return isinstance(messages.operator, Dense) and not messages.kernels.is_wide and messages.every_way
+def takes_matrix(messages: Messages) -> bool:
+    """Whether kernels of compiled passes can take the transitions: a matrix of not too many states."""
+    return isinstance(messages.operator, Dense) and not messages.kernels.is_wide
 
 
 def ways_of(messages: Messages) -> Ways:
     """Return first states and transitions as kernels take them."""
-    operator = messages.operator
+    operator, steps = messages.operator, messages.kernels.steps
     assert isinstance(operator, Dense)
-    return Ways(messages.surrogate.initial, operator.weights, operator.transposed)
+    possible = messages.possible if len(steps) else np.empty(0, dtype=np.bool_)
+    return Ways(messages.surrogate.initial, operator.weights, operator.transposed, steps, possible)
 
 
 def compiled_family(messages: Messages, *, logs: bool = False) -> Any:
     """Return what compiled passes see of the family, None where its methods have to be asked.
 
-    That is for small data, where observations alone do not tell the weights of the states, and where the family has no
-    such form.
+    That is for small data, where observations are left out, and where the family or the evidence has no such form.
     """
     emission, values = messages.surrogate.emission, messages.data.values
     if messages.data.n_observations * messages.surrogate.n_states < LARGE:
         return None
-    if messages.evidence is not None or messages.part.hidden is not None:
+    if messages.part.hidden is not None:
         return None
-    return compiled_form(emission, values, logs=logs)
+    if messages.evidence is None:
+        return compiled_form(emission, values, logs=logs)
+    known, family = messages.evidence.arrays(values), compiled_form(emission, values, logs=True)
+    if known is None or family is None or not all(suits_kernels(array) for array in known):
+        return None
+    return with_evidence(known, family)

@@ -1,7 +1,8 @@
 """Which compiled kernels run a kind of transition operator.
 
 Kernels of the lanes, of single chains and of log space take a matrix or a band and are compiled for either; matrices of
-many states are multiplied by a library instead. `Kernels` keeps an operator in all the forms that they take.
+many states are multiplied by a library instead. `Kernels` keeps an operator in all the forms that they take. Those for
+low-rank transitions are in `factored.py`.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from numpy.typing import NDArray
 
 from subchain.propagation import lanes, serial
 from subchain.propagation import underflow as losses
-from subchain.propagation.band import Band, Spans, spans
+from subchain.propagation.band import Band
 from subchain.propagation.band import reached as band_reached
+from subchain.propagation.factors import Factors
 from subchain.propagation.lanes import products
 from subchain.propagation.lanes.sums import band_pair_sums
 from subchain.propagation.layout import Walks
-from subchain.transitions.operators import Banded, Dense, TransitionOperator
+from subchain.propagation.underflow import UNWATCHED, reached, steps_of
+from subchain.transitions.operators import Banded, Dense, Factored, TransitionOperator
 from subchain.transitions.sums import check_dense
 
 Array = NDArray[np.float64]
@@ -39,9 +42,9 @@ class Forms(NamedTuple):
     into : whose row k lists what leads to state k: the transposed matrix, or the band of that
     """
 
-    forward: Array | Band
-    backward: Array | Band
-    into: Array | Band
+    forward: Array | Band | Factors
+    backward: Array | Band | Factors
+    into: Array | Band | Factors
 
     @classmethod
     def of(cls, operator: TransitionOperator) -> Forms:
@@ -58,14 +61,25 @@ class Kernels:
     ----------
     forms : the operator as kernels take it
     is_wide : whether steps are matrix products, for which many lanes side by side are best
+    halves : in how many halves a transition is counted: one, or two if it passes through a feature
     """
+
+    halves = 1
 
     def __init__(self, operator: TransitionOperator) -> None:
         self.operator = operator
-        self.forms = Forms.of(operator)
+        self.forms = self._forms(operator)
         self.is_banded = isinstance(operator, Banded)
-        self.is_wide = operator.n_states >= MANY_STATES and not self.is_banded
+        self.is_wide = has_wide_steps(operator)
         self._lanes: Any = products if self.is_wide else lanes
+
+    def _forms(self, operator: TransitionOperator) -> Forms:
+        return Forms.of(operator)
+
+    @property
+    def takes_lists(self) -> bool:
+        """Whether passes may run along lists of legal states."""
+        return not self.is_banded
 
     # ---- lanes -------------------------------------------------------------------------------------------------------
 
@@ -110,32 +124,29 @@ class Kernels:
     # ---- underflow ---------------------------------------------------------------------------------------------------
 
     @cached_property
-    def covers(self) -> NDArray[np.bool_] | Spans:
-        """Which states cover which; see `propagation.underflow.covering` and `propagation.band.spans`."""
-        if isinstance(self.operator, Banded):
-            return spans(self.operator.out_of, losses.LEAST_TRANSITION)
-        return losses.covering(np.asarray(self.forms.forward))
+    def steps(self) -> losses.Flags:
+        """Which transitions are possible, (K, K); (0, 0) for bands, and where no loss to underflow can matter."""
+        return UNWATCHED if self.is_banded else steps_of(np.asarray(self.forms.forward))
 
-    @cached_property
+    @property
     def every_way(self) -> bool:
         """Whether nothing that is lost to underflow can matter later."""
-        if not self.is_banded and self.operator.weights.min() >= losses.LEAST_TRANSITION:
-            return True  # the usual case, and quickly told: every state leads to every other
-        return self.covers.all_cover_all if isinstance(self.covers, Spans) else bool(self.covers.all())
+        return not self.is_banded and len(self.steps) == 0
 
     def growth(
         self, likelihood: Array, start: Array, walks: Walks, alpha: Array, scale: Array,
         follows: NDArray[np.bool_] | None = None,
     ) -> losses.Growth:  # fmt: skip
-        return losses.growth(likelihood, start, self.forms.forward, self.covers, walks, alpha, scale, follows)
+        assert not isinstance(self.forms.forward, Factors)
+        return losses.growth(likelihood, start, self.forms.forward, self.steps, walks, alpha, scale, follows)
 
-    def reached(self, initial: Array) -> NDArray[np.bool_]:
+    def possible(self, initial: Array) -> NDArray[np.bool_]:
         """States (K,) that can be reached from those with initial weight."""
         possible = initial > 0.0
         if isinstance(self.operator, Banded):
-            band_reached(self.operator.into, possible, losses.LEAST_TRANSITION)
+            band_reached(self.operator.into, possible)
             return possible
-        return losses.reached(np.asarray(self.forms.forward), possible)
+        return reached(np.asarray(self.forms.forward), possible)
 
     # ---- one chain ---------------------------------------------------------------------------------------------------
 
@@ -173,6 +184,13 @@ class Kernels:
             serial.band_log_pair_sums(alpha, self.log_forms.backward, logs, beta, log_total, sums)
         else:
             serial.log_pair_sums(alpha, self.log_forms.forward, logs, beta, log_total, sums)
+
+
+def has_wide_steps(operator: TransitionOperator) -> bool:
+    """Whether steps with an operator are products of whole matrices or factors."""
+    if isinstance(operator, Factored):
+        return True
+    return operator.n_states >= MANY_STATES and not isinstance(operator, Banded)
 
 
 def needs_matrix(operator: TransitionOperator, what: str) -> TransitionOperator:

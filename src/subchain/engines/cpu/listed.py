@@ -136,7 +136,7 @@ class LegalMessages:
     @classmethod
     def where_it_pays(cls, messages: Messages) -> LegalMessages | None:
         """None where most states are legal, and where a chain cannot be cut."""
-        if messages.evidence is None or messages.part.hidden is not None or messages.kernels.is_banded:
+        if messages.evidence is None or messages.part.hidden is not None or not messages.kernels.takes_lists:
             return None
         legal = messages.evidence.lists(messages.data)
         if legal is None:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from subchain.engines.cpu.kernels import Kernels
 from subchain.engines.cpu.messages import Messages
 from subchain.propagation.occurrence.pairs import add_log_surplus
+from subchain.transitions.operators import Dense
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -35,7 +36,7 @@ class LogBlock:
     increments : (n,) log probability of each observation given those before it
     pairs : expected transitions, in the operator's form, within the block and the one that leads out of it
     surplus : (K, K) what they add to `pairs` in the occurrence of transitions (`propagation.occurrence`); None for a
-        band
+        band or for factors
     is_first : whether the block begins its sequence
     """
 
@@ -107,7 +108,7 @@ class LogChain:
             self.kernels.log_pair_sums(*joint, pairs)
             surplus = _surplus(self.kernels, *joint)
             # Logarithms of long chains are large and lose digits; the number of transitions is known.
-            pairs *= len(later_logs) / max(float(pairs.sum()), np.finfo(np.float64).tiny)
+            pairs *= self.kernels.halves * len(later_logs) / max(float(pairs.sum()), np.finfo(np.float64).tiny)
             so_far = np.logaddexp.reduce(alpha, axis=1)
             filtered = alpha - so_far[:, None]
             marginals = np.exp(alpha + after - self.log_total)
@@ -122,7 +123,7 @@ class LogChain:
 
 def _surplus(kernels: Kernels, alpha: Array, logs: Array, beta: Array, log_total: float) -> Array | None:
     """See `LogBlock.surplus`; arguments as for `Kernels.log_pair_sums`."""
-    if kernels.is_banded:
+    if not isinstance(kernels.operator, Dense):
         return None
     found = np.zeros_like(kernels.operator.weights)
     add_log_surplus(alpha, kernels.log_forms.forward, logs, beta, log_total, found)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from subchain.engines.cpu.borders import Borders, disagreement
 from subchain.engines.cpu.cuts import Cuts
-from subchain.engines.cpu.kernels import Kernels
+from subchain.engines.cpu.factored import kernels_of
 from subchain.engines.cpu.partition import Partition, Tile
 from subchain.engines.cpu.precision import DOUBLE
 from subchain.engines.cpu.workspace import Workspace, empty_table
@@ -84,7 +84,7 @@ class Messages(Observed):
         self.cuts = Cuts() if cuts is None else cuts
         self.checks = checks
         self.operator = surrogate.transition
-        self.kernels = Kernels(surrogate.transition)
+        self.kernels = kernels_of(surrogate.transition)
 
     @property
     def every_way(self) -> bool:
@@ -94,7 +94,7 @@ class Messages(Observed):
     @cached_property
     def possible(self) -> NDArray[np.bool_]:
         """States (K,) that a chain can ever be in."""
-        return self.kernels.reached(self.surrogate.initial)
+        return self.kernels.possible(self.surrogate.initial)
 
     def workspace(self) -> Workspace:
         """Return tables for one worker."""

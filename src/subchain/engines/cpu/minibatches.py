@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.engines.cpu.fused import Rows, compiled_family, has_plain_ways, tables_in, ways_of
+from subchain.engines.cpu.fused import Rows, compiled_family, tables_in, takes_matrix, ways_of
 from subchain.engines.cpu.log_space import log_pass
 from subchain.engines.cpu.messages import Messages
 from subchain.engines.cpu.partition import Tile, group_bounds, tile_lanes
@@ -37,7 +37,7 @@ def run_minibatch(
     n_states = messages.surrogate.n_states
     wide = tile_lanes(int(batch.lengths[0]), n_states, batch.n_observations, messages.kernels.is_wide)
     slices = [slice(at, min(at + wide, batch.size)) for at in range(0, batch.size, wide)]
-    if keep is None and surplus is None and has_plain_ways(messages):
+    if keep is None and surplus is None and takes_matrix(messages):
         family = compiled_family(messages)
         if family is not None:
             return _run_compiled(workers, messages, family, batch, slices, start, stop)

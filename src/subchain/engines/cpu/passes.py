@@ -209,8 +209,9 @@ class _Groups(Generic[Result]):
         others = [tile for run in self._others.values() for tile in run.tiles]
         for tile in others:
             totals[tile.pieces] = tile.log_totals
-        if any(tile.lost is not None for tile in others):
-            lost = Growth.nothing(n_pieces)
+        tracked = 0 if self.fused is None else len(self.fused.losses)
+        if tracked or any(tile.lost is not None for tile in others):
+            lost = Growth(*self.fused.losses.T.copy()) if tracked and self.fused else Growth.nothing(n_pieces)
             for tile in others:
                 for whole, part in zip(lost, tile.lost or (), strict=False):
                     whole[tile.pieces] = part

@@ -148,7 +148,7 @@ def _drawn(messages: Messages, key: NDArray[np.uint64], states: NDArray[Any], fo
     def outputs(cut: Partition) -> Draws:
         n_pieces = len(cut.start) if cut.is_cut and not len(following) else 0
         first = np.empty((n_pieces, len(states), n_states), dtype=_entry_type(n_states))
-        return Draws(np.empty(0), key, operator.transposed, states, first, following)
+        return Draws(np.empty(0), np.empty((0, 4)), key, operator.transposed, states, first, following)
 
     return Compiled(outputs=outputs, allows_single=False)
 

@@ -122,16 +122,18 @@ def _choose(units, update, lanes, places):
 
 @small_kernel
 def _weigh_chain(kind, chain, ways, outside, all_first):
-    """Work out first states, transitions and the stationary distribution; return whether all transitions are possible.
+    """Work out first states, transitions and the stationary distribution; return whether that could be done.
 
-    Where all subchains begin their sequences, the stationary distribution is not needed.
+    It could not where a transition that is not forbidden is all but impossible. Where all subchains begin their
+    sequences, the stationary distribution is not needed.
     """
     dirichlet_rows(kind, chain.prior_rows, chain.pairs, chain.fixed, ways.transition)
     first = ways.initial.reshape(1, -1)
     dirichlet_rows(kind, chain.prior_first, chain.first, np.zeros_like(first), first)
     for j in range(ways.transition.shape[0]):
         for k in range(ways.transition.shape[0]):
-            if not ways.transition[j, k] >= LEAST_TRANSITION:
+            is_forbidden = chain.prior_rows[j, k] <= 0.0 and chain.fixed[j, k] <= 0.0
+            if not (is_forbidden or ways.transition[j, k] >= LEAST_TRANSITION):
                 return False
             ways.transposed[k, j] = ways.transition[j, k]
     if all_first:

@@ -20,6 +20,7 @@ from subchain.numerics.subnormals import subnormals_after_errors
 from subchain.propagation.lanes.groups import Ways
 from subchain.propagation.lanes.subchains import Subchains
 from subchain.propagation.lanes.surroundings import Places
+from subchain.propagation.underflow import steps_of
 from subchain.propagation.verbs import kernel_for
 
 Array = NDArray[np.float64]
@@ -58,7 +59,7 @@ def run_updates(
     while True:
         columns = max(room, wide * int(boundary.state[1]))
         rows = empty_table(len(tiles) - 1, n_states * (1 + n_states) + emission.row_size(columns))
-        batch = _minibatch(tiles, units, boundary, n_states, rows, room)
+        batch = _minibatch(tiles, units, boundary, chain, rows, room)
         left = units._replace(pieces=units.pieces[done:], rates=units.rates[done:])
         _run(workers, kind, emission, chain, left, batch, columns, found._replace(growths=found.growths[done:]))
         done += int(found.done[0])
@@ -102,15 +103,19 @@ def _tile_lanes(size: int, typical: float, n_states: int) -> int:
     return min(max(lanes, LINE), size)
 
 
-def _minibatch(tiles: Index, units: Units, boundary: BoundarySteps, n_states: int, rows: Array, room: int) -> Minibatch:
+def _minibatch(
+    tiles: Index, units: Units, boundary: BoundarySteps, chain: ChainSteps, rows: Array, room: int
+) -> Minibatch:
     """Room for the minibatch of an update."""
-    size = units.pieces.shape[1]
+    size, n_states = units.pieces.shape[1], len(chain.pairs)
     starts, lengths, pieces, begins, ends = np.zeros((5, size), dtype=np.int64)
     start, stop = np.empty((2, n_states * size))
     weights, pair_weights = (np.empty(size if len(own) else 0) for own in (units.each, units.each_move))
     lanes = Subchains(tiles, starts, lengths, start, stop, np.empty(size), weights, pair_weights)
     around = Places(pieces, begins, ends, np.zeros((size, 2), dtype=np.int64), room)
-    ways = Ways(np.empty(n_states), np.empty((n_states, n_states)), np.empty((n_states, n_states)))
+    matrix, nowhere = np.empty((n_states, n_states)), np.empty(0, dtype=np.bool_)
+    steps = steps_of((chain.prior_rows > 0.0) | (chain.fixed > 0.0))
+    ways = Ways(np.empty(n_states), matrix, np.empty_like(matrix), steps, nowhere)
     guards = np.empty((size if len(rows) > 1 else 0, 2 * n_states), dtype=np.float32)
     outside, totals, blend = np.empty(n_states), np.empty(size), np.empty(2)
     return Minibatch(lanes, around, boundary, ways, outside, rows, totals, guards, blend)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Marginals of all positions: numbers, and the legal states they belong to, or empty offsets and states if all are.
 Lists = tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int32]]
+#: Files of the state of a run: none, files of its own, or one that the next run overwrites.
+Files = Literal["none", "own", "shared"]
 #: Settings that say when a run ends.
 STOPPING = ("max_iter", "max_updates", "max_passes", "tolerance", "time_limit", "patience")
 
@@ -64,6 +66,11 @@ class Algorithm(Component, ABC):
     def learns_ends(self) -> bool:
         """Whether the algorithm can learn the probabilities of ending (`Dirichlet(final="learned")`)."""
         return False
+
+    @property
+    def files(self) -> Files:
+        """Where a run keeps parts of its state that take no memory."""
+        return "none"
 
     def suited_to(self, emission: Emission) -> Algorithm:
         """Return the algorithm with settings that were left open chosen for a family of emissions."""

@@ -1,16 +1,14 @@
 """Where a long run stands, on disk.
 
-A checkpoint holds the state of the run that is going on, the best run so far, and what identifies the data and the
-settings. It is written after an iteration whenever the last write is long enough ago for writing to cost less than a
-twentieth of the time, and at the end. A run that is resumed from it ends in the same bits as one that was never
-interrupted.
+A checkpoint holds the states of all restarts, as far as these are small, and what identifies the data and the settings.
+It is written after an iteration whenever the last write is long enough ago for writing to cost less than a twentieth of
+the time, and at the end. A run that is resumed from it ends in the same bits as one that was never interrupted.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import math
 import os
 import time
 import warnings
@@ -25,75 +23,26 @@ from subchain.core.records import FIRST
 from subchain.core.statistics import Statistics
 from subchain.core.stored_records import RecordReader
 from subchain.errors import FileFormatError, InputError
+from subchain.inference.run.journey import LEFT_OUT, Journey, Restart, RunSummary
 from subchain.inference.run.loop import Known, RunState
-from subchain.inference.run.trace import Status, Trace, status_of
+from subchain.inference.run.trace import Trace, status_of
 
 if TYPE_CHECKING:
     from subchain.inference.run.algorithm import Algorithm
     from subchain.inference.run.problem import Problem
 
 KIND = "checkpoint"
-#: Version of what is written; the oldest that is read. Since 4 results may leave out what follows from the rest.
-VERSION, OLDEST = 4, 3
+#: Version of what is written; the oldest that is read; and the first with the states of all restarts: files before have
+#: those of the best and of the one under way. Since 4 results may leave out what follows from the rest.
+VERSION, OLDEST, ALL_RESTARTS = 5, 3, 5
 #: Digits of the largest seed of a run, and of the largest entropy that Python reads.
 MAX_DIGITS, MAX_ENTROPY_DIGITS = 20, 4300
+#: Bytes that the results of all restarts may take beside those of the best and of the one under way.
+KEPT_BYTES = 1 << 26
 #: Writing may take this share of the time.
 SHARE = 0.05
 #: Seconds after which one that could not be written is tried again.
 AGAIN = 60.0
-
-
-@dataclasses.dataclass(frozen=True)
-class RunSummary:
-    """How one restart ended.
-
-    Attributes
-    ----------
-    objective : the number by which restarts are compared
-    status : why the run ended
-    iterations : number of its iterations
-    start : the kind of start that it began with
-    n_states : number of states in use at its end; None if that is not known
-    seconds : time that it took, over all calls; None if that is not known
-    """
-
-    objective: float
-    status: Status
-    iterations: int
-    start: str = ""
-    n_states: int | None = None
-    seconds: float | None = dataclasses.field(default=None, compare=False)
-
-    @classmethod
-    def of(cls, state: RunState, objective: float) -> RunSummary:
-        """Return the summary of a run that has ended."""
-        assert state.status is not None
-        found, seconds = state.results.reported, state.trace.seconds
-        n_states = None if found is None else found.n_states_used
-        spent = seconds[-1] if seconds else None
-        return cls(objective, state.status, state.iteration, state.trace.start, n_states, spent)
-
-    @classmethod
-    def from_json(cls, plain: dict[str, Any]) -> RunSummary:
-        """Return the summary of a file; raise a `FileFormatError` if it is none."""
-        if type(plain["objective"]) not in (int, float) or math.isnan(plain["objective"]):
-            raise FileFormatError(f"the objective of a run is {plain['objective']!r:.60}, not a number")
-        seconds = plain.get("seconds")
-        if seconds is not None and (type(seconds) not in (int, float) or not 0.0 <= seconds < math.inf):
-            raise FileFormatError(f"the seconds of a run are {seconds!r:.60}, not a positive number")
-        n_states = None if plain.get("n_states") is None else header_number(plain, "n_states")
-        status, iterations = status_of(plain["status"]), header_number(plain, "iterations")
-        return cls(plain["objective"], status, iterations, str(plain.get("start", "")), n_states, seconds)
-
-
-@dataclasses.dataclass
-class Journey:
-    """All restarts of a fit: those that ended, the best of them, the one under way; and whether it was cut short."""
-
-    summaries: list[RunSummary] = dataclasses.field(default_factory=list)
-    best: RunState | None = None
-    current: RunState | None = None
-    interrupted: bool = False
 
 
 class Checkpoint:
@@ -119,12 +68,9 @@ class Checkpoint:
         began = time.perf_counter()
         if self.path is None or (began < self._due and not force):
             return
-        arrays: dict[str, Any] = {}
         header: dict[str, Any] = {"kind": KIND, "version": VERSION, "identity": self.identity}
         header["entropy"] = str(self.root.entropy)
-        header["runs"] = [dataclasses.asdict(summary) for summary in journey.summaries]
-        for name, state in (("best", journey.best), ("current", journey.current)):
-            header[name] = None if state is None else _pack(state, name, arrays)
+        header["restarts"], arrays = _pack_restarts(journey)
         try:
             write_arrays(self.path, arrays, header)
         except OSError as error:  # a full disk is no reason to lose the run
@@ -134,8 +80,8 @@ class Checkpoint:
             )
             self._due = time.perf_counter() + AGAIN
             return
-        for state in (journey.best, journey.current):
-            note = getattr(None if state is None else state.results, "checkpointed", None)
+        for restart in journey.restarts:
+            note = getattr(restart.state.results, "checkpointed", None)
             if note is not None:
                 note()
         ended = time.perf_counter()
@@ -156,6 +102,12 @@ class Checkpoint:
         elif resume and self.path is not None and os.path.exists(self.path):
             self._check(read_arrays(self.path, KIND)[1])
 
+    def is_same_fit(self) -> bool:
+        """Return whether there is a file, and it is of a fit with this identity."""
+        if self.path is None or not os.path.exists(self.path):
+            return False
+        return self._difference(read_arrays(self.path, KIND)[1]) is None
+
     def load(self) -> Journey:
         """Read the journey back; one that was ended before its first checkpoint begins afresh."""
         if self.path is None:
@@ -166,15 +118,13 @@ class Checkpoint:
         arrays, header = read_arrays(self.path, KIND)
         self._check(header)
         with reading(self.path):
-            best, current = (
-                None if header[name] is None else _unpack(header[name], name, arrays) for name in ("best", "current")
-            )
-            runs = [RunSummary.from_json(summary) for summary in header["runs"]]
-            if (best is None) == bool(runs):
-                raise FileFormatError(
-                    f"{len(runs)} runs have ended, but {'none' if best is None else 'one'} is the best"
-                )
-            return Journey(runs, best, current)
+            if header["version"] < ALL_RESTARTS:
+                return _earlier(header, arrays)
+            restarts = [_unpack_restart(plain, number, arrays) for number, plain in enumerate(header["restarts"])]
+            journey = Journey(restarts)
+            if not any(restart.has_results for restart in restarts) or (journey.winner and not journey.best):
+                raise FileFormatError("no run has results")
+            return journey
 
     def _check(self, header: dict[str, Any]) -> None:
         """Refuse the checkpoint of another fit."""
@@ -188,12 +138,18 @@ class Checkpoint:
                 f"{self.path} was written by an earlier version of subchain; finish the run with that version, or "
                 "begin again without resume."
             )
-        for key, value in self.identity.items():
-            if json.dumps(header["identity"].get(key)) != json.dumps(value):
-                raise InputError(
-                    f"{self.path} belongs to another fit: its {key} was {header['identity'].get(key)!r}, "
-                    f"now it is {value!r}. Resume with the same data and settings, or choose another file."
-                )
+        key = self._difference(header)
+        if key is not None:
+            raise InputError(
+                f"{self.path} belongs to another fit: its {key} was {header['identity'].get(key)!r}, "
+                f"now it is {self.identity[key]!r}. Resume with the same data and settings, or choose another file."
+            )
+
+    def _difference(self, header: dict[str, Any]) -> str | None:
+        """Return the first entry of the identity that a file has differently, None if it has them all."""
+        stored = header["identity"]
+        differing = (key for key, value in self.identity.items() if json.dumps(stored.get(key)) != json.dumps(value))
+        return next(differing, None)
 
 
 def stored_entropy(path: str | os.PathLike[str] | None) -> int | None:
@@ -231,6 +187,49 @@ def check_resumed(problem: Problem, algorithm: Algorithm, state: RunState) -> No
     for name in sorted(algorithm.measured(state.trace)):
         if len(state.trace.measures.get(name, [])) != len(state.trace):
             raise FileFormatError(f"the trace does not have the measure {name} of every iteration")
+
+
+def _pack_restarts(journey: Journey) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return all restarts as JSON values, and their arrays; leave out results that would take too much."""
+    found, arrays, left = list[dict[str, Any]](), dict[str, Any](), KEPT_BYTES
+    for number, restart in enumerate(journey.restarts):
+        own: dict[str, Any] = {}
+        plain = _pack(restart.state, f"run{number}", own)
+        if restart in journey.losers:
+            left -= sum(np.asarray(array).nbytes for array in own.values())
+            if left < 0:
+                restart.leave_out()
+                own, plain = {}, _pack(restart.state, f"run{number}", {})
+        arrays |= own
+        summary = None if restart.summary is None else dataclasses.asdict(restart.summary)
+        found.append(plain | {"summary": summary})
+    return found, arrays
+
+
+def _unpack_restart(plain: dict[str, Any], number: int, arrays: dict[str, Any]) -> Restart:
+    summary = None if plain["summary"] is None else RunSummary.from_json(plain["summary"])
+    restart = Restart(_unpack(plain, f"run{number}", arrays), summary)
+    if restart.state.results.statistics is None:
+        restart.leave_out()
+    if summary is None and not restart.has_results:
+        raise FileFormatError(f"run {number} goes on, but has no results")
+    return restart
+
+
+def _earlier(header: dict[str, Any], arrays: dict[str, Any]) -> Journey:
+    """Return the journey of a file of an earlier version, which has summaries, the best run, and that under way."""
+    best, current = (
+        None if header[name] is None else _unpack(header[name], name, arrays) for name in ("best", "current")
+    )
+    summaries = [RunSummary.from_json(summary) for summary in header["runs"]]
+    if (best is None) == bool(summaries):
+        raise FileFormatError(f"{len(summaries)} runs have ended, but {'none' if best is None else 'one'} is the best")
+    journey = Journey([Restart(RunState(LEFT_OUT, status=summary.status), summary) for summary in summaries])
+    if best is not None and journey.winner is not None:
+        journey.winner.state = best
+    if current is not None:
+        journey.restarts.append(Restart(current))
+    return journey
 
 
 def _pack(state: RunState, name: str, arrays: dict[str, Any]) -> dict[str, Any]:

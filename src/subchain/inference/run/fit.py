@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from subchain.core.files import naming
+from subchain.core.files import naming, reading
+from subchain.errors import FileFormatError
 from subchain.inference.run.algorithm import Algorithm
-from subchain.inference.run.checkpoint import Checkpoint, Journey, check_resumed
+from subchain.inference.run.checkpoint import Checkpoint, check_resumed
+from subchain.inference.run.journey import Journey
 from subchain.inference.run.loop import RunState
 from subchain.inference.run.outlook import Outlook
 from subchain.inference.run.problem import Problem
@@ -47,9 +49,12 @@ def fit_problem(
         if resume is None:
             marks.check_unused()
         journey = marks.load() if resume else Journey()
-        for state in (journey.best, journey.current):
-            if state is not None:
-                check_resumed(problem, algorithm, state)
+        with reading(checkpoint):
+            if len(journey.restarts) > len(starts):
+                raise FileFormatError(f"{len(journey.restarts)} runs have begun, but the fit has {len(starts)}")
+            for restart in journey.restarts:
+                if restart.has_results:
+                    check_resumed(problem, algorithm, restart.state)
         limit = math.inf if algorithm.time_limit is None else algorithm.time_limit
         outlook = Outlook(len(starts), algorithm.n_iterations(problem), algorithm.may_end_early, limit)
         with contextlib.nullcontext(progress) if progress is not None else Progress(False) as line:

@@ -190,10 +190,11 @@ class Search(Protocol):
 
     Attributes
     ----------
-    hurries : whether short stochastic runs are searched earlier; a run whose limit is raised then differs from one that
-        had the higher limit from the beginning
+    round : number of updates of a stochastic run that count as one iteration
+    hurries : whether short stochastic runs are searched too, each time their number of updates has doubled
     """
 
+    round: int
     hurries: bool
 
     def improve(self, trials: Trials, state: RunState, step: Step) -> Step:
@@ -225,7 +226,8 @@ def run(
             stepper.interruption.acknowledge = acknowledge
         while state.status is None:
             with stepper.interruption if stepper.in_place else contextlib.nullcontext():
-                step = _search(problem, stepper, state, stepper.step(state))
+                with problem.intact():
+                    step = _search(problem, stepper, state, stepper.step(state))
                 with stepper.interruption:
                     _advance(problem, state, step, began)
                     state.status = algorithm.why_stop(problem, state)
@@ -236,7 +238,8 @@ def run(
     except KeyboardInterrupt:
         if state.iteration == 0:
             raise
-        state.status = "interrupted"
+        with problem.intact():  # the results may be those of half a step
+            state.status = "interrupted"
     finally:
         if stepper is not None:
             stepper.release()
@@ -262,7 +265,8 @@ def _advance(problem: Problem, state: RunState, step: Step, began: float) -> Non
     measures = dict(step.measures)
     if problem.validation is not None:
         before = time.perf_counter()
-        score = problem.validation.score(step.results.point)
+        with problem.intact():
+            score = problem.validation.score(step.results.point)
         measures["scoring"] = time.perf_counter() - before
         trace.validation.append(score)
     trace.objective.append(math.nan if step.objective is None else step.objective)

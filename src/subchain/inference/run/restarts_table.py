@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from subchain.inference.run.checkpoint import RunSummary
+    from subchain.inference.run.journey import RunSummary
 
 #: Columns of numbers, which are aligned to the right.
 NUMBERS = ("run", "objective", "iterations", "seconds", "states")

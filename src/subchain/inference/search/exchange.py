@@ -47,7 +47,7 @@ class ExchangeSearch(StateSearch):
     proper : a prior with a density, for proposals: that of the run may be flat
     """
 
-    hurries = False
+    round, hurries = 100, False
 
     def __init__(self, chains: Chains, algorithm: Algorithm, proper: HMMPosterior) -> None:
         super().__init__(chains, algorithm)

@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import linkage
-from scipy.spatial.distance import squareform
 
 from subchain.engines.statistics import HMMStatistics
 from subchain.numerics.special import log_rising
@@ -55,6 +53,9 @@ class _Group(NamedTuple):
 
 def _groups(rows: Array, used: Index, emitted: _Emitted) -> list[_Group]:
     """Groups of a tree in which states, and then groups, are joined whose rows are most alike on the average."""
+    from scipy.cluster.hierarchy import linkage
+    from scipy.spatial.distance import squareform
+
     root = np.sqrt(rows[used] / rows[used].sum(axis=1, keepdims=True))
     apart = np.sqrt(np.maximum(1.0 - root @ root.T, 0.0))  # Hellinger's distance
     np.fill_diagonal(apart, 0.0)

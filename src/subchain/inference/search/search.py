@@ -49,7 +49,7 @@ class StateSearch:
     algorithm : whose weights restricted iterations use
     """
 
-    hurries = True  # a short run should not end with all the states that it may use
+    round, hurries = 10, True  # a short run should not end with all the states that it may use
 
     def __init__(self, chains: Chains, algorithm: Algorithm) -> None:
         self.chains = chains

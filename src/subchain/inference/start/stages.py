@@ -23,7 +23,7 @@ def order_of_states(operator: TransitionOperator) -> Index | None:
     True
     """
     n_states = operator.n_states
-    own = np.array([operator.weight(state, state) for state in range(n_states)])
+    own = operator.diagonal()
     left, order = np.ones((n_states, 1)), list[int]()
     while len(order) < n_states:
         entered = (operator.apply(left) - own[:, None] * left)[:, 0] > 1e-12

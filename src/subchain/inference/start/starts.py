@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from subchain.core.records import Sums
 from subchain.data.evidence import Evidence
@@ -20,7 +19,7 @@ from subchain.errors import InputError
 from subchain.inference.start.kmeans import cluster
 from subchain.inference.start.stages import equal_parts, order_of_states
 from subchain.structures.chain.model import HMMPoint
-from subchain.transitions.sums import MOST_DENSE, BandedSums, ChainSums
+from subchain.transitions.sums import ChainSums
 
 Index = NDArray[np.int64]
 
@@ -67,7 +66,8 @@ def start_statistics(
         if not len(positions):
             raise InputError("init='known' needs positions whose states are known; give them with states=.")
         chosen = _sample(len(positions), rng)
-        return _guessed(data, likely, positions[chosen], states[chosen], chain)
+        guessed = _guessed(data, likely, positions[chosen], states[chosen], chain)
+        return _with_unseen(guessed, data, emission, likely, positions[chosen], rng)
     index = _sample(data.n_observations, rng)
     known = _by_evidence(data, evidence, index)
     if init == "parts":
@@ -75,7 +75,8 @@ def start_statistics(
         if order is None:
             raise InputError("init='parts' is for chains that never return to a state, such as mask=left_right.")
         labels = equal_parts(data, index, order)
-        return _guessed(data, likely, index, labels if known is None else _possible(labels, known), chain)
+        guessed = _guessed(data, likely, index, labels if known is None else _possible(labels, known), chain)
+        return _with_unseen(guessed, data, emission, likely, index, rng)
     features = None if init == "exponential" else emission.features(data, index)
     is_symbolic = features is None
     if init == "context":
@@ -85,10 +86,16 @@ def start_statistics(
         return HMMStatistics(_exponential_chain(data, chain, rng), sums)
     labels = _labels(features, _seen(data, likely, index), likely.n_states, rng, init)
     found = _guessed(data, likely, index, labels if known is None else _in_agreement(labels, known), chain)
-    if not is_symbolic:
-        return found
-    unseen = emission.random_sums(data, likely, index, rng).scale(DOUBT)  # symbols that the sample may lack
-    return HMMStatistics(found.chain, found.emission + unseen)
+    return _with_unseen(found, data, emission, likely, index, rng)
+
+
+def _with_unseen(
+    found: HMMStatistics, data: Sequences, emission: Emission, reference: Likelihood, index: Index,
+    rng: np.random.Generator,
+) -> HMMStatistics:  # fmt: skip
+    """Statistics with a share of what the sample may lack and must not be impossible; see `Emission.unseen_sums`."""
+    unseen = emission.unseen_sums(data, reference, index, rng)
+    return found if unseen is None else HMMStatistics(found.chain, found.emission + unseen.scale(DOUBT))
 
 
 def _of_symbols(data: Sequences, index: Index, rng: np.random.Generator) -> NDArray[np.float64] | None:
@@ -153,6 +160,8 @@ def _labels(
 
 def _in_agreement(labels: Index, known: NDArray[np.float64]) -> Index:
     """Cluster labels renamed so that evidence speaks for them as much as possible."""
+    from scipy.optimize import linear_sum_assignment
+
     n_states = len(known)
     agreement = np.zeros((n_states, n_states))
     np.add.at(agreement, labels, (known - 1.0 / n_states).T)
@@ -187,15 +196,8 @@ def _exponential(
 
 
 def _exponential_chain(data: Sequences, chain: ChainSums, rng: np.random.Generator) -> ChainSums:
-    """Counts of first states and transitions that are drawn at random.
-
-    A band has the counts that a matrix would have, unless that would be too large.
-    """
-    n_states, mean = len(chain.initial), max(data.n_observations, 1) / len(chain.initial) ** 2
-    initial = rng.exponential(data.n_sequences / n_states, n_states)
-    if isinstance(chain, BandedSums) and n_states <= MOST_DENSE:
-        return chain.like(initial, chain.layout.gather(rng.exponential(mean, (n_states, n_states))))
-    return chain.like(initial, rng.exponential(mean, chain.pairs.shape))
+    """Counts of first states and transitions that are drawn at random."""
+    return chain.drawn(data.n_sequences, max(data.n_observations, 1), rng)
 
 
 def _nearest_of_random(features: NDArray[np.float64], n_states: int, rng: np.random.Generator) -> Index:
@@ -220,5 +222,5 @@ def _guessed(data: Sequences, reference: Likelihood, index: Index, labels: Index
     counted = chain.like(np.full(n_states, data.n_sequences / n_states), np.zeros_like(chain.pairs))
     counted.count(labels[:-1][joined], labels[1:][joined], scale)
     moves = max(data.n_observations - data.n_sequences, 1)
-    pairs = (1.0 - ANYWHERE) * counted.pairs + ANYWHERE * moves / n_states**2
+    pairs = (1.0 - ANYWHERE) * counted.pairs + ANYWHERE * moves / counted.n_cells
     return HMMStatistics(chain.like(counted.initial, pairs), sums.scale(scale))

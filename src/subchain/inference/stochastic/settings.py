@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from subchain.core.checks import number, positive_number, whole_number
 from subchain.core.parts import IncrementalPosterior, Point, Posterior
 from subchain.errors import InputError, unknown_name
-from subchain.inference.run.algorithm import Algorithm
+from subchain.inference.run.algorithm import Algorithm, Files
 from subchain.inference.run.loop import RunState
 from subchain.inference.run.problem import Problem
 from subchain.inference.run.trace import Trace
@@ -141,6 +141,10 @@ class Stochastic(Algorithm):
 
     def weights(self, posterior: Posterior, point: Point) -> Point:
         return point if self.kind == "mode" else posterior.weights(self.kind)
+
+    @property
+    def files(self) -> Files:
+        return "none" if getattr(resolve_boundary(self.boundary), "storage", None) is None else "shared"
 
     # ---- memory ------------------------------------------------------------------------------------------------------
 

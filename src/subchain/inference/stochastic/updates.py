@@ -32,6 +32,7 @@ from subchain.inference.run.loop import RunState, Step, Trial
 from subchain.inference.run.problem import Problem
 from subchain.inference.stochastic.rates import Adaptive, Falling
 from subchain.inference.stochastic.results import StochasticResults
+from subchain.inference.stochastic.schedule import ROUNDS, is_time, pause_at, until_pause, until_time
 from subchain.structures.base import Fresh
 
 if TYPE_CHECKING:
@@ -46,8 +47,6 @@ DRAWN = 64
 AT_ONCE = 1 << 20
 #: Units, and their length, from which statistics are estimated where a run starts at a given model.
 SAMPLE_SIZE, SAMPLE_LENGTH = 128, 1024
-#: Updates between two updates of the hyperparameters, and the share of a short run.
-HYPERPARAMETERS_EVERY, SHORT_PAUSE = 10, 1.0 / 40.0
 #: Observations by which a search judges other numbers of states.
 JUDGED = 20_000
 #: Updates of the hyperparameters before a proposal is judged.
@@ -55,11 +54,6 @@ SETTLED = 3
 #: What a search may cost in fit, by the log normaliser of an observation. In the middle of a run the bound always asks
 #: for fewer states: counts that have only begun to differ are worth less than what their priors cost.
 LOSS = 1e-3
-#: Number of updates times their rate before the first search: by then a run has left its start behind. Short runs
-#: search in their second half.
-RIPE = 12.0
-#: Updates that count as one iteration of a search, and the share of a short run that does.
-ROUND, SHORT_ROUND = 100, 1.0 / 12.0
 
 
 class Draw:
@@ -100,9 +94,6 @@ class Updates:
         self.algorithm = algorithm
         self.plan = problem.structure.plan(algorithm)
         self.last_update = algorithm.n_updates(problem)
-        self.hurries = problem.search is not None and problem.search.hurries
-        self.round = self._at_most(ROUND, SHORT_ROUND) if self.hurries else ROUND
-        self.pause = self._at_most(HYPERPARAMETERS_EVERY, SHORT_PAUSE)
         self.seed = state.seed
         self.rate = 0.0
         self.interruption = Postponed()
@@ -120,10 +111,6 @@ class Updates:
         else:
             minibatches.begin()
         state.results = self.results  # the statistics of the start are released
-
-    def _at_most(self, updates: int, share: float) -> int:
-        """Return a number of updates, at most so many and a share of the run, if its length is known."""
-        return updates if self.last_update is None else max(min(updates, int(share * self.last_update)), 1)
 
     def _estimate(self, point: Point) -> Statistics:
         """Return statistics for a run that starts at a model: those of a sample, scaled to all the data."""
@@ -162,8 +149,9 @@ class Updates:
             while self.last_update is None or results.update < self.last_update:
                 self.interruption.check()  # also one that came while the last report was made
                 self._some_updates(self._until_pause(is_learned))
-                if is_learned and results.update % self.pause == 0:
-                    rate = min(1.0, self.pause * self.rate)
+                pause = pause_at(results.update)
+                if is_learned and results.update % pause == 0:
+                    rate = min(1.0, pause * self.rate)
                     results.update_hyperparameters([self.seed, 1 << 33, results.update], rate)
                 if results.update % every == 0 or time.perf_counter() > self.deadline:
                     break
@@ -177,10 +165,9 @@ class Updates:
     def _search(self, state: RunState, step: Step) -> Step:
         """Return the step, or where a search over the number of states has led after the present update."""
         done, search = self.results.update, self.problem.search
-        is_late = self.hurries and self.last_update is not None and 2 * done >= self.last_update
-        if search is None or done % self.round or not (self.rate * done >= RIPE or is_late):
+        if search is None or not is_time(search, done, self.rate):
             return step
-        state = dataclasses.replace(state, iteration=done // self.round - 1)
+        state = dataclasses.replace(state, iteration=done // search.round - 1)
         return search.improve(UpdateTrials(self, state, step), state, step)
 
     def _until_pause(self, is_learned: bool) -> int:
@@ -188,9 +175,9 @@ class Updates:
         done, every = self.results.update, self.algorithm.report_every
         left = every - done % every
         if is_learned:
-            left = min(left, self.pause - done % self.pause)
+            left = min(left, until_pause(done))
         if self.problem.search is not None:
-            left = min(left, self.round - done % self.round)
+            left = min(left, until_time(self.problem.search, done))
         return left if self.last_update is None else min(left, self.last_update - done)
 
     def _some_updates(self, most: int) -> None:
@@ -226,7 +213,7 @@ class Updates:
 class UpdateTrials:
     """What a stochastic run offers to a search over the number of states: proposals are judged by an excerpt."""
 
-    every, advances, begins_to_settle = 3, False, False
+    every, advances, begins_to_settle = ROUNDS, False, False
 
     def __init__(self, updates: Updates, state: RunState, step: Step) -> None:
         self.visited = float(updates.results.update) * updates.plan.n_observations

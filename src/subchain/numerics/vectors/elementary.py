@@ -11,6 +11,7 @@ import numpy as np
 from numba.extending import lower_builtin
 
 from subchain.numerics.vectors.functions import (
+    IMPOSSIBLE,
     LEAST_NORMAL,
     LOWEST_EXPONENT,
     LOWEST_SINGLE_EXPONENT,
@@ -26,7 +27,7 @@ class _Exponential(NamedTuple):
 
     Attributes
     ----------
-    lowest : smallest argument whose exponential is not zero
+    lowest : smallest argument whose exponential is computed; see `exponential` for what lies below
     high, low : ln 2 = high + low; the last bits of the high part are zero: its products with small integers are exact
     rounder : added to a number of moderate size, it rounds it to an integer and leaves that in the lowest bits
     bits : of the fraction of a number
@@ -99,6 +100,8 @@ def _exponential(context, builder, sig, args):
         value = builder.fadd(builder.fmul(value, r), constant(code, coefficient))
     shift = builder.shl(builder.bitcast(rounded, integers), constant(integers, parts.bits))
     scaled = builder.add(builder.bitcast(value, integers), shift)
+    if vector == VECTOR:  # doubles that are low stay positive: underflow must not make impossible what is not
+        is_low = builder.fcmp_ordered("<", args[0], constant(code, IMPOSSIBLE))
     return builder.select(is_low, constant(code, 0.0), builder.bitcast(scaled, code))
 
 

@@ -12,8 +12,10 @@ from numba.extending import register_jitable
 #: Entries of a vector of doubles: one cache line, which is one AVX-512 register, two AVX or four SSE registers.
 WIDTH = 8
 
-#: `exponential` returns zero below these arguments, for doubles and for singles; normal numbers reach a little further.
+#: `exponential` does not go below these arguments, for doubles and for singles; normal numbers reach a little further.
 LOWEST_EXPONENT, LOWEST_SINGLE_EXPONENT = -700.0, -85.0
+#: Doubles below this stand for −inf, whose exponential is zero.
+IMPOSSIBLE = -1e299
 #: Smallest positive normal double.
 LEAST_NORMAL = float(np.finfo(np.float64).tiny)
 
@@ -91,12 +93,16 @@ def largest(values: Any, others: Any) -> Any:
 
 
 def exponential(values: Any) -> Any:
-    """Return exp(values) of nonpositive values; zero below `LOWEST_EXPONENT`, or `LOWEST_SINGLE_EXPONENT`.
+    """Return exp(values) of nonpositive values.
 
-    Kernels that call it must be compiled without reordering of additions (no `reassoc` in fastmath).
+    Doubles below `LOWEST_EXPONENT` have that of the lowest exponent, those below `IMPOSSIBLE` zero. Singles are zero
+    below `LOWEST_SINGLE_EXPONENT`. Kernels that call it must be compiled without reordering of additions (no `reassoc`
+    in fastmath).
     """
-    lowest = values.dtype.type(LOWEST_EXPONENT if values.dtype == np.float64 else LOWEST_SINGLE_EXPONENT)
-    return np.where(values < lowest, values.dtype.type(0.0), np.exp(np.maximum(values, lowest)))
+    is_double = values.dtype == np.float64
+    lowest = values.dtype.type(LOWEST_EXPONENT if is_double else LOWEST_SINGLE_EXPONENT)
+    is_zero = values < (IMPOSSIBLE if is_double else lowest)
+    return np.where(is_zero, values.dtype.type(0.0), np.exp(np.maximum(values, lowest)))
 
 
 def logarithm(values: Any) -> Any:

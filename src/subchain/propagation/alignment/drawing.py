@@ -6,20 +6,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from subchain.propagation.alignment.chain import bucket_of, fill_transition, reach_of, run_forward, table_of
 from subchain.propagation.alignment.pair import Shares, add_share, keep, rooms, weigh
-from subchain.propagation.alignment.sentence import (
-    bucket_of,
-    distance_of,
-    fill_transition,
-    padded,
-    reach_of,
-    run_forward,
-    weigh_distances,
-)
-from subchain.propagation.compiled import kernel
+from subchain.propagation.alignment.sentence import distance_of, padded, weigh_distances
+from subchain.propagation.compiled import bare_kernel, kernel
 
 
-@kernel
+@bare_kernel
 def draw_model1(room, n_words, n_positions, uniforms, out):
     """Draw each word's position from model 1, −1 for NULL; `uniforms` is (words, 2)."""
     width = padded(n_positions)
@@ -34,7 +27,7 @@ def draw_model1(room, n_words, n_positions, uniforms, out):
             left -= weights[j, i]
 
 
-@kernel
+@bare_kernel
 def _draw_memory(weights, of_start, transition, ends, following, n_positions, uniform):
     """Draw the position remembered before a jump to `following`, or at the end if it is −1; n is the start."""
     total = of_start * (transition[n_positions, following] if following >= 0 else ends[n_positions])
@@ -53,13 +46,11 @@ def _draw_memory(weights, of_start, transition, ends, following, n_positions, un
     return chosen
 
 
-@kernel
+@bare_kernel
 def draw_chain(room, n_words, n_positions, uniforms, out):
     """Draw all positions given forward weights, from the last word to the first; see `draw_model1`."""
-    width = padded(n_positions)
-    links = room.links[: n_words * width].reshape(n_words, width)
-    forward = room.forward[: (n_words + 1) * width].reshape(n_words + 1, width)
-    transition = room.transition[: (n_positions + 1) * width].reshape(n_positions + 1, width)
+    links, forward = table_of(room.links, n_words, n_positions), table_of(room.forward, n_words + 1, n_positions)
+    transition = table_of(room.transition, n_positions + 1, n_positions)
     starts = room.scalars[1]
     ends, uniform = room.ends, uniforms[n_words - 1, 0]
     memory = _draw_memory(forward[n_words], starts[n_words], transition, ends, -1, n_positions, uniform)
@@ -72,7 +63,7 @@ def draw_chain(room, n_words, n_positions, uniforms, out):
                 memory = _draw_memory(forward[j], starts[j], transition, ends, memory, n_positions, uniform)
 
 
-@kernel
+@bare_kernel
 def draw_pair(model, jumps, n_source, n_target, both, uniforms, positions, expected):
     """Draw an alignment in each direction; write it as links, which are 0 or 1, and as numbers of jumps.
 
@@ -88,8 +79,7 @@ def draw_pair(model, jumps, n_source, n_target, both, uniforms, positions, expec
         first, width = 0 if direction == 0 else n_target, padded(n_positions)
         drawn, random = positions[first : first + n_words], uniforms[first : first + n_words]
         if model.is_chain:
-            rows = room.transition[: (n_positions + 1) * width].reshape(n_positions + 1, width)
-            fill_transition(jumps[direction], model, n_positions, rows, room.ends)
+            fill_transition(jumps[direction], model, n_positions, room)
             run_forward(room, model.null_probability, n_words, n_positions)
             draw_chain(room, n_words, n_positions, random, drawn)
         else:

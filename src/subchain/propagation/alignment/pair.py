@@ -12,19 +12,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from subchain.propagation.alignment.chain import add_jumps, fill_transition, run_backward, run_forward
 from subchain.propagation.alignment.sentence import (
     LEAST,
     add_distances,
-    add_jumps,
     expect_model1,
-    fill_transition,
     make_room,
     padded,
-    run_backward,
-    run_forward,
     weigh_distances,
 )
-from subchain.propagation.compiled import kernel
+from subchain.propagation.compiled import bare_kernel, kernel
 
 Array = NDArray[np.float64]
 
@@ -55,7 +52,7 @@ class Table(NamedTuple):
     ----------
     pairs : (E, 2) of word pairs
     null_target, null_source : (T,), (S,) of words given NULL in direction 0, and in direction 1
-    jumps : (2, B) of jump widths, by their buckets (`sentence.bucket_of`)
+    jumps : (2, B) of jump widths, by their buckets (`chain.bucket_of`)
     """
 
     pairs: Array
@@ -87,7 +84,7 @@ def rooms(longest_source, longest_target, n_cells):
     return make_room(longest_target, longest_source, n_cells), make_room(longest_source, longest_target, n_cells)
 
 
-@kernel
+@bare_kernel
 def weigh(cells, pair, table, both):
     """Fill the weights of both directions from a table of weights."""
     first_source, first_target = cells.source_starts[pair], cells.target_starts[pair]
@@ -109,7 +106,7 @@ def weigh(cells, pair, table, both):
         backward[i, n_target:] = 0.0
 
 
-@kernel
+@bare_kernel
 def predict(cells, pair, counts, totals, concentration, both):
     """Fill the weights of both directions from counts: (C + β) / (C of all words + V β)."""
     first_source, first_target = cells.source_starts[pair], cells.target_starts[pair]
@@ -137,7 +134,7 @@ def predict(cells, pair, counts, totals, concentration, both):
         cell += n_source
 
 
-@kernel
+@bare_kernel
 def run_pair(model, jumps, n_source, n_target, both, expected, exposures):
     """Compute the posterior links of both directions; write expected jumps, add exposures; return the log likelihood.
 
@@ -156,16 +153,14 @@ def run_pair(model, jumps, n_source, n_target, both, expected, exposures):
             add_distances(room, n_words, n_positions, expected[direction], exposures[direction])
         if not model.is_chain:
             continue
-        width = padded(n_positions)
-        table = room.transition[: (n_positions + 1) * width].reshape(n_positions + 1, width)
-        fill_transition(jumps[direction], model, n_positions, table, room.ends)
+        fill_transition(jumps[direction], model, n_positions, room)
         found += run_forward(room, model.null_probability, n_words, n_positions)
         run_backward(room, model.null_probability, n_words, n_positions)
         add_jumps(room, jumps[direction], model.has_ends, n_positions, expected[direction], exposures[direction])
     return found
 
 
-@kernel
+@bare_kernel
 def keep(both, expected, n_source, n_target, cell, row, shares):
     """Write the posterior links and jumps of one sentence pair to its shares, from cell `cell` on and at row `row`."""
     wide, high = padded(n_source), padded(n_target)
@@ -176,10 +171,12 @@ def keep(both, expected, n_source, n_target, cell, row, shares):
             shares.links[cell, 0] = forward[j, i]
             shares.links[cell, 1] = backward[i, j]
             cell += 1
-    shares.jumps[row] = expected
+    for direction in range(2):
+        for bucket in range(expected.shape[1]):
+            shares.jumps[row, direction, bucket] = expected[direction, bucket]
 
 
-@kernel
+@bare_kernel
 def add_share(cells, pair, cell, row, shares, sign, agrees, counts, totals, both):
     """Add `sign` times what one sentence pair has put into the counts; its share is at cell `cell` and row `row`.
 

@@ -26,15 +26,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subchain.propagation.alignment.sentence import (
-    bucket_of,
-    distance_of,
-    fill_transition,
-    make_room,
-    padded,
-    reach_of,
-)
-from subchain.propagation.compiled import kernel
+from subchain.propagation.alignment.chain import bucket_of, fill_transition, reach_of, table_of
+from subchain.propagation.alignment.sentence import distance_of, make_room, padded
+from subchain.propagation.compiled import bare_kernel, kernel, part
 
 Array = NDArray[np.float64]
 
@@ -85,7 +79,7 @@ class Around(NamedTuple):
     jumps: Array
 
 
-@kernel
+@part
 def side_of(cells, pair, direction):
     """Return one direction of a sentence pair."""
     source = cells.source[cells.source_starts[pair] : cells.source_starts[pair + 1]]
@@ -95,7 +89,7 @@ def side_of(cells, pair, direction):
     return Side(1, source, target, cells.starts[pair], 1, source.shape[0])
 
 
-@kernel
+@bare_kernel
 def read_links(side, word, links, out):
     """Write the q of a word to `out` (positions + 1,), NULL last."""
     left, cell = 1.0, side.first + word * side.word_step
@@ -107,7 +101,7 @@ def read_links(side, word, links, out):
     out[n_positions] = max(left, 0.0)
 
 
-@kernel
+@bare_kernel
 def add_word(cells, side, word, links, sign, agrees, counts, totals):
     """Add `sign` times the share of a word to the counts of links; with agreement to those of both directions."""
     left, of_word, cell = 1.0, 0.0, side.first + word * side.word_step
@@ -132,7 +126,7 @@ def add_word(cells, side, word, links, sign, agrees, counts, totals):
         by_word[side.words[word]] += sign * of_word
 
 
-@kernel
+@bare_kernel
 def weigh_word(cells, side, word, counts, totals, concentration, out):
     """Write the predictive probability of a word given each position, and given NULL, to `out` (positions + 1,)."""
     direction, code = side.direction, side.words[word]
@@ -147,7 +141,7 @@ def weigh_word(cells, side, word, counts, totals, concentration, out):
     out[n_positions] = (max(nulls[code], 0.0) + concentration) / (by_position[-1] + of_all)
 
 
-@kernel
+@bare_kernel
 def look_ahead(side, links, around):
     """Fill `around.after` for all words, and let `around.before` be the start."""
     n_words, n_positions = side.words.shape[0], side.positions.shape[0]
@@ -163,7 +157,7 @@ def look_ahead(side, links, around):
         around.after[word - 1, n_positions] = null * around.after[word, n_positions]
 
 
-@kernel
+@bare_kernel
 def step_over(n_positions, around):
     """Let `around.before` be the position that is remembered after the word."""
     null = around.own[n_positions]
@@ -172,7 +166,7 @@ def step_over(n_positions, around):
     around.before[n_positions] *= null
 
 
-@kernel
+@bare_kernel
 def add_jumps_of(n_positions, has_ends, around, after, sign, jumps):
     """Add `sign` times the expected jumps to a word, and from it or past it to the next position, to `jumps` (B,)."""
     reach, null = reach_of(jumps.shape[0], has_ends), around.own[n_positions]
@@ -186,7 +180,7 @@ def add_jumps_of(n_positions, has_ends, around, after, sign, jumps):
             jumps[bucket_of(origin, n_positions, n_positions, reach, has_ends)] += onward * after[n_positions]
 
 
-@kernel
+@bare_kernel
 def expect_jumps_of(side, has_ends, links, around, jumps):
     """Write the expected jumps of independent words to `jumps` (B,)."""
     n_words, n_positions = side.words.shape[0], side.positions.shape[0]
@@ -206,7 +200,7 @@ def expect_jumps_of(side, has_ends, links, around, jumps):
         jumps[bucket] += around.before[m]
 
 
-@kernel
+@bare_kernel
 def weigh_jumps(counts, concentration, excludes, model, n_positions, around, after, room):
     """Multiply the weights of a word by the expected probabilities of the jumps to it, and from it or past it.
 
@@ -216,8 +210,8 @@ def weigh_jumps(counts, concentration, excludes, model, n_positions, around, aft
         others = around.mine[bucket] if excludes else 0.0
         around.jumps[bucket] = max(counts[bucket] + others, 0.0) + concentration
     width = padded(n_positions)
-    transition = room.transition[: (n_positions + 1) * width].reshape(n_positions + 1, width)
-    fill_transition(around.jumps, model, n_positions, transition, room.ends)
+    transition = table_of(room.transition, n_positions + 1, n_positions)
+    fill_transition(around.jumps, model, n_positions, room)
     into = room.vectors[0]
     into[:width] = 0.0
     past = 0.0
@@ -233,7 +227,7 @@ def weigh_jumps(counts, concentration, excludes, model, n_positions, around, aft
     around.weights[n_positions] *= model.null_probability * past
 
 
-@kernel
+@bare_kernel
 def renew_word(side, word, weights, links):
     """Write the normalised weights of a word as its q; return the log normaliser."""
     n_positions, cell = side.positions.shape[0], side.first + word * side.word_step
@@ -244,7 +238,7 @@ def renew_word(side, word, weights, links):
     return math.log(total)
 
 
-@kernel
+@bare_kernel
 def add_distances_of(side, word, links, sign, mine):
     """Add `sign` times the links of one word to the distances of its sentence."""
     n_words, n_positions = side.words.shape[0], side.positions.shape[0]
@@ -254,7 +248,7 @@ def add_distances_of(side, word, links, sign, mine):
         cell += side.position_step
 
 
-@kernel
+@bare_kernel
 def weigh_distances_of(counts, concentration, excludes, null_probability, side, word, around):
     """Multiply the weights of a word by the probabilities of its positions in the diagonal model."""
     n_words, n_positions, total = side.words.shape[0], side.positions.shape[0], 0.0
@@ -269,7 +263,7 @@ def weigh_distances_of(counts, concentration, excludes, null_probability, side, 
     around.weights[n_positions] *= null_probability
 
 
-@kernel
+@bare_kernel
 def keep_jumps(mine, kept, counts, how):
     """Write the jumps of a sentence over those that were kept; exchange them in the counts, too, if they go back."""
     for bucket in range(mine.shape[0]):
@@ -281,7 +275,7 @@ def keep_jumps(mine, kept, counts, how):
             counts[bucket] += old
 
 
-@kernel
+@bare_kernel
 def sum_jumps(side, model, links, around):
     """Write the expected jumps, or distances, of a sentence to `around.mine`."""
     if model.is_chain:
@@ -293,7 +287,7 @@ def sum_jumps(side, model, links, around):
             add_distances_of(side, word, links, 1.0, around.mine)
 
 
-@kernel
+@bare_kernel
 def add_part(side, word, model, links, sign, around):
     """Add `sign` times the jumps, or distances, that a word takes part in to `around.mine`."""
     if model.is_chain:
@@ -303,7 +297,7 @@ def add_part(side, word, model, links, sign, around):
         add_distances_of(side, word, links, sign, around.mine)
 
 
-@kernel
+@bare_kernel
 def visit_side(cells, side, counts, totals, prior, model, links, kept, how, around, room):
     """Update the words of one direction of a sentence pair; `kept` (B,) are its jumps. Return the log normaliser."""
     n_positions, of_sides, found = side.positions.shape[0], counts.jumps[side.direction], 0.0

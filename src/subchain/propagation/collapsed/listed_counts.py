@@ -42,6 +42,20 @@ def sum_moves(first, last, legal, blocks, moves, at, out):
                 at += 1
 
 
+@kernel
+def forget_impossible(legal, blocks, moves, possible):
+    """Set the transitions of a list that cannot happen to zero."""
+    for position in range(1, blocks.shape[0] - 1):
+        at = blocks[position]
+        if blocks[position + 1] == at:
+            continue
+        for a in range(legal.offsets[position - 1], legal.offsets[position]):
+            for b in range(legal.offsets[position], legal.offsets[position + 1]):
+                if not possible[legal.states[a], legal.states[b]]:
+                    moves[at] = 0.0
+                at += 1
+
+
 @bare_part
 def add_moves(sign, first, last, legal, blocks, moves, rows):
     """Add the transitions inside pieces between the positions `first` and `last`, kept as lists, to the counts."""

@@ -19,10 +19,11 @@ from subchain.propagation.compiled import family_rare, kernel, small_kernel
 from subchain.propagation.lanes.messages import approach
 from subchain.propagation.lanes.observing import add_observations, likelihoods, observation_room, observe
 from subchain.propagation.lanes.outcomes import take
-from subchain.propagation.lanes.recursions import forward, forward_backward, log_totals
+from subchain.propagation.lanes.recursions import backward, forward, log_totals
 from subchain.propagation.lanes.sums import pair_sums, weigh
-from subchain.propagation.layout import column_positions, step_offsets
+from subchain.propagation.layout import Walks, column_positions, step_offsets
 from subchain.propagation.precision import SAFE_MEETING, SAFE_SCALE, by_precision
+from subchain.propagation.underflow import LEAST_MARGINAL, Growth, search_losses
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -69,11 +70,24 @@ class Claims(NamedTuple):
 
 
 class Ways(NamedTuple):
-    """First states (K,), the transition matrix and its transpose, (K, K) each, of the floating type of the tables."""
+    """First states and transitions, of the floating type of the tables.
+
+    Attributes
+    ----------
+    initial, transition, transposed : (K,), the matrix (K, K), and its transpose
+    steps : (K, K) transitions that are possible; (0, 0) where no loss to underflow can matter
+    possible : (K,) states that a chain can ever be in; (0,) where that is not asked
+    """
 
     initial: NDArray[Any]
     transition: NDArray[Any]
     transposed: NDArray[Any]
+    steps: Flags
+    possible: Flags
+
+
+#: Fields of `Ways` that are of the floating type of the tables.
+WEIGHTS = Ways._fields[:3]
 
 
 class Edges(NamedTuple):
@@ -251,8 +265,8 @@ def messages_of(tables, n_states, columns):
 
 
 @family_rare
-def run_lanes(family, seen, starts, offsets, start, stop, ways, smooth, tables, totals):
-    """Run lanes between messages from outside; return whether nothing turned up that needs another method.
+def run_forward(family, seen, starts, offsets, start, ways, tables, totals):
+    """Run lanes forward; return whether nothing turned up that needs another method.
 
     Parameters
     ----------
@@ -260,26 +274,66 @@ def run_lanes(family, seen, starts, offsets, start, stop, ways, smooth, tables, 
     seen : the family's room
     starts : (lanes,) first position of each lane
     offsets : (steps + 1,) first column of each step
-    start, stop : (K, lanes) weights of the first states, and backward messages of the last positions
-    smooth : whether smoothed marginals are wanted
+    start : (K, lanes) weights of the first states
     totals : (lanes,) output, log likelihoods
     """
     columns = offsets[-1]
     column_positions(starts, offsets, tables.positions)
     if not observe(family, tables.positions[:columns], seen):
         return False
-    likelihood, alpha, marginals = messages_of(tables, start.shape[0], columns)
+    likelihood, alpha, _ = messages_of(tables, start.shape[0], columns)
     scale, shift = tables.scale[:columns], tables.shift[:columns]
     likelihoods(family, seen, likelihood, shift)
-    if smooth:
-        forward_backward(
-            likelihood, ways.transition, ways.transposed, start, stop, offsets, shift, alpha, scale, marginals,
-            totals,
-        )  # fmt: skip
-    else:
-        forward(likelihood, ways.transition, start, offsets, alpha, scale)
-        log_totals(scale, shift, offsets, totals)
+    forward(likelihood, ways.transition, start, offsets, alpha, scale)
+    log_totals(scale, shift, offsets, totals)
     return _all_normal(scale)
+
+
+@small_kernel
+def run_backward(offsets, stop, ways, tables):
+    """Run lanes backward that have been run forward; `stop` (K, lanes) are messages of the last positions."""
+    likelihood, alpha, marginals = messages_of(tables, stop.shape[0], offsets[-1])
+    backward(likelihood, ways.transposed, stop, offsets, alpha, tables.scale[: offsets[-1]], marginals)
+
+
+@small_kernel
+def losses(starts, lengths, offsets, start, follows, ways, tables):
+    """What lanes that have been run forward may have lost to underflow, as `Growth`.
+
+    Parameters
+    ----------
+    starts, lengths : (lanes,) first position and number of positions of each lane
+    offsets, start, ways, tables : as above
+    follows : (lanes,) lanes that continue others: any state in which a chain can be may have been lost before
+    """
+    lanes = lengths.shape[0]
+    before = start.copy()
+    for lane in range(lanes):
+        if follows[lane]:
+            for k in range(before.shape[0]):
+                before[k, lane] += LEAST_MARGINAL if ways.possible[k] else 0.0
+    gain, own = np.full(lanes, -np.inf), np.full(lanes, -np.inf)
+    found = Growth(gain, own, gain.copy(), own.copy())
+    walks = Walks(lengths, np.arange(lanes), offsets, starts)
+    likelihood, alpha, _ = messages_of(tables, start.shape[0], offsets[-1])
+    search_losses(
+        likelihood, before, ways.transition, ways.steps, walks, alpha, tables.scale[: offsets[-1]], True, follows,
+        found,
+    )  # fmt: skip
+    return found
+
+
+@small_kernel
+def _keep_losses(lanes, a, b, edges, offsets, start, ways, tables, out):
+    """Keep what the lanes `a` to `b` may have lost, in the order of the data; `out` (P, 4) are fields of `Growth`."""
+    follows = np.empty(b - a, dtype=np.bool_)
+    for lane in range(a, b):
+        follows[lane - a] = not lanes.is_first[lane] and edges.before.shape[0] > 0
+    found = losses(lanes.starts[a:b], lanes.lengths[a:b], offsets, start, follows, ways, tables)
+    for lane in range(a, b):
+        own = out[lanes.pieces[lane]]
+        own[0], own[1] = found.gain[lane - a], found.own[lane - a]
+        own[2], own[3] = found.highest[lane - a], found.own_highest[lane - a]
 
 
 @family_rare
@@ -289,8 +343,12 @@ def _run_tile(family, seen, lanes, a, b, ways, edges, smooth, tables, outputs, s
     start, own = np.empty((n_states, b - a), tables.alpha.dtype), np.empty(b - a)
     stop = np.empty_like(start)
     _starts(lanes, a, b, ways, edges, start, stop)
-    if not run_lanes(family, seen, lanes.starts[a:b], offsets, start, stop, ways, smooth, tables, own):
+    if not run_forward(family, seen, lanes.starts[a:b], offsets, start, ways, tables, own):
         return False
+    if ways.steps.shape[0] > 0:
+        _keep_losses(lanes, a, b, edges, offsets, start, ways, tables, outputs.losses)
+    if smooth:
+        run_backward(offsets, stop, ways, tables)
     weighted, alpha, marginals = messages_of(tables, n_states, offsets[-1])
     if not _keep_edges(lanes, a, b, ways, edges, alpha, tables.scale, weighted, offsets, stop, smooth):
         return False

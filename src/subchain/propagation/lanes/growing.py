@@ -19,10 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.numerics.vectors import WIDTH, largest, load, minus, reciprocal, spread, store, total, zeros
-from subchain.propagation.compiled import kernel, part
+from subchain.propagation.compiled import bare_kernel, kernel, part
 
-#: Rows of the scratch of `_is_enough`, each a vector over the states.
-INTO, OUT_OF, INTO_THROUGH, OUT_THROUGH, FIRST, LAST, TOTAL, APART = range(8)
+#: Rows of the scratch of `_what_matters`, each a vector over the states.
+INTO, OUT_OF, INTO_THROUGH, OUT_THROUGH, FIRST, LAST, TOTAL, APART, START, N_ROWS = range(10)
+#: Distances that are too large, of the left buffer (even) and of the right one; nothing is.
+NEAR_LEFT, NEAR_RIGHT, FAR_LEFT, FAR_RIGHT, NOTHING = range(5)
+#: Products are divided by their sums where these leave such a range.
+LOW, HIGH = 2.0**-64, 2.0**64
+#: Sums below this are multiplied by `LARGE`, and what they are sums of: their reciprocals might overflow.
+LEAST, LARGE = 2.0**-960, 2.0**960
 
 
 class Buffers(NamedTuple):
@@ -82,26 +88,51 @@ def _multiply(a, b, out):
             store(out, i, at, None, p)
 
 
-@kernel
+@bare_kernel
 def extend(likelihood, matrix, column, product, scratch):
-    """Append one position to a product: product · matrix · diag(likelihood), normalised, in place.
+    """Append one position to a product: product · matrix · diag(likelihood), in place, in any scale.
 
-    `scratch` is (K + 1, P), zero in the last columns of its last row.
+    `scratch` is (K + 1, P), zero in the last columns of its last row. Four rows are replaced at a time.
     """
-    n_states = product.shape[0]
-    _multiply(product, matrix, scratch)
+    n_states, last, summed = product.shape[0], product.shape[0] - 1, zeros()
     for k in range(n_states):
         scratch[n_states, k] = likelihood[k, column]
-    summed = zeros()
-    for at in range(0, product.shape[1], WIDTH):
-        weights = load(scratch, n_states, at, None)
-        for j in range(n_states):
-            entries = load(scratch, j, at, None) * weights
-            summed += entries
-            store(product, j, at, None, entries)
+    for i in range(0, n_states, 4):
+        i1, i2, i3 = min(i + 1, last), min(i + 2, last), min(i + 3, last)
+        for at in range(0, product.shape[1], WIDTH):
+            store(scratch, i3, at, None, load(product, i3, at, None))
+            store(scratch, i2, at, None, load(product, i2, at, None))
+            store(scratch, i1, at, None, load(product, i1, at, None))
+            store(scratch, i, at, None, load(product, i, at, None))
+        for at in range(0, product.shape[1], WIDTH):
+            p, q, r, s = zeros(), zeros(), zeros(), zeros()
+            for j in range(n_states):
+                x = load(matrix, j, at, None)
+                p += spread(scratch, i, j) * x
+                q += spread(scratch, i1, j) * x
+                r += spread(scratch, i2, j) * x
+                s += spread(scratch, i3, j) * x
+            weights = load(scratch, n_states, at, None)
+            p, q, r, s = p * weights, q * weights, r * weights, s * weights
+            summed += p + q + r + s
+            store(product, i3, at, None, s)
+            store(product, i2, at, None, r)
+            store(product, i1, at, None, q)
+            store(product, i, at, None, p)
     whole = total(summed)
+    if not LOW <= whole <= HIGH:
+        _rescale(product, whole)
+
+
+@bare_kernel
+def _rescale(product, whole):
+    """Divide a product by its sum, unless that is zero."""
+    factor = LARGE if whole < LEAST else 1.0
+    whole *= factor
     if whole > 0.0:
-        product /= whole
+        for j in range(product.shape[0]):
+            for k in range(product.shape[1]):
+                product[j, k] = product[j, k] * factor / whole
 
 
 @kernel
@@ -119,11 +150,11 @@ def multiply_through(likelihood, matrix, first, length, product, turned):
             turned[k, j] = product[j, k]
 
 
-@kernel
+@bare_kernel
 def _largest_distance(vectors, marginals, weights, columns):
     """Return the largest total variation distance between marginals and columns[:, j] · weights, normalised, over j.
 
-    Marginals and weights are rows of `vectors`; columns whose product is zero are left out.
+    Marginals and weights are rows of `vectors`; columns whose product is zero, or nearly so, are left out.
     """
     n_states, largest_one = columns.shape[0], 0.0
     for at in range(0, columns.shape[1], WIDTH):
@@ -138,7 +169,7 @@ def _largest_distance(vectors, marginals, weights, columns):
         store(vectors, TOTAL, at, None, norm)
         store(vectors, APART, at, None, apart)
     for j in range(n_states):
-        if vectors[TOTAL, j] > 0.0:
+        if vectors[TOTAL, j] >= LEAST:
             largest_one = max(largest_one, 0.5 * vectors[APART, j])
     return largest_one
 
@@ -150,14 +181,39 @@ def _put_marginals(vectors, one, other, out):
     for k in range(vectors.shape[1]):
         vectors[out, k] = vectors[one, k] * vectors[other, k]
         norm += vectors[out, k]
-    if norm > 0.0:
+    if norm >= LEAST:
         for k in range(vectors.shape[1]):
             vectors[out, k] /= norm
 
 
-@kernel
-def _is_enough(start, buffers, lane, any_left, any_right, tolerance, vectors, scratch):
-    """Whether positions beyond the buffers hardly influence the marginals of the subchain's first and last position.
+@part
+def _combine(rows, vectors, weights, out):
+    """Write Σ_j rows[j] · weights[j]; weights and output are rows of `vectors`."""
+    for at in range(0, rows.shape[1], WIDTH):
+        summed = zeros()
+        for j in range(rows.shape[0]):
+            summed += spread(vectors, weights, j) * load(rows, j, at, None)
+        store(vectors, out, at, None, summed)
+
+
+@part
+def _distance(which, buffers, lane, vectors, scratch):
+    """Return how much a buffer's outer end matters: for the near end of the subchain (`NEAR_*`), or for the far one."""
+    if which == NEAR_LEFT:
+        return _largest_distance(vectors, FIRST, OUT_THROUGH, buffers.left[lane])
+    if which == NEAR_RIGHT:
+        return _largest_distance(vectors, LAST, INTO_THROUGH, buffers.right[lane])
+    n_states = buffers.left.shape[1]
+    if which == FAR_LEFT:
+        _multiply(buffers.turned[lane], buffers.left[lane], scratch)
+        return _largest_distance(vectors, LAST, OUT_OF, scratch[:n_states])
+    _multiply(buffers.core[lane], buffers.right[lane], scratch)
+    return _largest_distance(vectors, FIRST, INTO, scratch[:n_states])
+
+
+@bare_kernel
+def _what_matters(start, buffers, lane, any_left, any_right, tolerance, suspect, vectors, scratch):
+    """Return whether, and where, positions beyond the buffers influence the marginals of the subchain's ends.
 
     The bound is the largest total variation distance between the present marginals and those with a known state at the
     outer end of a buffer, over all such states, added for both sides.
@@ -165,41 +221,45 @@ def _is_enough(start, buffers, lane, any_left, any_right, tolerance, vectors, sc
     Parameters
     ----------
     start : (K,) weights of the outermost state of the left buffer
-    tolerance : what the bound may be
     any_left, any_right : whether the sequence extends beyond the left and the right buffer
-    vectors, scratch : (8, P), zeros, and (K + 1, P)
+    tolerance : what the bound may be
+    suspect : the distance that was too large before, which is looked at first
+    vectors, scratch : (N_ROWS, P), zeros beyond the states, and (K + 1, P)
+
+    Returns
+    -------
+    The number of a distance that is too large; `NOTHING` if the buffers are long enough.
     """
-    left, core, turned, right = buffers.left[lane], buffers.core[lane], buffers.turned[lane], buffers.right[lane]
-    n_states = left.shape[0]
+    n_states = buffers.left.shape[1]
     for k in range(n_states):
-        into, out_of = 0.0, 0.0
-        for j in range(n_states):
-            into += left[k, j] * start[j]
-            out_of += right[k, j]
-        vectors[INTO, k], vectors[OUT_OF, k] = into, out_of
+        vectors[START, k] = start[k]
     for k in range(n_states):
-        into, out_of = 0.0, 0.0
-        for j in range(n_states):
-            into += turned[k, j] * vectors[INTO, j]
-            out_of += core[k, j] * vectors[OUT_OF, j]
-        vectors[INTO_THROUGH, k], vectors[OUT_THROUGH, k] = into, out_of
+        into, out_of = zeros(), zeros()
+        for at in range(0, vectors.shape[1], WIDTH):
+            into += load(buffers.left[lane], k, at, None) * load(vectors, START, at, None)
+            out_of += load(buffers.right[lane], k, at, None)
+        vectors[INTO, k], vectors[OUT_OF, k] = total(into), total(out_of)
+    _combine(buffers.turned[lane], vectors, OUT_OF, OUT_THROUGH)
+    _combine(buffers.core[lane], vectors, INTO, INTO_THROUGH)
     _put_marginals(vectors, INTO, OUT_THROUGH, FIRST)
     _put_marginals(vectors, INTO_THROUGH, OUT_OF, LAST)
-    of_left = _largest_distance(vectors, FIRST, OUT_THROUGH, left) if any_left else 0.0
-    of_right = _largest_distance(vectors, LAST, INTO_THROUGH, right) if any_right else 0.0
-    if of_left + of_right > tolerance:  # as it is until the last steps: the farther position need not be looked at
-        return False
-    if any_left:
-        _multiply(turned, left, scratch)
-        of_left = max(of_left, _largest_distance(vectors, LAST, OUT_OF, scratch[:n_states]))
-    if any_right:
-        _multiply(core, right, scratch)
-        of_right = max(of_right, _largest_distance(vectors, FIRST, INTO, scratch[:n_states]))
-    return of_left + of_right <= tolerance
+    if (any_left if suspect % 2 == 0 else any_right) and _distance(
+        suspect, buffers, lane, vectors, scratch
+    ) > tolerance:
+        return suspect
+    of_left = of_right = 0.0
+    for which in range(NOTHING):
+        if which % 2 == 0 and any_left:
+            of_left = max(of_left, _distance(which, buffers, lane, vectors, scratch))
+        elif which % 2 == 1 and any_right:
+            of_right = max(of_right, _distance(which, buffers, lane, vectors, scratch))
+        if of_left + of_right > tolerance:
+            return which
+    return np.int64(NOTHING)
 
 
-@kernel
-def grow_lane(lane, buffers, starts, tables, at, room, growth):
+@bare_kernel
+def grow_lane(lane, buffers, starts, tables, at, room, growth, vectors, scratch):
     """Extend the buffers of one subchain, as far as the given likelihoods reach; return whether they are long enough.
 
     Parameters
@@ -210,17 +270,21 @@ def grow_lane(lane, buffers, starts, tables, at, room, growth):
     tables : for each side (K, n) likelihoods of positions at growing distance, from column `at` on
     room : (2,) number of these positions
     growth : BufferGrowth
+    vectors, scratch : see `_what_matters`
     """
     left, right = buffers.left[lane], buffers.right[lane]
     grown, ends = buffers.grown[lane], buffers.ends[lane]
-    vectors, scratch = np.zeros((8, left.shape[1])), np.zeros((left.shape[0] + 1, left.shape[1]))
     used_left = used_right = 0
+    suspect = np.int64(NEAR_LEFT)
     while True:
         any_left, any_right = grown[0] < ends[0], grown[1] < ends[1]
         if not (any_left or any_right) or max(grown[0], grown[1]) >= growth.limit:
             return True
         start = starts[0] if any_left else starts[1]
-        if _is_enough(start, buffers, lane, any_left, any_right, growth.tolerance, vectors, scratch):
+        suspect = _what_matters(
+            start, buffers, lane, any_left, any_right, growth.tolerance, suspect, vectors, scratch
+        )  # fmt: skip
+        if suspect == NOTHING:
             return True
         wanted_left = min(growth.step, ends[0] - grown[0], growth.limit - grown[0])
         wanted_right = min(growth.step, ends[1] - grown[1], growth.limit - grown[1])
@@ -237,6 +301,13 @@ def grow_lane(lane, buffers, starts, tables, at, room, growth):
 
 
 @kernel
+def growing_room(buffers):
+    """Return room for `grow_lane`."""
+    n_states, width = buffers.left.shape[1:]
+    return np.zeros((N_ROWS, width)), np.zeros((n_states + 1, width))
+
+
+@kernel
 def into_and_out_of(start, left, right, into, out_of):
     """Write the weights of a subchain's first state and the backward message of its last, each (K,), summing to one."""
     from_left, from_right = 0.0, 0.0
@@ -247,6 +318,15 @@ def into_and_out_of(start, left, right, into, out_of):
             out_of[k] += right[k, j]
         from_left += into[k]
         from_right += out_of[k]
-    for k in range(start.shape[0]):
-        into[k] = into[k] / from_left if from_left > 0.0 else into[k]
-        out_of[k] = out_of[k] / from_right if from_right > 0.0 else out_of[k]
+    _normalise(into, from_left)
+    _normalise(out_of, from_right)
+
+
+@part
+def _normalise(weights, whole):
+    """Divide weights by their sum, unless it is zero."""
+    factor = LARGE if whole < LEAST else 1.0
+    whole *= factor
+    if whole > 0.0:
+        for k in range(weights.shape[0]):
+            weights[k] = weights[k] * factor / whole

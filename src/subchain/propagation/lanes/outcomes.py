@@ -1,7 +1,8 @@
 """What a compiled pass does with the messages of a tile, beside sums: fill tables, or draw paths.
 
 A named tuple says which (`Outputs`, `Draws`), and the verb `take` is chosen by its class when the pass is compiled. All
-of them have `totals` (n,), the log likelihood of each piece, in the order of the data.
+of them have `totals` (n,), the log likelihood of each piece, in the order of the data, and `losses` (n, 4), what each
+may have lost to underflow (the fields of `Growth`); (0, 4) where nothing that is lost can matter.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -39,18 +40,19 @@ class Outputs(NamedTuple):
 
     Attributes
     ----------
-    totals : (n,)
+    totals, losses : (n,), (n, 4)
     marginals, best : (N, K) and (N,), marginals and most probable states of all positions; those without rows are not
         filled
     """
 
     totals: Array
+    losses: Array
     marginals: Array
     best: NDArray[np.int32]
 
 
 #: For passes that want sums or log likelihoods alone.
-NO_OUTPUTS = Outputs(np.empty(0), np.empty((0, 0)), np.empty(0, dtype=np.int32))
+NO_OUTPUTS = Outputs(np.empty(0), np.empty((0, 4)), np.empty((0, 0)), np.empty(0, dtype=np.int32))
 
 
 @implements(take, Outputs)
@@ -73,7 +75,7 @@ class Draws(NamedTuple):
 
     Attributes
     ----------
-    totals : (n,)
+    totals, losses : (n,), (n, 4)
     key : which random numbers to use
     into : (K, K) the transition matrix, transposed
     states : (n_paths, N) output
@@ -83,6 +85,7 @@ class Draws(NamedTuple):
     """
 
     totals: Array
+    losses: Array
     key: NDArray[np.uint64]
     into: Array
     states: NDArray[np.int32]

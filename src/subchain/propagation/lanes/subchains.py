@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from subchain.numerics.subnormals import flush_subnormals, restore_subnormals
 from subchain.propagation.compiled import family_rare, kernel, small_kernel
-from subchain.propagation.lanes.groups import cleared, messages_of, next_group, run_lanes
+from subchain.propagation.lanes.groups import cleared, losses, messages_of, next_group, run_backward, run_forward
 from subchain.propagation.lanes.observing import add_observations, observation_room
 from subchain.propagation.lanes.sums import pair_sums, weigh
 from subchain.propagation.layout import step_offsets
-from subchain.propagation.underflow import LEAST_MARGINAL
+from subchain.propagation.underflow import LEAST_MARGINAL, LOG_MATTERS
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -85,11 +85,22 @@ def _all_meet(alpha, scale, stop, lengths, offsets):
     return meet == lanes
 
 
+@small_kernel
+def _lose(lanes, a, b, offsets, start, ways, tables):
+    """Whether any of the lanes `a` to `b`, which have been run forward, loses to underflow what may matter."""
+    begins = np.zeros(b - a, dtype=np.bool_)
+    found = losses(lanes.starts[a:b], lanes.lengths[a:b], offsets, start, begins, ways, tables)
+    return found.own_highest.max() > LOG_MATTERS
+
+
 @family_rare
 def run_tile(family, seen, lanes, a, b, offsets, start, stop, ways, tables, totals):
     """Run the lanes `a` to `b` between messages; return whether that could be done, and their log likelihoods."""
-    if not run_lanes(family, seen, lanes.starts[a:b], offsets, start, stop, ways, True, tables, totals):
+    if not run_forward(family, seen, lanes.starts[a:b], offsets, start, ways, tables, totals):
         return False
+    if ways.steps.shape[0] > 0 and _lose(lanes, a, b, offsets, start, ways, tables):
+        return False
+    run_backward(offsets, stop, ways, tables)
     alpha = messages_of(tables, start.shape[0], offsets[-1])[1]
     return np.isfinite(totals).all() and _all_meet(alpha, tables.scale, stop, lanes.lengths[a:b], offsets)
 

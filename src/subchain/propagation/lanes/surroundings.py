@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from subchain.propagation.compiled import kernel, small_kernel
 from subchain.propagation.guard_messages import fill_silent, gather_guards, write_guards
-from subchain.propagation.lanes.growing import grow_lane, into_and_out_of, multiply_through, no_buffers
+from subchain.propagation.lanes.growing import grow_lane, growing_room, into_and_out_of, multiply_through, no_buffers
 from subchain.propagation.lanes.messages import advance, retreat
 from subchain.propagation.lanes.observing import likelihoods, observe
 from subchain.propagation.lanes.panels import mix
@@ -24,8 +24,10 @@ Index = NDArray[np.int64]
 
 #: Kinds of surroundings; see `engines.base.BoundarySteps`.
 NOTHING, BUFFERS, GUARDS, GROWING = 0, 1, 2, 3
-#: Positions on either side that a growing buffer looks at first; then twice as many, and so on.
-FIRST_LOOK = 8
+#: Positions on either side that a growing buffer looks at first; later half as many as before.
+FIRST_LOOK = 4
+#: Lanes whose buffers grow at a time.
+AT_A_TIME = 16
 
 
 class Places(NamedTuple):
@@ -135,9 +137,20 @@ def _cross(family, seen, near, sizes, is_left, ways, tables, messages):
 def _grow(family, seen, lanes, places, boundary, a, b, starts, ways, tables, start, stop):
     """Extend the buffers of lanes `a` to `b` as far as these depend on them; return whether that could be done.
 
-    It cannot where a buffer would have to look at more than `places.room` positions at once. `starts` are the weights
-    of the outermost state inside a sequence, and at its beginning.
+    Lanes are taken some at a time, so that their products stay near the core. `starts` are the weights of the outermost
+    state inside a sequence, and at its beginning.
     """
+    for first in range(a, b, AT_A_TIME):
+        last = min(first + AT_A_TIME, b)
+        into, out_of = start[:, first - a : last - a], stop[:, first - a : last - a]
+        if not _grow_some(family, seen, lanes, places, boundary, first, last, starts, ways, tables, into, out_of):
+            return False
+    return True
+
+
+@kernel
+def _grow_some(family, seen, lanes, places, boundary, a, b, starts, ways, tables, start, stop):
+    """The same for a few lanes. It cannot be done where a buffer would look at more than `places.room` positions."""
     n_states, size, columns = start.shape[0], b - a, 0
     ends = np.empty((size, 2), dtype=np.int64)
     for i in range(size):
@@ -155,7 +168,8 @@ def _grow(family, seen, lanes, places, boundary, a, b, starts, ways, tables, sta
         length = lanes.lengths[a + i]
         multiply_through(likelihood, buffers.transition, at, length, buffers.core[i], buffers.turned[i])
         at += length
-    growing, look = np.arange(size), max(FIRST_LOOK, boundary.step)
+    vectors, scratch = growing_room(buffers)
+    growing, look, seen_before = np.arange(size), max(FIRST_LOOK, boundary.step), 0
     while growing.shape[0] > 0:
         n, most = 0, places.room // (2 * look)
         if most == 0:
@@ -169,10 +183,11 @@ def _grow(family, seen, lanes, places, boundary, a, b, starts, ways, tables, sta
             for i in range(some.shape[0]):
                 left = np.minimum(ends[some[i]] - grown[some[i]], look)
                 both = (likelihood, likelihood[:, look:])
-                if not grow_lane(some[i], buffers, starts, both, 2 * look * i, left, boundary):
+                if not grow_lane(some[i], buffers, starts, both, 2 * look * i, left, boundary, vectors, scratch):
                     growing[n] = some[i]
                     n += 1
-        growing, look = growing[:n], 2 * look
+        seen_before += look
+        growing, look = growing[:n], max(look, seen_before // 2)
     for i in range(size):
         far = starts[0] if grown[i, 0] < ends[i, 0] else starts[1]
         into_and_out_of(far, buffers.left[i], buffers.right[i], start[:, i], stop[:, i])

@@ -16,7 +16,7 @@ from subchain.errors import ImpossibleSequenceError
 from subchain.propagation import serial
 from subchain.propagation.lanes import products
 from subchain.propagation.layout import end_to_end, side_by_side
-from subchain.propagation.underflow import covering, exponentiate, growth
+from subchain.propagation.underflow import exponentiate, growth, steps_of
 from subchain.propagation.user import scaled as chain
 from subchain.propagation.user.inputs import Chains
 
@@ -78,8 +78,8 @@ def scaled_filter(chains: Chains) -> Scaled:
         chain.forward(likelihood, chains.transition, chains.initial, chains.starts, chains.stops, alpha, scale)
     start = np.repeat(chains.initial[:, None], chains.n_sequences, axis=1)
     walks = end_to_end(chains.starts, chains.stops)
-    covers = covering(chains.transition)
-    is_hard = growth(likelihood.T, start, chains.transition, covers, walks, alpha.T, scale).matters()
+    steps = steps_of(chains.transition)
+    is_hard = growth(likelihood.T, start, chains.transition, steps, walks, alpha.T, scale).matters()
     return Scaled(alpha, likelihood, scale, shift, np.flatnonzero(~is_hard), np.flatnonzero(is_hard))
 
 

@@ -15,8 +15,9 @@ from subchain.propagation.alignment.cooccurrence import Cells
 from subchain.propagation.alignment.drawing import draw_pairs
 from subchain.propagation.alignment.pair import Model, Shares, Table, Totals
 from subchain.propagation.alignment.passes import NO_TOTALS, add_shares, expect_pairs
-from subchain.structures.alignment.ledger import AlignmentLedger
+from subchain.structures.alignment.ledger import AlignmentLedger, WordLedger
 from subchain.structures.alignment.model import AlignmentPoint, AlignmentStatistics
+from subchain.structures.alignment.rounds import RoundLedger
 from subchain.structures.alignment.text import AlignedText
 from subchain.structures.alignment.walkers import AlignmentWalkers
 from subchain.structures.base import Plan
@@ -176,10 +177,11 @@ class Alignments(ClusterStructure):
             raise InputError("CVI: cluster_size= and storage= are for chains, not for alignments.")
         if algorithm.neighbour_weighting is not None or not algorithm.corrections:
             raise InputError("CVI: neighbour_weighting= and corrections= are for chains, not for alignments.")
-        by_word, in_rounds = algorithm.cluster == "state", algorithm.order == "shards"
-        if by_word and in_rounds:
+        if algorithm.order != "shards":
+            return (WordLedger if algorithm.cluster == "state" else AlignmentLedger)(self, prior)
+        if algorithm.cluster == "state":
             raise InputError("CVI: order='shards' is for whole sentence pairs, not for cluster='state'.")
-        return AlignmentLedger(self, prior, by_word, in_rounds)
+        return RoundLedger(self, prior)
 
     def walkers(self, algorithm: SamplingSettings, prior: Posterior, seed: int) -> ClusterWalkers:
         if algorithm.parameters == "sampled":

@@ -48,19 +48,19 @@ class AlignmentWalker(ClusterWalker):
         super().__init__(shared, number, hidden)
         self.ledger = AlignmentLedger(shared.structure, shared.prior)
         self.links = np.zeros((shared.structure.data.n_cells, 2), dtype=np.float32)
-        self.jumps = np.zeros_like(self.ledger.shares.jumps)
+        self.jumps = np.zeros_like(self.ledger.posteriors.jumps)
 
     def begin(self, point: Point) -> None:
         """Draw alignments given the expected statistics under a point."""
         self.hidden = self.shared.structure.nothing_drawn()
-        self.ledger.set_counts(self.shared.structure.statistics(point))
+        self.ledger.counts = self.ledger.counted(self.shared.structure.statistics(point))
         self._draw(0, excludes=False)
         self.ledger.add_up()
 
     def _draw(self, sweep: int, *, excludes: bool) -> None:
         rng = np.random.default_rng([self.shared.seed, self.number, sweep])
         drawing = Drawing(rng.random((self.shared.structure.n_tokens, 2)), np.asarray(self.hidden, dtype=np.int64))
-        self.ledger.visit(np.arange(self.ledger.size), excludes=excludes, puts_back=excludes, drawing=drawing)
+        self.ledger.draw_pairs(drawing, excludes=excludes)
 
     def sweeps(self, first: int, temperatures: Array) -> Moved:
         before = self.hidden
@@ -77,8 +77,8 @@ class AlignmentWalker(ClusterWalker):
         return math.nan if found is None else found
 
     def kept(self, statistics: Statistics, sweep: int, *, with_hidden: bool) -> dict[str, NDArray[Any] | float]:
-        self.links += self.ledger.shares.links
-        self.jumps += self.ledger.shares.jumps
+        self.links += self.ledger.posteriors.links
+        self.jumps += self.ledger.posteriors.jumps
         return super().kept(statistics, sweep, with_hidden=with_hidden)
 
     def memory(self) -> Memory:

@@ -11,7 +11,6 @@ from subchain.core.parts import Point
 from subchain.engines.results import Keep
 from subchain.engines.statistics import HMMStatistics
 from subchain.engines.subchains import Grid, Minibatch, MinibatchRun
-from subchain.numerics import simplex
 from subchain.propagation.occurrence.pairs import absence
 from subchain.propagation.underflow import LEAST_TRANSITION
 from subchain.structures.chain.model import HMMPoint
@@ -96,14 +95,8 @@ class Excerpt:
     ) -> MinibatchRun:
         n_states = weights.n_states
         start, anywhere = np.empty((n_states, batch.size)), np.full(n_states, 1.0 / n_states)
-        moves = weights.chain.operator.mapped(_never_quite_zero)
-        on_average = stationary_of(moves.mapped(lambda table: simplex.normalized(table, 1)))
+        on_average = stationary_of(weights.chain.operator.stochastic(LEAST_TRANSITION))
         start[:] = ((1.0 - ANYWHERE) * on_average + ANYWHERE * anywhere)[:, None]
         start[:, batch.is_first] = weights.initial[:, None]
         surrogate, chains = weights.surrogate(), self.chains
         return chains.engine.minibatch(surrogate, chains, batch, start, np.ones_like(start), keep, surplus)
-
-
-def _never_quite_zero(moves: Array) -> Array:
-    """Weights of possible transitions, none so small that it may as well be impossible."""
-    return np.where(moves > 0.0, np.maximum(moves, LEAST_TRANSITION), 0.0)

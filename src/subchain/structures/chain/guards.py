@@ -26,6 +26,7 @@ from subchain.core.files import replacing, reserve
 from subchain.core.locks import lock
 from subchain.core.parts import Memory
 from subchain.core.ranges import Range, stored, stored_number
+from subchain.data.mapped import MappedFile, intact
 from subchain.engines.subchains import Grid, Minibatch, MinibatchRun, Subchains
 from subchain.engines.surrogate import Surrogate
 from subchain.errors import FileFormatError, InputError, unknown_name
@@ -160,8 +161,10 @@ class StoredGuards(OpenGuards):
                     os.truncate(temporary, _size(shape))
                     reserve(temporary)
                     self._write_header(temporary)
-            super().__init__(store, np.memmap(path, dtype=np.float32, mode="r+", offset=HEADER, shape=shape))
-            self._promised = np.memmap(path, dtype=np.int64, mode="r+", offset=HEADER - 8, shape=(1,))
+            content = np.memmap(path, mode="r+", shape=(_size(shape),))
+            super().__init__(store, content[HEADER:].view(np.float32).reshape(shape))
+            self._promised = content[HEADER - 8 : HEADER].view(np.int64)
+            self._file = MappedFile.of(content)
             self._undo: BinaryIO = os.fdopen(os.open(self.undo_path, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
         except OSError as error:
             size = 4 * int(np.prod(shape)) / 1e6
@@ -203,14 +206,20 @@ class StoredGuards(OpenGuards):
     # ---- a run -------------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        self.firsts[:], self.lasts[:] = 0.0, 0.0
-        self.run, self.generation, self._is_noting = secrets.token_hex(8), 0, False
-        self._write_header(self.path)
-        self._start_notes()
+        with intact(self._file):
+            self.firsts[:], self.lasts[:] = 0.0, 0.0
+            self.run, self.generation, self._is_noting = secrets.token_hex(8), 0, False
+            self._write_header(self.path)
+            self._start_notes()
 
     def leave(self, batch: Minibatch, run: MinibatchRun) -> None:
-        self._note(batch.pieces)
-        super().leave(batch, run)
+        with intact(self._file):  # also what `enter` has read
+            self._note(batch.pieces)
+            super().leave(batch, run)
+
+    def fold(self, into: int, gone: int) -> None:
+        with intact(self._file):
+            super().fold(into, gone)
 
     def _note(self, pieces: NDArray[np.int64]) -> None:
         if self._is_noting:
@@ -270,13 +279,17 @@ class StoredGuards(OpenGuards):
             )
         if noted == generation:  # else the checkpoint was written after all that was noted
             self._take_back()
+        with intact(self._file):
+            self._check_contents()
+        self.generation, self._is_noting = generation, True
+        self._start_notes()
+
+    def _check_contents(self) -> None:
         for first in range(0, len(self.firsts), BLOCK):
             for table in (self.firsts, self.lasts):
                 fault = STORED.fault(table[first : first + BLOCK], {})
                 if fault is not None:
                     raise FileFormatError(f"{self.path} is damaged: it {fault}. Begin again without resume.")
-        self.generation, self._is_noting = generation, True
-        self._start_notes()
 
     def _has(self, pieces: Index) -> bool:
         return not len(pieces) or bool(pieces.min() >= 0 and pieces.max() < len(self.firsts))

@@ -20,6 +20,7 @@ from subchain.core.ranges import SUM_TOLERANCE
 from subchain.core.records import Record
 from subchain.core.statistics import Statistics
 from subchain.data.legal_states import LegalStates
+from subchain.data.mapped import intact
 from subchain.emissions.base import Likelihood
 from subchain.emissions.collapsed.counts import EmissionCounts
 from subchain.emissions.incremental import Incremental
@@ -106,7 +107,7 @@ class ChainLedger(Passes):
             clusters.weights_of(clusters.sequences), 0, shares.legal, self.n_states, shares.marginals, shares.pairs,
             clusters.share_of, (shares.blocks, shares.moves),
         )  # fmt: skip
-        shares.pairs *= self.possible
+        shares.forget_impossible(self.possible)
         self._begin_where_possible()
         if self.own is not None:
             for cluster in range(clusters.size):
@@ -167,19 +168,22 @@ class ChainLedger(Passes):
 
     def visit(self, clusters: Index, *, excludes: bool, puts_back: bool) -> None:
         """Give clusters new marginals under the counts, with or without their own shares in them; put these back."""
-        self.data.check_file()
         self.visitor.visit(clusters, excludes=excludes, puts_back=puts_back)
         self.moved()
 
     def visit_next(self, order: Index, *, excludes: bool, puts_back: bool) -> None:
-        if self.sharding is None or self.sharding.n_shards == 1:
-            some = order[self.cursor : self.cursor + self.visitor.at_once]
-            self.visit(some, excludes=excludes, puts_back=puts_back)
-            self.cursor += len(some)
-        else:
-            self.data.check_file()
-            self.cursor = self.sharding.visit(self.cursor, self.visitor.how(excludes, puts_back))
-            self.moved()
+        with self._intact():
+            if self.sharding is None or self.sharding.n_shards == 1:
+                some = order[self.cursor : self.cursor + self.visitor.at_once]
+                self.visit(some, excludes=excludes, puts_back=puts_back)
+                self.cursor += len(some)
+            else:
+                self.cursor = self.sharding.visit(self.cursor, self.visitor.how(excludes, puts_back))
+                self.moved()
+
+    def _intact(self) -> contextlib.AbstractContextManager[None]:
+        """Return a context at whose end an error is raised if a file of the data or of shares has changed."""
+        return intact(self.data.file, self.shares.file, self.shares.new.file)
 
     @contextlib.contextmanager
     def writing(self, in_place: bool) -> Iterator[None]:
@@ -223,7 +227,9 @@ class ChainLedger(Passes):
 
     def add_up(self) -> None:
         """Sum all shares anew."""
-        self._move_from(self._sum())
+        with self._intact():
+            total = self._sum()
+        self._move_from(total)
 
     def check_sum(self, statistics: Statistics) -> None:
         if not cast(HMMStatistics, statistics).is_close(self._sum(), SUM_TOLERANCE):
@@ -272,7 +278,8 @@ class ChainLedger(Passes):
         statistics = self.statistics
         pairs = np.where(self.possible, np.maximum(statistics.pairs, 0.0), 0.0)  # rounding is not evidence
         of_moves = float(self.current_prior.chain.log_evidence(ChainSums(np.maximum(statistics.initial, 0.0), pairs)))
-        of_data = self._of_emissions(statistics.emission) + self._expected_evidence()
+        with self._intact():
+            of_data = self._of_emissions(statistics.emission) + self._expected_evidence()
         return of_moves + of_data + self.current_prior.log_hyperprior()
 
     def _of_emissions(self, sums: Any) -> float:
@@ -376,7 +383,8 @@ class ChainLedger(Passes):
 
     def restore(self, memory: Memory, statistics: Statistics) -> None:
         """Go on where a checkpoint was written."""
-        self.shares.restore(memory)
+        with self._intact():
+            self.shares.restore(memory)
         self.restore_passes(memory)
         self._move_from(cast(HMMStatistics, statistics))
         if self.sharding is not None:

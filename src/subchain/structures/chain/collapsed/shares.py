@@ -24,9 +24,10 @@ from subchain.core.parts import Memory
 from subchain.core.ranges import COUNTS, FINITE, SUM_TOLERANCE, stored, stored_number
 from subchain.core.records import build_record
 from subchain.data.legal_states import LegalStates, no_restriction, spread_out
+from subchain.data.mapped import MappedFile, intact
 from subchain.errors import FileFormatError, InputError
 from subchain.propagation.collapsed.dense_pieces import DenseMarginals
-from subchain.propagation.collapsed.listed_counts import move_blocks, sum_moves
+from subchain.propagation.collapsed.listed_counts import forget_impossible, move_blocks, sum_moves
 from subchain.propagation.collapsed.listed_pieces import ListedMarginals, Lists
 from subchain.propagation.collapsed.pieces import Legal
 from subchain.structures.chain.collapsed.clusters import Clusters
@@ -156,6 +157,8 @@ class Shares:
         marginals, pairs, self.moves = np.split(flat, np.cumsum(self._sizes[:2]))
         self.marginals, self.pairs = marginals, pairs.reshape(-1, self.n_states, self.n_states)
         self._flat = flat
+        #: The file of the tables, None for those in memory.
+        self.file = MappedFile.of(flat)
 
     @contextlib.contextmanager
     def writing(self, in_place: bool) -> Iterator[None]:
@@ -167,7 +170,8 @@ class Shares:
         self.new._adopt(self._allocate(".new"))
         try:
             yield
-            self._flat[:] = self.new._flat
+            with intact(self.file, self.new.file):
+                self._flat[:] = self.new._flat
         finally:
             self.new = self
             if self.path is not None:
@@ -176,6 +180,12 @@ class Shares:
     def all_pairs(self) -> Array:
         """Expected transitions inside all clusters together."""
         return np.asarray(self.pairs.sum(axis=0)) + self.listed_pairs(0, len(self.blocks) - 1)
+
+    def forget_impossible(self, possible: NDArray[np.bool_]) -> None:
+        """Set expected transitions inside clusters to zero but for the possible ones."""
+        self.pairs *= possible
+        if len(self.moves):
+            forget_impossible(self.legal, self.blocks, self.moves, possible)
 
     def listed_pairs(self, first: int, last: int) -> Array:
         """Expected transitions between positions, those between clusters left out, where they are kept as lists."""
@@ -224,7 +234,8 @@ class Shares:
         self._n_copies = (self._n_copies + 1) % (1 << COPY_BITS)
         number = self._run << COPY_BITS | self._n_copies
         partial = self._copy(number).with_suffix(".partial")
-        np.asarray(self._flat).tofile(partial)
+        with intact(self.file):
+            np.asarray(self._flat).tofile(partial)
         os.replace(partial, self._copy(number))
         self._copies.append(number)
         return {"copy": np.array(number)}

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.parts import Memory, Point
-from subchain.emissions.base import Frozen, Parameters
+from subchain.emissions.base import Parameters
 from subchain.emissions.categorical import CategoricalParameters, as_symbols
+from subchain.emissions.frozen import Frozen
 from subchain.errors import InputError
 from subchain.propagation.beam import Likelihoods, Reached, draw_slices, nothing_reached, rank, reach, walk_back
 from subchain.structures.base import Moved

@@ -24,7 +24,8 @@ from subchain.core.ranges import Range, stored
 from subchain.core.records import STATE_AXES
 from subchain.core.statistics import Statistics
 from subchain.data.legal_states import LegalStates
-from subchain.emissions.base import Frozen, Parameters
+from subchain.emissions.base import Parameters
+from subchain.emissions.frozen import Frozen
 from subchain.engines.statistics import HMMStatistics
 from subchain.errors import FileFormatError, InputError
 from subchain.numerics.linking import linked

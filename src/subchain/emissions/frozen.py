@@ -1,9 +1,9 @@
-"""Emissions of which some states keep given parameters and the others are learned (`frozen=[…]`)."""
+"""Emissions of which all states, or some (`frozen=[…]`), keep given parameters."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,46 @@ from subchain.data.sequences import Sequences
 from subchain.emissions.base import Conjugate, Likelihood, Parameters, Table, Values
 from subchain.emissions.incremental import Incremental
 
+if TYPE_CHECKING:
+    from subchain.emissions.collapsed.counts import EmissionCounts
+
 Array = NDArray[np.float64]
+
+
+@dataclasses.dataclass
+class Frozen(Record, FixedHyperparameters):
+    """Point mass on given parameters, for components that are frozen or set by hand; updates change nothing."""
+
+    parameters: Parameters
+
+    def update(self, sums: Any) -> Frozen:
+        return self
+
+    def mean(self) -> Parameters:
+        return self.parameters
+
+    mode = expected_log = predictive = mean
+
+    def sample(self, rng: np.random.Generator) -> Parameters:
+        return self.parameters
+
+    def kl(self, prior: Any) -> float:
+        return 0.0
+
+    def log_density(self, parameters: Any) -> float:
+        return 0.0
+
+    def log_partition(self) -> NDArray[np.float64]:
+        return np.zeros(self.parameters.n_states)
+
+    def log_evidence(self, sums: Any) -> float | None:
+        return None
+
+    def incremental(self, sums: Any) -> Incremental:
+        return Incremental(self, sums)
+
+    def counts(self, sums: Any, values: Values) -> EmissionCounts | None:
+        return self.parameters.fixed_counts(values)
 
 
 class MixedLikelihood(Likelihood):

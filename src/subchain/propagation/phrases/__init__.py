@@ -1,0 +1,1 @@
+"""Trees of phrases under a probabilistic context-free grammar: expectations, best trees, draws."""

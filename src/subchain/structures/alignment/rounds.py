@@ -1,0 +1,104 @@
+"""The ledger whose sentence pairs are visited side by side, a round after the other, on all threads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subchain.core.parts import Posterior
+from subchain.engines.threads import share
+from subchain.propagation.alignment.pair import Shares
+from subchain.propagation.alignment.rounds import Changes, apply_changes, visit_round
+from subchain.structures.alignment.ledger import AlignmentLedger
+
+if TYPE_CHECKING:
+    from subchain.structures.alignment.structure import Alignments
+
+Index = NDArray[np.int64]
+
+#: Sentence pairs of a round, at most, and rounds of a pass, at least: pairs of a round do not see each other's new
+#: shares.
+ROUND, FEWEST_ROUNDS = 1024, 64
+
+
+class RoundLedger(AlignmentLedger):
+    """The ledger of sentence pairs that are visited in rounds."""
+
+    def __init__(self, structure: Alignments, prior: Posterior) -> None:
+        super().__init__(structure, prior)
+        self._room = _Room()
+
+    def first_shares(self) -> None:
+        for first in range(0, self.size, ROUND):
+            self._renew_shares(np.arange(first, min(first + ROUND, self.size)), excludes=False)
+
+    def visit_next(self, order: Index, *, excludes: bool, puts_back: bool) -> None:
+        some = order[self.cursor : self.cursor + self.at_once]
+        size = max(min(ROUND, self.size // FEWEST_ROUNDS), 1)
+        for begin in range(0, len(some), size):
+            self.visit_round(some[begin : begin + size], excludes)
+        self.cursor += len(some)
+
+    def visit_round(self, pairs: Index, excludes: bool) -> None:
+        """Update sentence pairs side by side."""
+        changes, data, n_jobs = self._renew_shares(pairs, excludes), self.structure.data, self.structure.n_jobs
+        agrees, n_parts, counter = self.structure.model.agrees, _n_parts(n_jobs), np.zeros(1, dtype=np.int64)
+        shares, table, totals = self.posteriors, self.table, self.totals
+        share(
+            lambda: apply_changes(data.cells, pairs, shares, changes, agrees, table, totals, n_parts, counter),
+            min(n_jobs, n_parts),
+        )
+        self.since[0] += changes.logs.sum()
+
+    def _renew_shares(self, pairs: Index, excludes: bool) -> Changes:
+        """Write new shares of sentence pairs, each under the counts as they are; return what they change."""
+        data, model, prior, counter = (
+            self.structure.data, self.structure.model, self.concentrations, np.zeros(1, dtype=np.int64),
+        )  # fmt: skip
+        cells, table, totals, shares = data.cells, self.table, self.totals, self.posteriors
+        places = _ends(cells.starts[pairs + 1] - cells.starts[pairs])
+        words = cells.source_starts[pairs + 1] - cells.source_starts[pairs]
+        words += cells.target_starts[pairs + 1] - cells.target_starts[pairs]
+        changes = self._room.changes(places, _ends(words), table.jumps.shape[1])
+        share(
+            lambda: visit_round(
+                cells, pairs, table, totals, prior, model, shares, changes, excludes, data.sizes, counter
+            ),
+            self.structure.n_jobs,
+        )
+        return changes
+
+
+class _Room:
+    """Room for the changes of a round, which all rounds use: fresh memory would be cleared by the system each time."""
+
+    def __init__(self) -> None:
+        self._links = np.zeros((0, 2), dtype=np.float32)
+        self._sums = np.zeros((0, 2))
+        self._jumps = np.zeros((0, 2, 0), dtype=np.float32)
+
+    def changes(self, places: Index, tokens: Index, n_buckets: int) -> Changes:
+        """Return room for pairs with these first cells and tokens; see `Changes`."""
+        n, n_cells, n_tokens = len(places) - 1, int(places[-1]), int(tokens[-1])
+        if len(self._links) < n_cells:
+            self._links = np.empty((n_cells, 2), dtype=np.float32)
+        if len(self._sums) < n_tokens:
+            self._sums = np.empty((n_tokens, 2))
+        if len(self._jumps) < n:
+            self._jumps = np.empty((n, 2, n_buckets), dtype=np.float32)
+        return Changes(Shares(self._links, self._jumps), places, tokens, self._sums, np.empty(n))
+
+
+def _ends(sizes: Index) -> Index:
+    """Return where stretches of these sizes begin, one after the other, and where the last ends."""
+    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
+
+
+def _n_parts(n_jobs: int) -> int:
+    """Return into how many parts the table of word pairs is divided when the counts change, a power of two.
+
+    Each part is a thread's, which reads all cells of the round, so that more parts than these take more time.
+    """
+    return 1 << max((n_jobs // 4).bit_length() - 1, 0)

@@ -1,0 +1,1 @@
+"""Treebanks whose symbols have latent annotations: trees are given, annotations are hidden."""

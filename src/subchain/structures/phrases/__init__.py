@@ -1,0 +1,1 @@
+"""Sentences whose trees of phrases are hidden."""
