@@ -91,9 +91,8 @@ def scaled_likelihoods_tell_the_same(likelihood: Any, values: Array) -> None:
     largest = out[:, possible].max(axis=0)
     assert ((largest > 1e-31) & (largest < 1e31)).all()
     with np.errstate(divide="ignore"):
-        np.testing.assert_allclose(
-            np.log(out) + shift, np.where(logs < -700 + shift, -np.inf, logs), rtol=1e-9, atol=1e-9
-        )
+        least = np.where(logs > -np.inf, np.maximum(logs, shift - 700.0), -np.inf)
+        np.testing.assert_allclose(np.log(out) + shift, least, rtol=1e-9, atol=1e-9)
 
 
 def sums_add_up_over_blocks(likelihood: Any, values: Array) -> None:

@@ -91,5 +91,6 @@ def run_group(
             first = last if smoothed is None else messages.before_first(smoothed, tile.lanes)
             found = BorderMessages(told.before, told.after, last, first)
         runs.append(TileTold(tile.pieces, filtered.log_totals, filtered.lost, found))
-        consumer.tile(result, TileRun(filtered, smoothed, cut, told, messages.kernels))
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # whatever is not finite is done again
+            consumer.tile(result, TileRun(filtered, smoothed, cut, told, messages.kernels))
     return GroupRun(group.number, result, runs)

@@ -70,8 +70,7 @@ class _GivenOthers(Consumer[set[int]]):
         return set()
 
     def tile(self, result: set[int], run: TileRun) -> None:
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # whatever is not finite is done again
-            failed = self.use(run)
+        failed = self.use(run)
         tile = run.filtered.tile
         lane = np.arange(tile.columns) - np.repeat(tile.offsets[:-1], np.diff(tile.offsets))
         result.update(run.sequences[lane[failed]].tolist())
