@@ -39,4 +39,11 @@ def start_statistics(
     else:
         even = PhrasePosterior.of(structure.rules, allowed.astype(np.float64)).rules
         weights = (even.sample(rng) if kind == "random" else even.mean()).weights
-    return structure.expected(PhrasePoint(GroupedWeights(weights)), np.arange(structure.n_clusters))
+    return begun(structure, PhrasePoint(GroupedWeights(weights)))
+
+
+def begun(structure: PhraseTrees, point: PhrasePoint) -> PhraseStatistics:
+    """Return the expected counts of all sentences under weights that a run begins with."""
+    found = structure.expected(point, np.arange(structure.n_clusters))
+    found.origin = point
+    return found
