@@ -94,7 +94,7 @@ Inference = Annotated[
         "--inference",
         metavar="ALGORITHM",
         rich_help_panel=MODEL,
-        help="em, vi, cvi, svi, scvi, gibbs or, for pcfg, hastings; or a call such as 'CVI(max_iter=20)'.",
+        help="em, vi, cvi, svi, scvi, gibbs or hastings; or a call such as 'CVI(max_iter=20)'.",
     ),
 ]
 Init = Annotated[

@@ -47,7 +47,7 @@ class DMV(Component):
     Parameters
     ----------
     inference : str or Algorithm
-        "em", "vi", "cvi", "svi", "scvi", "gibbs", or an object with settings.
+        "em", "vi", "cvi", "svi", "scvi", "gibbs", "hastings", or an object with settings.
     init : "harmonic", "random", "uniform" or DMV
         Where to begin. "harmonic": every word picks a head at distance d with weight 1 / d. "random": the same, with
         random preferences between tags. "uniform": all heads alike. Or a fitted grammar with the same tags, from the
@@ -61,7 +61,7 @@ class DMV(Component):
     root_concentration, stop_concentration : float, optional
         Concentrations for the choice of the root, and for stopping, if they differ.
     iterations : int, optional
-        Iterations, passes over the data, or draws after as many of burn-in. By default 40, for "gibbs" 200; an
+        Iterations, passes over the data, or draws after as many of burn-in. By default 40, for samplers 200; an
         algorithm that is given as an object keeps its own number, and in any case its other settings.
     tags : list of str, optional
         All tags, if sentences to be parsed may have tags that the training sentences have not.

@@ -55,7 +55,7 @@ class LatentPCFG(Component):
     n_annotations : int
         Annotated versions of each symbol; for "split_merge" a power of two, the most that a symbol may have.
     inference : str or Algorithm
-        "em", "vi", "cvi", "svi", "scvi", "gibbs", or an object with settings. Where what CVI keeps of single trees
+        "em", "vi", "cvi", "svi", "scvi", "gibbs", "hastings", or an object with settings. Where what CVI keeps of single trees
         would take more than 256 MiB, "cvi" excludes several trees together, `CVI(cluster_size=...)`.
     training : "direct" or "split_merge"
         All annotations at once; or, in turn, split every annotation in two, merge those that gain least, and smooth.
@@ -220,7 +220,7 @@ class LatentPCFG(Component):
             )
         if self.n_annotations > 1 and self.noise == 0.0:
             raise InputError("noise=0 leaves all annotations alike; give a small number, such as 0.01.")
-        is_sampler = self.inference == "gibbs"
+        is_sampler = self.inference in ("gibbs", "hastings")
         n = (
             ITERATIONS
             if self.iterations is None and isinstance(self.inference, str) and not is_sampler
