@@ -19,7 +19,9 @@ import gzip
 import math
 import time
 from collections.abc import Iterable
-from typing import Any
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -61,6 +63,49 @@ def boundary_f1(found: list[list[str]], gold: list[list[str]]) -> float:
     return 200.0 * hits / total if total else 0.0
 
 
+class Verbs(NamedTuple):
+    """Verbs that are learned from, with their gold morphemes, held-out verbs, and the substrings' source, all verbs."""
+
+    train: list[str]
+    gold: list[list[str]]
+    test: list[str]
+    everything: list[str]
+
+
+@lru_cache(maxsize=1)
+def corpus(path: Path) -> tuple[list[str], list[list[str]]]:
+    """Return all verbs and their morphemes."""
+    with gzip.open(path, "rt", encoding="utf8") as file:
+        rows = [line.rstrip("\n").split("\t") for line in file]
+    return [row[0] for row in rows], [row[1].split("-") for row in rows]
+
+
+def verbs(seed: int) -> Verbs:
+    """Return a random split of the verbs."""
+    words, gold = corpus(data_file("zulu-verbs", "zulu-verbs-core2283.tsv.gz"))
+    order = np.random.default_rng(seed).permutation(len(words))
+    cut = round(SHARE * len(words))
+    train, test = order[:cut].tolist(), order[cut:].tolist()
+    return Verbs([words[i] for i in train], [gold[i] for i in train], [words[i] for i in test], words)
+
+
+def learned(split: Verbs, algorithm: Algorithm, seed: int) -> Row:
+    """Fit the grammar of morphemes; return perplexity, F1 and CPU seconds."""
+    grammar = PCFG(
+        RULES, algorithm, init="flat", concentration=CONCENTRATION, unit="character", tokens=split.everything,
+        random_state=seed, progress=False,
+    )  # fmt: skip
+    began = time.process_time()
+    grammar.fit(split.train)
+    seconds = time.process_time() - began
+    segmented = [tree.leaves() if tree else [] for tree in grammar.parse(split.train)]
+    accepted = grammar.trace_.measures.get("accepted")
+    return {
+        "perplexity": grammar.perplexity(split.test, per="sentence"), "f1": boundary_f1(segmented, split.gold),
+        "seconds": seconds, "accepted": float(np.mean(accepted)) if accepted else math.nan,
+    }  # fmt: skip
+
+
 def enough(**settings: Any) -> tuple[str, int, CVI]:
     """Return name, sweeps and algorithm of the run of CVI that is compared with others."""
     return "CVI", ENOUGH, CVI(max_iter=ENOUGH, tolerance=0.0, **settings)
@@ -74,29 +119,10 @@ class WordGrammar(Experiment):
     needs = ("zulu-verbs",)
 
     def rows(self) -> Iterable[Row]:
-        with gzip.open(data_file("zulu-verbs", "zulu-verbs-core2283.tsv.gz"), "rt", encoding="utf8") as file:
-            table_ = [line.rstrip("\n").split("\t") for line in file]
-        words, gold = [row[0] for row in table_], [row[1].split("-") for row in table_]
         for seed in range(self.seeds if self.quick else max(self.seeds, SPLITS)):
-            order = np.random.default_rng(seed).permutation(len(words))
-            cut = round(SHARE * len(words))
-            train, test = order[:cut].tolist(), order[cut:].tolist()
+            split = verbs(seed)
             for name, sweeps, algorithm in self.runs() if seed < self.seeds else [enough()]:
-                grammar = PCFG(
-                    RULES, algorithm, init="flat", concentration=CONCENTRATION, unit="character", tokens=words,
-                    random_state=seed, progress=False,
-                )  # fmt: skip
-                began = time.process_time()
-                grammar.fit([words[i] for i in train])
-                seconds = time.process_time() - began
-                segmented = [tree.leaves() if tree else [] for tree in grammar.parse([words[i] for i in train])]
-                accepted = grammar.trace_.measures.get("accepted")
-                yield {
-                    "algorithm": name, "sweeps": sweeps, "seed": seed,
-                    "perplexity": grammar.perplexity([words[i] for i in test], per="sentence"),
-                    "f1": boundary_f1(segmented, [gold[i] for i in train]), "seconds": seconds,
-                    "accepted": float(np.mean(accepted)) if accepted else math.nan,
-                }  # fmt: skip
+                yield {"algorithm": name, "sweeps": sweeps, "seed": seed} | learned(split, algorithm, seed)
 
     def runs(self) -> Iterable[tuple[str, int, Algorithm]]:
         """Yield name, sweeps and algorithm of every run."""

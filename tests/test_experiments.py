@@ -38,6 +38,8 @@ from experiments.occurrence_simulated import errors_by_length, length_until_sure
 from experiments.parallel_text import LANGUAGES, made_up
 from experiments.registry import EXPERIMENTS
 from experiments.states_found import SETS, StatesFound, found
+from experiments.stochastic_grammars import StochasticGrammars
+from experiments.stochastic_grammars import tags as sentences_of_tags
 from experiments.tagging import Task, block, cell, penn_sample, table, with_dictionary
 from experiments.tagging_convergence import TaggingConvergence
 from experiments.tagging_ingredients import TaggingIngredients
@@ -367,6 +369,29 @@ def test_the_word_grammar_runs_from_the_verbs_to_the_verdict(tmp_path: Path, mon
     assert [row["algorithm"] for row in rows_ if row["seed"] == "1"] == ["CVI"]
     assert float(found["CVI"]["f1"]) > 50.0
     assert boundary_f1([["ab", "c"], ["d", "e"]], [["a", "b", "c"], ["d", "e"]]) == pytest.approx(200.0 * 2 / 5)
+
+
+def test_stochastic_grammars_run_from_the_corpora_to_the_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUBCHAIN_DATA", str(tmp_path))
+    monkeypatch.setattr("experiments.stochastic_grammars.SYMBOLS", 2)
+    for folder in ("ud-ewt", "zulu-verbs"):
+        (tmp_path / folder).mkdir()
+    line = "1\ta\t_\tDET\tDT\t_\t2\t_\t_\t_\n2\tdog\t_\tNOUN\tNN\t_\t0\t_\t_\t_\n\n"
+    for part in ("train", "test"):
+        (tmp_path / "ud-ewt" / f"en_ewt-ud-{part}.conllu.gz").write_bytes(gzip.compress((line * 4).encode()))
+    verbs = "\n".join(f"{s}{v}a\t{s}-{v}-a" for s in ("a", "u") for v in ("bon", "fun", "hamb", "dl", "thand"))
+    (tmp_path / "zulu-verbs" / "zulu-verbs-core2283.tsv.gz").write_bytes(gzip.compress(verbs.encode()))
+    sentences_of_tags.cache_clear()
+    claims = StochasticGrammars(quick=True, tell=lambda text: None).run(tmp_path)
+    sentences_of_tags.cache_clear()
+    assert len(claims) == 4
+    with open(tmp_path / "stochastic_grammars.csv", newline="") as file:
+        found = list(csv.DictReader(file))
+    assert [(row["grammar"], row["passes"]) for row in found[::4]] == [("tags", "1"), ("tags", "5"), ("verbs", "5")]
+    assert {row["algorithm"] for row in found} == {"VI", "CVI", "SVI", "SCVI"}
+    assert all(1.0 <= float(row["perplexity"]) < 10.0 for row in found if row["grammar"] == "tags")
 
 
 def test_latent_annotations_run_from_the_treebank_to_the_verdict(
