@@ -11,7 +11,7 @@ from cli.conftest import Run
 from typer.testing import CliRunner
 
 from subchain.cli.app import app
-from subchain.grammar import DMV, PCFG, read_dependencies
+from subchain.grammar import DMV, PCFG, bracket_scores, read_dependencies, read_trees
 
 TAGS = "DT NN VB\nNN VB\nDT NN VB DT NN\nNN VB NN\n"
 GOLD = "the\tDT\t2\ndog\tNN\t3\nbarks\tVB\t0\n.\t.\t3\n\ndogs\tNN\t2\nbark\tVB\t0\n"
@@ -133,6 +133,16 @@ def test_a_context_free_grammar_is_fitted_used_and_scored(run: Run) -> None:
     assert json.loads(run("grammar", "parse", "g", "tags.txt", "--json").stdout)["trees"] == trees
     scores = json.loads(run("grammar", "score", "g", "tags.txt", "--json").stdout)
     assert scores["log_probability"] == pytest.approx(fitted.score(TAGS.splitlines()))
+    assert "without trees to compare" in run("grammar", "score", "g", "tags.txt").stdout
+    Path("gold.txt").write_text("(S (NP DT NN) (VP VB))\n(S NN (VP VB DT NN))\n", encoding="utf8")
+    scores = json.loads(run("grammar", "score", "g", "gold.txt", "--json").stdout)
+    theirs = bracket_scores(fitted.parse(["DT NN VB", "NN VB DT NN"]), read_trees("gold.txt"))
+    assert (scores["precision"], scores["recall"], scores["f1"]) == (theirs.precision, theirs.recall, theirs.f1)
+    assert 0.0 < theirs.f1 < 1.0
+    run("grammar", "fit", "gold.txt", "--rules", "g.cfg", "-o", "again")
+    assert PCFG.load("again").score(["NN VB"]) == PCFG(CFG, progress=False).fit(["DT NN VB", "NN VB DT NN"]).score(
+        ["NN VB"]
+    )
     sampled = run("grammar", "sample", "g", "-n", 4, "--seed", 3).stdout.splitlines()
     assert sampled == [str(tree) for tree in grammar.sample(4, random_state=3)]
     Path("other.txt").write_text("NN VB\nVB VB\n", encoding="utf8")

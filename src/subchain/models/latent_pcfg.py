@@ -55,8 +55,8 @@ class LatentPCFG(Component):
     n_annotations : int
         Annotated versions of each symbol; for "split_merge" a power of two, the most that a symbol may have.
     inference : str or Algorithm
-        "em", "vi", "cvi", "svi", "scvi", "gibbs", "hastings", or an object with settings. Where what CVI keeps of single trees
-        would take more than 256 MiB, "cvi" excludes several trees together, `CVI(cluster_size=...)`.
+        "em", "vi", "cvi", "svi", "scvi", "gibbs", "hastings", or an object with settings. Where what CVI keeps of
+        single trees would take more than 256 MiB, "cvi" excludes several trees together, `CVI(cluster_size=...)`.
     training : "direct" or "split_merge"
         All annotations at once; or, in turn, split every annotation in two, merge those that gain least, and smooth.
     iterations : int, optional
