@@ -162,3 +162,15 @@ def test_a_context_free_grammar_is_found(run: Run) -> None:
     run("grammar", "fit", "words.txt", "--rules", "w.cfg", "--unit", "character", "--init", "flat",
         "--inference", "vi", "-o", "w")  # fmt: skip
     assert PCFG.load("w").parse(["ab"])[0] is not None
+
+
+def test_a_page_is_written(run: Run) -> None:
+    run("grammar", "fit", "tags.txt", "-o", "g", "--iterations", 2)
+    shown = run("grammar", "report", "g", "gold.tsv", "--no-punctuation", "-o", "page.html").stdout
+    assert shown == "report written to page.html\n"
+    page = Path("page.html").read_text(encoding="utf8")
+    assert "<h1>gold.tsv</h1>" in page
+    assert "directed accuracy" in page
+    refused = CliRunner().invoke(app, ["grammar", "report", "g", "gold.tsv", "-o", "gold.tsv"])
+    assert refused.exit_code not in (0, 1)
+    assert Path("gold.tsv").read_text(encoding="utf8") == GOLD

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from subchain.core.treebank_labels import ROOT, base_label
 from subchain.data.tree import Tree
 from subchain.errors import InputError
+from subchain.inference.run.trace import Trace
 from subchain.models.dmv import DMV
 from subchain.models.latent_pcfg import LatentPCFG
 from subchain.models.pcfg import PCFG
@@ -202,9 +203,15 @@ def _dependency_rule(rule: Any) -> str:
     )
 
 
+def _history(grammar: Grammar) -> Trace:
+    """Return the history of the run; it is empty for a grammar that was written."""
+    found: Trace = getattr(grammar, "trace_", Trace())
+    return found
+
+
 def _trace(grammar: Grammar) -> list[list[float]]:
     """Return iteration and objective of the run where they are known, thinned."""
-    known = [(k + 1, value) for k, value in enumerate(grammar.trace_.objective) if math.isfinite(value)]
+    known = [(k + 1, value) for k, value in enumerate(_history(grammar).objective) if math.isfinite(value)]
     every = max(1, math.ceil(len(known) / MOST_POINTS))
     return [[k, round(float(value), 6)] for k, value in known[::every]] if len(known) > 1 else []
 
@@ -215,6 +222,7 @@ def _facts(grammar: Grammar, text: GrammarText, logs: NDArray[np.float64], n_rul
     is_derived = ~np.isneginf(logs)
     n_words, n_lost = int(lengths[is_derived].sum()), int((~is_derived).sum())
     per_word = perplexity(float(logs[is_derived].sum()), n_words) if n_words else math.nan
+    trace = _history(grammar)
     symbols = grammar.tags_ if isinstance(grammar, DMV) else grammar.symbols_
     more = f"{sum(grammar.annotations_.values()):,} with annotations" if isinstance(grammar, LatentPCFG) else ""
     first = text.words[int(np.flatnonzero(~is_derived)[0])] if n_lost else ()
@@ -224,5 +232,5 @@ def _facts(grammar: Grammar, text: GrammarText, logs: NDArray[np.float64], n_rul
         ("without a tree", f"{n_lost:,}", f"the first: {' '.join(first)[:40]}" if n_lost else "sentences"),
         ("rules", f"{n_rules:,}", ""),
         ("tags" if isinstance(grammar, DMV) else "symbols", f"{len(symbols):,}", more),
-        ("run", grammar.status_ if len(grammar.trace_) else "not fitted", several(len(grammar.trace_), "iteration")),
+        ("run", grammar.status_ if len(trace) else "not fitted", several(len(trace), "iteration")),
     ]
