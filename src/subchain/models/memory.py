@@ -19,8 +19,12 @@ from subchain.inference.start.race import LENGTH, STRETCHES
 from subchain.inference.start.starts import NEIGHBOURS, SAMPLE
 from subchain.models.aligner import WordAligner
 from subchain.models.alignment_memory import aligner_memory
+from subchain.models.dmv import DMV
+from subchain.models.grammar_memory import grammar_memory
 from subchain.models.hmm import HMM
+from subchain.models.latent_pcfg import LatentPCFG
 from subchain.models.memory_parts import MemoryEstimate
+from subchain.models.pcfg import PCFG
 from subchain.transitions import resolve_transition
 from subchain.transitions.hdp.hierarchy import hierarchy_of
 
@@ -33,16 +37,18 @@ RACE_TABLES = 4
 SAMPLE_COPIES, MOMENT_BYTES = 4, 10
 
 
-def memory_estimate(model: HMM | WordAligner, x: Any) -> MemoryEstimate:
+def memory_estimate(model: HMM | WordAligner | DMV | PCFG | LatentPCFG, x: Any) -> MemoryEstimate:
     """Return the bytes that `model.fit(x)` needs besides the data.
 
     Parameters
     ----------
-    model : HMM or WordAligner
+    model : HMM, WordAligner, DMV, PCFG or LatentPCFG
         Fitted or not; only its settings matter.
     x : as in `HMM.fit`
         Files are not read, except to count the symbols if their number was not given. For an aligner: parallel text, a
-        file of it, or a tuple of two files or lists of sentences, of which the word pairs are counted.
+        file of it, or a tuple of two files or lists of sentences, of which the word pairs are counted. For a grammar:
+        sentences, or the treebank, as its `fit` takes them; they are read. `LatentPCFG(training="split_merge")` takes
+        less than is said, since annotations are merged.
 
     Examples
     --------
@@ -54,6 +60,8 @@ def memory_estimate(model: HMM | WordAligner, x: Any) -> MemoryEstimate:
     """
     if isinstance(model, WordAligner):
         return aligner_memory(model, x)
+    if isinstance(model, (DMV, PCFG, LatentPCFG)):
+        return grammar_memory(model, x)
     data = as_sequences(x)
     n_states = int(model.n_states)
     emission = emission_for(model.emission, data).emission
