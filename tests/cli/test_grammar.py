@@ -148,7 +148,7 @@ def test_a_context_free_grammar_is_fitted_used_and_scored(run: Run) -> None:
     Path("other.txt").write_text("NN VB\nVB VB\n", encoding="utf8")
     found_ = run("grammar", "parse", "g", "other.txt")
     assert found_.stdout == "(S (NP NN) (VP VB))\n\n"
-    assert "cannot derive 1 sentences, the first of them sentence 1" in found_.stderr
+    assert "cannot derive sentence 1" in found_.stderr
 
 
 def test_a_context_free_grammar_is_found(run: Run) -> None:
