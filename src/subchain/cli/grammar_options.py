@@ -20,8 +20,8 @@ Sentences = Annotated[
     typer.Argument(
         metavar="SENTENCES",
         help="CoNLL-U, lines of word, tag and head (separated by tabs), or text with a sentence on every line: of tags "
-        "or, for pcfg, any tokens. For latent annotations a bracketed treebank or, to parse and score, also the "
-        "words of the other files.",
+        "or, for pcfg, any tokens; for pcfg also bracketed trees over tokens. For latent annotations a bracketed "
+        "treebank or, to parse and score, also the words of the other files.",
     ),
 ]
 Column = Annotated[
