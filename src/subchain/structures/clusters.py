@@ -95,7 +95,7 @@ class ClusterStructure(ABC):
                 "parameters out, as Hastings does, is for hidden Markov chains and grammars."
             )
         if (algorithm.temperatures() != 1.0).any():
-            raise InputError(f"annealing= is for hidden Markov chains, not for {type(self).__name__}.")
+            raise InputError("annealing= is for hidden Markov chains only.")
         kind = self.collapsed_walker() if algorithm.parameters != "sampled" else None
         return ClusterWalkers(self, algorithm, prior, seed, kind)
 
