@@ -23,12 +23,12 @@ from subchain.inference.run.loop import Known, RunState
 from subchain.inference.run.problem import Problem
 from subchain.propagation.phrases.passes import EXPECT
 from subchain.structures.phrases.ledger import PhraseLedger
-from subchain.structures.phrases.model import PhrasePoint, PhrasePosterior
+from subchain.structures.phrases.model import PhrasePosterior
 from subchain.structures.phrases.rules import expanded
 from subchain.structures.phrases.starts import begun
 from subchain.structures.phrases.structure import PhraseTrees
 from subchain.structures.phrases.walkers import PhraseWalker
-from subchain.tables import DirichletRowTable, GroupedDirichlet, GroupedSums, GroupedWeights, RuleSums
+from subchain.tables import DirichletRowTable, GroupedDirichlet, GroupedSums, RuleSums
 from subchain.tasks.phrase_trees import TreeBuilder
 
 #: Recursive, so that trees use rules twice.
@@ -260,10 +260,21 @@ def test_visits_begin_with_what_the_start_expects_of_each_sentence() -> None:
     structure, _ = structure_of()
     prior, weights = prior_of(structure, 0.3), np.random.default_rng(0).uniform(0.5, 1.5, len(structure.rules))
     ledger = PhraseLedger(structure, prior)
-    ledger.begin(begun(structure, PhrasePoint(GroupedWeights(weights))))
+    ledger.begin(begun(structure, weights, prior))
     found = structure.run(EXPECT, weights, np.arange(structure.n_clusters))
     np.testing.assert_allclose(ledger.shares["rules"], found.shares, rtol=1e-6)
     ledger.check_sum(ledger.statistics)
+
+
+def test_rules_that_are_not_allowed_get_no_share_from_a_start() -> None:
+    structure, _ = structure_of()
+    forbidden = structure.rules.right.index((1, 0))  # S -> A S, beside S -> S S
+    concentration = np.where(np.arange(len(structure.rules)) == forbidden, 0.0, 0.3)
+    prior = PhrasePosterior.of(structure.rules, concentration)
+    ledger = PhraseLedger(structure, prior)
+    ledger.begin(begun(structure, np.ones(len(structure.rules)), prior))
+    assert ledger.counts["rules"][forbidden] == 0.0
+    assert ledger.counts["rules"].sum() > concentration.sum() + 1.0
 
 
 def test_counts_are_the_sum_of_all_shares_after_any_pass() -> None:

@@ -44,7 +44,7 @@ class PCFGFit(GrammarFit):
     def begin(self, rng: np.random.Generator) -> tuple[Statistics, str]:
         if isinstance(self.start, PhrasePoint):
             self._check_derived(self.start)
-            return begun(self.structure, self.start), "given"
+            return begun(self.structure, self.start.rules.weights, self.prior()), "given"
         return start_statistics(self.structure, self.start, self.given, self.prior(), rng), self.start
 
     def _check_derived(self, point: PhrasePoint) -> None:
