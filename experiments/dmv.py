@@ -148,7 +148,7 @@ class DependencyGrammar(Experiment):
         for place, corpus in enumerate(corpora):
             best = mean_of(rows, "directed", corpus=corpus, algorithm=NEXT)
             axes.plot([place - 0.45, place + 0.45], [best, best], "k:", label=NEXT if place == 0 else None)
-        axes.set_xticks(range(len(corpora)), corpora, fontsize=8)
+        axes.set_xticks(range(len(corpora)), [name.replace(", ", "\n") for name in corpora], fontsize=8)
         axes.set_ylabel("directed accuracy in per cent")
         axes.legend(fontsize=7)
 
