@@ -126,6 +126,7 @@ class FitCall:
         is_exact = self.transition.exact and not prior.emission.is_learned
         search = self._search(whole, prior)
         files = [data.file for data in (self.raw, self.data, getattr(held_out, "data", self.data)) if data.file]
+        files += [] if whole.evidence is None else whole.evidence.files
         self.problem = ChainProblem(whole, prior, is_exact, held_out, search, files)
         self.root = seed_sequence(model.random_state if entropy is None else entropy)
         self.seeds = self.root.spawn(int(model.n_init))
