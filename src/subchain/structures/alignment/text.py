@@ -136,6 +136,14 @@ class AlignedText:
     def n_cells(self) -> int:
         return int(self.cells.starts[-1])
 
+    def cut_words(self, n_parts: int) -> Index:
+        """Return the edges of parts of the source words with about the same number of cells, at most (n_parts + 1,)."""
+        counts = np.zeros(len(self.text.source_words), dtype=np.int64)
+        count_cells(self.cells, counts)
+        ends = np.cumsum(counts)
+        cuts = np.searchsorted(ends, self.n_cells * np.arange(1, n_parts) / n_parts) + 1
+        return np.unique(np.concatenate([[0], np.minimum(cuts, len(ends)), [len(ends)]])).astype(np.int64)
+
     def left_out(self) -> Index:
         """Return the numbers of the sentence pairs that are too long, (n,)."""
         return np.flatnonzero(np.maximum(self.text.source_lengths, self.text.target_lengths) > MOST_WORDS)
