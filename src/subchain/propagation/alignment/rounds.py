@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from subchain.numerics.claiming import claim
 from subchain.numerics.vectors import fetch
 from subchain.propagation.alignment.pair import rooms, run_pair
-from subchain.propagation.alignment.sentence import padded
-from subchain.propagation.compiled import bare_kernel, kernel
+from subchain.propagation.alignment.sentence import room_in
+from subchain.propagation.alignment.views import table_at
+from subchain.propagation.compiled import bare_kernel, bare_part, kernel
 
 Array = NDArray[np.float64]
 
@@ -34,7 +35,7 @@ class Changes(NamedTuple):
     ----------
     places : (n + 1,) first cell of each pair in `links`
     tokens : (n + 1,) first token of each pair in `totals` and `nulls`: its target words, then its source words
-    links : (cells, sides) changes of the counts of word pairs, of both directions or, with agreement, once for both
+    links : (cells · sides,) changes of the counts of word pairs: of both directions, or with agreement one for both
     totals, nulls : (tokens,) changes of the total of each word, and of its count given NULL
     jumps : (n / `CLAIMED`, 2, B) changes of the counts of jumps
     logs : (n,) log normalisers
@@ -54,7 +55,7 @@ class Own(NamedTuple):
 
     Attributes
     ----------
-    links : flat (sides, target words, source words); a word that occurs several times has the sum in all its places
+    links : (sides · target words · source words,) word pairs; a repeated word has the sum in all its places
     totals, nulls : (words,) of target words, then of source words, in the same manner
     token_totals, token_nulls : (words,) those of every token by itself
     places : (words,) where the word of each token occurs first in its sentence
@@ -76,27 +77,30 @@ def _room_for_share(sizes):
     return Own(np.zeros(2 * sizes[2]), tokens[0], tokens[1], tokens[2], tokens[3], places)
 
 
-@bare_kernel
+@bare_part
 def _take_share(cells, pair, links, n_sides, own):
     """Write what a sentence pair has put into the counts; see `pair.add_share`."""
     first_source, first_target, first = cells.source_starts[pair], cells.target_starts[pair], cells.starts[pair]
     n_source, n_target = cells.source_starts[pair + 1] - first_source, cells.target_starts[pair + 1] - first_target
     totals, nulls, size = own.token_totals, own.token_nulls, n_source * n_target
-    totals[n_target : n_target + n_source] = 0.0
-    nulls[n_target : n_target + n_source] = 1.0
+    of_sources, left_sources = totals[n_target : n_target + n_source], nulls[n_target : n_target + n_source]
+    of_sources[:] = 0.0
+    left_sources[:] = 1.0
     for j in range(n_target):
         left, of_target, at = 1.0, 0.0, j * n_source
+        row, out = links[2 * (first + at) : 2 * (first + at + n_source)], own.links[at : at + n_source]
+        out_other = own.links[size + at : size + at + n_source]
         for i in range(n_source):
-            one, other = np.float64(links[first + at + i, 0]), np.float64(links[first + at + i, 1])
+            one, other = np.float64(row[2 * i]), np.float64(row[2 * i + 1])
             left -= one
-            nulls[n_target + i] -= other
+            left_sources[i] -= other
             if n_sides == 1:
                 one *= other
                 other = one
             else:
-                own.links[size + at + i] = other
-            own.links[at + i] = one
-            totals[n_target + i] += one
+                out_other[i] = other
+            out[i] = one
+            of_sources[i] += one
             of_target += other
         totals[j] = of_target
         nulls[j] = left
@@ -137,17 +141,20 @@ def _add_repeats(n_source, n_target, n_sides, own):
             own.totals[begin + at] = own.totals[begin + places[begin + at]]
             own.nulls[begin + at] = own.nulls[begin + places[begin + at]]
     for side in range(n_sides):
-        table = own.links[side * n_source * n_target : (side + 1) * n_source * n_target].reshape(n_target, n_source)
+        table = table_at(own.links, side * n_source * n_target, n_target, n_source)
         for j in range(n_target):
             for i in range(n_source if places[j] != j else 0):
                 table[places[j], i] += table[j, i]
+        for i in range(n_source):
+            first = places[n_target + i]
+            for j in range(n_target if first != i else 0):
+                table[j, first] += table[j, i]
+        for i in range(n_source):
+            for j in range(n_target if places[n_target + i] != i else 0):
+                table[j, i] = table[j, places[n_target + i]]
         for j in range(n_target):
-            for i in range(n_source if places[j] == j else 0):
-                if places[n_target + i] != i:
-                    table[j, places[n_target + i]] += table[j, i]
-        for j in range(n_target):
-            for i in range(n_source):
-                table[j, i] = table[places[j], places[n_target + i]]
+            for i in range(n_source if places[j] != j else 0):
+                table[j, i] = table[places[j], i]
 
 
 @bare_kernel
@@ -157,14 +164,13 @@ def _fetch_counts(cells, pair, counts):
         fetch(counts.pairs, cells.entries[cell], 0)
 
 
-@bare_kernel
+@bare_part
 def _predict_without(cells, pair, counts, totals, concentration, n_sides, own, both):
     """Fill the weights of both directions from counts without the pair's own share; see `pair.predict`."""
     first_source, first_target = cells.source_starts[pair], cells.target_starts[pair]
     n_source, n_target = cells.source_starts[pair + 1] - first_source, cells.target_starts[pair + 1] - first_target
-    wide, high = padded(n_source), padded(n_target)
-    forward = both[0].weights[: n_target * wide].reshape(n_target, wide)
-    backward = both[1].weights[: n_source * high].reshape(n_source, high)
+    one, two = room_in(both[0], n_target, n_source), room_in(both[1], n_source, n_target)
+    forward, backward = one.weights, two.weights
     of_targets, of_sources = counts.null_target.shape[0] * concentration, counts.null_source.shape[0] * concentration
     null_source, null_target = totals.source[-1], totals.target[-1]
     for j in range(n_target):
@@ -172,52 +178,56 @@ def _predict_without(cells, pair, counts, totals, concentration, n_sides, own, b
     for i in range(n_source):
         null_target -= own.token_nulls[n_target + i]
     null_source, null_target = 1.0 / (max(null_source, 0.0) + of_targets), 1.0 / (max(null_target, 0.0) + of_sources)
-    scales = both[0].vectors[0]
+    scales = one.vectors[0]
     for i in range(n_source):
         word, at = cells.source[first_source + i], n_target + i
         scales[i] = 1.0 / (max(totals.source[word] - own.totals[at], 0.0) + of_targets)
-        both[1].null[i] = (max(counts.null_source[word] - own.nulls[at], 0.0) + concentration) * null_target
+        two.null[i] = (max(counts.null_source[word] - own.nulls[at], 0.0) + concentration) * null_target
         backward[i, n_target:] = 0.0
-    cell, at, other = cells.starts[pair], 0, (n_sides - 1) * n_source * n_target
+    cell, at, last = cells.starts[pair], 0, (n_sides - 1) * n_source * n_target
     for j in range(n_target):
         word = cells.target[first_target + j]
-        both[0].null[j] = (max(counts.null_target[word] - own.nulls[j], 0.0) + concentration) * null_source
+        one.null[j] = (max(counts.null_target[word] - own.nulls[j], 0.0) + concentration) * null_source
         scale = 1.0 / (max(totals.target[word] - own.totals[j], 0.0) + of_sources)
+        row, mine, others = forward[j], own.links[at : at + n_source], own.links[last + at : last + at + n_source]
+        entries = cells.entries[cell : cell + n_source]
         for i in range(n_source):
-            entry = cells.entries[cell + i]
-            forward[j, i] = (max(counts.pairs[entry, 0] - own.links[at + i], 0.0) + concentration) * scales[i]
-            backward[i, j] = (max(counts.pairs[entry, 1] - own.links[other + at + i], 0.0) + concentration) * scale
-        forward[j, n_source:] = 0.0
+            entry = entries[i]
+            row[i] = (max(counts.pairs[entry, 0] - mine[i], 0.0) + concentration) * scales[i]
+            backward[i, j] = (max(counts.pairs[entry, 1] - others[i], 0.0) + concentration) * scale
+        row[n_source:] = 0.0
         cell += n_source
         at += n_source
 
 
-@bare_kernel
-def _keep_links(both, n_source, n_target, first, n_sides, own, shares, place, token, changes):
+@bare_part
+def _keep_links(first, n_source, n_target, n_sides, own, links, k, changes, both):
     """Write the new links of a sentence pair over the old ones, and what that changes in the counts."""
-    wide, high = padded(n_source), padded(n_target)
-    forward = both[0].links[: n_target * wide].reshape(n_target, wide)
-    backward = both[1].links[: n_source * high].reshape(n_source, high)
-    links, totals, nulls = shares.links, changes.totals[token:], changes.nulls[token:]
-    totals[n_target : n_target + n_source] = 0.0
-    nulls[n_target : n_target + n_source] = 1.0
+    forward, backward = room_in(both[0], n_target, n_source).links, room_in(both[1], n_source, n_target).links
+    place, token = n_sides * changes.places[k], changes.tokens[k]
+    totals, nulls = changes.totals[token:], changes.nulls[token:]
+    of_sources, left_sources = totals[n_target : n_target + n_source], nulls[n_target : n_target + n_source]
+    of_sources[:] = 0.0
+    left_sources[:] = 1.0
     for j in range(n_target):
-        left, of_target, cell, at = 1.0, 0.0, first + j * n_source, place + j * n_source
+        left, of_target, at = 1.0, 0.0, j * n_source
+        row, new = links[2 * (first + at) : 2 * (first + at + n_source)], forward[j]
+        change = changes.links[place + n_sides * at : place + n_sides * (at + n_source)]
         for i in range(n_source):
-            old, old_other = np.float64(links[cell + i, 0]), np.float64(links[cell + i, 1])
-            links[cell + i, 0] = forward[j, i]
-            links[cell + i, 1] = backward[i, j]
-            one, other = np.float64(links[cell + i, 0]), np.float64(links[cell + i, 1])
+            old, old_other = np.float64(row[2 * i]), np.float64(row[2 * i + 1])
+            row[2 * i] = new[i]
+            row[2 * i + 1] = backward[i, j]
+            one, other = np.float64(row[2 * i]), np.float64(row[2 * i + 1])
             left -= one
-            nulls[n_target + i] -= other
+            left_sources[i] -= other
             if n_sides == 1:
                 one *= other
                 other = one
-                changes.links[at + i, 0] = one - old * old_other
+                change[i] = one - old * old_other
             else:
-                changes.links[at + i, 0] = one - old
-                changes.links[at + i, 1] = other - old_other
-            totals[n_target + i] += one
+                change[2 * i] = one - old
+                change[2 * i + 1] = other - old_other
+            of_sources[i] += one
             of_target += other
         totals[j] = of_target
         nulls[j] = left
@@ -226,7 +236,7 @@ def _keep_links(both, n_source, n_target, first, n_sides, own, shares, place, to
         nulls[at] = max(nulls[at], 0.0) - own.token_nulls[at]
 
 
-@bare_kernel
+@bare_part
 def _others_jumps(counts, kept, taken, concentration, out):
     """Write the weights of jump widths, from counts without those `kept` of the pair itself if `taken` is 1."""
     for direction in range(2):
@@ -235,7 +245,7 @@ def _others_jumps(counts, kept, taken, concentration, out):
             out[direction, bucket] = max(others, 0.0) + concentration
 
 
-@bare_kernel
+@bare_part
 def _keep_jumps(expected, kept, changes):
     """Write the new jumps of a sentence pair over the old ones, and add what that changes in the counts."""
     for direction in range(2):
@@ -245,43 +255,53 @@ def _keep_jumps(expected, kept, changes):
             changes[direction, bucket] += np.float64(kept[direction, bucket]) - old
 
 
+@bare_kernel
+def _visit_pair(
+    cells, pair, counts, totals, prior, model, links, kept, changes, k, excludes, own, nothing, both, expected, none,
+    jumps,
+):
+    """Update the k-th sentence pair of a round."""
+    n_source = cells.source_starts[pair + 1] - cells.source_starts[pair]
+    n_target = cells.target_starts[pair + 1] - cells.target_starts[pair]
+    n_sides, has_jumps = 1 if model.agrees else 2, model.is_chain or model.is_diagonal
+    _take_share(cells, pair, links, n_sides, own)
+    if has_jumps:
+        _others_jumps(counts.jumps, kept[pair], 1.0 if excludes else 0.0, prior[1], jumps)
+    taken = own if excludes else nothing
+    _predict_without(cells, pair, counts, totals, prior[0], n_sides, taken, both)
+    changes.logs[k] = run_pair(model, jumps, n_source, n_target, both, expected, none)
+    _keep_links(cells.starts[pair], n_source, n_target, n_sides, own, links, k, changes, both)
+    if has_jumps:
+        _keep_jumps(expected, kept[pair], changes.jumps[k // CLAIMED])
+
+
 @kernel
-def visit_round(cells, pairs, counts, totals, prior, model, shares, changes, excludes, sizes, counter):
+def visit_round(cells, pairs, counts, totals, prior, model, links, kept, changes, excludes, sizes, counter):
     """Write new shares of sentence pairs under the counts, without their own if `excludes`, and what they change.
 
-    Several threads may run this at once. `prior` is the concentration of words, and that of jump widths.
+    Several threads may run this at once. `links` (cells · 2,) and `kept` (all pairs, 2, B) are the shares, `prior` the
+    concentration of words, and that of jump widths.
     """
     both, own, nothing = rooms(sizes[0], sizes[1], sizes[2]), _room_for_share(sizes), _room_for_share(sizes)
-    n_buckets, n_sides, has_jumps = counts.jumps.shape[1], changes.links.shape[1], model.is_chain or model.is_diagonal
-    expected, no_exposures, jumps = np.zeros((2, n_buckets)), np.zeros((2, 0)), np.zeros((2, n_buckets))
+    expected, none, jumps = np.zeros(counts.jumps.shape), np.zeros((2, 0)), np.zeros(counts.jumps.shape)
     while True:
         block = claim(counter)
         if block * CLAIMED >= pairs.shape[0]:
             return
         changes.jumps[block] = 0.0
         for k in range(block * CLAIMED, min((block + 1) * CLAIMED, pairs.shape[0])):
-            pair, first = pairs[k], cells.starts[pairs[k]]
             if k + 1 < pairs.shape[0]:
                 _fetch_counts(cells, pairs[k + 1], counts)
             changes.logs[k] = 0.0
-            if first == cells.starts[pair + 1]:
-                continue
-            n_source = cells.source_starts[pair + 1] - cells.source_starts[pair]
-            n_target = cells.target_starts[pair + 1] - cells.target_starts[pair]
-            _take_share(cells, pair, shares.links, n_sides, own)
-            if has_jumps:
-                _others_jumps(counts.jumps, shares.jumps[pair], 1.0 if excludes else 0.0, prior[1], jumps)
-            _predict_without(cells, pair, counts, totals, prior[0], n_sides, own if excludes else nothing, both)
-            changes.logs[k] = run_pair(model, jumps, n_source, n_target, both, expected, no_exposures)
-            _keep_links(
-                both, n_source, n_target, first, n_sides, own, shares, changes.places[k], changes.tokens[k], changes
-            )
-            if has_jumps:
-                _keep_jumps(expected, shares.jumps[pair], changes.jumps[block])
+            if cells.starts[pairs[k]] < cells.starts[pairs[k] + 1]:
+                _visit_pair(
+                    cells, pairs[k], counts, totals, prior, model, links, kept, changes, k, excludes, own, nothing,
+                    both, expected, none, jumps,
+                )  # fmt: skip
 
 
 @kernel
-def apply_changes(cells, pairs, changes, counts, totals, cuts, sizes, counter):
+def apply_changes(cells, pairs, changes, agrees, counts, totals, cuts, sizes, counter):
     """Put the changes of a round into the counts; several threads may run this, each with parts of the table.
 
     Part k of the table has the source words `cuts[k − 1]` … `cuts[k]` − 1; totals, NULL and jumps are part 0.
@@ -296,12 +316,12 @@ def apply_changes(cells, pairs, changes, counts, totals, cuts, sizes, counter):
             continue
         for k in range(pairs.shape[0]):
             if cells.starts[pairs[k]] < cells.starts[pairs[k] + 1]:
-                first, last, place = cuts[part - 1], cuts[part], changes.places[k]
-                _apply_links(cells, pairs[k], place, changes.links, counts.pairs, first, last, chosen)
+                begin, first, last = changes.places[k], cuts[part - 1], cuts[part]
+                _apply_links(cells, pairs[k], changes.links, begin, agrees, counts.pairs, first, last, chosen)
 
 
 @bare_kernel
-def _apply_links(cells, pair, place, links, counts, first, last, chosen):
+def _apply_links(cells, pair, links, place, agrees, counts, first, last, chosen):
     """Put the changes of a sentence pair into the counts of the source words `first` … `last` − 1."""
     cell, begin, n_chosen = cells.starts[pair], cells.source_starts[pair], 0
     n_source, n_target = cells.source_starts[pair + 1] - begin, cells.target_starts[pair + 1] - cells.target_starts[pair]
@@ -309,13 +329,15 @@ def _apply_links(cells, pair, place, links, counts, first, last, chosen):
         if first <= cells.source[begin + i] < last:
             chosen[n_chosen] = i
             n_chosen += 1
-    end, other = cells.entries.shape[0] - 1, links.shape[1] - 1
+    end = cells.entries.shape[0]
     for _ in range(n_target):
+        entries, coming = cells.entries[cell : cell + n_source], cells.entries[min(cell + n_source, end - n_source) : end]
+        one = links[place : place + n_source] if agrees else links[2 * place : 2 * (place + n_source)]
         for i in chosen[:n_chosen]:
-            fetch(counts, cells.entries[min(cell + n_source + i, end)], 0)
-            entry = cells.entries[cell + i]
-            counts[entry, 0] += links[place + i, 0]
-            counts[entry, 1] += links[place + i, other]
+            fetch(counts, coming[i], 0)
+            entry = entries[i]
+            counts[entry, 0] += one[i] if agrees else one[2 * i]
+            counts[entry, 1] += one[i] if agrees else one[2 * i + 1]
         cell += n_source
         place += n_source
 

@@ -45,8 +45,11 @@ class RoundLedger(AlignmentLedger):
     def visit_round(self, pairs: Index, excludes: bool) -> None:
         """Update sentence pairs side by side."""
         changes, data, n_jobs = self._renew_shares(pairs, excludes), self.structure.data, self.structure.n_jobs
-        table, totals, cuts, counter = self.table, self.totals, self._cuts, np.zeros(1, dtype=np.int64)
-        share(lambda: apply_changes(data.cells, pairs, changes, table, totals, cuts, data.sizes, counter), n_jobs)
+        agrees, counter = self.structure.model.agrees, np.zeros(1, dtype=np.int64)
+        table, totals, cuts = self.table, self.totals, self._cuts
+        share(
+            lambda: apply_changes(data.cells, pairs, changes, agrees, table, totals, cuts, data.sizes, counter), n_jobs
+        )
         self.since[0] += changes.logs[: len(pairs)].sum()
 
     @cached_property
@@ -60,13 +63,14 @@ class RoundLedger(AlignmentLedger):
             self.structure.data, self.structure.model, self.concentrations, np.zeros(1, dtype=np.int64),
         )  # fmt: skip
         cells, table, totals, shares = data.cells, self.table, self.totals, self.posteriors
+        links, jumps = shares.links.reshape(-1), shares.jumps
         places = _ends(cells.starts[pairs + 1] - cells.starts[pairs])
         words = cells.source_starts[pairs + 1] - cells.source_starts[pairs]
         words += cells.target_starts[pairs + 1] - cells.target_starts[pairs]
         changes = self._room.changes(places, _ends(words), 1 if model.agrees else 2, table.jumps.shape[1])
         share(
             lambda: visit_round(
-                cells, pairs, table, totals, prior, model, shares, changes, excludes, data.sizes, counter
+                cells, pairs, table, totals, prior, model, links, jumps, changes, excludes, data.sizes, counter
             ),
             self.structure.n_jobs,
         )
@@ -83,7 +87,7 @@ class _Room:
         """Return room for pairs with these first cells and tokens; see `Changes`."""
         n, n_cells, n_tokens = len(places) - 1, int(places[-1]), int(tokens[-1])
         shapes: dict[str, tuple[int, ...]] = {
-            "links": (n_cells, n_sides), "totals": (n_tokens,), "nulls": (n_tokens,),
+            "links": (n_cells * n_sides,), "totals": (n_tokens,), "nulls": (n_tokens,),
             "jumps": (math.ceil(n / CLAIMED), 2, n_buckets), "logs": (n,),
         }  # fmt: skip
         for name, shape in shapes.items():
