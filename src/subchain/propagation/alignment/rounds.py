@@ -257,30 +257,31 @@ def _keep_jumps(expected, kept, changes):
 
 @bare_kernel
 def _visit_pair(
-    cells, pair, counts, totals, prior, model, links, kept, changes, k, excludes, own, nothing, both, expected, none,
-    jumps,
+    cells, pair, counts, totals, prior, model, links, kept, changes, k, excludes, begins, own, nothing, both, expected,
+    none, jumps,
 ):
     """Update the k-th sentence pair of a round."""
     n_source = cells.source_starts[pair + 1] - cells.source_starts[pair]
     n_target = cells.target_starts[pair + 1] - cells.target_starts[pair]
     n_sides, has_jumps = 1 if model.agrees else 2, model.is_chain or model.is_diagonal
-    _take_share(cells, pair, links, n_sides, own)
+    if not begins:
+        _take_share(cells, pair, links, n_sides, own)
     if has_jumps:
         _others_jumps(counts.jumps, kept[pair], 1.0 if excludes else 0.0, prior[1], jumps)
     taken = own if excludes else nothing
     _predict_without(cells, pair, counts, totals, prior[0], n_sides, taken, both)
     changes.logs[k] = run_pair(model, jumps, n_source, n_target, both, expected, none)
-    _keep_links(cells.starts[pair], n_source, n_target, n_sides, own, links, k, changes, both)
+    _keep_links(cells.starts[pair], n_source, n_target, n_sides, nothing if begins else own, links, k, changes, both)
     if has_jumps:
         _keep_jumps(expected, kept[pair], changes.jumps[k // CLAIMED])
 
 
 @kernel
-def visit_round(cells, pairs, counts, totals, prior, model, links, kept, changes, excludes, sizes, counter):
+def visit_round(cells, pairs, counts, totals, prior, model, links, kept, changes, excludes, begins, sizes, counter):
     """Write new shares of sentence pairs under the counts, without their own if `excludes`, and what they change.
 
-    Several threads may run this at once. `links` (cells · 2,) and `kept` (all pairs, 2, B) are the shares, `prior` the
-    concentration of words, and that of jump widths.
+    Several threads may run this at once. `links` (cells · 2,) and `kept` (all pairs, 2, B) are the shares, which are all
+    zero and in no counts if `begins`. `prior` is the concentration of words, and that of jump widths.
     """
     both, own, nothing = rooms(sizes[0], sizes[1], sizes[2]), _room_for_share(sizes), _room_for_share(sizes)
     expected, none, jumps = np.zeros(counts.jumps.shape), np.zeros((2, 0)), np.zeros(counts.jumps.shape)
@@ -295,8 +296,8 @@ def visit_round(cells, pairs, counts, totals, prior, model, links, kept, changes
             changes.logs[k] = 0.0
             if cells.starts[pairs[k]] < cells.starts[pairs[k] + 1]:
                 _visit_pair(
-                    cells, pairs[k], counts, totals, prior, model, links, kept, changes, k, excludes, own, nothing,
-                    both, expected, none, jumps,
+                    cells, pairs[k], counts, totals, prior, model, links, kept, changes, k, excludes, begins, own,
+                    nothing, both, expected, none, jumps,
                 )  # fmt: skip
 
 

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subchain.core.parts import Posterior
+from subchain.core.statistics import Statistics
 from subchain.engines.threads import share
+from subchain.propagation.alignment.pair import Table, Totals
 from subchain.propagation.alignment.rounds import CLAIMED, Changes, apply_changes, visit_round
 from subchain.structures.alignment.ledger import AlignmentLedger
 
@@ -31,9 +33,17 @@ class RoundLedger(AlignmentLedger):
         super().__init__(structure, prior)
         self._room = _Room()
 
-    def first_shares(self) -> None:
+    def begin(self, statistics: Statistics) -> None:
+        """Begin with the shares of an earlier stage, whose sum the statistics are, or else with those under them."""
+        self.since, self.counts = np.zeros(2), self.counted(statistics)
+        if self.structure.start is not None:
+            return
+        found = self.counted(None)
+        table, totals = self.table_of(found), self.totals_of(found)
         for first in range(0, self.size, ROUND):
-            self._renew_shares(np.arange(first, min(first + ROUND, self.size)), excludes=False)
+            pairs = np.arange(first, min(first + ROUND, self.size))
+            self._apply(pairs, self._renew_shares(pairs, begins=True), table, totals)
+        self.counts = found
 
     def visit_next(self, order: Index, *, excludes: bool, puts_back: bool) -> None:
         some = order[self.cursor : self.cursor + self.at_once]
@@ -44,21 +54,29 @@ class RoundLedger(AlignmentLedger):
 
     def visit_round(self, pairs: Index, excludes: bool) -> None:
         """Update sentence pairs side by side."""
-        changes, data, n_jobs = self._renew_shares(pairs, excludes), self.structure.data, self.structure.n_jobs
-        agrees, counter = self.structure.model.agrees, np.zeros(1, dtype=np.int64)
-        table, totals, cuts = self.table, self.totals, self._cuts
-        share(
-            lambda: apply_changes(data.cells, pairs, changes, agrees, table, totals, cuts, data.sizes, counter), n_jobs
-        )
+        changes = self._renew_shares(pairs, excludes=excludes)
+        self._apply(pairs, changes, self.table, self.totals)
         self.since[0] += changes.logs[: len(pairs)].sum()
+
+    def _apply(self, pairs: Index, changes: Changes, table: Table, totals: Totals) -> None:
+        """Put changes into counts."""
+        data, agrees, counter = self.structure.data, self.structure.model.agrees, np.zeros(1, dtype=np.int64)
+        cells, cuts, sizes = data.cells, self._cuts, data.sizes
+        share(
+            lambda: apply_changes(cells, pairs, changes, agrees, table, totals, cuts, sizes, counter),
+            self.structure.n_jobs,
+        )
 
     @cached_property
     def _cuts(self) -> Index:
         """Source words between which the table of word pairs is cut, when the counts change."""
         return self.structure.data.cut_words(1 if self.structure.n_jobs == 1 else 2 * self.structure.n_jobs)
 
-    def _renew_shares(self, pairs: Index, excludes: bool) -> Changes:
-        """Write new shares of sentence pairs, each under the counts as they are; return what they change."""
+    def _renew_shares(self, pairs: Index, excludes: bool = False, begins: bool = False) -> Changes:
+        """Write new shares of sentence pairs, each under the counts as they are; return what they change.
+
+        `begins` is whether the pairs have no shares yet.
+        """
         data, model, prior, counter = (
             self.structure.data, self.structure.model, self.concentrations, np.zeros(1, dtype=np.int64),
         )  # fmt: skip
@@ -70,7 +88,7 @@ class RoundLedger(AlignmentLedger):
         changes = self._room.changes(places, _ends(words), 1 if model.agrees else 2, table.jumps.shape[1])
         share(
             lambda: visit_round(
-                cells, pairs, table, totals, prior, model, links, jumps, changes, excludes, data.sizes, counter
+                cells, pairs, table, totals, prior, model, links, jumps, changes, excludes, begins, data.sizes, counter
             ),
             self.structure.n_jobs,
         )
