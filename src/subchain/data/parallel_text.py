@@ -6,7 +6,7 @@ the same for the target. Empty sentences are kept, so that pair *n* is line *n* 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -168,8 +168,23 @@ class ParallelText:
         >>> ParallelText.from_sentences(["he worked"], ["er arbeitete"]).shortened(4)[0]
         (['he', 'work'], ['er', 'arbe'])
         """
-        source, source_words = _recoded(self.source_tokens, [word[:length] for word in self.source_words], [])
-        target, target_words = _recoded(self.target_tokens, [word[:length] for word in self.target_words], [])
+        return self._respelled(lambda word: word[:length])
+
+    def lowered(self) -> ParallelText:
+        """Return the same text in lower case.
+
+        Examples
+        --------
+        >>> from subchain.data import ParallelText
+        >>> ParallelText.from_sentences(["The house"], ["Das Haus"]).lowered()[0]
+        (['the', 'house'], ['das', 'haus'])
+        """
+        return self._respelled(str.lower)
+
+    def _respelled(self, spell: Callable[[str], str]) -> ParallelText:
+        """Return the same text with every word as `spell` gives it; words that become alike are one word."""
+        source, source_words = _recoded(self.source_tokens, [spell(word) for word in self.source_words], [])
+        target, target_words = _recoded(self.target_tokens, [spell(word) for word in self.target_words], [])
         return ParallelText(source, self.source_offsets, target, self.target_offsets, source_words, target_words)
 
     def __repr__(self) -> str:
