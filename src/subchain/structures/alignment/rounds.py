@@ -70,7 +70,7 @@ class RoundLedger(AlignmentLedger):
     @cached_property
     def _cuts(self) -> Index:
         """Source words between which the table of word pairs is cut, when the counts change."""
-        return self.structure.data.cut_words(1 if self.structure.n_jobs == 1 else 2 * self.structure.n_jobs)
+        return self.structure.data.cut_words(self.structure.n_jobs)
 
     def _renew_shares(self, pairs: Index, excludes: bool = False, begins: bool = False) -> Changes:
         """Write new shares of sentence pairs, each under the counts as they are; return what they change.

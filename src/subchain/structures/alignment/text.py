@@ -85,7 +85,7 @@ class AlignedText:
 
         each(list_block, n_blocks, n_jobs)
         np.cumsum(rows, out=rows)
-        targets = np.concatenate(found)
+        targets = np.concatenate([np.zeros(0, dtype=np.int32), *found])
         found.clear()
 
         def number_block(block: int) -> None:
