@@ -84,11 +84,15 @@ class AlignmentLedger(CountedLedger):
     # ---- counts ------------------------------------------------------------------------------------------------------
 
     def counted(self, statistics: Statistics | None) -> Arrays:
+        return {name: array.copy() for name, array in self.arrays_of(statistics).items()}
+
+    def arrays_of(self, statistics: Statistics | None) -> Arrays:
+        """Return the counts of the prior and of statistics, whose own arrays may be among them."""
         prior = self.current_prior
         of = prior if statistics is None else prior.update(statistics)
         assert isinstance(of, AlignmentPosterior)
         names = ("pairs", "null_target", "null_source", "totals_source", "totals_target")
-        return {name: getattr(of.translation, name).copy() for name in names} | {"jumps": of.jumps.counts.copy()}
+        return {name: getattr(of.translation, name) for name in names} | {"jumps": of.jumps.counts}
 
     def add_up(self) -> None:
         self.counts = {}  # released before their successors take as much room again

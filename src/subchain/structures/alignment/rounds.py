@@ -34,8 +34,11 @@ class RoundLedger(AlignmentLedger):
         self._room = _Room()
 
     def begin(self, statistics: Statistics) -> None:
-        """Begin with the shares of an earlier stage, whose sum the statistics are, or else with those under them."""
-        self.since, self.counts = np.zeros(2), self.counted(statistics)
+        """Begin with the shares of an earlier stage, whose sum the statistics are, or else with those under them.
+
+        The arrays of the statistics become those of the ledger: a table of word pairs less in memory.
+        """
+        self.since, self.counts = np.zeros(2), self.arrays_of(statistics)
         if self.structure.start is not None:
             return
         found = self.counted(None)
