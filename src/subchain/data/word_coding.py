@@ -8,6 +8,7 @@ by its bytes; a new one gets the next code. Only the distinct words become strin
 
 from __future__ import annotations
 
+from itertools import pairwise
 from os import PathLike
 from typing import NamedTuple
 
@@ -90,7 +91,7 @@ def code_file(path: str | PathLike[str]) -> CodedFile:
             codes.append(coded[: place.n_codes].copy())
             counts.append(np.diff(ends, prepend=0))
     starts, letters = words.starts[: n_words + 1].tolist(), words.letters.tobytes()
-    spelled = [letters[first:last].decode() for first, last in zip(starts, starts[1:], strict=False)]
+    spelled = [letters[first:last].decode() for first, last in pairwise(starts)]
     return CodedFile(np.concatenate(codes), np.cumsum(np.concatenate(counts)), spelled)
 
 

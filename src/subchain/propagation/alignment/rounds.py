@@ -69,9 +69,43 @@ class Own(NamedTuple):
     places: NDArray[np.int64]
 
 
+class How(NamedTuple):
+    """Whether pairs are updated under the counts without their own share, and whether they have no share yet."""
+
+    excludes: bool
+    begins: bool
+
+
+class Desk(NamedTuple):
+    """Room of a thread.
+
+    Attributes
+    ----------
+    own, nothing : share of a pair, and a share that is always zero
+    both : room of both directions, see `pair.rooms`
+    jumps, expected : (2, B) weights of jumps, and their expected numbers
+    exposures : (2, 0) none
+    """
+
+    own: Own
+    nothing: Own
+    both: tuple[Array, Array]
+    jumps: Array
+    expected: Array
+    exposures: Array
+
+
 @kernel
-def _room_for_share(sizes):
-    """Return room for what the longest sentence pairs have put into the counts, all zero."""
+def _make_desk(sizes, n_buckets):
+    """Return room for the longest sentence pairs."""
+    jumps, expected = np.zeros((2, n_buckets)), np.zeros((2, n_buckets))
+    own, nothing, both = _make_own(sizes), _make_own(sizes), rooms(sizes[0], sizes[1], sizes[2])
+    return Desk(own, nothing, both, jumps, expected, np.zeros((2, 0)))
+
+
+@kernel
+def _make_own(sizes):
+    """Return a share that is all zero."""
     tokens = np.zeros((4, sizes[0] + sizes[1]))
     places = np.zeros(sizes[0] + sizes[1], dtype=np.int64)
     return Own(np.zeros(2 * sizes[2]), tokens[0], tokens[1], tokens[2], tokens[3], places)
@@ -130,31 +164,40 @@ def _first_places(words, out):
 
 @bare_kernel
 def _add_repeats(n_source, n_target, n_sides, own):
-    """Let all places of a word have the sum over them, in links, totals and NULL counts."""
-    places = own.places
-    for begin, n_words in ((0, n_target), (n_target, n_source)):
-        for at in range(n_words):
-            if places[begin + at] != at:
-                own.totals[begin + places[begin + at]] += own.totals[begin + at]
-                own.nulls[begin + places[begin + at]] += own.nulls[begin + at]
-        for at in range(n_words):
-            own.totals[begin + at] = own.totals[begin + places[begin + at]]
-            own.nulls[begin + at] = own.nulls[begin + places[begin + at]]
+    """Let all places of a word have the sum over them, in totals, NULL counts and links."""
+    of_target, of_source = own.places[:n_target], own.places[n_target : n_target + n_source]
+    for values in (own.totals, own.nulls):
+        _add_words(of_target, values[:n_target])
+        _add_words(of_source, values[n_target : n_target + n_source])
     for side in range(n_sides):
-        table = table_at(own.links, side * n_source * n_target, n_target, n_source)
-        for j in range(n_target):
-            for i in range(n_source if places[j] != j else 0):
-                table[places[j], i] += table[j, i]
-        for i in range(n_source):
-            first = places[n_target + i]
-            for j in range(n_target if first != i else 0):
-                table[j, first] += table[j, i]
-        for i in range(n_source):
-            for j in range(n_target if places[n_target + i] != i else 0):
-                table[j, i] = table[j, places[n_target + i]]
-        for j in range(n_target):
-            for i in range(n_source if places[j] != j else 0):
-                table[j, i] = table[places[j], i]
+        _add_cells(of_target, of_source, table_at(own.links, side * n_source * n_target, n_target, n_source))
+
+
+@bare_part
+def _add_words(places, values):
+    for at in range(places.shape[0]):
+        if places[at] != at:
+            values[places[at]] += values[at]
+    for at in range(places.shape[0]):
+        values[at] = values[places[at]]
+
+
+@bare_part
+def _add_cells(of_row, of_column, table):
+    """Add up the rows, then the columns of each word at its first place, and copy them to its other places."""
+    n_rows, n_columns = table.shape
+    for j in range(n_rows):
+        for i in range(n_columns if of_row[j] != j else 0):
+            table[of_row[j], i] += table[j, i]
+    for i in range(n_columns):
+        for j in range(n_rows if of_column[i] != i else 0):
+            table[j, of_column[i]] += table[j, i]
+    for i in range(n_columns):
+        for j in range(n_rows if of_column[i] != i else 0):
+            table[j, i] = table[j, of_column[i]]
+    for j in range(n_rows):
+        for i in range(n_columns if of_row[j] != j else 0):
+            table[j, i] = table[of_row[j], i]
 
 
 @bare_kernel
@@ -256,35 +299,31 @@ def _keep_jumps(expected, kept, changes):
 
 
 @bare_kernel
-def _visit_pair(
-    cells, pair, counts, totals, prior, model, links, kept, changes, k, excludes, begins, own, nothing, both, expected,
-    none, jumps,
-):
+def _visit_pair(cells, pair, counts, totals, prior, model, shares, changes, k, how, desk):
     """Update the k-th sentence pair of a round."""
     n_source = cells.source_starts[pair + 1] - cells.source_starts[pair]
     n_target = cells.target_starts[pair + 1] - cells.target_starts[pair]
-    n_sides, has_jumps = 1 if model.agrees else 2, model.is_chain or model.is_diagonal
-    if not begins:
-        _take_share(cells, pair, links, n_sides, own)
+    n_sides, has_jumps, both = 1 if model.agrees else 2, model.is_chain or model.is_diagonal, desk.both
+    if not how.begins:
+        _take_share(cells, pair, shares.links, n_sides, desk.own)
     if has_jumps:
-        _others_jumps(counts.jumps, kept[pair], 1.0 if excludes else 0.0, prior[1], jumps)
-    taken = own if excludes else nothing
-    _predict_without(cells, pair, counts, totals, prior[0], n_sides, taken, both)
-    changes.logs[k] = run_pair(model, jumps, n_source, n_target, both, expected, none)
-    _keep_links(cells.starts[pair], n_source, n_target, n_sides, nothing if begins else own, links, k, changes, both)
+        _others_jumps(counts.jumps, shares.jumps[pair], 1.0 if how.excludes else 0.0, prior[1], desk.jumps)
+    _predict_without(cells, pair, counts, totals, prior[0], n_sides, desk.own if how.excludes else desk.nothing, both)
+    changes.logs[k] = run_pair(model, desk.jumps, n_source, n_target, both, desk.expected, desk.exposures)
+    before = desk.nothing if how.begins else desk.own
+    _keep_links(cells.starts[pair], n_source, n_target, n_sides, before, shares.links, k, changes, both)
     if has_jumps:
-        _keep_jumps(expected, kept[pair], changes.jumps[k // CLAIMED])
+        _keep_jumps(desk.expected, shares.jumps[pair], changes.jumps[k // CLAIMED])
 
 
 @kernel
-def visit_round(cells, pairs, counts, totals, prior, model, links, kept, changes, excludes, begins, sizes, counter):
-    """Write new shares of sentence pairs under the counts, without their own if `excludes`, and what they change.
+def visit_round(cells, pairs, counts, totals, prior, model, shares, changes, how, sizes, counter):
+    """Write new shares of sentence pairs, and what they change; several threads may run this at once.
 
-    Several threads may run this at once. `links` (cells · 2,) and `kept` (all pairs, 2, B) are the shares, which are all
-    zero and in no counts if `begins`. `prior` is the concentration of words, and that of jump widths.
+    The links of `shares` are flat, (cells · 2,), and those of all pairs; all are zero if `how.begins`. `prior` is the
+    concentration of words, and that of jump widths.
     """
-    both, own, nothing = rooms(sizes[0], sizes[1], sizes[2]), _room_for_share(sizes), _room_for_share(sizes)
-    expected, none, jumps = np.zeros(counts.jumps.shape), np.zeros((2, 0)), np.zeros(counts.jumps.shape)
+    desk = _make_desk(sizes, counts.jumps.shape[1])
     while True:
         block = claim(counter)
         if block * CLAIMED >= pairs.shape[0]:
@@ -295,10 +334,7 @@ def visit_round(cells, pairs, counts, totals, prior, model, links, kept, changes
                 _fetch_counts(cells, pairs[k + 1], counts)
             changes.logs[k] = 0.0
             if cells.starts[pairs[k]] < cells.starts[pairs[k] + 1]:
-                _visit_pair(
-                    cells, pairs[k], counts, totals, prior, model, links, kept, changes, k, excludes, begins, own,
-                    nothing, both, expected, none, jumps,
-                )  # fmt: skip
+                _visit_pair(cells, pairs[k], counts, totals, prior, model, shares, changes, k, how, desk)
 
 
 @kernel
@@ -325,14 +361,20 @@ def apply_changes(cells, pairs, changes, agrees, counts, totals, cuts, sizes, co
 def _apply_links(cells, pair, links, place, agrees, counts, first, last, chosen):
     """Put the changes of a sentence pair into the counts of the source words `first` … `last` − 1."""
     cell, begin, n_chosen = cells.starts[pair], cells.source_starts[pair], 0
-    n_source, n_target = cells.source_starts[pair + 1] - begin, cells.target_starts[pair + 1] - cells.target_starts[pair]
+    n_source, n_target = (
+        cells.source_starts[pair + 1] - begin,
+        cells.target_starts[pair + 1] - cells.target_starts[pair],
+    )
     for i in range(n_source):
         if first <= cells.source[begin + i] < last:
             chosen[n_chosen] = i
             n_chosen += 1
     end = cells.entries.shape[0]
     for _ in range(n_target):
-        entries, coming = cells.entries[cell : cell + n_source], cells.entries[min(cell + n_source, end - n_source) : end]
+        entries, coming = (
+            cells.entries[cell : cell + n_source],
+            cells.entries[min(cell + n_source, end - n_source) : end],
+        )
         one = links[place : place + n_source] if agrees else links[2 * place : 2 * (place + n_source)]
         for i in chosen[:n_chosen]:
             fetch(counts, coming[i], 0)

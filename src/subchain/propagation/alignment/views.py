@@ -1,4 +1,4 @@
-"""Parts of a flat array as tables, which kernels make without the checks and the counting of references of reshaping."""
+"""Parts of a flat array as tables, made by kernels without what reshaping does: checks, and counting of references."""
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, misc, import-untyped"
 

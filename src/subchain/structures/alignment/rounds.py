@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from subchain.core.parts import Posterior
 from subchain.core.statistics import Statistics
 from subchain.engines.threads import share
-from subchain.propagation.alignment.pair import Table, Totals
-from subchain.propagation.alignment.rounds import CLAIMED, Changes, apply_changes, visit_round
+from subchain.propagation.alignment.pair import Shares, Table, Totals
+from subchain.propagation.alignment.rounds import CLAIMED, Changes, How, apply_changes, visit_round
 from subchain.structures.alignment.ledger import AlignmentLedger
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class RoundLedger(AlignmentLedger):
         table, totals = self.table_of(found), self.totals_of(found)
         for first in range(0, self.size, ROUND):
             pairs = np.arange(first, min(first + ROUND, self.size))
-            self._apply(pairs, self._renew_shares(pairs, begins=True), table, totals)
+            self._apply(pairs, self._renew_shares(pairs, How(excludes=False, begins=True)), table, totals)
         self.counts = found
 
     def visit_next(self, order: Index, *, excludes: bool, puts_back: bool) -> None:
@@ -57,7 +57,7 @@ class RoundLedger(AlignmentLedger):
 
     def visit_round(self, pairs: Index, excludes: bool) -> None:
         """Update sentence pairs side by side."""
-        changes = self._renew_shares(pairs, excludes=excludes)
+        changes = self._renew_shares(pairs, How(excludes, begins=False))
         self._apply(pairs, changes, self.table, self.totals)
         self.since[0] += changes.logs[: len(pairs)].sum()
 
@@ -75,24 +75,19 @@ class RoundLedger(AlignmentLedger):
         """Source words between which the table of word pairs is cut, when the counts change."""
         return self.structure.data.cut_words(self.structure.n_jobs)
 
-    def _renew_shares(self, pairs: Index, excludes: bool = False, begins: bool = False) -> Changes:
-        """Write new shares of sentence pairs, each under the counts as they are; return what they change.
-
-        `begins` is whether the pairs have no shares yet.
-        """
+    def _renew_shares(self, pairs: Index, how: How) -> Changes:
+        """Write new shares of sentence pairs, each under the counts as they are; return what they change."""
         data, model, prior, counter = (
             self.structure.data, self.structure.model, self.concentrations, np.zeros(1, dtype=np.int64),
         )  # fmt: skip
-        cells, table, totals, shares = data.cells, self.table, self.totals, self.posteriors
-        links, jumps = shares.links.reshape(-1), shares.jumps
+        cells, table, totals = data.cells, self.table, self.totals
+        shares = Shares(self.posteriors.links.reshape(-1), self.posteriors.jumps)
         places = _ends(cells.starts[pairs + 1] - cells.starts[pairs])
         words = cells.source_starts[pairs + 1] - cells.source_starts[pairs]
         words += cells.target_starts[pairs + 1] - cells.target_starts[pairs]
         changes = self._room.changes(places, _ends(words), 1 if model.agrees else 2, table.jumps.shape[1])
         share(
-            lambda: visit_round(
-                cells, pairs, table, totals, prior, model, links, jumps, changes, excludes, begins, data.sizes, counter
-            ),
+            lambda: visit_round(cells, pairs, table, totals, prior, model, shares, changes, how, data.sizes, counter),
             self.structure.n_jobs,
         )
         return changes
@@ -120,4 +115,3 @@ class _Room:
 def _ends(sizes: Index) -> Index:
     """Return where stretches of these sizes begin, one after the other, and where the last ends."""
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
-
