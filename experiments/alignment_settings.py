@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.alignment_ideas import IDEAS
 from experiments.experiment import Claim, Experiment, Row, mean_of
 from experiments.parallel_text import LANGUAGES, Corpus, hansards, made_up
 from experiments.tagging import table
@@ -56,6 +57,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
         for given in (0.2, 0.4)
     },
 }
+#: Names of settings, and of ideas that there is no setting for.
+NAMES = [*SETTINGS, *IDEAS]
 #: Pairs of training text.
 SIZES = {HANSARDS: 10_000} | dict.fromkeys(LANGUAGES, 4_000)
 
@@ -79,8 +82,8 @@ class AlignmentSettings(Experiment):
         size = SIZES[text]
         for seed in range(1, self.seeds + 1):
             corpus = hansards(size, seed) if text == HANSARDS else made_up(text, size, seed)
-            for name, settings in SETTINGS.items():
-                found, seconds = _development(corpus, settings)
+            for name in NAMES:
+                found, seconds = _development(corpus, name)
                 self.counts.setdefault((text, name), []).append(found)
                 aer = 100.0 * float(scores_of(found.sum(axis=0)).aer)
                 yield {"text": text, "pairs": size, "seed": seed, "setting": name, "aer": aer, "seconds": seconds}
@@ -99,7 +102,7 @@ class AlignmentSettings(Experiment):
     def summary(self, rows: list[Row]) -> list[str]:
         texts = list(dict.fromkeys(row["text"] for row in rows))
         lines = [["default", *(f"{mean_of(rows, 'aer', text=text, setting=DEFAULT):.1f}" for text in texts), ""]]
-        for name in list(SETTINGS)[1:]:
+        for name in NAMES[1:]:
             cells = []
             for text in texts:
                 change, low, high = self.difference(text, name)
@@ -110,7 +113,7 @@ class AlignmentSettings(Experiment):
 
     def claims(self, rows: list[Row]) -> list[Claim]:
         texts = list(dict.fromkeys(row["text"] for row in rows))
-        cheap = [name for name in SETTINGS if name != DEFAULT and "CVI 1" not in name]
+        cheap = [name for name in NAMES if name != DEFAULT and "CVI 1" not in name]
         better = {
             name: [text for text in texts if self.difference(text, name)[2] < 0.0]
             for name in cheap
@@ -133,7 +136,7 @@ class AlignmentSettings(Experiment):
         ]
 
     def draw(self, rows: list[Row], axes: Any) -> None:
-        texts, names = list(dict.fromkeys(row["text"] for row in rows)), list(SETTINGS)[1:]
+        texts, names = list(dict.fromkeys(row["text"] for row in rows)), NAMES[1:]
         for shift, text in enumerate(texts):
             found = np.array([self.difference(text, name) for name in names])
             places = np.arange(len(names)) + 0.15 * (shift - 2)
@@ -146,10 +149,12 @@ class AlignmentSettings(Experiment):
         axes.legend(fontsize=7)
 
 
-def _development(corpus: Corpus, settings: dict[str, Any]) -> tuple[Counts, float]:
+def _development(corpus: Corpus, name: str) -> tuple[Counts, float]:
     """Links of the development pairs, counted against the gold ones, and processor seconds."""
-    aligner = WordAligner(random_state=0, progress=False, **settings)
     began = time.process_time()
-    aligner.fit(corpus.text)
+    if name in IDEAS:
+        aligner = IDEAS[name](corpus.text)
+    else:
+        aligner = WordAligner(random_state=0, progress=False, **SETTINGS[name]).fit(corpus.text)
     seconds = time.process_time() - began
     return link_counts(aligner.links().between(0, corpus.n_dev), *corpus.dev), seconds
