@@ -38,7 +38,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     **{f"max_jump {given}": {"max_jump": given} for given in (5, 20, 50)},
     **{f"prefix {given}": {"prefix": given} for given in (4, 5, 6)},
     **{f"threshold {given}": {"threshold": given} for given in (0.2, 0.3, 0.5, 0.6)},
-    "grow-diag-final-and": {"symmetrize": "grow-diag-final-and"},
+    **{name: {"symmetrize": name} for name in ("product", "grow-diag-final-and")},
     "diagonal first": {"stages": ("diagonal", "hmm"), "iterations": (2, 3)},
     "diagonal between": {"stages": ("ibm1", "diagonal", "hmm"), "iterations": (1, 1, 3)},
     "one stage": {"stages": ("hmm",), "iterations": (5,)},

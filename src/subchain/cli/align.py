@@ -27,7 +27,9 @@ OF_A_FIT = {
     "save": "--save",
 }  # fmt: skip
 #: Methods by which the two directions are combined.
-SYMMETRIZATIONS = ("product", "grow-diag-final-and", "grow-diag-final", "grow-diag", "intersection", "union")
+SYMMETRIZATIONS = (
+    "grow-product", "product", "grow-diag-final-and", "grow-diag-final", "grow-diag", "intersection", "union",
+)  # fmt: skip
 
 
 def align(
@@ -116,8 +118,10 @@ def _check_links(context: typer.Context, fitted: Path | None, symmetrize: str | 
     given = [name for name in OF_A_FIT if _is_given(context, name)]
     if fitted is not None and given:
         raise InputError(f"--fitted fits nothing; leave out {', '.join(OF_A_FIT[name] for name in given)}.")
-    if threshold is not None and symmetrize not in (None, "product"):
-        raise InputError(f"--threshold is for --symmetrize product, not for {symmetrize}; leave one of them out.")
+    if threshold is not None and symmetrize not in (None, "grow-product", "product"):
+        raise InputError(
+            f"--threshold is for --symmetrize product and grow-product, not for {symmetrize}; leave one of them out."
+        )
 
 
 def _is_given(context: typer.Context, name: str) -> bool:

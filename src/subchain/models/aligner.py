@@ -32,7 +32,7 @@ from subchain.numerics.seeds import seed_sequence
 from subchain.structures.alignment.model import AlignmentPosterior
 from subchain.structures.alignment.structure import Alignments
 from subchain.structures.alignment.text import MOST_WORDS, AlignedText
-from subchain.tasks.linking import PRODUCT
+from subchain.tasks.linking import GROWN_PRODUCT
 
 DIRECTIONS = {"forward": 0, "backward": 1}
 #: Expected links from which on a word pair is in the lexicon.
@@ -57,14 +57,16 @@ class WordAligner(Component):
         geometric means of "vi" give words to NULL on which the directions disagree.
     symmetrize : str
         How links of both directions are combined: "product" keeps those whose posteriors have a geometric mean above
-        `threshold`; or "grow-diag-final-and", "grow-diag-final", "grow-diag", "intersection", "union".
+        `threshold`; "grow-product" adds, for a word that has no link then, the most probable one over half the
+        threshold among the words that its neighbours are linked to, if there is one; or "grow-diag-final-and",
+        "grow-diag-final", "grow-diag", "intersection", "union".
     threshold : float
-        For "product"; a higher one gives fewer and safer links.
+        For the products; a higher one gives fewer and safer links.
     concentration : float
         Concentration β of the prior over the translations of a word; `EM` has a flat prior.
     null_probability : float, optional
         Probability that a word has no counterpart, in the hidden Markov and in the diagonal model; by default 0.2, or
-        0.4 with `agreement=False` if links are not combined by "product"; "vi" has 0.2 in either case.
+        0.4 with `agreement=False` if links are not combined by a product; "vi" has 0.2 in either case.
     max_jump : int
         Width of jumps from which on they share one weight; the longer a jump, the smaller its share.
     end_jumps : bool
@@ -107,7 +109,7 @@ class WordAligner(Component):
         stages: Sequence[str] = ("ibm1", "hmm"),
         inference: str | Algorithm = "cvi",
         agreement: bool = True,
-        symmetrize: str = PRODUCT,
+        symmetrize: str = GROWN_PRODUCT,
         threshold: float = 0.4,
         concentration: float = 1e-3,
         null_probability: float | None = None,

@@ -10,7 +10,7 @@ import numpy as np
 from subchain.errors import InputError, unknown_name
 from subchain.inference import Algorithm
 from subchain.models.alignment_stages import STAGES
-from subchain.tasks.linking import PRODUCT
+from subchain.tasks.linking import PRODUCTS
 from subchain.tasks.symmetrization import METHODS
 
 #: Settings that a fitted posterior is read with.
@@ -22,7 +22,7 @@ IN_COMMON = ("max_jump", "end_jumps", "prefix")
 def check_settings(given: dict[str, Any]) -> None:
     """Raise an `InputError` if a setting has a wrong type or is out of range."""
     _check_stages(given["stages"])
-    methods, method = (PRODUCT, *METHODS), given["symmetrize"]
+    methods, method = (*PRODUCTS, *METHODS), given["symmetrize"]
     if not isinstance(method, str) or method not in methods:
         raise unknown_name("method of symmetrisation", str(method), methods)
     if not isinstance(given["inference"], (str, Algorithm)):
