@@ -75,6 +75,7 @@ class AlignmentSettings(Experiment):
 
     def rows(self) -> Iterable[Row]:
         self.counts: dict[tuple[str, str], list[Counts]] = {}
+        self.differences: dict[tuple[str, str], tuple[float, float, float]] = {}
         for inference in ("em", "cvi", BY_WORD):  # compilation is no part of the times
             WordAligner(inference=inference, progress=False).fit(["a b"], ["c d"])
         for text in SIZES:
@@ -93,6 +94,8 @@ class AlignmentSettings(Experiment):
 
     def difference(self, text: str, name: str) -> tuple[float, float, float]:
         """How many points more a setting has than the default, in the mean over seeds, and the ends of its interval."""
+        if (text, name) in self.differences:
+            return self.differences[text, name]
         # a made-up text has other pairs for every seed: these are drawn by themselves
         draws, found = [], []
         for seed, (own, other) in enumerate(zip(self.counts[text, name], self.counts[text, DEFAULT], strict=True)):
@@ -100,7 +103,9 @@ class AlignmentSettings(Experiment):
             draws.append(bootstrap_scores(own, 2000, number).aer - bootstrap_scores(other, 2000, number).aer)
             found.append(float(scores_of(own.sum(axis=0)).aer - scores_of(other.sum(axis=0)).aer))
         low, high = np.quantile(np.mean(draws, axis=0), [0.025, 0.975])
-        return 100.0 * float(np.mean(found)), 100.0 * float(low), 100.0 * float(high)
+        result = 100.0 * float(np.mean(found)), 100.0 * float(low), 100.0 * float(high)
+        self.differences[text, name] = result
+        return result
 
     def summary(self, rows: list[Row]) -> list[str]:
         texts = list(dict.fromkeys(row["text"] for row in rows))
