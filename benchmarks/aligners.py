@@ -74,11 +74,10 @@ class Contender(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """Seconds of one run, on the wall and of all cores, and largest resident memory in bytes."""
+    """Seconds of one run, on the wall and of all cores."""
 
     wall: float
     processor: float
-    memory: int
 
 
 #: What `--steps` runs: the parts of the command one after the other, in a process of their own.
@@ -168,13 +167,12 @@ def measured(contender: Contender, peers: Path, files: Files) -> Measured:
     with subprocess.Popen(contender.command(peers, files), env=environment | {"PATH": path}, **outputs) as process:
         assert process.stderr is not None
         said = process.stderr.read().decode(errors="replace")
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
+        process.wait()
     if process.returncode:
         raise RuntimeError(f"{contender.command(peers, files)[0]} failed: {said[-500:]}")
     wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Measured(wall, processor, used.ru_maxrss * 1024)
+    return Measured(wall, processor)
 
 
 def error_rate(corpus: Corpus, links: Links) -> float:
@@ -211,14 +209,13 @@ def race(corpus: Corpus, files: Files, options: argparse.Namespace) -> Table:
         for name, contender in present.items():
             runs[name].append(measured(contender, options.peers, files))
             rates[name] = error_rate(corpus, contender.links(files))
-    table = Table("aligner", "seconds", "pairs/s", "processor s", "pairs/processor s", "memory, MB", "AER, %")
+    table = Table("aligner", "seconds", "pairs/s", "processor s", "pairs/processor s", "AER, %")
     n_pairs = len(corpus.text)
     for name, of in runs.items():
         wall, processor = (statistics.median(getattr(run, kind) for run in of) for kind in ("wall", "processor"))
-        memory = max(run.memory for run in of) / 1e6
         table.add_row(
             name, f"{wall:.1f}", f"{n_pairs / wall:,.0f}", f"{processor:.1f}", f"{n_pairs / processor:,.0f}",
-            f"{memory:,.0f}", f"{rates[name]:.1f}",
+            f"{rates[name]:.1f}",
         )  # fmt: skip
     return table
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 
 import numpy as np
 
@@ -16,25 +15,6 @@ Fit = Callable[[ParallelText], WordAligner]
 
 #: Fits by which a learned probability of NULL settles.
 SETTLED = 3
-
-
-def stems_of_rare_words(length: int, most: int) -> Fit:
-    """Cut words that occur at most so often to their first letters; `prefix` cuts all words."""
-
-    def spelled(tokens: np.ndarray, words: list[str]) -> list[str]:
-        counts = np.bincount(tokens, minlength=len(words)).tolist()
-        return [word if count > most else word[:length] for word, count in zip(words, counts, strict=True)]
-
-    def sentences(tokens: np.ndarray, offsets: np.ndarray, words: list[str]) -> list[list[str]]:
-        found = spelled(tokens, words)
-        return [[found[code] for code in tokens[first:last].tolist()] for first, last in pairwise(offsets)]
-
-    def fit(text: ParallelText) -> WordAligner:
-        source = sentences(text.source_tokens, text.source_offsets, text.source_words)
-        target = sentences(text.target_tokens, text.target_offsets, text.target_words)
-        return _aligner().fit(source, target)
-
-    return fit
 
 
 def learned_null(text: ParallelText) -> WordAligner:
@@ -75,9 +55,6 @@ def _aligner(null_probability: float | None = None) -> WordAligner:
 
 #: By name, what fits an aligner with the idea.
 IDEAS: dict[str, Fit] = {
-    "stems of 4 letters, words seen once": stems_of_rare_words(4, 1),
-    "stems of 5 letters, words seen once": stems_of_rare_words(5, 1),
-    "stems of 5 letters, words seen up to 5 times": stems_of_rare_words(5, 5),
     "null_probability learned": learned_null,
     **{f"frequency prior of weight {weight:g}": frequency_prior(weight) for weight in (0.1, 1.0, 10.0)},
 }

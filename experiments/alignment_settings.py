@@ -37,6 +37,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     **{f"null_probability {given}": {"null_probability": given} for given in (0.1, 0.3, 0.4)},
     **{f"max_jump {given}": {"max_jump": given} for given in (5, 20, 50)},
     **{f"prefix {given}": {"prefix": given} for given in (4, 5, 6)},
+    **{f"prefix {n}, rare {rare}": {"prefix": n, "rare": rare} for n, rare in ((4, 1), (5, 1), (5, 5))},
     **{f"threshold {given}": {"threshold": given} for given in (0.2, 0.3, 0.5, 0.6)},
     **{name: {"symmetrize": name} for name in ("product", "grow-diag-final-and")},
     "diagonal first": {"stages": ("diagonal", "hmm"), "iterations": (2, 3)},

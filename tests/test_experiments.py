@@ -18,7 +18,7 @@ from experiments import alignment_settings, latent_annotations, other_aligners
 from experiments.alice_chapters import AliceChapters
 from experiments.alice_chunks import chapter, whole_book
 from experiments.alice_truncations import AliceTruncations
-from experiments.alignment_ideas import frequency_prior, learned_null, stems_of_rare_words
+from experiments.alignment_ideas import frequency_prior, learned_null
 from experiments.alignment_settings import AlignmentSettings
 from experiments.dictionary_tagging import DictionaryTagging
 from experiments.dmv import METHODS as GRAMMARS
@@ -433,7 +433,7 @@ def test_settings_of_word_alignment_are_compared_with_the_default(
 ) -> None:
     settings = {"default": {}, "iterations (1, 1)": {"iterations": 1}, "same": {"max_jump": 10}, "CVI 1": {}}
     monkeypatch.setattr(alignment_settings, "SETTINGS", settings)
-    ideas = {"stems": stems_of_rare_words(3, 2), "null": learned_null, "frequency": frequency_prior(1.0)}
+    ideas = {"null": learned_null, "frequency": frequency_prior(1.0)}
     monkeypatch.setattr(alignment_settings, "IDEAS", ideas)
     monkeypatch.setattr(alignment_settings, "SIZES", {"few words": 400, "verb last": 400})
     experiment = AlignmentSettings(seeds=2, tell=lambda text: None)
@@ -445,12 +445,7 @@ def test_settings_of_word_alignment_are_compared_with_the_default(
     with open(tmp_path / "alignment_settings.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     of = [float(row["aer"]) for row in rows if row["text"] == "few words"]
-    assert np.mean(of[1::7]) - np.mean(of[::7]) == pytest.approx(change)
-
-
-def test_stems_of_rare_words_are_cut_and_others_are_not() -> None:
-    text = ParallelText.from_sentences(["often often seldom"] * 2 + ["seldomly"], ["x"] * 3)
-    assert stems_of_rare_words(5, 2)(text).source_words_ == ["often", "seldo"]
+    assert np.mean(of[1::6]) - np.mean(of[::6]) == pytest.approx(change)
 
 
 def test_a_learned_probability_of_null_is_the_share_of_null() -> None:

@@ -54,6 +54,12 @@ Prefix = Annotated[
     int | None,
     typer.Option("--prefix", metavar="N", rich_help_panel=MODEL, help="Cut words to their first N letters."),
 ]
+Rare = Annotated[
+    int | None,
+    typer.Option(
+        "--rare", metavar="N", rich_help_panel=MODEL, help="With --prefix: cut words that occur at most N times only."
+    ),
+]
 Columns = Annotated[
     str | None, typer.Option("--columns", metavar="A,B", help="The columns of a Parquet file: source, target.")
 ]
