@@ -189,6 +189,7 @@ MappedFile.check = check
 def cut(number, name, run):
     global left, mark
     np.save("chain.npy", chain)
+    np.save("known.npy", np.where(chain == 0, 1, -1))
     left, mark = number, name
     try:
         run()
@@ -233,6 +234,20 @@ for task in (lambda: model.predict("chain.npy", out="out.npy"), lambda: model.pr
         os.unlink("out.npy")
 """
 
+KNOWN = """
+known = lambda: np.load("known.npy", mmap_mode="r")
+np.save("known.npy", np.full(len(chain), -1))
+model = HMM(2, words, inference=VI(max_iter=2, tolerance=0.0), random_state=0).fit(chain[:1000])
+for task in (lambda: HMM(2, words, inference=VI(max_iter=2, tolerance=0.0)).fit(chain, states=known()),
+             lambda: HMM(2, words, inference=CVI(max_iter=2)).fit(chain, states=known()),
+             lambda: HMM(2, words, inference=VI(max_iter=2)).fit([chain, chain], states=[known(), None]),
+             lambda: model.predict_proba(chain, states=known()), lambda: model.score(chain, states=known())):
+    number = 1
+    while cut(number, "known.npy", task):
+        number += 1 + number // 3
+    assert number > 1
+"""
+
 STORES = """
 def guarded():
     if os.path.exists("guards"):
@@ -267,7 +282,7 @@ assert refused(np.lib.format.open_memmap("p.npy", "w+", float, (100_000,)))
 """
 
 
-@pytest.mark.parametrize("program", [FITS, TASKS, STORES], ids=["fits", "tasks", "stores"])
+@pytest.mark.parametrize("program", [FITS, TASKS, KNOWN, STORES], ids=["fits", "tasks", "known", "stores"])
 def test_a_file_that_is_cut_while_it_is_read_ends_in_an_error_that_names_it(program: str, tmp_path: Path) -> None:
     """Wherever it is cut; nothing that was computed from zeros is returned, or kept in a model or a checkpoint."""
     check(CUT + program, tmp_path)

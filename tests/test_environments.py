@@ -127,6 +127,23 @@ def test_a_damaged_cache_is_replaced(kernel_cache: Path) -> None:
     assert doubling().stats.cache_path.startswith(str(kernel_cache))
 
 
+SHORTEST = "import numpy as np; from subchain.emissions.scaling import exponentiate_in_place as exponentiate; "
+LEAST_LOG = "table = np.array([[0.0], [-650.0]]); exponentiate(table); print(np.log(table[1, 0]).round())"
+
+
+def test_kernels_are_compiled_anew_when_any_other_file_of_the_package_changes(tmp_path: Path) -> None:
+    """A new version leaves the files of old kernels where they are; they contain constants and functions of others."""
+    package = tmp_path / "subchain"
+    shutil.copytree(SOURCES / "subchain", package, ignore=shutil.ignore_patterns("__pycache__"))
+    found = []
+    functions = package / "numerics" / "vectors" / "functions.py"
+    for least in ("-700.0", "-600.0"):
+        functions.write_text(functions.read_text(encoding="utf8").replace("-700.0", least), encoding="utf8")
+        found.append(run_program(SHORTEST + LEAST_LOG, PYTHONPATH=str(tmp_path)).stdout.split())
+    assert list(package.rglob("*.nbc"))
+    assert found == [["-650.0"], ["-600.0"]]
+
+
 def test_an_entry_of_other_types_is_not_used(kernel_cache: Path) -> None:
     """Two processes that compile at the same time may write over each other's files."""
     first = doubling()

@@ -18,6 +18,7 @@ from experiments import alignment_settings, latent_annotations, other_aligners
 from experiments.alice_chapters import AliceChapters
 from experiments.alice_chunks import chapter, whole_book
 from experiments.alice_truncations import AliceTruncations
+from experiments.alignment_ideas import frequency_prior, learned_null
 from experiments.alignment_settings import AlignmentSettings
 from experiments.dictionary_tagging import DictionaryTagging
 from experiments.dmv import METHODS as GRAMMARS
@@ -47,7 +48,7 @@ from experiments.unsupervised_tagging import MEASURES, UnsupervisedTagging
 from experiments.very_large import VeryLarge
 from experiments.word_alignment import METHODS, WordAlignment
 from experiments.word_grammar import WordGrammar, boundary_f1
-from subchain.alignment import ParallelText
+from subchain.alignment import ParallelText, WordAligner
 
 
 class Tiny(Experiment):
@@ -434,7 +435,7 @@ def test_word_alignment_runs_from_the_text_to_the_verdict(tmp_path: Path, monkey
         rows = list(csv.DictReader(file))
     ours = [row for row in rows if row["algorithm"] in METHODS]
     assert {row["algorithm"] for row in ours} == set(METHODS)
-    assert len(ours) == 3 * len(METHODS)
+    assert len(ours) == 4 * len(METHODS)
     assert all(0.0 <= float(row["low"]) <= float(row["aer"]) <= float(row["high"]) <= 100.0 for row in rows)
     best = [float(row["aer"]) for row in ours if row["algorithm"] == "CVI 2, agreement"]
     assert max(best) < 10.0  # every word has one translation, at the same position
@@ -460,6 +461,8 @@ def test_settings_of_word_alignment_are_compared_with_the_default(
 ) -> None:
     settings = {"default": {}, "iterations (1, 1)": {"iterations": 1}, "same": {"max_jump": 10}, "CVI 1": {}}
     monkeypatch.setattr(alignment_settings, "SETTINGS", settings)
+    ideas = {"null": learned_null, "frequency": frequency_prior(1.0)}
+    monkeypatch.setattr(alignment_settings, "IDEAS", ideas)
     monkeypatch.setattr(alignment_settings, "SIZES", {"few words": 400, "verb last": 400})
     experiment = AlignmentSettings(seeds=2, tell=lambda text: None)
     experiment.run(tmp_path)
@@ -470,7 +473,23 @@ def test_settings_of_word_alignment_are_compared_with_the_default(
     with open(tmp_path / "alignment_settings.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     of = [float(row["aer"]) for row in rows if row["text"] == "few words"]
-    assert np.mean(of[1::4]) - np.mean(of[::4]) == pytest.approx(change)
+    assert np.mean(of[1::6]) - np.mean(of[::6]) == pytest.approx(change)
+
+
+def test_a_learned_probability_of_null_is_the_share_of_null() -> None:
+    text = made_up("few words", 300, 1).text
+    fitted = learned_null(text)
+    table, n_words = fitted.posterior_.translation, len(text.source_tokens) + len(text.target_tokens)
+    share = (table.null_source.sum() + table.null_target.sum()) / n_words
+    assert fitted.null_probability == pytest.approx(share, rel=0.2)
+
+
+def test_a_prior_by_frequency_makes_frequent_words_probable() -> None:
+    text = ParallelText.from_sentences(["a"] * 5, ["x y y y"] * 5)
+    plain = WordAligner(random_state=0, progress=False).fit(text)
+    found = [frequency_prior(weight)(text).posterior_.translation for weight in (1e-9, 100.0)]
+    np.testing.assert_allclose(found[0].pairs, plain.posterior_.translation.pairs, atol=1e-4)
+    np.testing.assert_allclose(found[1].mean().pairs[:, 0], [0.25, 0.75], atol=0.05)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the stand-in for the program is a script")

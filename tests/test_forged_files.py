@@ -90,6 +90,16 @@ def test_a_checkpoint_out_of_range_is_refused(name, key, change, message, tmp_pa
         subject.attacked.use(tmp_path / "c")
 
 
+@pytest.mark.parametrize("change", [lambda given: np.concatenate((given, given)), lambda given: given[:1]])
+def test_samples_of_other_numbers_of_chains_are_refused(change, tmp_path):
+    subject, arrays, header = written("checkpoint of gibbs states")
+    drawn = {key: change(array) for key, array in arrays.items() if ".samples." in key}
+    assert drawn
+    (tmp_path / "c").write_bytes(packed(arrays | drawn, json.dumps(header)))
+    with pytest.raises(FileFormatError, match="c cannot be used: the samples are not those of . chains"):
+        subject.attacked.use(tmp_path / "c")
+
+
 def test_statistics_without_a_part_of_the_product_are_refused(tmp_path):
     subject, arrays, header = written("checkpoint of svi average")
     del header["restarts"][0]["average"]["fields"]["emission"]["fields"]["parts"]["parts"]["c"]

@@ -23,6 +23,8 @@ from scipy import stats
 
 from subchain import Categorical, Dirichlet, Gaussian, Gibbs, Poisson, Sequences
 from subchain.core.samples import ess_bulk
+from subchain.data import Evidence
+from subchain.emissions.frozen import Frozen
 from subchain.engines import CpuEngine
 from subchain.inference.run.chains import ChainProblem
 from subchain.structures.chain.model import HMMPosterior
@@ -126,6 +128,28 @@ def test_and_that_of_chains_whose_moves_are_partly_fixed(kind, replicates):
     possible = np.isfinite(logs)
     probability = np.exp(logs[possible] - np.logaddexp.reduce(logs[possible]))
     assert_leaves_alone(kind, problem, paths[possible], probability, replicates, 3)
+
+
+@pytest.mark.parametrize("legal", [None, [[1, 1], [1, 1], [1, 1], [1, 1], [0, 1]]])
+def test_and_that_of_chains_whose_filtered_marginals_underflow(legal):
+    """State 0 cannot be returned to. It explains the second observation with a density of e^-1800 relative to state 1,
+    which explains the third no better, so that both are in the game although only one survives as a plain number."""
+    x = np.array([[0.0], [60.0], [0.0], [60.0], [60.0]])
+    data = Sequences(x, np.array([0, 5]))
+    legal = None if legal is None else np.array(legal, dtype=bool)
+    evidence = Evidence.build(data, 2, n_symbols=0, evidence=None if legal is None else np.where(legal, 0.0, -np.inf))
+    chain = Dirichlet(ALPHA, fixed=[[0.6, 0.4], [0.0, 1.0]], initial=[1.0, 0.0]).prior(2, flat=False)
+    emission = Frozen(Gaussian.from_parameters([[0.0], [60.0]], np.ones((2, 1, 1))))
+    problem = ChainProblem(Chains(data, evidence, engine=CpuEngine(1)), HMMPosterior(chain, emission))
+    paths = np.array([[0] * n + [1] * (5 - n) for n in range(1, 6)])
+    likely = np.array([0.4, 0.0, 0.6**2 * 0.4, 0.0, 0.0])
+    walker, seen = walker_at(SequenceWalker, problem, paths[0]), np.zeros(5)
+    for sweep in range(2000):
+        walker.sweep(sweep + 1, 1.0)
+        seen[int((walker.states == 0).sum()) - 1] += 1
+    possible = likely > 0.0
+    assert seen[~possible].sum() == 0
+    assert stats.chisquare(seen[possible], 2000 * likely[possible] / likely.sum()).pvalue > 1e-3
 
 
 def test_drawn_moves_may_tell_where_chains_begin():

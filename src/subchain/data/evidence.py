@@ -29,6 +29,7 @@ from subchain.data.evidence_sources import (
     position_weights,
 )
 from subchain.data.legal_states import LegalStates
+from subchain.data.mapped import files_of, intact
 from subchain.data.sequences import Sequences
 from subchain.errors import InputError
 
@@ -54,6 +55,7 @@ class Evidence(Source):
     def __init__(self, n_states: int, sources: Iterable[Source], order: NDArray[np.int64] | None = None) -> None:
         self.n_states = n_states
         self._sources = tuple(sources)
+        self.files = [file for source in self._sources for file in source.files]
         self._order = order
         self._listed: tuple[Sequences, LegalStates | None] | None = None
 
@@ -97,19 +99,20 @@ class Evidence(Source):
         >>> evidence.log_weights(np.array([1]), data.values[1:2]).T
         array([[-inf,   0.,   0.]])
         """
-        sources: list[Source] = []
-        if allowed is not None:
-            sources.append(legal_states(sequences, n_states, allowed, n_symbols))
-        if states is not None:
-            sources.append(known_states(sequences, n_states, states))
-        if evidence is not None:
-            sources.append(position_weights(sequences, n_states, evidence))
-        if not sources:
-            return None
-        found = cls(n_states, sources)
-        if len(sources) > 1 or not isinstance(sources[0], (LegalStatesOfSymbols, KnownStates)):
-            found._check(sequences)
-        return found
+        with intact(*files_of(array for given in (allowed, states, evidence) for array in _arrays(given))):
+            sources: list[Source] = []
+            if allowed is not None:
+                sources.append(legal_states(sequences, n_states, allowed, n_symbols))
+            if states is not None:
+                sources.append(known_states(sequences, n_states, states))
+            if evidence is not None:
+                sources.append(position_weights(sequences, n_states, evidence))
+            if not sources:
+                return None
+            found = cls(n_states, sources)
+            if len(sources) > 1 or not isinstance(sources[0], (LegalStatesOfSymbols, KnownStates)):
+                found._check(sequences)
+            return found
 
     @classmethod
     def with_ends(cls, known: Evidence | None, sequences: Sequences, final: Weights, onward: Weights) -> Evidence:
@@ -336,3 +339,9 @@ class Evidence(Source):
                     f"no state is left at {sequences.describe(int(index[blocked[0]]))}: allowed, states and evidence "
                     "together forbid all of them."
                 )
+
+
+def _arrays(given: object) -> list[NDArray[Any]]:
+    """Return the arrays that evidence was given as."""
+    items = [given.values] if isinstance(given, Sequences) else given if isinstance(given, (list, tuple)) else [given]
+    return [item for item in items if isinstance(item, np.ndarray)]

@@ -6,13 +6,14 @@ weights of positions stay the given arrays. :class:`Evidence` adds up the source
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subchain.data.evidence_arrays import EvidenceArrays
+from subchain.data.mapped import MappedFile, files_of
 from subchain.data.missing import BLOCK_VALUES
 from subchain.data.sequences import Sequences
 from subchain.data.tag_dictionary import TagDictionary
@@ -23,7 +24,14 @@ Weights = NDArray[np.float64]
 
 
 class Source(Protocol):
-    """Protocol of a source of evidence."""
+    """Protocol of a source of evidence.
+
+    Attributes
+    ----------
+    files : the mapped files that it is read from
+    """
+
+    files: Sequence[MappedFile] = ()
 
     def add(self, index: Index, values: NDArray[Any], weights: Weights) -> None:
         """Add the log weights at flat positions `index`, (n,), with observations `values`, to `weights`, (K, n)."""
@@ -37,7 +45,7 @@ class ChosenPositions(Source):
     """A source of evidence for some positions of the data, (n,), numbered anew."""
 
     def __init__(self, source: Source, positions: Index) -> None:
-        self._source, self._positions = source, positions
+        self._source, self._positions, self.files = source, positions, source.files
 
     def add(self, index: Index, values: NDArray[Any], weights: Weights) -> None:
         self._source.add(self._positions[index], values, weights)
@@ -105,7 +113,7 @@ class LegalStatesOfPositions(Source):
     """Legal states of each position, (N, K)."""
 
     def __init__(self, legal: NDArray[np.bool_]) -> None:
-        self._legal = legal
+        self._legal, self.files = legal, files_of([legal])
 
     def add(self, index: Index, values: NDArray[Any], weights: Weights) -> None:
         weights[~self._legal[index].T] = -np.inf
@@ -119,7 +127,7 @@ class KnownStates(Source):
     """Known state of each position, (N,), -1 where it is unknown."""
 
     def __init__(self, states: NDArray[Any]) -> None:
-        self._states = states
+        self._states, self.files = states, files_of([states])
 
     def known(self) -> tuple[Index, Index]:
         """Return the positions whose states are known, and the states."""
@@ -142,7 +150,7 @@ class WeightsOfPositions(Source):
     """Log weights of all states at each position, (N, K)."""
 
     def __init__(self, log_weights: NDArray[Any]) -> None:
-        self._log_weights = log_weights
+        self._log_weights, self.files = log_weights, files_of([log_weights])
 
     def add(self, index: Index, values: NDArray[Any], weights: Weights) -> None:
         weights += self._log_weights[index].T

@@ -3,18 +3,41 @@
 Numba raises an error if it finds no folder for its cache (a read-only installation and home, as in containers), and if
 the folder's disk is full or becomes read-only while kernels are compiled. Here that costs the time to compile them, and
 a warning, but neither an import nor a fit.
+
+Numba keeps a kernel as long as the file that defines it stays the same. What other files of the package put into it
+(inlined functions, constants, implementations of verbs) may change with a new version of the package, while the old
+kernels are still there; `source_digest` is therefore part of what a kept kernel must agree with.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import hashlib
 import os
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from numba.core.caching import NullCache
 from numba.core.compiler_lock import global_compiler_lock
+
+#: The packages whose code may become part of a kernel of another file.
+PARTS = ("core", "data", "emissions", "engines", "numerics", "propagation", "structures", "tables", "transitions")
+
+
+@functools.cache
+def source_digest() -> str:
+    """Return a digest of all source files whose code may become part of kernels."""
+    digest, package = hashlib.blake2b(digest_size=16), Path(__file__).parents[1]
+    for part in PARTS:
+        for folder, inner, names in os.walk(package / part):
+            inner.sort()
+            for name in sorted(names):
+                if name.endswith(".py"):
+                    digest.update(Path(folder, name).read_bytes())
+    return digest.hexdigest()
 
 
 class KernelCache(NullCache):

@@ -29,7 +29,7 @@ from numba.core.compiler import Compiler
 from numba.core.errors import NumbaError
 from numba.core.registry import cpu_target
 
-from subchain.numerics.kernel_cache import KernelCache
+from subchain.numerics.kernel_cache import KernelCache, source_digest
 
 #: Nothing calls kernels by pointers of C: the functions for that would only be compiled beside every kernel.
 NO_C = {"no_cfunc_wrapper": True}
@@ -126,7 +126,11 @@ class _OutdatedError(Exception):
 
 
 class _Cache(FunctionCache):
-    """Numba's cache on disk; entries that call functions of another version are compiled anew."""
+    """Numba's cache on disk; entries that belong to other versions of any file of the package are compiled anew."""
+
+    def __init__(self, py_func):
+        super().__init__(py_func)
+        self._cache_file._source_stamp = (self._cache_file._source_stamp, source_digest())
 
     def load_overload(self, sig, target_context):
         try:

@@ -84,8 +84,8 @@ def implements(declared: Any, kind: type | None = None) -> Callable[[Callable[..
 def kernel_for(kernel: Any, counts: Any) -> Any:
     """Return a kernel to call with such counts: itself, or a twin that Numba does not keep on disk.
 
-    Numba does not notice that a function which was compiled into a kernel has changed. Within the package this happens
-    with its versions, which bring new files; a family of the user's own may change from run to run.
+    Numba does not notice that a function which was compiled into a kernel has changed. The package's own files are part
+    of what kept kernels must agree with (`numerics.kernel_cache`); a family of the user's own may change unnoticed.
     """
     if _is_own(counts):
         return kernel

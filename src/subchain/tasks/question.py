@@ -59,7 +59,8 @@ class Question:
 
     def intact(self) -> AbstractContextManager[None]:
         """Return a context at whose end an `InputError` is raised if a file that answers are read from has changed."""
-        return intact(self.data.file, None if self.stored is None else MappedFile.of(self.stored.entries))
+        known = () if self.evidence is None else self.evidence.files
+        return intact(self.data.file, None if self.stored is None else MappedFile.of(self.stored.entries), *known)
 
     def answer(self, table: NDArray[Any]) -> NDArray[Any] | list[NDArray[Any]]:
         """Return a table with one row per position in the form of the data: whole, or as a list of tables."""

@@ -9,6 +9,7 @@ probability
     min(1,  p(new) q(old) / (p(old) q(new)))
 
 where p multiplies predictive probabilities that change along the path, and q those that do not. This makes it exact.
+Sequences that underflow are proposed in log space.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -23,11 +24,20 @@ from numpy.typing import NDArray
 from subchain.numerics.random import stream, uniform
 from subchain.numerics.vectors import aligned
 from subchain.propagation.collapsed.drawn_states import DrawnStates
+from subchain.propagation.collapsed.log_space import log_table, with_evidence
 from subchain.propagation.collapsed.pieces import most_positions, piece_room, put_back, run_piece, take_out
 from subchain.propagation.collapsed.rows import predictive, put_in_path, scaled_log, take_out_path
-from subchain.propagation.collapsed.single_chain import padded, product, scale_row, weigh_row
+from subchain.propagation.collapsed.single_chain import (
+    LEAST_SCALE,
+    loses_states,
+    padded,
+    product,
+    scale_row,
+    weigh_row,
+)
 from subchain.propagation.collapsed.verbs import add, has_logs, scaled_exponential, weigh, weigh_rows
-from subchain.propagation.compiled import bare_part, family_part, ordered_part
+from subchain.propagation.compiled import bare_part, family_part, ordered_part, rare
+from subchain.propagation.serial import log_forward
 from subchain.propagation.verbs import implements
 
 Array = NDArray[np.float64]
@@ -96,10 +106,15 @@ def _run_piece(shares, piece, pieces, rows, emissions, how, room, since):
         _raise_rows(room.moves, n_states + 1, shares.power)
         _raise_rows(room.likelihood, n, shares.power)
     found = _filter_listed(shares.legal, first, n, room) if is_listed else _filter(room, n, n_states)
-    if found and _draw_backward(shares.legal, room, n, n_states, first):
+    start, is_safe = room.moves[n_states : n_states + 1], rows.is_full and not rows.has_fixed
+    if found and (is_safe or not loses_states(room.moves, start, room.likelihood, n, n_states, room.alpha)):
+        _draw_backward(shares.legal, room, n, n_states, first)
         room.logs[1] -= _log_plain(room, room.new, n) / shares.power
     else:
-        room.logs[1] = np.nan
+        logs = log_table(emissions, first, pieces.stops[piece], n_states)
+        if is_listed:
+            logs = with_evidence(logs, shares.legal, first)
+        room.logs[1] = _propose_in_log_space(logs, shares.power, first, room)
     return np.int64(-1)
 
 
@@ -222,7 +237,7 @@ def _raise_rows(table, n_rows, power):
 
 @bare_part
 def _filter(room, n, n_states):
-    """Filtered marginals of n positions; False if they vanish."""
+    """Filtered marginals of n positions; False if a normaliser underflows."""
     for i in range(n):
         if i == 0:
             for k in range(room.alpha.shape[1]):
@@ -230,7 +245,7 @@ def _filter(room, n, n_states):
         else:
             product(room.alpha, i - 1, room.moves, n_states, room.alpha, i)
         norm = weigh_row(room.alpha, i, room.likelihood, i)
-        if not 0.0 < norm < np.inf:
+        if not LEAST_SCALE <= norm < np.inf:
             return False
         room.scale[0, 0] = 1.0 / norm
         scale_row(room.alpha, i, room.scale, 0)
@@ -242,6 +257,8 @@ def _filter_listed(legal, first, n, room):
     """The same over legal states alone."""
     for i in range(n):
         norm, low = 0.0, legal.offsets[first + i]
+        for k in range(room.alpha.shape[1]):
+            room.alpha[i, k] = 0.0
         for b in range(low, legal.offsets[first + i + 1]):
             k = legal.states[b]
             predicted = room.moves[room.moves.shape[0] - 1, k]
@@ -251,7 +268,7 @@ def _filter_listed(legal, first, n, room):
                     predicted += room.alpha[i - 1, legal.states[a]] * room.moves[legal.states[a], k]
             room.alpha[i, k] = predicted * room.likelihood[i, k]
             norm += room.alpha[i, k]
-        if not 0.0 < norm < np.inf:
+        if not LEAST_SCALE <= norm < np.inf:
             return False
         for b in range(low, legal.offsets[first + i + 1]):
             room.alpha[i, legal.states[b]] /= norm
@@ -266,19 +283,56 @@ def _draw_backward(legal, room, n, n_states, first):
     for i in range(n - 1, -1, -1):
         if is_listed:
             low, count = legal.offsets[first + i], legal.offsets[first + i + 1] - legal.offsets[first + i]
-        total = 0.0
         for a in range(count):
             j = np.int64(legal.states[low + a]) if is_listed else a
             room.kept[a] = room.alpha[i, j] * (1.0 if following < 0 else room.moves[j, following])
-            total += room.kept[a]
-        level, reach, chosen = uniform(room.begin[0], first + i) * total, 0.0, np.int64(-1)
-        for a in range(count):
-            if room.kept[a] > 0.0:
-                chosen = np.int64(a)
-                reach += room.kept[a]
-                if reach > level:
-                    break
-        if chosen < 0:
-            return False
+        chosen = _choose(room.kept, count, uniform(room.begin[0], first + i))
         room.new[i] = following = np.int64(legal.states[low + chosen]) if is_listed else chosen
-    return True
+
+
+@ordered_part
+def _choose(weights, count, level):
+    """Turn a uniform number into one of the first `count` items, in proportion to their weights."""
+    total, reach, chosen = 0.0, 0.0, np.int64(0)
+    for a in range(count):
+        total += weights[a]
+    for a in range(count):
+        if weights[a] > 0.0:
+            chosen = np.int64(a)
+            reach += weights[a]
+            if reach > level * total:
+                break
+    return chosen
+
+
+@rare
+def _propose_in_log_space(logs, power, first, room):
+    """Draw a path of a sequence that underflows; return log q(old) / q(new), or nan if no path is possible.
+
+    Parameters
+    ----------
+    logs : (n, K) log weights of its observations
+    power : that probabilities are raised to; those in `room.moves` already are
+    """
+    n, n_states = logs.shape
+    logs, log_moves = logs * power, np.log(room.moves[:, :n_states])
+    alpha = np.empty((n, n_states))
+    log_forward(logs, log_moves[:n_states].copy(), log_moves[n_states].copy(), alpha)
+    log_ratio, after = 0.0, np.zeros(n_states)
+    for i in range(n - 1, -1, -1):
+        joint = alpha[i] + after
+        top = joint.max()
+        if not -np.inf < top < np.inf:
+            return np.nan
+        for k in range(n_states):
+            room.kept[k] = np.exp(joint[k] - top)
+        old, new = room.old[i], _choose(room.kept, n_states, uniform(room.begin[0], first + i))
+        room.new[i] = new
+        log_ratio += logs[i, old] - logs[i, new]
+        if i < n - 1:
+            log_ratio += log_moves[old, room.old[i + 1]] - log_moves[new, room.new[i + 1]]
+        if i == 0:
+            log_ratio += log_moves[n_states, old] - log_moves[n_states, new]
+        for k in range(n_states):
+            after[k] = log_moves[k, new]
+    return log_ratio / power
