@@ -42,9 +42,7 @@ class MappedFile:
     True
     """
 
-    def __init__(
-        self, path: str, values: NDArray[Any], map_: mmap.mmap, mode: str, name: str | None = None
-    ) -> None:
+    def __init__(self, path: str, values: NDArray[Any], map_: mmap.mmap, mode: str, name: str | None = None) -> None:
         self.path = path
         self.name = name or path
         self.is_read_only, self._is_written = mode == "r", mode in ("r+", "w+")

@@ -121,6 +121,9 @@ def _rules_of(header: dict[str, Any], posterior: PhrasePosterior) -> RuleSet:
         raise FileFormatError("the rules of the file do not fit its symbols")
     if any(is_lexical[:n_structural]) or len(set(zip(left.tolist(), right, strict=True))) < len(right):
         raise FileFormatError("the rules of the file are out of order, or there twice")
+    without = ({start} | {code for side in right for code in side if code >= 0}) - set(left.tolist())
+    if without:
+        raise FileFormatError(f"the symbol {symbols[min(without)]!r} of the file has no rule")
     if not (concentration >= 0.0).all():
         raise FileFormatError("a rule of the file has a negative concentration")
     return RuleSet(symbols, start, terminals, left, right, n_structural, header["joint"])
