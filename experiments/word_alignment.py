@@ -105,6 +105,9 @@ class WordAlignment(Experiment):
                     continue
                 cells = []
                 for size in sizes:
+                    if (size, name, links) not in self.counts:
+                        cells.append("")
+                        continue
                     where = {"pairs": size, "algorithm": name, "links": links}
                     low, high = np.quantile(self._draws((size, name, links)), [0.025, 0.975])
                     seconds = mean_of(rows, "seconds", **where)
