@@ -113,10 +113,10 @@ class Experiment(ABC):
             self.tell("  ".join(f"{key} {_shown(value)}" for key, value in row.items()))
             rows.append(row)
         seconds = time.perf_counter() - began
+        (folder / f"{self.name}.csv").write_bytes(_as_csv(rows))
         claims, summary = self.claims(rows), self.summary(rows)
         for line in summary:
             self.tell(line)
-        (folder / f"{self.name}.csv").write_bytes(_as_csv(rows))
         figure = self._figure(rows)
         if figure is not None:
             (folder / f"{self.name}.png").write_bytes(figure)
