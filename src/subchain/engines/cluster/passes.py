@@ -60,7 +60,7 @@ class Division:
         workers, n_shards = connection.workers(), len(self.shards)
         wanted = len(workers) if (len(workers) & (len(workers) - 1)) == 0 else RUNS * len(workers)
         size = 1
-        while -(-n_shards // (2 * size)) >= wanted:
+        while size < n_shards and -(-n_shards // (2 * size)) >= wanted:
             size *= 2
         self.runs = [*range(0, n_shards, size), n_shards]
         n_runs = len(self.runs) - 1
